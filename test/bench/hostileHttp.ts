@@ -6,11 +6,11 @@ import { Effect } from "effect"
 import { testnetUsdc } from "../support/buyer.ts"
 import { startFacilitator } from "../support/facilitator.ts"
 import { sellingPage, startOrigin } from "../plugins/catalog/startOrigin.ts"
+import { eventually } from "../support/eventually.ts"
 import {
   browse,
   type Declared,
   declaring,
-  eventually,
   type Json,
   outcomes,
   queryDeclaration,

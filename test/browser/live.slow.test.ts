@@ -72,11 +72,11 @@ describe.skipIf(chromiumPath() === undefined)(
       facilitator = await Effect.runPromise(
         startFacilitator({ channels: 2 }).pipe(Scope.provide(scope), Effect.provide(NodeServices.layer))
       )
-    }, 180_000)
+    }, 240_000)
     afterAll(async () => {
       await browser.close()
       await Effect.runPromise(Scope.close(scope, Exit.void))
-    }, 60_000)
+    }, 240_000)
 
     it("takes little script for an event, no long task, and shows each of ten settlements a second soon", async () => {
       const visit = await Visit.open(browser, facilitator.url)

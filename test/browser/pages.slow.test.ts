@@ -75,11 +75,11 @@ describe.skipIf(chromiumPath() === undefined)(
       browser = await launch()
       facilitator = await start()
       for (let made = 0; made < 3; made++) await pay(facilitator, `http://127.0.0.1:9/page-${made}`, "A page")
-    }, 180_000)
+    }, 240_000)
     afterAll(async () => {
       await browser.close()
       await Effect.runPromise(Scope.close(scope, Exit.void))
-    }, 60_000)
+    }, 240_000)
 
     it("make a payment, show it live while it settles, and tell its whole life", async () => {
       const dashboard = await Visit.open(browser, facilitator.url)
@@ -104,7 +104,7 @@ describe.skipIf(chromiumPath() === undefined)(
       expect([...dashboard.faults, ...visitor.faults]).toEqual([])
       await dashboard.close()
       await visitor.close()
-    }, 120_000)
+    }, 240_000)
 
     it.each(looks)(
       "hold at $width pixels in the $theme theme, for a screen reader too",
@@ -153,7 +153,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.picture("prices over time")
       expect(visit.faults).toEqual([])
       await visit.close()
-    }, 120_000)
+    }, 240_000)
 
     it("say that the facilitator is lost, keep what was told, and go on when it is back", async () => {
       const visit = await Visit.open(browser, facilitator.url)
@@ -165,7 +165,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.context.setOffline(false)
       await visit.page.getByText("What stands here is the last answer.").first().waitFor({ state: "hidden" })
       await visit.close()
-    }, 120_000)
+    }, 240_000)
 
     it("keep a hostile listing as text: markup, four kilobytes of marks of direction, a formula", async () => {
       const markup = `<script>document.title="owned"</script><img src=x onerror=document.title="owned">`
@@ -180,7 +180,7 @@ describe.skipIf(chromiumPath() === undefined)(
       expect(visit.faults).toEqual([])
       await visit.picture("a hostile listing")
       await visit.close()
-    }, 120_000)
+    }, 240_000)
 
     it("open by the keyboard alone", async () => {
       const visit = await Visit.open(browser, facilitator.url)
@@ -195,7 +195,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.page.keyboard.press("Enter")
       await visit.page.getByText("As it happens").waitFor()
       await visit.close()
-    }, 120_000)
+    }, 240_000)
 
     it("tell a seller its own sales by its key, and why a URL is listed or not", async () => {
       const keyed = await start({
@@ -223,7 +223,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.picture("a seller")
       expect(visit.faults).toEqual([])
       await visit.close()
-    }, 120_000)
+    }, 240_000)
 
     it.each([1_280, 390])(
       "let a seller sign in at %i pixels with the account that is paid, and show what is its own",
@@ -267,7 +267,7 @@ describe.skipIf(chromiumPath() === undefined)(
         expect(visit.faults).toEqual([])
         await visit.close()
       },
-      120_000
+      240_000
     )
 
     it("sign in and out, and make each move with a reason that is kept", async () => {

@@ -41,11 +41,11 @@ describe.skipIf(chromiumPath() === undefined)(
       facilitator = await Effect.runPromise(
         startFacilitator({ channels: 2 }).pipe(Scope.provide(scope), Effect.provide(NodeServices.layer))
       )
-    }, 180_000)
+    }, 240_000)
     afterAll(async () => {
       await browser.close()
       await Effect.runPromise(Scope.close(scope, Exit.void))
-    }, 60_000)
+    }, 240_000)
 
     it.each([
       ["/", 150],
@@ -65,7 +65,7 @@ describe.skipIf(chromiumPath() === undefined)(
         expect(bytes).toBeLessThanOrEqual(kilobytesMax * kilobyte)
         if (isTimed) expect(paint).toBeLessThan(paintMaxMillis)
       },
-      120_000
+      240_000
     )
   }
 )

@@ -11,7 +11,7 @@ describe("the settlement code, in every state that a small world can bring it to
       // A world in which nothing happens breaks nothing.
       expect(states).toBeGreaterThan(10_000)
     },
-    120_000
+    240_000
   )
 
   it.each(Object.entries(defects))("would be seen broken if %s", (_, product) => {

@@ -24,5 +24,5 @@ describe("random and mutated contract modules", () => {
     await ledger.close()
     expect(uploaded).toBeGreaterThan(60)
     expect(ran).toBeGreaterThan(5)
-  }, 120_000)
+  }, 240_000)
 })

@@ -60,8 +60,8 @@ describeDatabases("the journal of facts", (database, kind) => {
             ...Array.from({ length: 25 }, (_, i) => `s${i}`),
             "later"
           ])
-        }).pipe(Effect.timeout("20 seconds")),
-      { timeout: 30_000 }
+        }).pipe(Effect.timeout("100 seconds")),
+      { timeout: 240_000 }
     )
 
     it.effect(
@@ -121,8 +121,8 @@ describeDatabases("the journal of facts", (database, kind) => {
           const told = yield* publishedSince("test.happened", "24234")
           expect(told).toEqual({ published: true, mark: "1" })
           expect(mark).not.toBe(told.mark)
-        }).pipe(Effect.scoped, Effect.timeout("20 seconds")),
-      { timeout: 30_000 }
+        }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
+      { timeout: 240_000 }
     )
 
     it.effect("a consumer that stands still while facts wait is warned of once, and measured until it moves", () =>
@@ -194,8 +194,8 @@ describeDatabases("the journal of facts", (database, kind) => {
               { subject: "quick", position: 1n },
               { subject: "late", position: 2n }
             ])
-          }).pipe(Effect.timeout("20 seconds")),
-        { timeout: 30_000 }
+          }).pipe(Effect.timeout("100 seconds")),
+        { timeout: 240_000 }
       )
 
       it.effect(
@@ -241,8 +241,8 @@ describeDatabases("the journal of facts", (database, kind) => {
             const [first] = [...seen.values()]
             expect(new Set(first).size).toBe(count)
             for (const reader of readers) expect(seen.get(reader)).toEqual(first)
-          }).pipe(Effect.scoped, Effect.timeout("40 seconds")),
-        { timeout: 60_000 }
+          }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
+        { timeout: 240_000 }
       )
 
       it.effect(
@@ -282,8 +282,8 @@ describeDatabases("the journal of facts", (database, kind) => {
             yield* consumer.wake
             yield* Deferred.await(both)
             expect(yield* Ref.get(seen)).toEqual(["late, quick", "early, slow"])
-          }).pipe(Effect.scoped, Effect.timeout("20 seconds")),
-        { timeout: 30_000 }
+          }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
+        { timeout: 240_000 }
       )
     }
   })

@@ -18,7 +18,8 @@ import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../../runtime/platform/nodeHttpCalls.ts"
 import { openEmbedded } from "../../runtime/platform/pglite.ts"
-import { declaring, eventually, type Json, queryDeclaration, verified } from "../plugins/catalog/support.ts"
+import { eventually } from "../support/eventually.ts"
+import { declaring, type Json, queryDeclaration, verified } from "../plugins/catalog/support.ts"
 import { databaseKinds } from "../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { moveDatabase, startCluster } from "../support/postgres.ts"
@@ -148,7 +149,7 @@ describe.runIf(databaseKinds.includes("postgres"))("a database restored into a f
           })
         )
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    120_000
+    240_000
   )
 })
 
@@ -180,6 +181,6 @@ describe.runIf(databaseKinds.includes("pglite"))("an embedded database that was 
           })
         )
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    120_000
+    240_000
   )
 })

@@ -20,6 +20,7 @@ import { root } from "../../runtime/bootstrap.mjs"
 import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** The migrations of 0.1: what there was before the journal of facts got an order of its own (kernel/0005). */
 const ofVersion01 = {
@@ -95,12 +96,6 @@ const countOpen = (sql: SqlClient.SqlClient) =>
     ([row]) => row!.count
   )
 
-/** Looks until it is so; the test's own time is the bound. */
-const until = <E>(isSo: Effect.Effect<boolean, E>): Effect.Effect<void, E> =>
-  Effect.gen(function* () {
-    while (!(yield* isSo)) yield* Effect.sleep("50 millis")
-  })
-
 /** One payment that has ended, one that was sent, and one that was not: what was recorded of them, as 0.1 had it. */
 const makeVersion01 = Effect.fnUntraced(function* (kind: DatabaseKind, world: Facilitator, sponsor: Keypair) {
   const held = new Set<Step>()
@@ -124,10 +119,10 @@ const makeVersion01 = Effect.fnUntraced(function* (kind: DatabaseKind, world: Fa
   reached.clear()
   held.add("beforeResolve")
   yield* Effect.forkScoped(before.settle(sent.body))
-  yield* until(Effect.sync(() => reached.has("beforeResolve")))
+  yield* eventually(Effect.sync(() => reached.has("beforeResolve")))
   held.add("afterRecord")
   yield* Effect.forkScoped(before.settle(unsent.body))
-  yield* until(Effect.map(countOpen(before.sql), (count) => count === 2))
+  yield* eventually(Effect.map(countOpen(before.sql), (count) => count === 2))
   const source = yield* openOnce(kind)
   const folder = yield* folderOfVersion01
   const tables01 = Layer.effectDiscard(Effect.forEach(Object.keys(ofVersion01), Migrations.run)).pipe(
@@ -156,7 +151,7 @@ describe("a database of version 0.1 with payments in flight", () => {
           environment: { SPONSOR_SECRET: sponsor.secret() },
           set: [plugins]
         })
-        yield* until(Effect.map(countOpen(after.sql), (count) => count === 0))
+        yield* eventually(Effect.map(countOpen(after.sql), (count) => count === 0))
         const states = yield* after.sql<{ state: string; principal: string }>`select state, principal
           from kernel_settlements`
         expect(states.map(({ principal, state }) => [state, principal])).toEqual(
@@ -168,7 +163,7 @@ describe("a database of version 0.1 with payments in flight", () => {
         expect(retry.json).toMatchObject({ success: true })
         expect(yield* world.balance(seller.publicKey())).toBe(price * 3n)
         // The journal of 0.1 has its place in the new order: readers see all of it.
-        yield* until(
+        yield* eventually(
           Effect.map(
             after.sql<{ count: number }>`select count(*)::int as count from analytics_settlements`,
             ([row]) => row!.count === 3

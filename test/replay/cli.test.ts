@@ -115,7 +115,7 @@ describe("npm run replay", () => {
         expect([status, lines.join("\n")]).toEqual([1, expect.stringMatching(what)])
       }
     },
-    120_000
+    240_000
   )
 
   it.skipIf(streams === undefined)("reads the streams from an archive as well", () => {

@@ -39,7 +39,7 @@ beforeAll(async () => {
     })
     child.once("exit", (status) => reject(new Error(`ended with ${status}\n${text}`)))
   })
-}, 200_000)
+}, 240_000)
 
 afterAll(async () => {
   if (child.exitCode === null) {
@@ -48,7 +48,7 @@ afterAll(async () => {
     await ended
   }
   rmSync(folder, { recursive: true, force: true })
-}, 100_000)
+}, 240_000)
 
 const note = () => {
   const [name = ""] = readdirSync(join(state, "running"))
@@ -82,9 +82,9 @@ describe("beside a running facilitator", () => {
     for (let looks = 0; looks < 600 && !events().includes("search_ready"); looks++)
       await new Promise((resolve) => setTimeout(resolve, 100))
     expect(events()).toContain("search_ready")
-  }, 100_000)
+  }, 240_000)
 
-  it("a command that fails there says so here", { timeout: 100_000 }, async () => {
+  it("a command that fails there says so here", { timeout: 240_000 }, async () => {
     const { status, stderr, stdout } = await ask("settlements", "show", "nobody")
     expect([status, stdout, stderr]).toEqual([
       1,
@@ -93,7 +93,7 @@ describe("beside a running facilitator", () => {
     ])
   })
 
-  it("doctor looks at everything, and says what to do about what it finds", { timeout: 100_000 }, async () => {
+  it("doctor looks at everything, and says what to do about what it finds", { timeout: 240_000 }, async () => {
     const findings = JSON.parse((await ask("doctor", "--json")).stdout) as ReadonlyArray<Record<string, string>>
     expect(new Set(findings.map(({ check }) => check))).toEqual(
       new Set(["disk", "port", "keys", "database", "migrations", "extensions", "RPC 1", "clock", "sponsor", "channels"])
@@ -112,7 +112,7 @@ describe("beside a running facilitator", () => {
     })
   })
 
-  it("a backup taken while it runs opens elsewhere with the same rows", { timeout: 200_000 }, async () => {
+  it("a backup taken while it runs opens elsewhere with the same rows", { timeout: 240_000 }, async () => {
     const { stdout } = await ask("backup", "save", "taken.tar", "--json")
     const { file } = JSON.parse(stdout)
     expect([existsSync(join(folder, "taken.tar")), statSync(file).mode & 0o777]).toEqual([true, 0o600])
@@ -130,7 +130,7 @@ describe("beside a running facilitator", () => {
 
   it(
     "nobody without the key is answered, and the key is in a file of this user alone",
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async () => {
       const { file, operators } = note()
       const post = (headers: Record<string, string>) =>
@@ -151,7 +151,7 @@ describe("beside a running facilitator", () => {
     }
   )
 
-  it("starts and deletes nothing for anybody", { timeout: 60_000 }, async () => {
+  it("starts and deletes nothing for anybody", { timeout: 240_000 }, async () => {
     const { operators } = note()
     for (const words of [["start"], ["reset", "--yes"], ["config", "schema"], ["ledger"]]) {
       const response = await fetch(operators.url, {

@@ -4,6 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { connect, type Socket } from "node:net"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** A connection that stays open, as a client's pool keeps it. */
 const openConnection = (url: string) =>
@@ -36,11 +37,6 @@ const isRefused = (url: string) =>
       resume(Effect.succeed(false))
     }).on("error", () => resume(Effect.succeed(true)))
   })
-
-const eventually = <A>(look: Effect.Effect<A, unknown>, holds: (seen: A) => boolean) =>
-  Effect.gen(function* () {
-    while (!holds(yield* look)) yield* Effect.sleep("20 millis")
-  }).pipe(Effect.timeout("60 seconds"), Effect.orDie)
 
 const payment = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const payer = yield* facilitator.account()

@@ -15,6 +15,6 @@ describe.each(databaseKinds)("on %s", (kind) => {
       Effect.gen(function* () {
         for (const seed of seeds) expect(yield* firstDifference(seed)).toBeUndefined()
       }).pipe(Effect.scoped, Effect.provide(sqlLayer(kind)) as never) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 })

@@ -1,6 +1,7 @@
 // A reader of server-sent events for tests, by the rules of the format and nothing else: it tells apart events and
 // comments, and says when the server has ended the stream.
 import { Effect, type Scope } from "effect"
+import { eventually } from "./eventually.ts"
 
 export interface ServerEvent {
   readonly id: string
@@ -35,10 +36,7 @@ const parse = (block: string): ServerEvent => {
   return { id: field("id"), event: field("event"), data: JSON.parse(field("data")) }
 }
 
-const wait = (holds: () => boolean) =>
-  Effect.gen(function* () {
-    while (!holds()) yield* Effect.sleep("10 millis")
-  })
+const wait = (holds: () => boolean) => eventually(Effect.sync(holds))
 
 /** Opens a stream; it is hung up with the Scope. */
 export const openEvents = (
@@ -80,8 +78,12 @@ export const openEvents = (
       body,
       hasEnded: () => ended,
       wasCutOff: () => cutOff,
-      until: (holds) => Effect.as(wait(() => holds(events)).pipe(Effect.timeout("20 seconds"), Effect.orDie), events),
-      ended: wait(() => ended).pipe(Effect.timeout("20 seconds"), Effect.orDie),
+      until: (holds) =>
+        Effect.as(
+          wait(() => holds(events)),
+          events
+        ),
+      ended: Effect.asVoid(wait(() => ended)),
       close: Effect.andThen(
         Effect.sync(() => controller.abort()),
         wait(() => ended)

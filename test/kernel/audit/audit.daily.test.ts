@@ -126,6 +126,6 @@ describe.each(databaseKinds)("the auditor on %s", (database) => {
           ])
         }
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 })

@@ -129,12 +129,12 @@ describeDatabases("the SQL client", (database, kind) => {
               const queue = yield* sql.listen("bell")
               const first = yield* Effect.forkChild(Queue.take(queue))
               yield* sql.notify("bell", "ding")
-              return yield* Fiber.join(first).pipe(Effect.timeoutOption("5 seconds"))
+              return yield* Fiber.join(first).pipe(Effect.timeoutOption("100 seconds"))
             })
           )
           expect(Option.map(heard, ({ payload }) => payload)).toEqual(Option.some("ding"))
         }),
-      { timeout: 60_000 }
+      { timeout: 240_000 }
     )
 
     it.effect("hands each of many jobs to exactly one of many takers", () =>

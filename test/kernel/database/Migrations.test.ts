@@ -61,7 +61,7 @@ for (const kind of databaseKinds) {
           yield* write("3-third.sql", "select 1")
           expect(yield* refusal).toContain("named NNNN_name.sql")
         }).pipe(Effect.scoped, Effect.provide(database), Effect.provide(platform)),
-      { timeout: 60_000 }
+      { timeout: 240_000 }
     )
 
     it.effect(
@@ -81,7 +81,7 @@ for (const kind of databaseKinds) {
           expect(ran.flat()).toEqual(["a"])
           expect(yield* (yield* SqlClient.SqlClient)`select x from b`).toEqual([{ x: 1 }])
         }).pipe(Effect.scoped, Effect.provide(database), Effect.provide(platform)),
-      { timeout: 60_000 }
+      { timeout: 240_000 }
     )
   })
 }
@@ -121,7 +121,7 @@ describe("migrations beside replicas that serve", () => {
           expect(ran.flat()).toEqual(["slow"])
         })
       ),
-    60_000
+    240_000
   )
 
   it.live.skipIf(!databaseKinds.includes("postgres"))(
@@ -169,7 +169,7 @@ describe("migrations beside replicas that serve", () => {
           expect(yield* sql`select x, y from two`).toEqual([{ x: 1, y: null }])
         })
       ),
-    60_000
+    240_000
   )
 })
 

@@ -43,5 +43,5 @@ it.live.each(databaseKinds)(
       )
       expect(yield* refusal).toMatchObject({ _tag: "MigrationRefused", owner: "kernel" })
     }).pipe(Effect.scoped, Effect.provide(sourceLayer(kind)), Effect.provide(NodeServices.layer)),
-  120_000
+  240_000
 )

@@ -72,7 +72,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         })
         expect(answers.flat()).toEqual(Array.from({ length: 30 }, () => "settled"))
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.live(
@@ -82,8 +82,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         const server = yield* ownServer(20)
         const { database, sql } = yield* clientOf(server.url, {
           max_connections: 4,
-          answer_timeout_ms: 300,
-          connection_wait_ms: 400
+          answer_timeout_ms: 1_500,
+          connection_wait_ms: 2_000
         })
         const asPayments = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provideService(effect, Lane, "payments")
         yield* asPayments(sql`create table kept (id int primary key)`)
@@ -95,7 +95,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
           Array.from({ length: 8 }, (_, i) => i),
           (i) => Effect.exit(i % 2 === 0 ? asPayments(sql`select ${i}::int`) : insert(10 + i)),
           { concurrency: "unbounded" }
-        ).pipe(Effect.timeout("25 seconds"))
+        ).pipe(Effect.timeout("100 seconds"))
         expect(answers.map(({ _tag }) => _tag)).toEqual(answers.map(() => "Failure"))
         expect((yield* Effect.exit(database.ping))._tag).toBe("Failure")
         server.thaw!()
@@ -104,7 +104,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         const rows = yield* asPayments(sql<{ id: number }>`select id from kept where id < 10 order by id`)
         expect(rows.map(({ id }) => id)).toEqual([1, 2])
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -115,7 +115,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         const facilitator = yield* startFacilitator({
           database: sourceOf(server.url),
           closeMillis: 250,
-          set: ["database.answer_timeout_ms=500", "database.connection_wait_ms=500"]
+          set: ["database.answer_timeout_ms=2000", "database.connection_wait_ms=2000"]
         })
         const payTo = (yield* facilitator.account(0n)).publicKey()
         const payment = { payTo, amount: 10n, maxTimeoutSeconds: 300, secondsPerLedger: 1 }
@@ -123,7 +123,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         server.freeze!()
         const answers = yield* Effect.forEach(Array.from({ length: 30 }), () => facilitator.settle(body), {
           concurrency: "unbounded"
-        }).pipe(Effect.timeout("25 seconds"))
+        }).pipe(Effect.timeout("100 seconds"))
         for (const { json, status } of answers) {
           expect([status, json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
         }
@@ -136,7 +136,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         expect(settled.json).toMatchObject({ success: true })
         expect((yield* facilitator.ask("/health/ready")).status).toBe(200)
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.live(
@@ -161,7 +161,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
           expect(yield* idle).toEqual([])
         }
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -202,6 +202,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         yield* Fiber.join(holding)
         expect(yield* Fiber.join(background)).toHaveLength(10)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

@@ -117,10 +117,10 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         yield* Effect.repeat(publish, {
           until: () => heard >= 3,
           schedule: Schedule.spaced("200 millis")
-        }).pipe(Effect.timeout("30 seconds"))
+        }).pipe(Effect.timeout("100 seconds"))
         expect(Context.get(yield* replica(sourceOf(pooler.url)), Database).listen).toBeUndefined()
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -155,9 +155,9 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         const fact = { type: "test.happened", version: 1, subject: "s", data: {} }
         yield* sql.withTransaction(Context.get(one, Facts).publish(fact))
         // It looks each five seconds.
-        expect(yield* Deferred.await(heard).pipe(Effect.timeout("50 seconds"))).toBe("s")
+        expect(yield* Deferred.await(heard).pipe(Effect.timeout("100 seconds"))).toBe("s")
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -190,7 +190,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         )
         expect(many.map(([row]) => row!.n)).toEqual(Array.from({ length: 200 }, (_, i) => i))
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -211,6 +211,6 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         expect(yield* refusalOf(server.url)).toMatch(/does not answer \(connect ECONNREFUSED/)
         expect(yield* refusalOf(pooler.url)).toMatch(/does not answer|refuses the connection: "/)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

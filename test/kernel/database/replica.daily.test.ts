@@ -3,7 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Option, Redacted, Schedule } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { describe } from "vitest"
 import { Settings } from "../../../kernel/config/Settings.ts"
@@ -14,6 +14,7 @@ import { declaring } from "../../plugins/catalog/support.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { canReplicate, startOwnPostgres, startReplica } from "../../support/postgres.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const isPossible = databaseKinds.includes("postgres") && canReplicate()
 const connections = 120
@@ -25,13 +26,6 @@ const primary = Effect.acquireRelease(
 
 const sourceOf = (url: string) =>
   Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url: Redacted.make(url) }) })
-
-/** Asks until something holds: what a loaded machine is late with is no fault. */
-const until = <A, E>(ask: Effect.Effect<A, E>, holds: (answer: A) => boolean) =>
-  ask.pipe(
-    Effect.filterOrFail(holds, (answer) => new Error(`never held: ${JSON.stringify(answer)}`)),
-    Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 900 })
-  )
 
 const reported = (facilitator: Facilitator) =>
   Effect.map(facilitator.ask("/health/ready"), ({ json, status }) => ({ status, ...json.readReplica }))
@@ -94,7 +88,7 @@ describe.skipIf(!isPossible)("a read replica", () => {
         const sponsor = Keypair.random().secret()
         const patient = yield* start(600_000)
         const strict = yield* start(1_000)
-        for (const one of [patient, strict]) yield* until(reported(one), ({ state }) => state === "ready")
+        for (const one of [patient, strict]) yield* eventually(reported(one), ({ state }) => state === "ready")
         expect((yield* reported(patient)).lagMillis).toBeTypeOf("number")
 
         const onReplica = yield* PgClient.make({ url: Redacted.make(replica.url), maxConnections: 1 }).pipe(
@@ -103,16 +97,16 @@ describe.skipIf(!isPossible)("a read replica", () => {
         yield* onReplica`select pg_wal_replay_pause()`.unprepared
         yield* settleListed(patient, world)
         // What is too far behind is not read from; who allows more sees the state of before.
-        yield* until(listed(strict), (status) => status === 200)
-        yield* until(settlements(strict), (said) => said === "200 1")
+        yield* eventually(listed(strict), (status) => status === 200)
+        yield* eventually(settlements(strict), (said) => said === "200 1")
         expect(yield* reported(strict)).toMatchObject({ status: 200, state: "degraded" })
-        yield* until(listed(patient), (status) => status === 404)
-        yield* until(settlements(patient), (said) => said === "200 0")
+        yield* eventually(listed(patient), (status) => status === 404)
+        yield* eventually(settlements(patient), (said) => said === "200 0")
 
         yield* onReplica`select pg_wal_replay_resume()`.unprepared
-        yield* until(listed(patient), (status) => status === 200)
-        yield* until(settlements(patient), (said) => said === "200 1")
-        yield* until(reported(strict), ({ state }) => state === "ready")
+        yield* eventually(listed(patient), (status) => status === 200)
+        yield* eventually(settlements(patient), (said) => said === "200 1")
+        yield* eventually(reported(strict), ({ state }) => state === "ready")
 
         yield* Effect.promise(replica.stop)
         for (const one of [patient, strict]) {
@@ -120,7 +114,7 @@ describe.skipIf(!isPossible)("a read replica", () => {
           expect(yield* settlements(one)).toBe("200 1")
         }
         yield* settleListed(patient, world)
-        yield* until(settlements(patient), (said) => said === "200 2")
+        yield* eventually(settlements(patient), (said) => said === "200 2")
         expect(yield* reported(patient)).toMatchObject({ status: 200, state: "degraded" })
       }).pipe(Effect.scoped),
     300_000
@@ -144,6 +138,6 @@ describe.skipIf(!isPossible)("a read replica", () => {
           })
         }).pipe(Effect.provide(database))
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })

@@ -30,7 +30,7 @@ const keyed = Layer.effect(
   })
 )
 
-layer(keyed, { timeout: 180_000, excludeTestServices: true })("with keys", (it) => {
+layer(keyed, { timeout: 240_000, excludeTestServices: true })("with keys", (it) => {
   it.effect("protects the payment routes and what they support [S63, S239, S240, S242, S324]", () =>
     Effect.gen(function* () {
       const { ask, settle, verify } = yield* Keyed
@@ -95,7 +95,7 @@ layer(keyed, { timeout: 180_000, excludeTestServices: true })("with keys", (it) 
   )
 })
 
-layer(keyed, { timeout: 180_000, excludeTestServices: true })("with operator keys", (it) => {
+layer(keyed, { timeout: 240_000, excludeTestServices: true })("with operator keys", (it) => {
   it.effect("shows metrics to an operator and to nobody else", () =>
     Effect.gen(function* () {
       const { ask } = yield* Keyed
@@ -123,7 +123,7 @@ const expectSettleShape = ({ json, status, text }: Answer) => {
 }
 
 layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), {
-  timeout: 180_000,
+  timeout: 240_000,
   excludeTestServices: true
 })("without keys", (it) => {
   it.effect("opens every route [S244]", () =>
@@ -236,7 +236,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
         })
         expect((yield* verify(honest.body)).json.isValid).toBe(true)
       }),
-    120_000
+    240_000
   )
 
   it.effect("refuses a body above the limit without reading it all, in the payment's shape", () =>

@@ -54,5 +54,5 @@ it.live(
       untyped.components.schemas.Settlement.properties.ledger.type = "number of a ledger"
       expect((yield* lint(untyped)).passes).toBe(false)
     }).pipe(Effect.scoped),
-  120_000
+  240_000
 )

@@ -43,6 +43,6 @@ describe.each([
         expect(timeMax).toBeGreaterThanOrEqual(before - 60 + 86_400)
         expect(timeMax).toBeLessThanOrEqual(after + 86_400)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { startFacilitator, type Facilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const price = 10_000n
 
@@ -38,15 +39,6 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator) {
   return yield* facilitator.settle(body)
 })
 
-const until = <A>(look: Effect.Effect<A>, holds: (seen: A) => boolean) =>
-  Effect.gen(function* () {
-    while (true) {
-      const seen = yield* look
-      if (holds(seen)) return seen
-      yield* Effect.sleep("100 millis")
-    }
-  }).pipe(Effect.timeout("40 seconds"))
-
 const ledgerOf = (facilitator: Facilitator) => Effect.map(facilitator.ask("/health/ready"), ({ json }) => json.ledger)
 
 it.live(
@@ -56,16 +48,16 @@ it.live(
       const old = yield* startFacilitator({ channels: 1, closeMillis: 100 })
       const front = yield* startFront(old.ledgerUrl)
       const facilitator = yield* startFacilitator({ ledgerUrl: front.url, channels: 2 })
-      yield* until(ledgerOf(facilitator), ({ sequence }) => sequence > 1_100)
+      yield* eventually(ledgerOf(facilitator), ({ sequence }) => sequence > 1_100)
       expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
       const young = yield* startFacilitator({ channels: 1, closeMillis: 500 })
       front.target = young.ledgerUrl
-      const after = yield* until(ledgerOf(facilitator), ({ sequence }) => sequence < 1_100)
+      const after = yield* eventually(ledgerOf(facilitator), ({ sequence }) => sequence < 1_100)
       expect(after.sequence).toBeLessThan(1_100)
-      yield* until(ledgerOf(facilitator), ({ channelsUsable, state }) => channelsUsable === 2 && state === "ready")
+      yield* eventually(ledgerOf(facilitator), ({ channelsUsable, state }) => channelsUsable === 2 && state === "ready")
       expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
     }).pipe(Effect.scoped),
-  120_000
+  240_000
 )
 
 it.live(
@@ -84,17 +76,17 @@ it.live(
             : undefined
       })
       yield* facilitator.ledger.setFaults([lying(() => ++calls % 5 === 0)])
-      yield* until(
+      yield* eventually(
         Effect.sync(() => calls),
         (count) => count > 20
       )
       yield* facilitator.ledger.setFaults([])
       expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
       yield* facilitator.ledger.setFaults([lying(() => true)])
-      yield* until(ledgerOf(facilitator), ({ sequence }) => sequence > 1_000_000)
+      yield* eventually(ledgerOf(facilitator), ({ sequence }) => sequence > 1_000_000)
       yield* facilitator.ledger.setFaults([])
-      yield* until(ledgerOf(facilitator), ({ sequence }) => sequence < 1_000_000)
+      yield* eventually(ledgerOf(facilitator), ({ sequence }) => sequence < 1_000_000)
       expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
     }).pipe(Effect.scoped),
-  120_000
+  240_000
 )

@@ -88,6 +88,6 @@ describe.each(databaseKinds)("the cost of a payment on %s", (database) => {
         }
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     },
-    180_000
+    240_000
   )
 })

@@ -6,6 +6,7 @@ import { describe } from "vitest"
 import { parseFault } from "../../../plugins/ledger-local/node/parseFault.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const price = 10_000n
 
@@ -23,16 +24,6 @@ const faults = (facilitator: Facilitator, ...texts: ReadonlyArray<string>) =>
   )
 
 const identified = (id: string) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } })
-
-/** Waits until `check` holds, for at most 20 s. */
-const eventually = <A>(look: Effect.Effect<A>, holds: (seen: A) => boolean): Effect.Effect<A> =>
-  Effect.gen(function* () {
-    while (true) {
-      const seen = yield* look
-      if (holds(seen)) return seen
-      yield* Effect.sleep("50 millis")
-    }
-  }).pipe(Effect.timeout("20 seconds"), Effect.orDie)
 
 describe.each(databaseKinds)("on %s", (database) => {
   it.live(
@@ -59,7 +50,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(yield* facilitator.balance(seller)).toBe(2n * price)
       })
     ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -95,7 +86,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(yield* facilitator.balance(seller)).toBe(price)
       })
     ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -130,7 +121,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(yield* facilitator.balance(seller)).toBe(price)
       })
     ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -171,7 +162,7 @@ describe.each(databaseKinds)("on %s", (database) => {
           expect(budget).toEqual({ used: spent!.charged, reserved: 0n })
         })
     ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -199,7 +190,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
       })
     ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -235,6 +226,6 @@ describe.each(databaseKinds)("on %s", (database) => {
         }
       })
     ),
-    60_000
+    240_000
   )
 })

@@ -53,7 +53,7 @@ describe.each(databaseKinds)("verify on %s", (database) => {
         changed.paymentPayload.resource = { url: "https://elsewhere.example/" }
         expect((yield* facilitator.verify(changed)).json.isValid).toBe(false)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -76,7 +76,7 @@ describe.each(databaseKinds)("verify on %s", (database) => {
         })
         expect((yield* facilitator.verify((yield* pay()).body)).json.isValid).toBe(true)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -101,6 +101,6 @@ describe.each(databaseKinds)("verify on %s", (database) => {
           invalidReason: "settle_ledger_transaction_failed"
         })
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

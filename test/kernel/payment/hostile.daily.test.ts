@@ -48,7 +48,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(yield* facilitator.balance(seller)).toBe(price * BigInt(urls.length))
       })
     ),
-    180_000
+    240_000
   )
 
   it.live(
@@ -112,7 +112,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         )
       })
     ),
-    180_000
+    240_000
   )
 
   it.live(
@@ -155,7 +155,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(yield* facilitator.balance(seller)).toBe(price)
       })
     ),
-    180_000
+    240_000
   )
 
   it.live(
@@ -183,7 +183,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect((yield* look).json.items[0]).toMatchObject({ status: "success", transaction: settled.json.transaction })
       })
     ),
-    180_000
+    240_000
   )
 
   it.live(
@@ -215,7 +215,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(yield* facilitator.balance(seller)).toBe(price)
       })
     ),
-    180_000
+    240_000
   )
 })
 
@@ -257,7 +257,7 @@ it.live(
       }
     })
   ),
-  180_000
+  240_000
 )
 
 it.live(
@@ -276,7 +276,7 @@ it.live(
       expect([compressed.status, compressed.json.invalidReason]).toEqual([400, "invalid_request"])
     })
   ),
-  180_000
+  240_000
 )
 
 it.live(
@@ -295,7 +295,7 @@ it.live(
       expect([settled.status, settled.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
     })
   ),
-  180_000
+  240_000
 )
 
 it.live(
@@ -320,5 +320,5 @@ it.live(
         expect(ready.json.ledger).toMatchObject({ state: "degraded", detail: "endpoint 1: wrong network" })
       })
     ),
-  180_000
+  240_000
 )

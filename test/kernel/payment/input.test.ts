@@ -14,7 +14,7 @@ const responsesOf = ({ headers }: Answer): any => JSON.parse(atob(headers.get("e
 
 describe.each(databaseKinds)("a body on %s", (database) => {
   const running = startFacilitator({ database, set: ["plugins=[ledger-local, x402-exact]"] })
-  layer(Layer.effect(Running, running), { timeout: 60_000, excludeTestServices: true })((it) => {
+  layer(Layer.effect(Running, running), { timeout: 240_000, excludeTestServices: true })((it) => {
     const honest = Effect.gen(function* () {
       const facilitator = yield* Running
       const payer = yield* facilitator.account()

@@ -69,7 +69,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
         "shop:the-secret-of-the-shop,shop:the-next-secret-of-the-shop,other:the-secret-of-a-stranger"
     }
   })
-  layer(Layer.effect(Running, running), { timeout: 60_000, excludeTestServices: true })((it) => {
+  layer(Layer.effect(Running, running), { timeout: 240_000, excludeTestServices: true })((it) => {
     it.effect("a success is its settler's, whatever identifier or terms another key sends [S93, S96]", () =>
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
@@ -205,7 +205,7 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
     atStep: gate.atStep,
     set: ["limits.settle_timeout_ms=4000", 'server.trusted_proxies=["127.0.0.1"]']
   })
-  layer(Layer.effect(Running, running), { timeout: 60_000, excludeTestServices: true })((it) => {
+  layer(Layer.effect(Running, running), { timeout: 240_000, excludeTestServices: true })((it) => {
     it.effect("a seller whose address changes hears its pending payment's success, once [S91, S93]", () =>
       Effect.gen(function* () {
         const { facilitator, pay } = yield* someone
@@ -247,7 +247,7 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
 })
 
 describe.each(databaseKinds)("rows of before on %s", (database) => {
-  layer(storeLayer(database), { timeout: 60_000 })((it) => {
+  layer(storeLayer(database), { timeout: 240_000 })((it) => {
     it.effect("are given their owners, their budgets and one holder of each identifier", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -23,7 +23,7 @@ const extensionsOf = ({ headers }: Answer): unknown => {
 }
 
 layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), {
-  timeout: 60_000,
+  timeout: 240_000,
   excludeTestServices: true
 })((it) => {
   const payment = (extensions: Record<string, unknown>, tamper = {}) =>
@@ -159,7 +159,7 @@ describe("what is supported", () => {
           "upto stellar:testnet"
         ])
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 })
 
@@ -203,6 +203,6 @@ describe.runIf(databaseKinds.includes("postgres"))("readiness", () => {
         }
         expect(back.json.status).toBe("ready")
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 })

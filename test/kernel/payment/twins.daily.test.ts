@@ -59,7 +59,7 @@ describe.each(databaseKinds)("twins on %s", (database) => {
         expect(yield* facilitator.balance(payTo)).toBe(price)
         expect(yield* facilitator.sql`select 1 from kernel_settlements`).toHaveLength(1)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -86,7 +86,7 @@ describe.each(databaseKinds)("twins on %s", (database) => {
         for (const { json } of heard) expect(json).toEqual(heard[0]!.json)
         expect(simulations).toBeLessThan(twins / 2)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -109,7 +109,7 @@ describe.each(databaseKinds)("twins on %s", (database) => {
         if (heard.json.success !== true) expect(heard.json.transaction).toBe(answer.json.transaction)
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -144,7 +144,7 @@ describe.each(databaseKinds)("twins on %s", (database) => {
         yield* Deferred.await(locked)
         yield* Effect.addFinalizer(() => Deferred.succeed(unlock, undefined))
         const settled = yield* Effect.forEach([1, 2, 3], () => facilitator.settle(body), { concurrency: 3 }).pipe(
-          Effect.timeout("30 seconds")
+          Effect.timeout("100 seconds")
         )
         for (const { json, status } of settled)
           expect([status, json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
@@ -161,6 +161,6 @@ describe.each(databaseKinds)("twins on %s", (database) => {
         while (answer.json.success !== true) answer = yield* facilitator.settle(body)
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

@@ -75,6 +75,6 @@ describe.each(databaseKinds)("a burst of %s", (database) => {
           yield* facilitator.sql`select sum(reserved_stroops)::int8 as reserved from kernel_sponsor_budget`
         ).toEqual([{ reserved: 0n }])
       }).pipe(Effect.scoped),
-    180_000
+    240_000
   )
 })

@@ -79,7 +79,7 @@ describe.each(databaseKinds)("one payment asked for many times on %s", (database
         const retry = yield* facilitator.settle(body)
         expect(retry.json).toMatchObject({ success: true, transaction: hash })
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -108,7 +108,7 @@ describe.each(databaseKinds)("one payment asked for many times on %s", (database
         expect(yield* facilitator.balance(seller)).toBe(price)
         expect(submitted).toBe(1)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })
 
@@ -143,6 +143,6 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
         }
         expect(yield* first.sql`select 1 from kernel_settlements`).toHaveLength(3)
       }).pipe(Effect.scoped),
-    90_000
+    240_000
   )
 })

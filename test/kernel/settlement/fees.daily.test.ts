@@ -4,6 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parseFault } from "../../../plugins/ledger-local/node/parseFault.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const price = 10_000n
 
@@ -13,15 +14,6 @@ const settle = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const { body } = yield* facilitator.payment({ payer, payTo, amount: price, maxTimeoutSeconds: 300 })
   return (yield* facilitator.settle(body)).json
 })
-
-const until = <A>(look: Effect.Effect<A, unknown>, holds: (seen: A) => boolean) =>
-  Effect.gen(function* () {
-    while (true) {
-      const seen = yield* look
-      if (holds(seen)) return seen
-      yield* Effect.sleep("50 millis")
-    }
-  }).pipe(Effect.timeout("20 seconds"))
 
 it.live(
   "no bid passes what the total leaves beside the resource fee, and all of it is reserved [S245, S270]",
@@ -41,7 +33,7 @@ it.live(
       })
       yield* world.ledger.setFaults([parseFault("drop=1") as Exclude<ReturnType<typeof parseFault>, string>])
       expect(yield* settle(tight)).toMatchObject({ success: false })
-      const bids = yield* until(
+      const bids = yield* eventually(
         tight.sql<{ bid: bigint }>`select inclusion_stroops as bid from kernel_attempts order by number`,
         ({ length }) => length > 2
       )
@@ -51,5 +43,5 @@ it.live(
       const [open] = yield* tight.sql<{ fee: bigint }>`select resource_fee_stroops as fee from kernel_settlements`
       expect(reserved!.stroops).toBe(open!.fee + (fee + 3_000n - open!.fee))
     }).pipe(Effect.scoped),
-  60_000
+  240_000
 )

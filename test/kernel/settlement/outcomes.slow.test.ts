@@ -3,11 +3,12 @@
 // as they should be.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { describe } from "vitest"
 import { ScanAbove } from "../../../kernel/settlement/scanLedgers.ts"
 import { TxCode } from "../../../plugins/ledger-local/transaction/Wire.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const price = 10_000n
 
@@ -54,11 +55,8 @@ const expectAtRest = Effect.fnUntraced(function* ({ sql }: Facilitator) {
   ).toEqual([])
 })
 
-const until = <A, E>(effect: Effect.Effect<A, E>, isDone: (value: A) => boolean) =>
-  Effect.repeat(effect, { schedule: Schedule.spaced("20 millis"), until: isDone }).pipe(Effect.timeout("30 seconds"))
-
 const ended = (facilitator: Facilitator) =>
-  until(
+  eventually(
     settlementsOf(facilitator),
     (rows) => rows.length > 0 && rows.every(({ state }) => state !== "prepared" && state !== "submitted")
   )
@@ -83,7 +81,7 @@ describe("a payment", () => {
         select 'nothing', 'ledger:testnet', 'nobody', 0, 'retired', 0`
         for (const [index, { body }] of [named, unnamed].entries()) {
           // The channels went with their settlements: until they are known again, everybody is told to come again.
-          const again = yield* until(facilitator.settle(body), ({ status }) => status !== 503)
+          const again = yield* eventually(facilitator.settle(body), ({ status }) => status !== 503)
           expect(again.json, again.text).toMatchObject({ success: true, transaction: first[index]!.json.transaction })
         }
         expect(
@@ -99,7 +97,7 @@ describe("a payment", () => {
           ["recorded", "settled", "recorded", "settled"].map((type) => ({ type: `settlement.${type}` }))
         )
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -122,7 +120,7 @@ describe("a payment", () => {
         expect(yield* facilitator.balance(payTo)).toBe(price)
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -151,7 +149,7 @@ describe("a payment", () => {
         expect(yield* facilitator.balance(payTo)).toBe(price)
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -170,7 +168,7 @@ describe("a payment", () => {
         expect(yield* facilitator.balance(payTo)).toBe(price)
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -191,7 +189,7 @@ describe("a payment", () => {
         expect(yield* facilitator.balance(payTo)).toBe(price)
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -212,12 +210,12 @@ describe("a payment", () => {
         })
         expect(facilitator.ledger.ledger.latest.sequence).toBeLessThan(expirationLedger - 10)
         const next = yield* pay()
-        const done = yield* until(facilitator.settle(next.body), ({ status }) => status !== 503)
+        const done = yield* eventually(facilitator.settle(next.body), ({ status }) => status !== 503)
         expect(done.json, done.text).toMatchObject({ success: true })
         expect(yield* facilitator.balance(payTo)).toBe(2n * price)
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -241,7 +239,7 @@ describe("a payment", () => {
         expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(6 - refused.length))
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -266,7 +264,7 @@ describe("a payment", () => {
         }
         const finished = yield* Effect.forEach(
           bodies,
-          (body) => until(facilitator.settle(body), ({ status }) => status !== 503),
+          (body) => eventually(facilitator.settle(body), ({ status }) => status !== 503),
           { concurrency: "unbounded" }
         )
         expect(finished.map(({ json }) => json.success)).toEqual(bodies.map(() => true))
@@ -274,7 +272,7 @@ describe("a payment", () => {
         expect(yield* settlementsOf(facilitator)).toHaveLength(bodies.length)
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -305,6 +303,6 @@ describe("a payment", () => {
         expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

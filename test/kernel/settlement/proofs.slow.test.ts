@@ -2,13 +2,14 @@
 // they hear is what became of the money, whoever moved it.
 import { expect, it } from "@effect/vitest"
 import { Keypair, StrKey } from "@stellar/stellar-sdk"
-import { Context, Effect, Fiber, Layer, Schedule } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import type { Frame } from "../../../plugins/ledger-local/transaction/Frame.ts"
 import { TxCode } from "../../../plugins/ledger-local/transaction/Wire.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const price = 10_000n
 
@@ -24,11 +25,8 @@ const settlementsOf = ({ sql }: Facilitator) =>
   sql<{ state: string; reason: string | null; message: string | null; ended_by: string | null; inner_hash: string }>`
     select state, reason, reason_message as message, ended_by, inner_hash from kernel_settlements order by recorded_at`
 
-const until = <A, E>(effect: Effect.Effect<A, E>, isDone: (value: A) => boolean) =>
-  Effect.repeat(effect, { schedule: Schedule.spaced("20 millis"), until: isDone }).pipe(Effect.timeout("30 seconds"))
-
 const recorded = (facilitator: Facilitator, count: number) =>
-  until(settlementsOf(facilitator), (rows) => rows.length >= count)
+  eventually(settlementsOf(facilitator), (rows) => rows.length >= count)
 
 const channelsOf = ({ sql }: Facilitator) =>
   Effect.map(sql<{ address: string }>`select address from kernel_channels`, (rows) => rows.map((row) => row.address))
@@ -49,7 +47,7 @@ const hold = Effect.fnUntraced(function* (facilitator: Facilitator) {
 
 const nextLedgers = (facilitator: Facilitator, count: number) => {
   const from = facilitator.ledger.ledger.latest.sequence
-  return until(
+  return eventually(
     Effect.sync(() => facilitator.ledger.ledger.latest.sequence),
     (now) => now >= from + count
   )
@@ -101,7 +99,7 @@ describe("a payment whose transaction failed on the ledger", () => {
         expect(row!.message).not.toContain("lives until")
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -129,7 +127,7 @@ describe("a payment whose transaction failed on the ledger", () => {
         expect([lost!.inner_hash, row!.inner_hash]).toContain(answer.json.transaction)
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -154,7 +152,7 @@ describe("a payment whose transaction failed on the ledger", () => {
         expect((yield* settlementsOf(facilitator)).map(({ state }) => state).sort()).toEqual(["failed", "settled"])
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })
 
@@ -173,7 +171,7 @@ describe("a payment whose hash no node knows", () => {
         ])
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -193,21 +191,23 @@ describe("a payment whose hash no node knows", () => {
         const pending = yield* facilitator.settle(first.body)
         expect(pending.json, pending.text).toMatchObject({ success: false })
         expect((yield* settlementsOf(facilitator))[0]).toMatchObject({ state: "submitted" })
-        yield* until(
+        yield* eventually(
           facilitator.sql<{ held: boolean }>`select settlement is not null as held from kernel_channels`,
           ([row]) => row?.held === false
         )
         yield* facilitator.ledger.setFaults([])
-        const second = yield* until(facilitator.settle((yield* pay()).body), ({ status }) => status !== 503)
+        const second = yield* eventually(facilitator.settle((yield* pay()).body), ({ status }) => status !== 503)
         expect(second.json, second.text).toMatchObject({ success: true })
-        const rows = yield* until(settlementsOf(facilitator), (all) => all.every(({ state }) => state === "settled"))
+        const rows = yield* eventually(settlementsOf(facilitator), (all) =>
+          all.every(({ state }) => state === "settled")
+        )
         expect(rows).toHaveLength(2)
         expect(new Set(rows.map(({ ended_by }) => ended_by)).size).toBe(2)
         expect(yield* facilitator.balance(payTo)).toBe(2n * price)
         yield* nextLedgers(facilitator, 1)
         expect(yield* facilitator.sql`select 1 from kernel_channels where settlement is not null`).toEqual([])
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })
 
@@ -234,7 +234,7 @@ describe("a payment in a surge", () => {
         ])
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -258,7 +258,7 @@ describe("a payment in a surge", () => {
         expect(yield* facilitator.sql`select fee_charged_stroops as fee from kernel_settlements`).toEqual([{ fee: 0n }])
         expect(yield* facilitator.balance(payTo)).toBe(0n)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })
 
@@ -284,11 +284,11 @@ describe.each(databaseKinds)("a payment that was signed for a sponsor of before,
         yield* former.stop
         const next = yield* start({ ...options, environment: { SPONSOR_SECRET: Keypair.random().secret() } })
         yield* outer.ledger.setFaults([])
-        const rows = yield* until(settlementsOf(next), (all) => all.every(({ state }) => state === "settled"))
+        const rows = yield* eventually(settlementsOf(next), (all) => all.every(({ state }) => state === "settled"))
         expect(rows).toMatchObject([{ state: "settled", ended_by: open!.inner_hash }])
         expect(yield* next.balance(payTo)).toBe(price)
         expect((yield* next.settle((yield* pay()).body)).json).toMatchObject({ success: true })
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })

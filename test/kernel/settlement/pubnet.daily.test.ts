@@ -145,7 +145,7 @@ const without: ReadonlyArray<readonly [requirement: string, departure: Departure
 ]
 
 layer(Layer.merge(Ledger.layer(passphrase), Layer.merge(Database.layer, NodeServices.layer)), {
-  timeout: 120_000,
+  timeout: 240_000,
   excludeTestServices: true
 })("pubnet", (it) => {
   it.effect("opens its channels when it is asked to, and only then [S279]", () =>

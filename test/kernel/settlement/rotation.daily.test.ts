@@ -3,15 +3,13 @@
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, FileSystem, Layer, Schedule } from "effect"
+import { Context, Effect, FileSystem, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { KeyRotation } from "../../../kernel/settlement/channels/KeyRotation.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-
-const until = <A, E, R>(effect: Effect.Effect<A, E, R>, isDone: (value: A) => boolean) =>
-  Effect.repeat(effect, { schedule: Schedule.spaced("100 millis"), until: isDone }).pipe(Effect.timeout("90 seconds"))
+import { eventually } from "../../support/eventually.ts"
 
 const rotationOf = ({ services }: Facilitator) =>
   Context.getUnsafe(services, KeyRotation as never) as KeyRotation["Service"]
@@ -83,12 +81,12 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* write("b", secret(stranger, old))
         expect(yield* sponsorOf(second)).toBe(old.publicKey())
         yield* write("b", secret(next, old))
-        yield* until(sponsorOf(second), (address) => address === next.publicKey())
+        yield* eventually(sponsorOf(second), (address) => address === next.publicKey())
 
         yield* world.ledger.setFaults([])
-        yield* until(statesOf(second), ([pending]) => pending![1] === "settled")
+        yield* eventually(statesOf(second), ([pending]) => pending![1] === "settled")
         for (const replica of [first, second]) {
-          const settled = yield* until(replica.settle(yield* payment), ({ status }) => status !== 503)
+          const settled = yield* eventually(replica.settle(yield* payment), ({ status }) => status !== 503)
           expect(settled.json).toMatchObject({ success: true })
         }
         expect(yield* statesOf(first)).toEqual([
@@ -116,10 +114,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         const now = yield* rotate("channels")
         expect(now.channels).toEqual([kept.publicKey(), added.publicKey()])
         const signers = Effect.map(second.ask("/supported"), ({ json }) => json.signers["stellar:*"].slice(1))
-        yield* until(signers, (addresses) => addresses.join() === now.channels.join())
+        yield* eventually(signers, (addresses) => addresses.join() === now.channels.join())
         yield* world.ledger.setFaults([])
-        yield* until(statesOf(second), (states) => states.every(([, state]) => state === "settled"))
-        const settled = yield* until(second.settle(yield* payment), ({ status }) => status !== 503)
+        yield* eventually(statesOf(second), (states) => states.every(([, state]) => state === "settled"))
+        const settled = yield* eventually(second.settle(yield* payment), ({ status }) => status !== 503)
         expect(settled.json).toMatchObject({ success: true })
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
@@ -140,12 +138,12 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         const rotated = yield* rotationOf(first).rotate("sponsor")
         const after = rotated.channels.slice(0, 2)
         expect(after.filter((address) => before.includes(address))).toEqual([])
-        yield* until(channelsOf(second), (addresses) => addresses.join() === after.join())
+        yield* eventually(channelsOf(second), (addresses) => addresses.join() === after.join())
 
         yield* world.ledger.setFaults([])
-        yield* until(statesOf(second), ([pending]) => pending![1] === "settled")
+        yield* eventually(statesOf(second), ([pending]) => pending![1] === "settled")
         for (const replica of [first, second]) {
-          const settled = yield* until(replica.settle(yield* payment), ({ status }) => status !== 503)
+          const settled = yield* eventually(replica.settle(yield* payment), ({ status }) => status !== 503)
           expect(settled.json).toMatchObject({ success: true })
         }
         const { sql } = first
@@ -159,7 +157,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* sql`update kernel_channels set sequence = null where address = ${after[0]!}`
         const ended = sql<{ count: number }>`select count(*)::int as count from kernel_channels
           where address = any(${before}) and state = 'retired'`
-        yield* until(ended, ([row]) => row!.count === 2)
+        yield* eventually(ended, ([row]) => row!.count === 2)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )

@@ -9,6 +9,7 @@ import type { Faults } from "../../../plugins/ledger-local/node/Faults.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { askFriendbot } from "../../support/rpcCall.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const price = 10_000n
 
@@ -17,15 +18,6 @@ const accountOf = (facilitator: Facilitator, address: string) =>
     (Context.getUnsafe(facilitator.services, LedgerRpc as never) as LedgerRpc["Service"]).accounts([address]),
     ({ accounts }) => accounts.get(address)!
   )
-
-const until = <A>(look: Effect.Effect<A, unknown>, holds: (seen: A) => boolean) =>
-  Effect.gen(function* () {
-    while (true) {
-      const seen = yield* look
-      if (holds(seen)) return seen
-      yield* Effect.sleep("50 millis")
-    }
-  }).pipe(Effect.timeout("20 seconds"))
 
 /** The sponsor gives away all but so much. */
 const drain = Effect.fnUntraced(function* (facilitator: Facilitator, sponsor: Keypair, keepStroops: bigint) {
@@ -50,7 +42,7 @@ const drain = Effect.fnUntraced(function* (facilitator: Facilitator, sponsor: Ke
     facilitator.rpc("sendTransaction", { transaction: transaction.toEnvelope().toXDR("base64") })
   )
   expect(sent.status).toBe("PENDING")
-  yield* until(accountOf(facilitator, sponsor.publicKey()), (account) => account.balanceStroops === keepStroops)
+  yield* eventually(accountOf(facilitator, sponsor.publicKey()), (account) => account.balanceStroops === keepStroops)
 })
 
 const ledgerOf = (facilitator: Facilitator) => Effect.map(facilitator.ask("/health/ready"), ({ json }) => json.ledger)
@@ -90,12 +82,12 @@ describe.each(databaseKinds)("on %s", (database) => {
         const payer = yield* facilitator.account()
         const payTo = (yield* facilitator.account(0n)).publicKey()
         const payment = yield* facilitator.payment({ payer, payTo, amount: price, maxTimeoutSeconds: 300 })
-        const full = yield* until(ledgerOf(facilitator), ({ channelsUsable }) => channelsUsable === 2)
+        const full = yield* eventually(ledgerOf(facilitator), ({ channelsUsable }) => channelsUsable === 2)
         expect(full).toMatchObject({ state: "ready", channelsReady: 2, oldestOpenSettlementSeconds: null })
         expect(BigInt(full.sponsorBalanceStroops) - BigInt(full.sponsorSpendableStroops)).toBe(10_000_000n)
         // Its reserve of two entries, and a stroop less than a transaction may cost.
         yield* drain(facilitator, sponsor, 10_000_000n + 209_999n)
-        const empty = yield* until(ledgerOf(facilitator), ({ state }) => state === "degraded")
+        const empty = yield* eventually(ledgerOf(facilitator), ({ state }) => state === "degraded")
         expect(empty).toMatchObject({
           detail: "the sponsor's balance does not cover another transaction",
           sponsorBalanceStroops: "10209999",
@@ -111,7 +103,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
         expect(yield* ledgerOf(facilitator)).toMatchObject({ state: "ready" })
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -137,17 +129,17 @@ describe.each(databaseKinds)("on %s", (database) => {
                 }
         })
         yield* facilitator.ledger.setFaults([asking(10_001)])
-        const dear = yield* until(ledgerOf(facilitator), ({ state }) => state === "degraded")
+        const dear = yield* eventually(ledgerOf(facilitator), ({ state }) => state === "degraded")
         expect(dear).toMatchObject({ inclusionFeeStroops: "10001" })
         yield* expectBusy(facilitator, payment.body)
         yield* facilitator.ledger.setFaults([asking(9_999)])
-        yield* until(ledgerOf(facilitator), ({ state }) => state === "ready")
+        yield* eventually(ledgerOf(facilitator), ({ state }) => state === "ready")
         expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
         // The first bid is a tenth of the ceiling, however much is asked.
         const bids = yield* facilitator.sql<{ bid: bigint }>`select inclusion_stroops as bid from kernel_attempts
           order by number limit 1`
         expect(bids).toEqual([{ bid: 1_000n }])
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

@@ -128,10 +128,10 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
         const settled = yield* Effect.repeat(facilitator.settle(held), {
           until: ({ status }) => status !== 503,
           schedule: Schedule.spaced("200 millis")
-        }).pipe(Effect.timeout("60 seconds"))
+        }).pipe(Effect.timeout("100 seconds"))
         expect(settled.json).toMatchObject({ success: true })
       }).pipe(Effect.scoped),
-    180_000
+    240_000
   )
 })
 
@@ -184,9 +184,9 @@ it.live(
       yield* Effect.repeat(settleThree(facilitator), {
         until: ({ told }) => told.every((word) => word === "settled"),
         schedule: Schedule.spaced("200 millis")
-      }).pipe(Effect.timeout("60 seconds"))
+      }).pipe(Effect.timeout("100 seconds"))
     }).pipe(Effect.scoped),
-  120_000
+  240_000
 )
 
 it.live(
@@ -215,7 +215,7 @@ it.live(
       yield* Effect.repeat(settleThree(facilitator), {
         until: ({ lent, told }) => !lent && told.every((word) => word === 503),
         schedule: Schedule.spaced("100 millis")
-      }).pipe(Effect.timeout("60 seconds"))
+      }).pipe(Effect.timeout("100 seconds"))
       const stuck = facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()
         or (settlement is not null and settlement not in (select id from kernel_settlements where state <> 'settled'))`
       expect(yield* stuck).toEqual([])
@@ -223,9 +223,9 @@ it.live(
       yield* Effect.repeat(settleThree(facilitator), {
         until: ({ told }) => told.every((word) => word === "settled"),
         schedule: Schedule.spaced("200 millis")
-      }).pipe(Effect.timeout("60 seconds"))
+      }).pipe(Effect.timeout("100 seconds"))
     }).pipe(Effect.scoped),
-  180_000
+  240_000
 )
 
 it("settings of an external signer are refused when nothing could answer, or anybody could hear", () => {

@@ -334,7 +334,7 @@ describeDatabases(
               yield* checkParticipants(world, all)
               yield* checkResources(world, all)
             }),
-          120_000
+          240_000
         )
       }
     })

@@ -3,7 +3,8 @@ import { Deferred, Effect, Fiber } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { declaring, eventually, type Json, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
+import { eventually } from "../../support/eventually.ts"
+import { declaring, type Json, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
 import { describedFaults, report } from "./support.ts"
 
 const url = "https://shop.example.com/item"
@@ -188,7 +189,7 @@ for (const database of databaseKinds) {
               expect(faultsOf(`/analytics/v1${described}`, yield* facilitator.ask(`/analytics/v1${path}`))).toEqual([])
           })
         ),
-      90_000
+      240_000
     )
 
     it.live(
@@ -263,7 +264,7 @@ for (const database of databaseKinds) {
             ])
           })
         ),
-      90_000
+      240_000
     )
 
     it.live(
@@ -301,7 +302,7 @@ for (const database of databaseKinds) {
             })
           })
         ),
-      90_000
+      240_000
     )
 
     it.live(
@@ -337,7 +338,7 @@ for (const database of databaseKinds) {
             }
           })
         ),
-      90_000
+      240_000
     )
 
     it.live(
@@ -369,7 +370,7 @@ for (const database of databaseKinds) {
             ).toMatchObject({ total_verifications: "4", valid_verifications: "3" })
           })
         ),
-      90_000
+      240_000
     )
 
     it.live(
@@ -445,7 +446,7 @@ for (const database of databaseKinds) {
             expect((yield* report(facilitator, "/resources/1"))["claims"]).toHaveLength(1)
           })
         ),
-      90_000
+      240_000
     )
   })
 }
@@ -489,7 +490,7 @@ it.live.skipIf(!databaseKinds.includes("postgres"))(
         expect([200, 503].map((status) => statuses.filter((one) => one === status).length)).toEqual([104, 56])
       })
     ),
-  90_000
+  240_000
 )
 
 it.live(
@@ -587,5 +588,5 @@ it.live(
         }
       })
     ),
-  90_000
+  240_000
 )

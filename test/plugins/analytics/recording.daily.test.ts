@@ -88,7 +88,7 @@ describeDatabases(
             yield* world.follow(33)
             expect(yield* everyReport(world)).toBe(before)
           }),
-        60_000
+        240_000
       )
 
       it.effect("are not made again from a journal whose beginning has left: that is refused and changes nothing", () =>
@@ -170,7 +170,7 @@ describeDatabases(
             const { items } = yield* world.participants.leaderboard("buyer", windowOf(0), everything, undefined)
             expect(items).toMatchObject([{ address: "B1", tx_count: "60", total_amount: "400" }])
           }),
-        60_000
+        240_000
       )
 
       it.effect("go on without a fact that cannot be read, and without the end of what was never begun [S143]", () =>

@@ -7,11 +7,11 @@ import { testnetUsdc } from "../../support/buyer.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { sellingPage, startOrigin } from "./startOrigin.ts"
+import { eventually } from "../../support/eventually.ts"
 import {
   browse,
   type Declared,
   declaring,
-  eventually,
   type Json,
   outcomes,
   queryDeclaration,

@@ -5,7 +5,8 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
-import { browse, declaring, eventually, explain, type Json, mcpDeclaration, resolve, verified } from "./support.ts"
+import { eventually } from "../../support/eventually.ts"
+import { browse, declaring, explain, type Json, mcpDeclaration, resolve, verified } from "./support.ts"
 
 const nativeXlm = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
 const operatorKey = "ops:operator-key-0123456789"
@@ -49,7 +50,7 @@ const open = (database: (typeof databaseKinds)[number]) =>
   )
 
 describe.each(databaseKinds)("discovery on %s", (database) => {
-  layer(open(database), { timeout: 90_000, excludeTestServices: true })((it) => {
+  layer(open(database), { timeout: 240_000, excludeTestServices: true })((it) => {
     it.effect(
       "filters by every parameter, in either spelling, on one and the same option [S44][S106][S107][S108][S312]",
       () =>

@@ -10,12 +10,12 @@ import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { lastingOf } from "../../../plugins/catalog/contract.ts"
 import { sellingPage, startOrigin } from "./startOrigin.ts"
+import { eventually } from "../../support/eventually.ts"
 import {
   bindRecipients,
   bodyDeclaration,
   type Declared,
   declaring,
-  eventually,
   explain,
   type Json,
   outcomes,
@@ -108,7 +108,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           expect((yield* explain(seller, url))["listings"][0]).toMatchObject({ version: 2, grade: "origin" })
         })
       ),
-    180_000
+    240_000
   )
 
   it.live(
@@ -148,7 +148,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           expect(kept).toEqual([{ grade: "claimed" }, { grade: "declared" }])
         })
       ),
-    180_000
+    240_000
   )
 
   it.live(
@@ -224,7 +224,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           expect(history).toEqual({ options: 3, versions: 3 })
         })
       ),
-    180_000
+    240_000
   )
 
   it.live(
@@ -255,6 +255,6 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           expect(new Set(hashes).size).toBe(1)
         })
       ),
-    120_000
+    240_000
   )
 })

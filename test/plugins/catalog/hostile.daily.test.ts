@@ -386,7 +386,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
           expect((yield* facilitator.settle(body)).json.success).toBe(true)
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -413,7 +413,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
           expect((yield* browse(facilitator))["pagination"].total).toBe(cleaned.length)
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -434,6 +434,6 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
           expect((yield* browse(facilitator))["items"]).toEqual([])
         })
       ),
-    60_000
+    240_000
   )
 })

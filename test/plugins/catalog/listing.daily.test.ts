@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 import {
   bindRecipients,
   bodyDeclaration,
   browse,
   declaring,
-  eventually,
   explain,
   mcpDeclaration,
   outcomes,
@@ -79,7 +79,7 @@ describe.each(databaseKinds)("listing on %s", (database) => {
           expect(paid["items"]).toEqual([{ ...item, settlements: 1, payers: 1, lastSettledAt: expect.any(String) }])
         })
       ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -144,6 +144,6 @@ describe.each(databaseKinds)("listing on %s", (database) => {
           expect((yield* resolve(facilitator, "https://a.example.com/other")).json).toEqual({ error: "not_found" })
         })
       ),
-    60_000
+    240_000
   )
 })

@@ -7,11 +7,11 @@ import { testnetUsdc } from "../../support/buyer.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { type Origin, sellingPage, startOrigin } from "./startOrigin.ts"
+import { eventually } from "../../support/eventually.ts"
 import {
   bodyDeclaration,
   browse,
   declaring,
-  eventually,
   explain,
   type Json,
   mcpDeclaration,
@@ -121,7 +121,7 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
           expect(origin.asked.every((line) => /^(GET|HEAD) /.test(line))).toBe(true)
         })
       ),
-    120_000
+    240_000
   )
 
   it.live(
@@ -170,7 +170,7 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
           )
         })
       ),
-    120_000
+    240_000
   )
 
   it.live(
@@ -249,6 +249,6 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
           expect(inside.status).toBe(400)
         })
       ),
-    120_000
+    240_000
   )
 })

@@ -4,11 +4,11 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { paymentRequired, startOrigin } from "./startOrigin.ts"
+import { eventually } from "../../support/eventually.ts"
 import {
   bodyDeclaration,
   browse,
   declaring,
-  eventually,
   explain,
   type Json,
   mcpDeclaration,
@@ -84,7 +84,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           )
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -122,7 +122,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           expect((yield* resolve(facilitator, `${origin.url}/mcp`, "add")).json.resource.ownership).toBe("provisional")
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -171,7 +171,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           expect(again.outcome).toEqual({ status: "rejected", rejectedReason: "catalog_unavailable" })
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -201,6 +201,6 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           expect(inside.asked).toEqual([])
         })
       ),
-    90_000
+    240_000
   )
 })

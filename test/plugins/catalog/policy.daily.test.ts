@@ -5,7 +5,8 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
-import { browse, declaring, eventually, explain, outcomes, resolve, verified } from "./support.ts"
+import { eventually } from "../../support/eventually.ts"
+import { browse, declaring, explain, outcomes, resolve, verified } from "./support.ts"
 
 const url = "https://shop.example.com/item"
 const quiet = "catalog_security.probe_origins=false"
@@ -42,7 +43,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect(listed["items"][0]).toMatchObject({ resource: url, verification: "payment_observed" })
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -62,7 +63,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect((yield* facilitator.ask("/supported")).json.extensions).not.toContain("catalog")
         })
       ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -111,7 +112,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect(yield* facts).toEqual([{ n: before!.n + 1 }])
         })
       ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -136,7 +137,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect(JSON.stringify(why)).not.toContain("database: ")
         })
       ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -162,7 +163,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect((yield* explain(facilitator, url))["listings"][0].version).toBe(1)
         })
       ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -191,7 +192,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect((yield* browse(facilitator, "?limit=1"))["pagination"].total).toBe(16)
         })
       ),
-    60_000
+    240_000
   )
 
   it.live(
@@ -225,6 +226,6 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect(kept).toBeLessThan(2 * 8_192)
         })
       ),
-    60_000
+    240_000
   )
 })

@@ -4,7 +4,8 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
-import { declaring, eventually, explain, type Json, queryDeclaration, verified } from "./support.ts"
+import { eventually } from "../../support/eventually.ts"
+import { declaring, explain, type Json, queryDeclaration, verified } from "./support.ts"
 
 describe.each(databaseKinds)("rejected declarations on %s", (database) => {
   it.live(
@@ -35,6 +36,6 @@ describe.each(databaseKinds)("rejected declarations on %s", (database) => {
           expect(JSON.stringify(yield* explain(facilitator, url))).not.toContain(page["items"][0].detail)
         })
       ),
-    120_000
+    240_000
   )
 })

@@ -7,11 +7,11 @@ import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { startOrigin } from "./startOrigin.ts"
+import { eventually } from "../../support/eventually.ts"
 import {
   bindRecipients,
   browse,
   declaring,
-  eventually,
   explain,
   type Json,
   outcomes,
@@ -81,7 +81,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
           expect((yield* explain(first, url))["listings"][0].version).toBe(2)
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -119,7 +119,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
           ])
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -146,7 +146,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
           expect(query).toContain("cursor=null")
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -183,6 +183,6 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
           expect(origin.asked.filter((line) => line.endsWith("/x402")).length).toBeLessThanOrEqual(2)
         })
       ),
-    90_000
+    240_000
   )
 })

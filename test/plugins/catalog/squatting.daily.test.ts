@@ -83,7 +83,7 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           }
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -143,6 +143,6 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           expect(yield* foundAt("/items/2/parts")).toBe("/items/:item/:part")
         })
       ),
-    90_000
+    240_000
   )
 })

@@ -165,16 +165,6 @@ export const verified = Effect.fnUntraced(function* (facilitator: Facilitator, b
   }
 })
 
-/** Asks again until the wanted holds; for what is written behind. */
-export const eventually = Effect.fnUntraced(function* <A, E>(ask: Effect.Effect<A, E>, holds: (answer: A) => boolean) {
-  let answer = yield* ask
-  for (let attempt = 0; attempt < 200 && !holds(answer); attempt++) {
-    yield* Effect.sleep("50 millis")
-    answer = yield* ask
-  }
-  return answer
-})
-
 /** The key of a seller, for `FACILITATOR_API_KEYS`. */
 export const sellerKey = "seller:0123456789abcdef-seller"
 

@@ -5,11 +5,11 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 import {
   bindRecipients,
   browse,
   declaring,
-  eventually,
   explain,
   type Json,
   queryDeclaration,
@@ -83,7 +83,7 @@ describe.each(databaseKinds)("what is shown on %s", (database) => {
           rejectedReason: "schema_invalid"
         })
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.live(
@@ -101,7 +101,7 @@ describe.each(databaseKinds)("what is shown on %s", (database) => {
         expect(yield* declare("broken", { extension: broken })).toEqual({ status: "success" })
         expect(names((yield* browse(seller))["items"])).toEqual(["active", "broken", "stale"])
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.live(
@@ -124,6 +124,6 @@ describe.each(databaseKinds)("what is shown on %s", (database) => {
         // What nobody has touched stands where it stood.
         expect((yield* report("/resources"))["items"].map(({ id }: Json) => id)).toEqual(["3", "2", "1"])
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })

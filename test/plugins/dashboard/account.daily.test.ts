@@ -11,6 +11,7 @@ import { Network } from "../../../kernel/config/Network.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { describedFaults } from "../analytics/support.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const shop = "shop-secret-0123456789"
 const environment = { FACILITATOR_API_KEYS: `shop:${shop}` }
@@ -75,18 +76,8 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string
 })
 
 /** Asks until it holds: analytics and the catalog follow payments within moments. */
-const until = Effect.fnUntraced(function* (
-  facilitator: Facilitator,
-  path: string,
-  cookie: string,
-  holds: (json: any) => boolean
-) {
-  while (true) {
-    const answer = yield* facilitator.ask(path, { headers: { cookie } })
-    if (answer.status === 200 && holds(answer.json)) return answer
-    yield* Effect.sleep("50 millis")
-  }
-}, Effect.timeout("30 seconds"))
+const until = (facilitator: Facilitator, path: string, cookie: string, holds: (json: any) => boolean) =>
+  eventually(facilitator.ask(path, { headers: { cookie } }), (answer) => answer.status === 200 && holds(answer.json))
 
 describe.each(databaseKinds)("an account's session on %s", (database) => {
   it.live(
@@ -153,7 +144,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         })
         expect(table.text.trim().split("\r\n")).toHaveLength(3)
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.live(
@@ -224,7 +215,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
           from kernel_account_sessions s`
         expect(row!.text).not.toContain(cookie.split("=")[1]!)
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.live(
@@ -277,6 +268,6 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const none = (yield* facilitator.ask("/dashboard/account", { headers: { cookie: third!.cookie } })).json
         expect(none).toEqual({ account: null, until: null })
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })

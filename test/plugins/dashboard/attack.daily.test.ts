@@ -59,7 +59,7 @@ describe.each(databaseKinds)("what the pages ask on %s", (database) => {
           asked.map((path) => (path.includes("/settlements/") ? `404 ${path}` : `200 ${path}`))
         )
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })
 
@@ -80,7 +80,7 @@ describe("a stream of settlements", () => {
             expect([position, answer.status, answer.json.error]).toEqual([position, 400, "invalid_cursor"])
         }
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })
 
@@ -116,6 +116,6 @@ describe("a session", () => {
         expect(yield* status(`${cookie}; tollkeeper_account=${token}`, "/analytics/v1/account")).toBe(401)
         expect(yield* status(`${cookie}; tollkeeper_session=operator.ops.1.2.3`, "/dashboard/v1/standing")).toBe(401)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

@@ -7,6 +7,7 @@ import { databaseKinds } from "../../support/databases.ts"
 import { openEvents } from "../../support/eventStream.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { describedFaults } from "../analytics/support.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
 const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
@@ -114,14 +115,11 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
           maxTimeoutSeconds: 300
         })
         yield* Effect.forkScoped(facilitator.settle(body, bearer(shop)))
-        const open = yield* Effect.gen(function* () {
-          while (true) {
-            const { json } = yield* ask("/dashboard/v1/standing")
-            // The two are read one after the other, and the settlement may be recorded between them.
-            if (json.without_end.length === 1 && json.in_flight.length === 1) return json
-            yield* Effect.sleep("50 millis")
-          }
-        }).pipe(Effect.timeout("20 seconds"))
+        // The two are read one after the other, and the settlement may be recorded between them.
+        const { json: open } = yield* eventually(
+          ask("/dashboard/v1/standing"),
+          ({ json }) => json.without_end.length === 1 && json.in_flight.length === 1
+        )
         expect(open.in_flight).toMatchObject([{ asset_symbol: "USDC", settlements: "1", amount: "70000" }])
         const { id } = open.without_end[0]
         const life = (yield* facilitator.ask(`/dashboard/v1/settlements/${id}`, { headers: bearer(ops) })).json
@@ -159,7 +157,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
           ["ops", "give-up", "done"]
         ])
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })
 
@@ -203,6 +201,6 @@ describe("a session of the pages", () => {
         const closed = yield* facilitator.ask("/dashboard/session", { method: "DELETE", headers: ours })
         expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_session=; .*Max-Age=0$/)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

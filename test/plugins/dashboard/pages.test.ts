@@ -15,7 +15,7 @@ beforeAll(async () => {
   facilitator = await Effect.runPromise(
     startFacilitator({ channels: 1 }).pipe(Scope.provide(scope), Effect.provide(NodeServices.layer))
   )
-}, 120_000)
+}, 240_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const pages = ["/", "/dashboard", "/seller"]

@@ -87,6 +87,6 @@ describe("a rotation of keys asked for over HTTP", () => {
         ])
         expect(yield* sponsor).toBe(next.publicKey())
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    120_000
+    240_000
   )
 })

@@ -2,6 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 it.live(
   "a demonstration buyer's payment is verified, settled once, and listed for what its seller says",
@@ -25,16 +26,13 @@ it.live(
       expect(yield* facilitator.balance(buyer)).toBe(9_990_000n)
       expect(yield* facilitator.balance(paymentRequirements.payTo)).toBe(10_000n)
       expect((yield* facilitator.settle(body)).json).toMatchObject({ success: false })
-      const listed = yield* Effect.gen(function* () {
-        while (true) {
-          const { json } = yield* facilitator.ask("/discovery/resources?include_unverified=true")
-          if (json.items.length > 0) return json.items
-          yield* Effect.sleep("50 millis")
-        }
-      }).pipe(Effect.timeout("20 seconds"))
-      expect(listed[0].resource).toBe(`${facilitator.url}/demo/weather`)
+      const listed = yield* eventually(
+        facilitator.ask("/discovery/resources?include_unverified=true"),
+        ({ json }) => json.items.length > 0
+      )
+      expect(listed.json.items[0].resource).toBe(`${facilitator.url}/demo/weather`)
     }).pipe(Effect.scoped),
-  60_000
+  240_000
 )
 
 it.live(
@@ -46,5 +44,5 @@ it.live(
       const answer = yield* facilitator.ask("/demo/payments", { method: "POST", headers })
       expect([answer.status, answer.json.buyer]).toEqual([403, undefined])
     }).pipe(Effect.scoped),
-  60_000
+  240_000
 )

@@ -61,7 +61,7 @@ describe("tollkeeper ledger", () => {
     expect((await close(url, "", "GET")).status).toBe(405)
     expect(await latest(call)).toBe(1_021)
     expect(await stop()).toEqual({ status: 0, signal: null })
-  }, 30_000)
+  }, 240_000)
 
   it("closes by the clock, which nobody can hurry", async () => {
     const { call, stop, url } = await start("--close", "100ms")
@@ -73,7 +73,7 @@ describe("tollkeeper ledger", () => {
     expect(elapsed).toBeGreaterThan(300)
     expect((await close(url)).status).toBe(404)
     await stop()
-  }, 30_000)
+  }, 240_000)
 
   it("seeds four accounts whose printed keys can spend what they hold, as the README shows", async () => {
     const { call, stop, text, url } = await start("--close", "manual", "--seed-accounts")
@@ -104,7 +104,7 @@ describe("tollkeeper ledger", () => {
     expect(line.balance).toBe(10_002_5000000n)
     expect((await call("getNetwork")).friendbotUrl).toBe(`${url}/friendbot`)
     await stop()
-  }, 30_000)
+  }, 240_000)
 
   it("plays the faults it is given, several at once", async () => {
     const { stop, url } = await start(
@@ -135,7 +135,7 @@ describe("tollkeeper ledger", () => {
     tx.sign(key)
     expect((await server.sendTransaction(tx)).status).toBe("TRY_AGAIN_LATER")
     await stop()
-  }, 30_000)
+  }, 240_000)
 
   it("keeps its state in a folder through kill -9, and shares the folder with nobody", async () => {
     const state = join(folder, "kept")
@@ -152,7 +152,7 @@ describe("tollkeeper ledger", () => {
     const server = new rpc.Server(third.url, { allowHttp: true })
     expect((await server.getAccountEntry(key)).balance).toBe(10_000_0000000n)
     await third.stop()
-  }, 30_000)
+  }, 240_000)
 
   it("speaks HTTPS with a certificate in its folder, which a client can trust", async () => {
     const state = join(folder, "secure")
@@ -183,7 +183,7 @@ describe("tollkeeper ledger", () => {
     await expect(ask(undefined)).rejects.toThrow(/self.signed/)
     expect(existsSync(join(state, "ledger-key.pem"))).toBe(true)
     await stop()
-  }, 30_000)
+  }, 240_000)
 
   it.each<readonly [string, ReadonlyArray<string>, RegExp]>([
     ["an interval that is none", ["--close", "soon"], /--close needs a time from 50ms to 60s/],
@@ -198,6 +198,6 @@ describe("tollkeeper ledger", () => {
       expect(text).toMatch(sentence)
       expect(text).not.toContain("    at ")
     },
-    30_000
+    240_000
   )
 })

@@ -49,5 +49,5 @@ it.live(
       )
       assert.strictEqual(less.filter((line) => line.startsWith("Not bought   BUDGET_EXCEEDED")).length, 1)
     }),
-  120_000
+  240_000
 )

@@ -74,7 +74,7 @@ describeDatabases(
         Effect.gen(function* () {
           yield* sharedFacts(yield* approvalRows, yield* approvalRows)
         }).pipe(Effect.provide(database)),
-      60_000
+      240_000
     )
   },
   ["mcp-tools"]

@@ -178,7 +178,7 @@ describeDatabases(
           )
           expect(all.filter((one) => one === "kept")).toHaveLength(5)
         }).pipe(Effect.provide(database)),
-      60_000
+      240_000
     )
   },
   ["mcp-tools"]

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { eventually } from "../catalog/support.ts"
+import { eventually } from "../../support/eventually.ts"
 import { pay, PayWorld } from "./payWorld.ts"
 import { amount } from "./seller.ts"
 import { type Json } from "../mcp-tools/support.ts"
@@ -17,7 +17,7 @@ const day = (units: bigint) => `budget.max_per_day=${units}`
 const content = { content: [{ type: "text", text: "3" }] }
 const saying = (settlement: Json): Json => ({ ...content, _meta: { "x402/payment-response": settlement } })
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a seller that has the payment", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller that has the payment", (it) => {
   it.effect(
     "and answers nothing is asked again with the same payment: it is paid once, and what was bought is delivered [S104, S232]",
     () =>
@@ -74,7 +74,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a seller 
           expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
         }
       }).pipe(Effect.scoped),
-    180_000
+    240_000
   )
 
   it.effect("and never settles it, but says so, is not believed either [S215]", () =>
@@ -183,7 +183,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a seller 
         expect((yield* pay(client, ref, args())).body["code"]).toBe("SETTLEMENT_UNKNOWN")
         seller.behaviour = {}
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.effect(
@@ -214,7 +214,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a seller 
           { state: "spent" }
         ])
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.effect(

@@ -4,7 +4,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import { eventually } from "../catalog/support.ts"
+import { eventually } from "../../support/eventually.ts"
 import { call, type Json } from "../mcp-tools/support.ts"
 import { encode, httpAmount, type HttpBehaviour, type HttpReply } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorld.ts"
@@ -58,19 +58,22 @@ const cutWithoutLength = says("HTTP/1.0 402 X", "content-type: application/json"
 const smuggled = altered((head) => [...head, "transfer-encoding: chunked"])
 const withCredentials = says("HTTP/1.1 307 X", "location: http://user:secret@127.0.0.1:1/", "content-length: 0", "", "")
 
-layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP seller that misuses the wire", (it) => {
-  it.effect(
-    "before it is paid gets nothing signed, whatever it does with the connection [S209, S228, S238]",
-    () =>
-      Effect.gen(function* () {
-        const { paying } = yield* PayWorld
-        const { ref, seller } = yield* HttpWorld
-        const client = yield* paying([enabled])
-        const impatient = yield* paying([enabled, ...quick])
-        const received = seller.received.length
-        const otherTerms = encode({ x402Version: 2, resource: { url: seller.origin }, accepts: [] })
-        const cases: ReadonlyArray<readonly [what: string, said: string, (socket: Duplex, reply: HttpReply) => void]> =
-          [
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
+  "an HTTP seller that misuses the wire",
+  (it) => {
+    it.effect(
+      "before it is paid gets nothing signed, whatever it does with the connection [S209, S228, S238]",
+      () =>
+        Effect.gen(function* () {
+          const { paying } = yield* PayWorld
+          const { ref, seller } = yield* HttpWorld
+          const client = yield* paying([enabled])
+          const impatient = yield* paying([enabled, ...quick])
+          const received = seller.received.length
+          const otherTerms = encode({ x402Version: 2, resource: { url: seller.origin }, accepts: [] })
+          const cases: ReadonlyArray<
+            readonly [what: string, said: string, (socket: Duplex, reply: HttpReply) => void]
+          > = [
             ["turns the connection into another protocol", "unreachable", upgraded],
             ["sends a body without end", "timeout", endless],
             ["sends events without end", "timeout", events],
@@ -82,120 +85,125 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP 
             ["asks twice in one head", "UPSTREAM_PROTOCOL_ERROR", twice("payment-required", otherTerms)],
             ["points to an address with credentials", "redirected", withCredentials]
           ]
-        for (const [what, said, unpaid] of cases) {
-          seller.behaviour = { raw: { unpaid } }
-          const { body } = yield* fetched(said === "timeout" ? impatient : client, ref)
-          expect({ what, said: body["details"]?.reason ?? body["code"] }).toEqual({ what, said })
+          for (const [what, said, unpaid] of cases) {
+            seller.behaviour = { raw: { unpaid } }
+            const { body } = yield* fetched(said === "timeout" ? impatient : client, ref)
+            expect({ what, said: body["details"]?.reason ?? body["code"] }).toEqual({ what, said })
+          }
+          expect(paymentsIn(seller, received)).toEqual([])
+        }).pipe(Effect.scoped),
+      240_000
+    )
+
+    it.effect("that offers one price to two recipients, or under two schemes' names, is not paid [S210, S227]", () =>
+      Effect.gen(function* () {
+        const { paying } = yield* PayWorld
+        const { ref, seller } = yield* HttpWorld
+        const client = yield* paying([enabled])
+        const received = seller.received.length
+        const other = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+        const offers: ReadonlyArray<(terms: Json) => ReadonlyArray<Json>> = [
+          (terms) => [terms, { ...terms, payTo: other }],
+          (terms) => [{ ...terms, payTo: other }, terms],
+          (terms) => [terms, { ...terms, network: "stellar:testnet", amount: "1" }]
+        ]
+        for (const change of offers) {
+          seller.behaviour = { challenge: (asked) => ({ ...asked, accepts: change(asked["accepts"][0]) }) }
+          expect((yield* fetched(client, ref)).body["code"]).toBe("RESOURCE_CHANGED")
         }
         expect(paymentsIn(seller, received)).toEqual([])
-      }).pipe(Effect.scoped),
-    120_000
-  )
+      }).pipe(Effect.scoped)
+    )
 
-  it.effect("that offers one price to two recipients, or under two schemes' names, is not paid [S210, S227]", () =>
-    Effect.gen(function* () {
-      const { paying } = yield* PayWorld
-      const { ref, seller } = yield* HttpWorld
-      const client = yield* paying([enabled])
-      const received = seller.received.length
-      const other = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
-      const offers: ReadonlyArray<(terms: Json) => ReadonlyArray<Json>> = [
-        (terms) => [terms, { ...terms, payTo: other }],
-        (terms) => [{ ...terms, payTo: other }, terms],
-        (terms) => [terms, { ...terms, network: "stellar:testnet", amount: "1" }]
-      ]
-      for (const change of offers) {
-        seller.behaviour = { challenge: (asked) => ({ ...asked, accepts: change(asked["accepts"][0]) }) }
-        expect((yield* fetched(client, ref)).body["code"]).toBe("RESOURCE_CHANGED")
-      }
-      expect(paymentsIn(seller, received)).toEqual([])
-    }).pipe(Effect.scoped)
-  )
+    it.effect(
+      "and hangs holds up neither discovery nor another seller, however many agents wait for it [S238]",
+      () =>
+        Effect.gen(function* () {
+          const { paying, ref: tool, seller: other } = yield* PayWorld
+          const { ref, seller } = yield* HttpWorld
+          const client = yield* paying([enabled, "network_security.max_concurrent_connections=4"])
+          const received = seller.received.length
+          let [open, most] = [0, 0]
+          const hanging = (socket: Duplex) => {
+            most = Math.max(most, ++open)
+            socket.on("close", () => void (open -= 1))
+          }
+          seller.behaviour = { raw: { unpaid: hanging } }
+          other.behaviour = {}
+          for (let i = 0; i < 6; i++) yield* Effect.forkScoped(fetched(client, ref))
+          yield* eventually(
+            Effect.sync(() => seller.received.length),
+            (now) => now > received
+          )
+          const found = yield* call(client, "x402_search_resources", {})
+          expect(found.body["resources"].length).toBeGreaterThan(0)
+          expect((yield* pay(client, tool, { a: 1, b: 95_000 })).body["receipt"]?.status).toBe("settled")
+          expect(most).toBe(1)
+        }).pipe(Effect.scoped),
+      240_000
+    )
 
-  it.effect(
-    "and hangs holds up neither discovery nor another seller, however many agents wait for it [S238]",
-    () =>
-      Effect.gen(function* () {
-        const { paying, ref: tool, seller: other } = yield* PayWorld
-        const { ref, seller } = yield* HttpWorld
-        const client = yield* paying([enabled, "network_security.max_concurrent_connections=4"])
-        const received = seller.received.length
-        let [open, most] = [0, 0]
-        const hanging = (socket: Duplex) => {
-          most = Math.max(most, ++open)
-          socket.on("close", () => void (open -= 1))
-        }
-        seller.behaviour = { raw: { unpaid: hanging } }
-        other.behaviour = {}
-        for (let i = 0; i < 6; i++) yield* Effect.forkScoped(fetched(client, ref))
-        yield* eventually(
-          Effect.sync(() => seller.received.length),
-          (now) => now > received
-        )
-        const found = yield* call(client, "x402_search_resources", {})
-        expect(found.body["resources"].length).toBeGreaterThan(0)
-        expect((yield* pay(client, tool, { a: 1, b: 95_000 })).body["receipt"]?.status).toBe("settled")
-        expect(most).toBe(1)
-      }).pipe(Effect.scoped),
-    60_000
-  )
-
-  it.effect(
-    "after it is paid gets no second signature, and the same call sends the same payment [S213, S229, S232]",
-    () =>
-      Effect.gen(function* () {
-        const { agent, facilitator, paying } = yield* PayWorld
-        const { ref, seller } = yield* HttpWorld
-        const receiptOfAnother = encode({ success: true, transaction: "a".repeat(64), network: "ledger:testnet" })
-        const cases: ReadonlyArray<readonly [what: string, code: string, behaviour: HttpBehaviour]> = [
-          ["turns the connection into another protocol", "SETTLEMENT_UNKNOWN", { raw: { paid: upgraded } }],
-          ["sends a body without end", "SETTLEMENT_UNKNOWN", { raw: { paid: endless } }],
-          ["sends events without end", "SETTLEMENT_UNKNOWN", { raw: { paid: events } }],
-          ["promises more than it sends", "SETTLEMENT_UNKNOWN", { raw: { paid: cut } }],
-          ["gives two receipts", "SETTLEMENT_UNKNOWN", { raw: { paid: twice("payment-response", receiptOfAnother) } }],
-          ["points to an address with credentials", "SETTLEMENT_UNKNOWN", { raw: { paid: withCredentials } }],
-          ["asks again, in the other version", "PAYMENT_REQUIRED", { version: 1, paid: () => askedInSecond }],
-          ["asks again, in the first version", "PAYMENT_REQUIRED", { paid: () => askedInFirst }]
-        ]
-        const terms = { ...seller.terms(), amount: "1" }
-        const { amount: _, ...others } = terms
-        const askedInSecond: HttpReply = {
-          status: 402,
-          headers: {
-            "payment-required": encode({ x402Version: 2, resource: { url: seller.origin }, accepts: [terms] })
-          },
-          body: "{}"
-        }
-        const first = { ...others, maxAmountRequired: "1", resource: seller.origin, description: "", mimeType: "" }
-        const askedInFirst: HttpReply = {
-          status: 402,
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ x402Version: 1, error: "more", accepts: [first] })
-        }
-        for (const [what, code, behaviour] of cases) {
-          const caps = what.endsWith("without end") ? quick : []
-          const client = yield* paying([enabled, `budget.max_per_day=${httpAmount}`, soon, ...caps])
-          const [received, before] = [seller.received.length, yield* facilitator.balance(agent.publicKey())]
-          const own = { query: query() }
-          seller.behaviour = behaviour
-          expect({ what, ...(yield* fetched(client, ref, own)).body }).toMatchObject({ what, code })
-          yield* fetched(client, ref, own)
-          expect((yield* fetched(client, ref)).body["code"]).toBe("BUDGET_EXCEEDED")
-          expect({ what, signed: new Set(paymentsIn(seller, received)).size }).toEqual({ what, signed: 1 })
-          const spent = Effect.map(facilitator.balance(agent.publicKey()), (now) => before - now)
-          expect(yield* eventually(spent, (units) => units > 0n)).toBe(httpAmount)
-          // Honest again, it delivers what was bought; one of the first version cannot tell that it has the payment.
-          const isFirst = behaviour.version === 1
-          seller.behaviour = isFirst ? { version: 1 } : {}
-          const { body } = yield* fetched(client, ref, own)
-          const outcome = body["receipt"]?.status ?? body["code"]
-          expect(outcome, `${what}: ${JSON.stringify(body)}`).toBe(isFirst ? "SETTLEMENT_UNKNOWN" : "settled")
-          expect(yield* spent).toBe(httpAmount)
-        }
-      }).pipe(Effect.scoped),
-    180_000
-  )
-})
+    it.effect(
+      "after it is paid gets no second signature, and the same call sends the same payment [S213, S229, S232]",
+      () =>
+        Effect.gen(function* () {
+          const { agent, facilitator, paying } = yield* PayWorld
+          const { ref, seller } = yield* HttpWorld
+          const receiptOfAnother = encode({ success: true, transaction: "a".repeat(64), network: "ledger:testnet" })
+          const cases: ReadonlyArray<readonly [what: string, code: string, behaviour: HttpBehaviour]> = [
+            ["turns the connection into another protocol", "SETTLEMENT_UNKNOWN", { raw: { paid: upgraded } }],
+            ["sends a body without end", "SETTLEMENT_UNKNOWN", { raw: { paid: endless } }],
+            ["sends events without end", "SETTLEMENT_UNKNOWN", { raw: { paid: events } }],
+            ["promises more than it sends", "SETTLEMENT_UNKNOWN", { raw: { paid: cut } }],
+            [
+              "gives two receipts",
+              "SETTLEMENT_UNKNOWN",
+              { raw: { paid: twice("payment-response", receiptOfAnother) } }
+            ],
+            ["points to an address with credentials", "SETTLEMENT_UNKNOWN", { raw: { paid: withCredentials } }],
+            ["asks again, in the other version", "PAYMENT_REQUIRED", { version: 1, paid: () => askedInSecond }],
+            ["asks again, in the first version", "PAYMENT_REQUIRED", { paid: () => askedInFirst }]
+          ]
+          const terms = { ...seller.terms(), amount: "1" }
+          const { amount: _, ...others } = terms
+          const askedInSecond: HttpReply = {
+            status: 402,
+            headers: {
+              "payment-required": encode({ x402Version: 2, resource: { url: seller.origin }, accepts: [terms] })
+            },
+            body: "{}"
+          }
+          const first = { ...others, maxAmountRequired: "1", resource: seller.origin, description: "", mimeType: "" }
+          const askedInFirst: HttpReply = {
+            status: 402,
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ x402Version: 1, error: "more", accepts: [first] })
+          }
+          for (const [what, code, behaviour] of cases) {
+            const caps = what.endsWith("without end") ? quick : []
+            const client = yield* paying([enabled, `budget.max_per_day=${httpAmount}`, soon, ...caps])
+            const [received, before] = [seller.received.length, yield* facilitator.balance(agent.publicKey())]
+            const own = { query: query() }
+            seller.behaviour = behaviour
+            expect({ what, ...(yield* fetched(client, ref, own)).body }).toMatchObject({ what, code })
+            yield* fetched(client, ref, own)
+            expect((yield* fetched(client, ref)).body["code"]).toBe("BUDGET_EXCEEDED")
+            expect({ what, signed: new Set(paymentsIn(seller, received)).size }).toEqual({ what, signed: 1 })
+            const spent = Effect.map(facilitator.balance(agent.publicKey()), (now) => before - now)
+            expect(yield* eventually(spent, (units) => units > 0n)).toBe(httpAmount)
+            // Honest again, it delivers what was bought; one of the first version cannot tell that it has the payment.
+            const isFirst = behaviour.version === 1
+            seller.behaviour = isFirst ? { version: 1 } : {}
+            const { body } = yield* fetched(client, ref, own)
+            const outcome = body["receipt"]?.status ?? body["code"]
+            expect(outcome, `${what}: ${JSON.stringify(body)}`).toBe(isFirst ? "SETTLEMENT_UNKNOWN" : "settled")
+            expect(yield* spent).toBe(httpAmount)
+          }
+        }).pipe(Effect.scoped),
+      240_000
+    )
+  }
+)
 
 const isCall = ({ method }: Json) => method === "tools/call"
 const paymentOf = (message: Json) => message["params"]?._meta?.["x402/payment"]
@@ -246,7 +254,7 @@ const oddSession: NonNullable<Behaviour["wire"]> = (message, response) => {
   return true
 }
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an MCP seller that misuses the wire", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an MCP seller that misuses the wire", (it) => {
   let fresh = 0
   const args = () => ({ a: ++fresh, b: 90_000 })
 
@@ -275,7 +283,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an MCP se
         seller.behaviour = {}
         expect(seller.calls.filter(({ payment }) => payment !== undefined)).toEqual([])
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.effect(
@@ -314,6 +322,6 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an MCP se
           expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
         }
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })

@@ -17,7 +17,7 @@ const deepChallenge = (seller: HttpSeller): string =>
     accepts: [{ ...seller.terms(), extra: { areFeesSponsored: true, deep: "here" } }]
   }).replace('"here"', deep)
 
-layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a paid HTTP resource", (it) => {
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid HTTP resource", (it) => {
   it.effect(
     "is requested once without and once with payment, and comes with a receipt that the ledger has [S213]",
     () =>
@@ -117,7 +117,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a paid H
   )
 })
 
-layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("before an HTTP seller is paid", (it) => {
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before an HTTP seller is paid", (it) => {
   /** Terms that were changed between the catalog and the live answer. */
   const changes: ReadonlyArray<readonly [member: string, change: (terms: Json) => Json]> = [
     ["amount", (terms) => ({ ...terms, amount: "3001" })],
@@ -323,7 +323,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("before a
   )
 })
 
-layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP seller that has the payment", (it) => {
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP seller that has the payment", (it) => {
   const once = `budget.max_per_day=${httpAmount}`
 
   it.effect(
@@ -371,7 +371,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP 
           expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
         }
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.effect("and hangs is asked again with the same payment, and delivers what was bought [S104, S232]", () =>

@@ -17,7 +17,7 @@ const root = new URL("../../../", import.meta.url).pathname
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 1_000 })
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying for an agent", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying for an agent", (it) => {
   it.effect(
     "calls once without and once with payment, and returns the content unchanged with a receipt [S201, S203, S204, S208, S212, S213, S214, S215, S216, S220]",
     () =>
@@ -165,7 +165,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying fo
         }
         expect(said).toContain("agent tools are ready")
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.effect(
@@ -191,7 +191,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying fo
   )
 })
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("before anything is signed", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before anything is signed", (it) => {
   const refusedBefore = Effect.fnUntraced(function* (more: Json, set: ReadonlyArray<string> = []) {
     const { paying, ref, seller } = yield* PayWorld
     const calls = seller.calls.length
@@ -328,7 +328,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("before an
         seller.behaviour = {}
         expect(seller.calls.filter(({ payment }) => payment !== undefined)).toEqual([])
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.effect("wants both copies of what the seller asks for, and wants them to be the same [S209, S234]", () =>
@@ -380,7 +380,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("before an
   )
 })
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("the budget", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("the budget", (it) => {
   it.effect(
     "is held over parallel calls, for a session and over all sessions of an agent, and not of another [S211, S217]",
     () =>
@@ -408,7 +408,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("the budge
         expect((yield* pay(two, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
         expect((yield* pay(other, ref, args())).body["receipt"].status).toBe("settled")
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.effect(
@@ -436,6 +436,6 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("the budge
           expect(body).toMatchObject({ code: "PAYMENT_REJECTED", retryable: false })
         }
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

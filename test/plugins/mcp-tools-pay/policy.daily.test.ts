@@ -88,7 +88,7 @@ const connectModern = (url: string, answer: (message: string) => object) =>
     (client) => Effect.promise(() => client.close())
   )
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a policy", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy", (it) => {
   it.effect("refuses what its rule refuses before anything is signed, and says which rule [S217]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld

@@ -94,6 +94,6 @@ describe("a tool server on pubnet", () => {
         const healthz = yield* Effect.promise(() => fetch(`${url}/healthz`).then((answer) => answer.json()))
         expect(healthz).toMatchObject({ status: "ok", payments: "ready", networks: ["ledger:pubnet"] })
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

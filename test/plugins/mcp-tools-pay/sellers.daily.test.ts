@@ -89,7 +89,7 @@ const startedHttp = Effect.gen(function* () {
     })
 })
 
-layer(SellerWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an example's seller", (it) => {
+layer(SellerWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an example's seller", (it) => {
   it.effect("of an MCP tool gives a lost answer again for its payment, and nothing else for it", () =>
     Effect.gen(function* () {
       const { facilitator, payTo, signed } = yield* SellerWorld

@@ -14,7 +14,7 @@ import { call, connectHttp, startTools } from "../mcp-tools/support.ts"
 const root = new URL("../../../", import.meta.url).pathname
 const args = { a: 1, b: 2 }
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("where a budget is kept", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("where a budget is kept", (it) => {
   const started = Effect.fnUntraced(function* (kind: "pglite" | "postgres", set: ReadonlyArray<string> = []) {
     const { agent, facilitator } = yield* PayWorld
     const { file, key } = sealed(agent.secret())
@@ -48,7 +48,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("where a b
         expect((yield* pay(client, ref, { a: 7, b: 1 })).body["receipt"].status).toBe("settled")
         expect((yield* pay(client, ref, { a: 7, b: 2 })).body["code"]).toBe("BUDGET_EXCEEDED")
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.effect(
@@ -91,11 +91,11 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("where a b
         expect(operator("resolve", id, "released")).toContain(`${id} is released`)
         expect(operator("list")).toBe("0 held\n")
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a symbolic name", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a symbolic name", (it) => {
   it.effect(
     "is never connected to by itself, and leads where the operator says [S207]",
     () =>
@@ -126,6 +126,6 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a symboli
         expect((yield* pay(resolved, wrapper.ref)).body["receipt"].status).toBe("settled")
         seller.behaviour = {}
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })

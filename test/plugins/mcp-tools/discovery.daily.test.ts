@@ -8,7 +8,8 @@ import { join } from "node:path"
 import { type ChildProcess, execFileSync } from "node:child_process"
 import process from "node:process"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { declaring, eventually, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
+import { eventually } from "../../support/eventually.ts"
+import { declaring, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
 import { call, connectHttp, type Json, startTools } from "./support.ts"
 
 const root = new URL("../../../", import.meta.url).pathname
@@ -52,7 +53,7 @@ class World extends Context.Service<
   )
 }
 
-layer(World.layer, { excludeTestServices: true, timeout: 60_000 })("agent tools in front of a facilitator", (it) => {
+layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools in front of a facilitator", (it) => {
   it.effect("list and search what it lists, every resource as discovery serves it [S5, S188, S189, S190, S191]", () =>
     Effect.gen(function* () {
       const { facilitator, toolsUrl } = yield* World

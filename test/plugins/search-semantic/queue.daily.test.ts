@@ -6,11 +6,7 @@ import { startFacilitator } from "../../support/facilitator.ts"
 import { startEmbeddings } from "../../relevance/embeddings.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
-
-const until = (done: Effect.Effect<boolean, unknown>) =>
-  Effect.gen(function* () {
-    while (!(yield* done)) yield* Effect.sleep("50 millis")
-  }).pipe(Effect.timeout("25 seconds"))
+import { eventually } from "../../support/eventually.ts"
 
 describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
   it(
@@ -39,7 +35,7 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
               topicResource(1, { description: "poison" }),
               topicResource(2)
             ])
-            yield* until(
+            yield* eventually(
               Effect.map(
                 facilitator.sql<{
                   id: bigint
@@ -54,17 +50,19 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
               facilitator.ask("/discovery/search?query=climate&mode=semantic"),
               ({ json }) => json.resources.map(({ name }: { name: string }) => name) as ReadonlyArray<string>
             )
-            yield* until(Effect.map(found, (names) => names.join() === "resource-0"))
+            yield* eventually(Effect.map(found, (names) => names.join() === "resource-0"))
             // A change of the resource is another chance.
             yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration,
               '{about,description}', '"weather"'), version = 2 where id = 2`
             yield* facilitator.sql`insert into kernel_facts (type, version, subject, data)
               values ('catalog.changed', 1, '2', '{}')`
-            yield* until(Effect.map(facilitator.sql`select 1 from search_semantic_jobs`, (jobs) => jobs.length === 0))
-            yield* until(Effect.map(found, (names) => names.includes("resource-1")))
+            yield* eventually(
+              Effect.map(facilitator.sql`select 1 from search_semantic_jobs`, (jobs) => jobs.length === 0)
+            )
+            yield* eventually(Effect.map(found, (names) => names.includes("resource-1")))
           })
         ) as Effect.Effect<void>
       ),
-    60_000
+    240_000
   )
 })

@@ -12,6 +12,7 @@ import { type Facilitator, startFacilitator } from "../../support/facilitator.ts
 import { startEmbeddings } from "../../relevance/embeddings.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
+import { eventually } from "../../support/eventually.ts"
 
 /** A server database that several facilitators may open. */
 const sharedDatabase = Effect.gen(function* () {
@@ -44,11 +45,6 @@ const statuses = (facilitator: Facilitator) =>
     }>`select model, status from search_semantic_generations order by id`,
     (rows) => rows.map(({ model, status }) => `${model} ${status}`)
   )
-
-const until = (done: Effect.Effect<boolean, unknown>) =>
-  Effect.gen(function* () {
-    while (!(yield* done)) yield* Effect.sleep("50 millis")
-  }).pipe(Effect.timeout("25 seconds"))
 
 describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", () => {
   it(
@@ -93,7 +89,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
                 }>`select count(*)::int as count from ${old.sql(`search_semantic_vectors_${generation}`)}`,
                 ([row]) => row!.count === count
               )
-            yield* until(filled("1"))
+            yield* eventually(filled("1"))
             const wrong: Array<unknown> = []
             let asked = 0
             /**
@@ -124,7 +120,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
                   if (!isWhole) wrong.push([query, mode, status, json?.partialResults, found])
                 })
               )
-            yield* until(
+            yield* eventually(
               Effect.map(
                 old.ask("/discovery/search?query=climate&mode=semantic"),
                 ({ json }) => json.resources.length === count / 8 && json.partialResults === false
@@ -135,8 +131,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
             yield* Effect.forEach([0, 1], () => Effect.forkScoped(load(next)))
             // Listed while the new generation is built: both must learn of it.
             yield* ingest(old.sql, [topicResource(8 * count)])
-            yield* until(Effect.map(statuses(old), (all) => all.join() === "one retired,next active"))
-            yield* until(
+            yield* eventually(Effect.map(statuses(old), (all) => all.join() === "one retired,next active"))
+            yield* eventually(
               Effect.map(
                 Effect.all(
                   [old, next].map((replica) => replica.ask("/discovery/search?query=climate&mode=semantic&limit=30"))
@@ -154,6 +150,6 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
           })
         ) as Effect.Effect<void>
       ),
-    90_000
+    240_000
   )
 })

@@ -6,13 +6,9 @@ import { startFacilitator } from "../../support/facilitator.ts"
 import { startEmbeddings } from "../../relevance/embeddings.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const key = "0123456789abcdef"
-
-const until = (done: Effect.Effect<boolean, unknown>) =>
-  Effect.gen(function* () {
-    while (!(yield* done)) yield* Effect.sleep("50 millis")
-  }).pipe(Effect.timeout("25 seconds"))
 
 describe.each(databaseKinds)("reports on search on %s", (database) => {
   it(
@@ -43,7 +39,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               facilitator.sql,
               Array.from({ length: 24 }, (_, at) => topicResource(at))
             )
-            yield* until(
+            yield* eventually(
               Effect.map(
                 read("status"),
                 ({ json }) =>
@@ -110,14 +106,14 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
             ).toEqual(["before retired", "one active"])
 
             let asked = 0
-            yield* until(
+            yield* eventually(
               Effect.map(facilitator.ask("/discovery/search?query=weather"), ({ json }) => {
                 asked += 1
                 return json.resources.length === 3
               })
             )
             // Impressions are written behind: those of the waiting are let in before they are taken away.
-            yield* until(Effect.map(read("conversion"), ({ json }) => json.impressions === String(asked)))
+            yield* eventually(Effect.map(read("conversion"), ({ json }) => json.impressions === String(asked)))
             yield* facilitator.sql`delete from catalog_impressions`
             const shown = (yield* facilitator.ask("/discovery/search?query=weather")).json.resources as ReadonlyArray<{
               resource: string
@@ -125,7 +121,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
             yield* facilitator.ask("/discovery/search?query=music&mode=lexical")
             endpoint.fault.current = "status"
             yield* facilitator.ask("/discovery/search?query=rain%20and%20maps")
-            yield* until(Effect.map(read("conversion"), ({ json }) => json.impressions === "3"))
+            yield* eventually(Effect.map(read("conversion"), ({ json }) => json.impressions === "3"))
             expect((yield* read("conversion")).json).toMatchObject({
               impressions_without_results: "0",
               sessions: "1",
@@ -175,6 +171,6 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
           })
         ) as Effect.Effect<void>
       ),
-    60_000
+    240_000
   )
 })

@@ -6,11 +6,7 @@ import { type Facilitator, startFacilitator } from "../../support/facilitator.ts
 import { type EmbeddingsEndpoint, startEmbeddings } from "../../relevance/embeddings.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
-
-const until = (done: Effect.Effect<boolean, unknown>) =>
-  Effect.gen(function* () {
-    while (!(yield* done)) yield* Effect.sleep("50 millis")
-  }).pipe(Effect.timeout("25 seconds"))
+import { eventually } from "../../support/eventually.ts"
 
 const names = (answer: { readonly json: any }): ReadonlyArray<string> =>
   answer.json.resources.map(({ name }: { name: string }) => name)
@@ -72,7 +68,7 @@ const world = (
           Array.from({ length: count }, (_, at) => topicResource(at))
         )
         const [generation] = [`search_semantic_vectors_1`]
-        yield* until(
+        yield* eventually(
           Effect.gen(function* () {
             const [row] = yield* facilitator.sql<{ lexical: number; semantic: number }>`select
         (select count(*) from search_lexical_documents where (select changed = 0 from search_lexical_state
@@ -160,7 +156,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
           expect(names(yield* search(facilitator, { query: "zzyzx qqq", mode: "lexical" }))).toEqual([])
         })
       ),
-    60_000
+    240_000
   )
 
   it(
@@ -196,7 +192,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
           ).toBe("invalid_cursor")
         })
       ),
-    60_000
+    240_000
   )
 
   it(
@@ -215,7 +211,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
           }),
         { count: 260 }
       ),
-    60_000
+    240_000
   )
 
   it(
@@ -246,7 +242,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
             yield* search(facilitator, { query: "weather again" })
             expect(endpoint.requests()).toBe(before)
             endpoint.fault.current = "none"
-            yield* until(
+            yield* eventually(
               Effect.map(search(facilitator, { query: "climate" }), ({ json }) => json.partialResults === false)
             )
             expect((yield* facilitator.ask("/health/ready")).json.search).toMatchObject({
@@ -266,7 +262,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
           ]
         }
       ),
-    60_000
+    240_000
   )
 
   it(
@@ -296,7 +292,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
           environment: { FACILITATOR_API_KEYS: "0123456789abcdef" }
         }
       ),
-    120_000
+    240_000
   )
 
   it(
@@ -321,6 +317,6 @@ describe.each(databaseKinds)("search on %s", (database) => {
           }),
         { environment: { FACILITATOR_API_KEYS: "0123456789abcdef" } }
       ),
-    60_000
+    240_000
   )
 })

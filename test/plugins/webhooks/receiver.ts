@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { eventually } from "../../support/eventually.ts"
 
 export interface Received {
   readonly path: string
@@ -68,9 +69,9 @@ export const startReceiver = ({ answer, location, port, secret }: ReceiverOption
       received,
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
       until: (holds: (received: ReadonlyArray<Received>) => boolean) =>
-        Effect.gen(function* () {
-          while (!holds(received)) yield* Effect.sleep("20 millis")
-          return received as ReadonlyArray<Received>
-        }).pipe(Effect.timeout("25 seconds"), Effect.orDie)
+        eventually(
+          Effect.sync((): ReadonlyArray<Received> => received),
+          holds
+        )
     }
   })

@@ -311,7 +311,7 @@ const world = Layer.effect(
   })
 )
 
-layer(world, { timeout: 180_000, excludeTestServices: true })((it) => {
+layer(world, { timeout: 240_000, excludeTestServices: true })((it) => {
   it.effect("has a payment for every check there is", () =>
     Effect.sync(() =>
       expect(new Set(breaches.map(({ check }) => check))).toEqual(new Set(checks.map(({ name }) => name)))

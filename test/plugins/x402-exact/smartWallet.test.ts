@@ -36,5 +36,5 @@ it.live(
       expect(yield* Effect.promise(() => contractUsdc(facilitator.ledgerUrl, wallet.contract))).toBe(35_000n)
       expect(yield* facilitator.balance(seller)).toBe(20_000n)
     }).pipe(Effect.scoped),
-  180_000
+  240_000
 )

@@ -48,7 +48,7 @@ const shareAccount = (facilitator: Facilitator, account: Keypair, other: Keypair
     if (status !== "SUCCESS") throw new Error(status)
   })
 
-layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestServices: true })((it) => {
+layer(Layer.effect(World, startFacilitator()), { timeout: 240_000, excludeTestServices: true })((it) => {
   it.effect(
     "takes credentials that name their address in what is signed",
     () =>
@@ -56,7 +56,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestSe
         const { paid, payer, settled, verified } = yield* paying({ credentials: "addressV2" })
         expect([verified, settled.success, paid]).toEqual([{ isValid: true, payer }, true, price])
       }),
-    180_000
+    240_000
   )
 
   it.effect(
@@ -70,7 +70,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestSe
           0n
         ])
       }),
-    180_000
+    240_000
   )
 
   it.effect(
@@ -87,7 +87,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestSe
         const { paid, settled } = yield* paying({ signers: [account, other] }, account)
         expect([settled.success, paid]).toEqual([true, price])
       }),
-    180_000
+    240_000
   )
 
   it.effect(
@@ -112,7 +112,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestSe
         expect([inner.memo.type, inner.operations.length, Number(bump.fee) < 210_001]).toEqual(["none", 1, true])
         expect(inner.ledgerBounds?.maxLedger).toBeGreaterThan(0)
       }),
-    180_000
+    240_000
   )
 
   const wrapped = (envelope: xdr.TransactionEnvelope): xdr.TransactionEnvelope => {
@@ -146,7 +146,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestSe
             0n
           ])
         }),
-      180_000
+      240_000
     )
   }
 })

@@ -47,6 +47,6 @@ describe.each(databaseKinds)("the auditor on %s", (database) => {
         assert.include(rulesOf(claiming("250", "0")), "one movement")
         assert.include(rulesOf(claiming("0", "250")), "movement")
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 })

@@ -49,6 +49,6 @@ describe("a resource that is paid by what was used", () => {
         } while (!/"3"/.test(JSON.stringify(totals)))
         assert.include(JSON.stringify(totals), `"${250n + max}"`)
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 })

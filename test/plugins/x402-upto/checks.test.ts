@@ -372,7 +372,7 @@ describe("the rules of an upto payment", () => {
         const honest = yield* facilitator.upto({ payer, payTo })
         assert.strictEqual((yield* facilitator.settle(honest.settleBody(max))).json.success, true)
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 
   it.live(

@@ -54,7 +54,7 @@ describe("the example's metered seller and its buyer", () => {
         )
         assert.match(String(tooDear.cause), /nothing that this buyer would pay/)
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    60_000
+    240_000
   )
 
   it.live(

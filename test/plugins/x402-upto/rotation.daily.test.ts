@@ -39,6 +39,6 @@ describe("a rotated sponsor", () => {
         assert.strictEqual(refused.json.errorReason, "invalid_upto_ledger_payload_wrong_facilitator")
         assert.strictEqual(yield* rotated.balance(payTo), 400n)
       }).pipe(Effect.scoped) as Effect.Effect<void>,
-    90_000
+    240_000
   )
 })

@@ -61,5 +61,5 @@ it.live(
         )
       })
     ).pipe(Effect.provide(NodeServices.layer)),
-  120_000
+  240_000
 )

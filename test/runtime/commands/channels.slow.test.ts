@@ -2,7 +2,7 @@
 // on, and the ledger's accounts come and go with it.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
-import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
+import { Context, Effect, Fiber, Layer, Redacted } from "effect"
 import { execFile } from "node:child_process"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
@@ -11,6 +11,7 @@ import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const cli = fileURLToPath(new URL("../../../runtime/cli.ts", import.meta.url))
 
@@ -20,9 +21,6 @@ const accountKey = (address: string) =>
       accountId: xdr.PublicKey.publicKeyTypeEd25519(Keypair.fromPublicKey(address).rawPublicKey())
     })
   ).toXdr("base64")
-
-const until = <A, E, R>(effect: Effect.Effect<A, E, R>, isDone: (value: A) => boolean) =>
-  Effect.repeat(effect, { schedule: Schedule.spaced("100 millis"), until: isDone }).pipe(Effect.timeout("60 seconds"))
 
 describe.skipIf(!databaseKinds.includes("postgres"))("tollkeeper channels", () => {
   it.live(
@@ -74,10 +72,10 @@ describe.skipIf(!databaseKinds.includes("postgres"))("tollkeeper channels", () =
           code: 0,
           text: expect.stringContaining("8 channels are required")
         })
-        yield* until(states, (text) => text === "8 ready")
-        yield* until(Effect.all([signersOf(first), signersOf(second)]), ([a, b]) => a === 9 && b === 9)
+        yield* eventually(states, (text) => text === "8 ready")
+        yield* eventually(Effect.all([signersOf(first), signersOf(second)]), ([a, b]) => a === 9 && b === 9)
         expect((yield* channels("resize", "2")).code).toBe(0)
-        yield* until(states, (text) => text === "2 ready, 6 retired")
+        yield* eventually(states, (text) => text === "2 ready, 6 retired")
         yield* Fiber.join(paying)
         const listed = yield* channels("list")
         expect(listed.text).toContain("2 of 8 ready; required: 2")

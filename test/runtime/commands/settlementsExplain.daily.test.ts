@@ -65,5 +65,5 @@ it.live(
       expect(Exit.isFailure(unknown.exit)).toBe(true)
       expect(JSON.stringify(unknown.exit)).toContain("the log has one line a request")
     }).pipe(Effect.scoped),
-  180_000
+  240_000
 )

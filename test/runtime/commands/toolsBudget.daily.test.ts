@@ -89,4 +89,4 @@ it("a hold is decided within the tool server that runs, and stays so after it ha
   expect(instancesOf(state)[0]?.operators?.families).toEqual(["tools-budget"])
   await stop()
   expect(await budget("list")).toMatch(/^pay_3 .*\n1 held\n$/)
-}, 200_000)
+}, 240_000)

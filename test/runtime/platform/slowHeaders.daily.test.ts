@@ -44,6 +44,6 @@ describe("a client that never ends its request's head", () => {
           expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("answered")
         })
       }).pipe(Effect.scoped),
-    100_000
+    240_000
   )
 })

@@ -84,6 +84,6 @@ describe.each(databaseKinds)("more payments than channels, on %s", (database) =>
         expect(proxy.seen.simulations).toBeLessThanOrEqual(2 * (305 - refused.length))
         expect(proxy.seen.simulations).toBeLessThan(305)
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })

@@ -2,11 +2,12 @@
 // takes away what another wants, and what nobody wants any more comes back to the sponsor.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, type DatabaseKind, sourceLayer } from "../../../support/databases.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../../support/facilitator.ts"
+import { eventually } from "../../../support/eventually.ts"
 
 const testnet = "networks.ledger:testnet"
 /** On a busy machine, too, everybody is served in the end. */
@@ -17,9 +18,6 @@ const sharedDatabase = Effect.fnUntraced(function* (kind: DatabaseKind) {
   const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
   return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
 })
-
-const until = <A, E, R>(effect: Effect.Effect<A, E, R>, isDone: (value: A) => boolean) =>
-  Effect.repeat(effect, { schedule: Schedule.spaced("50 millis"), until: isDone }).pipe(Effect.timeout("60 seconds"))
 
 /** As many different payments at once, and what each was told. */
 const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilitator, count: number) {
@@ -101,7 +99,7 @@ describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
         expect(yield* states(large)).toBe("6 ready")
         expect(yield* large.sql`select 1 from kernel_sponsor_transactions where purpose <> 'channels'`).toEqual([])
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   it.live(
@@ -132,7 +130,7 @@ describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
         expect(yield* states(configured)).toBe("6 ready")
         yield* lapse(configured, before)
         yield* survey(configured, given[0]!.publicKey())
-        yield* until(states(configured), (text) => text === "3 ready, 3 retired")
+        yield* eventually(states(configured), (text) => text === "3 ready, 3 retired")
         expect(yield* Effect.forEach(before, (address) => exists(world, address))).toEqual([0, 0, 0])
         yield* configured.stop
 
@@ -145,9 +143,9 @@ describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
           given.map((pair) => pair.publicKey())
         )
         yield* survey(again, before[0]!)
-        yield* until(states(again), (text) => text === "3 ready, 3 retiring")
+        yield* eventually(states(again), (text) => text === "3 ready, 3 retiring")
         expect(yield* exists(world, given[0]!.publicKey())).toBe(1)
       }).pipe(Effect.scoped),
-    180_000
+    240_000
   )
 })

@@ -7,6 +7,7 @@ import { csvOf } from "../../../../kernel/http/csv.ts"
 import { keptWords } from "../../../../plugins/catalog/search/missedSearches.ts"
 import { databaseKinds } from "../../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
+import { eventually } from "../../../support/eventually.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
 const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
@@ -19,14 +20,14 @@ const look = (facilitator: Facilitator, query: string, init?: RequestInit) =>
     expect([status, json.resources]).toEqual([200, []])
   )
 
-const until = Effect.fnUntraced(function* (facilitator: Facilitator, holds: (items: ReadonlyArray<any>) => boolean) {
-  while (true) {
-    const { json } = yield* facilitator.ask(path, bearer(ops))
-    const items = json.items.filter(({ words }: any) => words !== "almanac")
-    if (holds(items)) return { ...json, items }
-    yield* Effect.sleep("50 millis")
-  }
-}, Effect.timeout("30 seconds"))
+const until = (facilitator: Facilitator, holds: (items: ReadonlyArray<any>) => boolean) =>
+  eventually(
+    Effect.map(facilitator.ask(path, bearer(ops)), ({ json }) => ({
+      ...json,
+      items: json.items.filter(({ words }: any) => words !== "almanac")
+    })),
+    ({ items }) => holds(items)
+  )
 
 const catalog = {
   info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
@@ -41,7 +42,7 @@ const list = Effect.fnUntraced(function* (facilitator: Facilitator) {
   expect((yield* facilitator.settle(body, bearer(shop).headers)).json.success).toBe(true)
   const found = (query: string) =>
     Effect.map(facilitator.ask(`/discovery/search?query=${query}`), ({ json }) => json.resources.length === 1)
-  while (!(yield* found("almanac"))) yield* Effect.sleep("50 millis")
+  yield* eventually(found("almanac"))
   expect(yield* found("the%20almanac")).toBe(true)
 })
 
@@ -85,7 +86,7 @@ describe.each(databaseKinds)("searches without a result on %s", (database) => {
           from catalog_missed_searches m`
         expect(rows.map(({ text }) => text).join()).not.toMatch(/bob|example|shop|127\.0/)
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 })
 
@@ -100,10 +101,10 @@ describe("a facilitator that keeps no words", () => {
         const impressions = facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`
         for (const written of [1, 2, 3]) {
           yield* look(facilitator, "zebra maps")
-          while ((yield* impressions)[0]!.count < written) yield* Effect.sleep("50 millis")
+          yield* eventually(impressions, ([row]) => row!.count >= written)
         }
         expect((yield* facilitator.ask(path, bearer(ops))).json.items).toEqual([])
-      }).pipe(Effect.scoped, Effect.timeout("50 seconds")),
-    60_000
+      }).pipe(Effect.scoped),
+    240_000
   )
 })

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest"
 import { type IngestedResource, ingest } from "../../../relevance/ingest.ts"
 import { databaseKinds } from "../../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
+import { eventually } from "../../../support/eventually.ts"
 
 const listing = (name: string, serviceName: string, description: string, payTo: string): IngestedResource => ({
   name,
@@ -51,11 +52,6 @@ const queries = [
   ["natural voice", "speech"]
 ] as const
 
-/** Until it holds; the test's own limit ends it. */
-const until = Effect.fnUntraced(function* (done: Effect.Effect<boolean, unknown>) {
-  while (!(yield* done)) yield* Effect.sleep("50 millis")
-})
-
 interface Understood {
   readonly understood?: { readonly words: ReadonlyArray<string>; readonly maxPrice?: string; readonly prefers?: string }
 }
@@ -76,7 +72,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
           Effect.gen(function* () {
             const facilitator = yield* startFacilitator({ database, channels: 1 })
             yield* ingest(facilitator.sql, all)
-            yield* until(
+            yield* eventually(
               Effect.gen(function* () {
                 const [row] = yield* facilitator.sql<{ words: number; meanings: number }>`select
                 (select count(*) from search_lexical_documents where (select changed = 0 from search_lexical_state
@@ -123,6 +119,6 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
           })
         ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
       ),
-    120_000
+    240_000
   )
 })

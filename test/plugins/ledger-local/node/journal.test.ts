@@ -46,7 +46,7 @@ describe("the journal", () => {
           expect(ledger.ledger.latest.sequence).toBeGreaterThanOrEqual(1_000 + told.length)
         }).pipe(open(folder))
       }).pipe(Effect.scoped, Effect.provide(platform)),
-    60_000
+    240_000
   )
 
   it.live("forgets a line that was never finished, and goes on from the one before", () =>
@@ -159,6 +159,6 @@ describe("the journal", () => {
         expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(5_000 * 150 + 50 * 8_000)
         yield* Effect.flatMap(LocalLedger, (ledger) => ledger.call("getHealth")).pipe(open(folder))
       }).pipe(Effect.scoped, Effect.provide(platform)),
-    60_000
+    240_000
   )
 })

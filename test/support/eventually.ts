@@ -1,0 +1,24 @@
+// Waits for what becomes true some time after it was caused: written behind, told to another replica, closed by the
+// ledger. A test waits for the condition itself and never for a time, and the bound is only there to say what never
+// came; a loaded machine takes ten times as long as a quiet one.
+import { Effect } from "effect"
+import { inspect } from "node:util"
+
+const seconds = 100
+
+/** Looks until it holds what is asked for (default: until it is true), and gives back what was seen then. */
+export const eventually = <A, E, R>(
+  look: Effect.Effect<A, E, R>,
+  holds: (seen: A) => boolean = (seen) => seen === true
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    let seen: A | undefined
+    const looks = Effect.gen(function* () {
+      while (!holds((seen = yield* look))) yield* Effect.sleep("20 millis")
+      return seen
+    })
+    return Effect.timeoutOrElse(looks, {
+      duration: `${seconds} seconds`,
+      orElse: () => Effect.die(new Error(`not so within ${seconds} seconds; last seen: ${inspect(seen, { depth: 6 })}`))
+    })
+  })
