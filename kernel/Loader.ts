@@ -7,7 +7,7 @@ import { HttpRouter } from "effect/http"
 import { perhaps } from "./config/didYouMean.ts"
 import { type Ambient, type AnyPlugin, CurrentPlugin } from "./Plugin.ts"
 import { PluginStates } from "./PluginStates.ts"
-import { type Collected, collectingRouter, makeClaims, mount } from "./Routes.ts"
+import { type Collected, collectingRouter, mount, RouteClaims } from "./Routes.ts"
 
 /** A profile this program cannot start: an unknown or missing plugin, by name. */
 export class ProfileRefused extends Schema.TaggedError<ProfileRefused>()("ProfileRefused", {
@@ -59,7 +59,7 @@ export const start = Effect.fnUntraced(function* (catalogue: Catalogue, profile:
   const router = yield* HttpRouter.HttpRouter
   const states = yield* PluginStates
   const outer = yield* Effect.scope
-  const claim = makeClaims()
+  const { claim } = yield* RouteClaims
   const memoMap = yield* Layer.makeMemoMap
   let context: Context.Context<any> = yield* Effect.context<any>()
 

@@ -21,6 +21,7 @@ import type { Stdio } from "./platform/Stdio.ts"
 import type { Packages } from "./platform/Packages.ts"
 import type { StripTypes } from "./platform/StripTypes.ts"
 import type { PluginStates } from "./PluginStates.ts"
+import type { RouteClaims } from "./Routes.ts"
 
 /** The plugin or driver whose Layer is being built; "kernel" outside of any. It names owners in registries and logs. */
 export const CurrentPlugin = Context.Reference<string>("tollkeeper/kernel/CurrentPlugin", {
@@ -72,6 +73,7 @@ export type Ambient =
   | ListenAt
   | Greeting
   | PluginStates
+  | RouteClaims
   | DatabaseSource
   | MigrationsFolder
 

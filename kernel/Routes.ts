@@ -1,7 +1,7 @@
 // A plugin mounts routes on a router of its own that only collects them; the loader hands them to the real router when
 // the plugin is whole. So a half-built optional plugin leaves no route behind, and a path that two plugins claim stops
 // the boot, optional or not. Plugins contribute routes, never global middleware.
-import { type Context, Effect, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 
 type Routes = Parameters<HttpRouter.HttpRouter["addAll"]>[0]
@@ -42,18 +42,30 @@ export const collectingRouter = (sink: Array<Collected>): HttpRouter.HttpRouter 
 const claimOf = (method: string, path: string): string =>
   `${method} ${path.replace(/:[^/]+/g, ":").replace(/(.)\/+$/, "$1")}`
 
-/** Who claimed which route; shared by all plugins of a process. */
-export const makeClaims = () => {
-  const claims = new Map<string, string>()
-  return Effect.fnUntraced(function* (owner: string, collected: ReadonlyArray<Collected>) {
-    for (const { routes } of collected) {
-      for (const route of routes) {
-        const claim = claimOf(route.method, route.path)
-        const claimedBy = claims.get(claim)
-        if (claimedBy !== undefined) return yield* new RouteClaimedTwice({ route: claim, owner, claimedBy })
-        claims.set(claim, owner)
-      }
-    }
+/** Who claimed which route, of one process. The loader claims; whoever asks what is served reads. */
+export class RouteClaims extends Context.Service<
+  RouteClaims,
+  {
+    /** Claims for its owner what was collected. */
+    readonly claim: (owner: string, collected: ReadonlyArray<Collected>) => Effect.Effect<void, RouteClaimedTwice>
+    /** Every claim with its owner, as `GET /a/:x`, in the order of claiming. */
+    readonly all: () => ReadonlyArray<{ readonly owner: string; readonly method: string; readonly path: string }>
+  }
+>()("tollkeeper/kernel/RouteClaims") {
+  static readonly layer = Layer.sync(RouteClaims, () => {
+    const claims = new Map<string, { readonly owner: string; readonly method: string; readonly path: string }>()
+    return RouteClaims.of({
+      claim: Effect.fnUntraced(function* (owner, collected) {
+        for (const { method, path } of collected.flatMap(({ routes }) => routes)) {
+          const claim = claimOf(method, path)
+          const before = claims.get(claim)
+          if (before !== undefined)
+            return yield* new RouteClaimedTwice({ route: claim, owner, claimedBy: before.owner })
+          claims.set(claim, { owner, method, path })
+        }
+      }),
+      all: () => [...claims.values()]
+    })
   })
 }
 

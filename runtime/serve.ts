@@ -25,6 +25,7 @@ import { RequestBytes } from "../kernel/platform/RequestBytes.ts"
 import { ListenFailed, type Listeners } from "../kernel/platform/Listeners.ts"
 import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/PluginStates.ts"
+import { RouteClaims } from "../kernel/Routes.ts"
 import { Supervisor } from "../kernel/Supervisor.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
@@ -190,6 +191,7 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     ListenAt.layer,
     Greeting.layer,
     PluginStates.layer,
+    RouteClaims.layer,
     router,
     // Not `NodeHttpServer.layerHttpServices`, which opens a terminal: whatever serves has stdin for itself.
     NodeHttpPlatform.layer,

@@ -23,7 +23,7 @@ export interface AnswerDescription {
 }
 
 export interface RouteDescription {
-  readonly method: "get" | "post"
+  readonly method: "get" | "post" | "delete"
   /** `{name}` stands for a part of the path. */
   readonly path: string
   /** Unique over all routes. */

@@ -16,6 +16,8 @@ import {
   ResourceHistory,
   SearchPage
 } from "./AnswerWire.ts"
+import { hoursMax } from "./search/SearchReports.ts"
+import { MissedSearches, SearchConversion, SearchGenerations, SearchStatus } from "./search/SearchReportWire.ts"
 
 const answers = (
   description: string,
@@ -207,7 +209,62 @@ const selling: ReadonlyArray<RouteDescription> = [
   }
 ]
 
+const hours = {
+  hours: Schema.optionalKey(
+    Schema.Int.annotate({ description: "Looked back.", default: 24 }).check(
+      Schema.isBetween({ minimum: 1, maximum: hoursMax })
+    )
+  )
+}
+const reportPaging = { ...paging("50 without it, 200 at most; a larger one is taken for that.") }
+
+const report = (
+  name: string,
+  id: string,
+  summary: string,
+  body: Schema.Constraint,
+  { callers, query }: Pick<RouteDescription, "callers"> & { readonly query?: Schema.Struct<any> }
+): RouteDescription => ({
+  method: "get",
+  path: `/analytics/v1/search/${name}`,
+  id,
+  summary,
+  tag: "search",
+  callers,
+  ...(query === undefined ? {} : { query }),
+  answers: answers("The report.", body, {
+    ...(query === undefined ? {} : { 400: "`invalid_parameter`, with a sentence for each fault." }),
+    401: callers === "operators" ? "An operator's bearer key is required." : "A bearer key is required.",
+    503: "The database is away."
+  })
+})
+
+const reports: ReadonlyArray<RouteDescription> = [
+  report("status", "searchStatus", "How each branch of search stands, and what is in its index.", SearchStatus, {
+    callers: "keyed"
+  }),
+  report("generations", "searchGenerations", "Generations of embeddings, newest first.", SearchGenerations, {
+    callers: "keyed",
+    query: Schema.Struct(reportPaging)
+  }),
+  report(
+    "conversion",
+    "searchConversion",
+    "Which searches were followed by payments for what they showed; a direction, not a cause.",
+    SearchConversion,
+    { callers: "keyed", query: Schema.Struct(hours) }
+  ),
+  report("missed", "missedSearches", "What was looked for and not found, the most asked first.", MissedSearches, {
+    callers: "operators",
+    query: Schema.Struct({ ...hours, ...reportPaging })
+  })
+]
+
 export const described: Described = {
-  tags: { discovery: "What may be paid for here.", catalog: "The catalog, for sellers and operators." },
-  routes: [...discovery, ...administration, ...selling]
+  tags: {
+    discovery: "What may be paid for here.",
+    catalog: "The catalog, for sellers and operators.",
+    search: "How search stands and what it leads to, for operators."
+  },
+  routes: [...discovery, ...administration, ...selling, ...reports]
 }

@@ -150,8 +150,18 @@ export const Moves = Schema.Struct({
   )
 }).annotate({ identifier: "Moves" })
 
+export const SessionAsked = Schema.Struct({ key: text("A caller's or an operator's.") }).annotate({
+  identifier: "SessionAsked"
+})
+
+const role = Schema.Literals(["operator", "caller", "nobody"])
+
+export const SessionOpened = Schema.Struct({ role, principal: Schema.String }).annotate({ identifier: "SessionOpened" })
+
+export const SessionClosed = Schema.Struct({ role: Schema.Literal("nobody") }).annotate({ identifier: "SessionClosed" })
+
 export const SessionShown = Schema.Struct({
-  role: Schema.Literals(["operator", "caller", "nobody"]),
+  role,
   principal: Schema.NullOr(Schema.String),
   until: maybeMoment,
   may_read: Schema.Boolean.annotate({ description: "Whether analytics are told to this browser." }),

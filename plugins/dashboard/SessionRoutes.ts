@@ -9,7 +9,7 @@ import { Keys } from "../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { isFromPage, Sessions } from "../../kernel/http/Sessions.ts"
-import type { SessionShown } from "./OperatorWire.ts"
+import type { SessionClosed, SessionOpened, SessionShown } from "./OperatorWire.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -62,7 +62,7 @@ export const addSessionRoutes = Effect.gen(function* () {
     return Option.match(sessions.open(key, overTls(request)), {
       onNone: () => notListed,
       onSome: ({ cookie, session: { principal, role } }) =>
-        json({ role, principal }, { headers: { "set-cookie": cookie } })
+        json({ role, principal } satisfies typeof SessionOpened.Type, { headers: { "set-cookie": cookie } })
     })
   })
 
@@ -70,7 +70,9 @@ export const addSessionRoutes = Effect.gen(function* () {
   yield* router.add("POST", "/dashboard/session", signIn)
   yield* router.add("DELETE", "/dashboard/session", (request: Request) =>
     Effect.sync(() =>
-      isFromPage(request) ? json({ role: "nobody" }, { headers: { "set-cookie": sessions.closed } }) : notFromPage
+      isFromPage(request)
+        ? json({ role: "nobody" } satisfies typeof SessionClosed.Type, { headers: { "set-cookie": sessions.closed } })
+        : notFromPage
     )
   )
 })

@@ -4,11 +4,22 @@ import { Schema } from "effect"
 import { Fault, text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
 import { AccountAnswered, AccountAsked, AccountChallenged, AccountShown } from "./AccountWire.ts"
-import { Life, Move, Moves, Rotations, SessionShown, FacilitatorStanding } from "./OperatorWire.ts"
+import {
+  FacilitatorStanding,
+  Life,
+  Move,
+  Moves,
+  Rotations,
+  SessionAsked,
+  SessionClosed,
+  SessionOpened,
+  SessionShown
+} from "./OperatorWire.ts"
 
 const faults = (words: Readonly<Record<number, string>>) =>
   Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: Fault }]))
 const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
+const foreign = "Not from a page of this origin."
 
 /** A browser shows that an account is its own; the header `x-tollkeeper-page: 1` says that a page of ours asks. */
 const accountRoutes: ReadonlyArray<RouteDescription> = [
@@ -22,7 +33,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     body: AccountAsked,
     answers: {
       200: { description: "The challenge.", body: AccountChallenged },
-      ...faults({ 400: "Not an account.", 403: "Not from a page of this origin.", 429: "Too fast." })
+      ...faults({ 400: "Not an account.", 403: foreign, 429: "Too fast." })
     }
   },
   {
@@ -47,13 +58,63 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     method: "get",
     path: "/dashboard/account",
     id: "account",
-    summary: "Whose account this browser has shown; DELETE signs out, with `?everywhere=1` in every browser.",
+    summary: "Whose account this browser has shown.",
     tag: "dashboard",
     callers: "anybody",
     answers: {
       200: { description: "The session.", body: AccountShown },
       ...faults({ 503: "The database is away." })
     }
+  },
+  {
+    method: "delete",
+    path: "/dashboard/account",
+    id: "accountSignOut",
+    summary: "Signs out.",
+    tag: "dashboard",
+    callers: "anybody",
+    query: Schema.Struct({
+      everywhere: Schema.optionalKey(Schema.Literal("1").annotate({ description: "In every browser." }))
+    }),
+    answers: {
+      200: { description: "No session.", body: AccountShown },
+      ...faults({ 403: foreign, 503: "The database is away." })
+    }
+  }
+]
+
+/** A key is signed in with: the cookie beside the answer stands for it. */
+const sessionRoutes: ReadonlyArray<RouteDescription> = [
+  {
+    method: "get",
+    path: "/dashboard/session",
+    id: "session",
+    summary: "Who this browser is here.",
+    tag: "dashboard",
+    callers: "anybody",
+    answers: { 200: { description: "The session.", body: SessionShown } }
+  },
+  {
+    method: "post",
+    path: "/dashboard/session",
+    id: "signIn",
+    summary: "Signs in with a key.",
+    tag: "dashboard",
+    callers: "anybody",
+    body: SessionAsked,
+    answers: {
+      200: { description: "The session, its cookie beside it.", body: SessionOpened },
+      ...faults({ 400: "Not a key.", 401: "The key is not listed here.", 403: foreign, 429: "Too fast." })
+    }
+  },
+  {
+    method: "delete",
+    path: "/dashboard/session",
+    id: "signOut",
+    summary: "Signs out.",
+    tag: "dashboard",
+    callers: "anybody",
+    answers: { 200: { description: "No session.", body: SessionClosed }, ...faults({ 403: foreign }) }
   }
 ]
 
@@ -61,6 +122,7 @@ export const described: Described = {
   tags: { dashboard: "What the pages ask, beside the other routes." },
   routes: [
     ...accountRoutes,
+    ...sessionRoutes,
     {
       method: "get",
       path: "/dashboard/v1/about",
@@ -69,15 +131,6 @@ export const described: Described = {
       tag: "dashboard",
       callers: "anybody",
       answers: { 200: { description: "What anybody may know.", body: About } }
-    },
-    {
-      method: "get",
-      path: "/dashboard/session",
-      id: "session",
-      summary: "Who this browser is here; POST a key to sign in, DELETE to sign out.",
-      tag: "dashboard",
-      callers: "anybody",
-      answers: { 200: { description: "The session.", body: SessionShown } }
     },
     {
       method: "get",

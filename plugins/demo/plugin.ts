@@ -7,11 +7,13 @@ import { Effect, Layer, Semaphore } from "effect"
 import { Base64 } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"
-import { networkContract } from "../../kernel/drivers.ts"
+import { httpContract, networkContract } from "../../kernel/drivers.ts"
 import { json } from "../../kernel/http/Guard.ts"
+import { describe } from "../../kernel/http/OpenApi.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { LocalLedger, localLedgerContract } from "../ledger-local/contract.ts"
+import { type DemoPayment, type DemoRequired, described } from "./DemoWire.ts"
 import { signPayment, type Terms } from "./signPayment.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -24,8 +26,10 @@ const waitingMax = 10
 
 const utf8 = new TextEncoder()
 
+type Asked = Terms & (typeof DemoRequired.Type)["accepts"][number]
+
 /** What the seller answers to who has not paid. */
-const paymentRequired = (host: string, terms: Terms & Readonly<Record<string, unknown>>) => ({
+const paymentRequired = (host: string, terms: Asked): typeof DemoRequired.Type => ({
   x402Version: 2,
   error: "payment required",
   resource: {
@@ -83,7 +87,7 @@ const addRoutes = Effect.gen(function* () {
       buyer: buyer.publicKey(),
       paymentPayload: { x402Version: 2, payload: { transaction }, resource, accepted: terms, extensions },
       paymentRequirements: terms
-    })
+    } satisfies typeof DemoPayment.Type)
   })
 
   yield* router.add("GET", "/demo/weather", (request: Request) =>
@@ -112,7 +116,7 @@ export const plugin = define({
   id: "demo",
   summary: "A seller and buyers to try a payment with, on the embedded ledger.",
   boot: "optional",
-  needs: [localLedgerContract, networkContract],
+  needs: [localLedgerContract, networkContract, httpContract],
   migrations: "none",
-  layer: Layer.effectDiscard(addRoutes)
+  layer: Layer.merge(Layer.effectDiscard(addRoutes), describe(described))
 })

@@ -5,6 +5,7 @@ import { contract } from "../../kernel/Contract.ts"
 import * as Loader from "../../kernel/Loader.ts"
 import * as Plugin from "../../kernel/Plugin.ts"
 import { PluginStates } from "../../kernel/PluginStates.ts"
+import { RouteClaims } from "../../kernel/Routes.ts"
 
 class Store extends Context.Service<Store, { readonly log: Array<string> }>()("test/Store") {}
 const storeContract = contract("store", Store)
@@ -55,7 +56,7 @@ const setup = () => {
   return { log, store, plain, routed, catalogue }
 }
 
-const ambient = Layer.mergeAll(PluginStates.layer, HttpServer.layerServices)
+const ambient = Layer.mergeAll(PluginStates.layer, RouteClaims.layer, HttpServer.layerServices)
 
 const boot = (catalogue: Loader.Catalogue, profile: ReadonlyArray<string>) =>
   Layer.build(

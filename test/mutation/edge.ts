@@ -38,6 +38,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["broken UTF-8", "fatal: true", "fatal: false"]
   ]),
+  ...guards("kernel/Routes.ts", "test/kernel/Loader.test.ts", [
+    ["a route of two owners", "if (before !== undefined)", "if (before?.path === '')"]
+  ]),
+  ...guards("plugins/catalog/description.ts", "test/kernel/http/OpenApi.test.ts", [
+    ["served routes that nobody describes", "...selling, ...reports]", "...selling]"]
+  ]),
   ...guards("kernel/http/Sessions.ts", "test/kernel/http/Sessions.test.ts", [
     ["a session for ever", "mac === undefined || Number(until) <= nowSeconds()", "mac === undefined"],
     ["a session that nobody signed", "signed.length === 0", "signed.length < 0"],

@@ -13,14 +13,17 @@ import { queryOf } from "../discovery/publicAnswer.ts"
 import { missedSearches } from "./missedSearches.ts"
 import { conversion } from "./conversion.ts"
 import { keepLarge } from "./keepLarge.ts"
+import type { SearchGenerations, SearchStatus } from "./SearchReportWire.ts"
 import type { SearchValues } from "./searchSection.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const hoursMax = 720
+export const hoursMax = 720
 /** Facts and impressions that a report on conversion may look through each time it is asked. */
 const examinedMax = 100_000n
 const off: BranchStatus = { health: "disabled", indexed: 0, generations: [] }
+const pagingBounds = { limitDefault: 50, limitMax: 200, clamp: true }
+const invalid = (details: ReadonlyArray<string>) => json({ error: "invalid_parameter", details }, { status: 400 })
 const share = (part: number, whole: number): number =>
   whole === 0 ? 1 : Math.min(1, Math.round((part / whole) * 10_000) / 10_000)
 
@@ -92,13 +95,17 @@ const status = Effect.gen(function* () {
       }
     },
     worker: semantic.worker ?? { status: "disabled", queue_depth: 0, dead_letters: 0 }
-  })
+  } satisfies typeof SearchStatus.Type)
 })
 
 const generations = Effect.fnUntraced(function* (request: Request) {
-  const { limit, offset } = readPaging(queryOf(request), { limitDefault: 50, limitMax: 200, clamp: true })
+  const { faults, limit, offset } = readPaging(queryOf(request), pagingBounds)
+  if (faults.length > 0) return invalid(faults)
   const all = (yield* statusOf("semantic")).generations
-  return listed(request, { items: all.slice(offset, offset + limit), pagination: { limit, offset, total: all.length } })
+  return listed(request, {
+    items: all.slice(offset, offset + limit),
+    pagination: { limit, offset, total: all.length }
+  } satisfies typeof SearchGenerations.Type)
 })
 
 /** Hours back from now that a request names; undefined when they are out of bounds. */
@@ -108,13 +115,13 @@ const hoursIn = (request: Request): number | undefined => {
   return hours < 1 || hours > hoursMax ? undefined : hours
 }
 
-const wrongHours = json({ error: "invalid_parameter", details: [`hours: 1 to ${hoursMax}`] }, { status: 400 })
+const wrongHours = invalid([`hours: 1 to ${hoursMax}`])
 
 const missed = Effect.fnUntraced(function* (request: Request) {
   const hours = hoursIn(request)
   if (hours === undefined) return wrongHours
-  const paging = readPaging(queryOf(request), { limitDefault: 50, limitMax: 200, clamp: true })
-  if (paging.faults.length > 0) return json({ error: "invalid_parameter", details: paging.faults }, { status: 400 })
+  const paging = readPaging(queryOf(request), pagingBounds)
+  if (paging.faults.length > 0) return invalid(paging.faults)
   return listed(request, yield* missedSearches(yield* SqlClient.SqlClient, { ...paging, hours }))
 })
 

@@ -4,6 +4,7 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { endedType, recordedType } from "../../../kernel/settlement/facts.ts"
+import type { SearchConversion } from "./SearchReportWire.ts"
 
 const attributionHours = 24
 const millisPerHour = 3_600_000
@@ -30,7 +31,7 @@ interface TotalRow {
 }
 
 export interface Conversion {
-  readonly report: Readonly<Record<string, unknown>>
+  readonly report: typeof SearchConversion.Type
   /** Facts of the journal and impressions that were looked through, about. */
   readonly examined: bigint
 }

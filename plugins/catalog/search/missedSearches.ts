@@ -9,6 +9,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Search, SearchSettings } from "../contract.ts"
 import { cleanString } from "../declaration/cleanText.ts"
 import { sessionOfDay } from "./recordImpressions.ts"
+import type { MissedSearches } from "./SearchReportWire.ts"
 
 const wordsLengthMax = 128
 const wordLengthMax = 24
@@ -107,5 +108,5 @@ export const missedSearches = Effect.fn("Catalog.missedSearches")(function* (
       last_at: last_at.toISOString()
     })),
     pagination: { limit, offset, total: count!.total }
-  }
+  } satisfies typeof MissedSearches.Type
 })

@@ -2,7 +2,8 @@
 // through the schema that the document gives for its route and status.
 import { expect, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
+import { RouteClaims } from "../../../kernel/Routes.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 const formats = { "date-time": (text: string) => !Number.isNaN(Date.parse(text)), uri: true }
@@ -115,6 +116,62 @@ it.live(
     })
   ),
   240_000
+)
+
+/** Pages, their files and answers to preflights are no interface. */
+const isPage = (method: string, path: string): boolean =>
+  method === "OPTIONS" || /^\/(dashboard(\/(web|library)\/:file)?|seller|docs|)$/.test(path)
+
+it.live(
+  "has every route that is served, by its method, and no other",
+  withFacilitator({ channels: 1 }, (facilitator) =>
+    Effect.gen(function* () {
+      const document = (yield* facilitator.ask("/openapi.json")).json
+      const described = Object.entries<any>(document.paths).flatMap(([path, item]) =>
+        Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`)
+      )
+      const served = Context.getUnsafe(facilitator.services, RouteClaims as never) as RouteClaims["Service"]
+      const routes = served
+        .all()
+        .filter(({ method, path }) => !isPage(method, path))
+        .map(({ method, path }) => `${method} ${path.replace(/:([^/]+)/g, "{$1}")}`)
+      expect(described.toSorted()).toEqual(routes.toSorted())
+      const operations: ReadonlyArray<any> = Object.values(document.paths).flatMap((item: any) => Object.values(item))
+      const endless = operations.filter(({ responses }) => !Object.keys(responses).some((status) => status < "300"))
+      expect(endless.map(({ operationId }) => operationId)).toEqual(["demoWeather"])
+      // Of each owner there is something: the comparison is of two whole lists.
+      for (const one of ["POST /settle", "GET /discovery/search", "GET /analytics/v1/search/missed"])
+        expect(routes).toContain(one)
+    })
+  ),
+  180_000
+)
+
+it.live(
+  "tells the truth about the reports on search [S168, S172, S177]",
+  withFacilitator({ channels: 1 }, (facilitator) =>
+    Effect.gen(function* () {
+      const document = (yield* facilitator.ask("/openapi.json")).json
+      const faultsOf = judge(closed(document))
+      yield* facilitator.ask("/discovery/search?query=zebra%20maps")
+      while ((yield* facilitator.ask("/analytics/v1/search/missed")).json.items.length === 0) yield* Effect.yieldNow
+      for (const [name, query, status] of [
+        ["status", "", 200],
+        ["generations", "", 200],
+        ["generations", "?limit=some", 400],
+        ["conversion", "?hours=720", 200],
+        ["conversion", "?hours=721", 400],
+        ["missed", "?hours=1&limit=200&offset=0", 200],
+        ["missed", "?offset=-1", 400]
+      ] as const) {
+        const path = `/analytics/v1/search/${name}`
+        const answer = yield* facilitator.ask(path + query)
+        const schema = ["paths", path, "get", "responses", String(status), "content", "application/json", "schema"]
+        expect([name, query, answer.status, faultsOf(schema, answer.json)]).toEqual([name, query, status, []])
+      }
+    })
+  ),
+  180_000
 )
 
 it.live(

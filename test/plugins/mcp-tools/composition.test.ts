@@ -11,6 +11,7 @@ import { Outbound } from "../../../kernel/platform/Outbound.ts"
 import { Stdio } from "../../../kernel/platform/Stdio.ts"
 import { type AnyPlugin, define } from "../../../kernel/Plugin.ts"
 import { PluginStates } from "../../../kernel/PluginStates.ts"
+import { RouteClaims } from "../../../kernel/Routes.ts"
 import { fault, Tools, toolsContract } from "../../../plugins/mcp-tools/contract.ts"
 import { plugin as mcpTools } from "../../../plugins/mcp-tools/plugin.ts"
 import { makeCatalogue } from "../../../runtime/App.ts"
@@ -147,6 +148,7 @@ it.effect("stdin is read once every plugin stands, so the first list holds the t
         ListenAt.layer,
         Greeting.layer,
         PluginStates.layer,
+        RouteClaims.layer,
         Layer.succeed(Stdio, stdin.port),
         Layer.succeed(Outbound, {
           resolve: () => Effect.die("nobody is asked"),

@@ -1,0 +1,75 @@
+// What the demonstration answers, as Schemas, and its routes for /openapi.json.
+import { Schema } from "effect"
+import type { Described } from "../../kernel/http/OpenApi.ts"
+import { anything, Fault, text, units } from "../../kernel/http/wireSchema.ts"
+
+const Terms = Schema.Struct({
+  scheme: Schema.String,
+  network: Schema.String,
+  asset: text("The token's contract."),
+  amount: units("Atomic units."),
+  payTo: text("The seller."),
+  maxTimeoutSeconds: Schema.Int,
+  extra: Schema.Struct({ areFeesSponsored: Schema.Boolean })
+}).annotate({ identifier: "DemoTerms" })
+
+const Resource = Schema.Struct({
+  url: Schema.String,
+  description: Schema.String,
+  mimeType: Schema.String
+}).annotate({ identifier: "DemoResource" })
+
+const extensions = anything("By their keys.")
+
+export const DemoRequired = Schema.Struct({
+  x402Version: Schema.Literal(2),
+  error: Schema.String,
+  resource: Resource,
+  accepts: Schema.Array(Terms),
+  extensions
+}).annotate({ identifier: "DemoRequired" })
+
+export const DemoPayment = Schema.Struct({
+  buyer: text("A new account with a little money."),
+  paymentPayload: Schema.Struct({
+    x402Version: Schema.Literal(2),
+    payload: Schema.Struct({ transaction: text("Base64 XDR of the signed envelope.") }),
+    resource: Resource,
+    accepted: Terms,
+    extensions
+  }),
+  paymentRequirements: Terms
+}).annotate({ identifier: "DemoPayment" })
+
+export const described: Described = {
+  tags: { demo: "A seller and buyers to try a payment with, on the embedded ledger." },
+  routes: [
+    {
+      method: "get",
+      path: "/demo/weather",
+      id: "demoWeather",
+      summary: "Asks for payment, as any seller does.",
+      tag: "demo",
+      callers: "anybody",
+      answers: {
+        402: {
+          description: "What it costs.",
+          body: DemoRequired,
+          headers: Schema.Struct({ "PAYMENT-REQUIRED": text("The same, Base64.") })
+        }
+      }
+    },
+    {
+      method: "post",
+      path: "/demo/payments",
+      id: "demoPayment",
+      summary: "Makes a buyer and a payment that it has signed, as /verify and /settle take them.",
+      tag: "demo",
+      callers: "anybody",
+      answers: {
+        200: { description: "The payment; `buyer` beside it.", body: DemoPayment },
+        503: { description: "Many buyers are being made, or the ledger refuses.", body: Fault }
+      }
+    }
+  ]
+}
