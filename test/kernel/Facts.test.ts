@@ -10,7 +10,7 @@ const fact = (subject: string) => ({ type: "test.happened", version: 1, subject,
 
 describeDatabases("the journal of facts", (database, kind) => {
   const facts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-  layer(facts, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(facts, { timeout: "240 seconds", excludeTestServices: true })((it) => {
     it.effect("a fact exists exactly when its transaction commits, and cannot be published outside one", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -327,7 +327,7 @@ for (const stage of ["node", "deno"] as const) {
           yield* Effect.repeat(isReady, {
             until: (code) => code === 200,
             schedule: Schedule.spaced("100 millis")
-          }).pipe(Effect.timeoutOrElse({ duration: "90 seconds", orElse: () => Effect.die(new Error(running.log())) }))
+          }).pipe(Effect.timeoutOrElse({ duration: "200 seconds", orElse: () => Effect.die(new Error(running.log())) }))
           expect(yield* status("/supported")).toBe(401)
           const { body } = yield* world.payment({
             payer: yield* world.account(),
@@ -340,7 +340,7 @@ for (const stage of ["node", "deno"] as const) {
             // Busy until its channels are open.
             until: ({ errorReason }) => errorReason !== "settle_ledger_temporarily_unavailable",
             schedule: Schedule.spaced("300 millis")
-          }).pipe(Effect.timeout("90 seconds"))
+          }).pipe(Effect.timeout("200 seconds"))
           expect(settled).toMatchObject({ success: true })
 
           const still = yield* running.tollkeeper("keys", "rotate", "sponsor")
@@ -358,10 +358,10 @@ for (const stage of ["node", "deno"] as const) {
           expect((supported as any).kinds[0].signer).toBe(next.publicKey())
           expect(running.log()).not.toContain(next.secret())
           process.kill(running.child.pid!, "SIGTERM")
-          expect(yield* Effect.timeout(exitOf(running.child), "50 seconds")).toBe(0)
+          expect(yield* Effect.timeout(exitOf(running.child), "100 seconds")).toBe(0)
           expect(running.log()).not.toContain(sponsor.secret())
         }).pipe(Effect.scoped),
-      300_000
+      600_000
     )
   })
 }

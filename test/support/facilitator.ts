@@ -86,7 +86,8 @@ const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
 const lasting = <A extends Omit<PaymentOptions, "rpc">>(payment: A, { closeMillis = 200 }: FacilitatorOptions): A => {
   const { maxTimeoutSeconds = 300, secondsPerLedger, tamper } = payment
   const isAsked = maxTimeoutSeconds !== 300 || secondsPerLedger !== undefined || tamper?.expiryOffset !== undefined
-  return isAsked || closeMillis > 1_000 ? payment : { ...payment, maxTimeoutSeconds, secondsPerLedger: 2 }
+  if (isAsked) return payment
+  return { ...payment, maxTimeoutSeconds, ...(closeMillis > 1_000 ? {} : { secondsPerLedger: 2 }) }
 }
 
 /**

@@ -6,7 +6,8 @@ import type { AddressInfo } from "node:net"
 
 /** What the script says to one call. */
 export type Said =
-  | { readonly result: unknown }
+  /** `afterMillis` later, when there is such a member. */
+  | { readonly result: unknown; readonly afterMillis?: number }
   | { readonly error: { readonly code: number; readonly message: string } }
   /** Bytes that are sent as they are, with a status of their own. */
   | { readonly raw: string | Uint8Array; readonly status?: number; readonly headers?: Readonly<Record<string, string>> }
@@ -43,6 +44,14 @@ const endless = (response: ServerResponse) => {
   more()
 }
 
+const send = (response: ServerResponse, said: Exclude<Said, string>, id: number) => {
+  const own = "raw" in said ? said.headers : {}
+  const envelope = "otherId" in said ? { id: id + 1_000, result: said.otherId } : { id, ...said }
+  response
+    .writeHead("raw" in said ? (said.status ?? 200) : 200, { "content-type": "application/json", ...own })
+    .end("raw" in said ? said.raw : JSON.stringify({ jsonrpc: "2.0", ...envelope }))
+}
+
 /** A right `getNetwork` is scripted from the start. */
 export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Effect<ScriptedRpc, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -71,17 +80,11 @@ export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Eff
         if (said === "silence") return
         if (said === "hangup") return void response.destroy()
         if (said === "endless") return endless(response)
-        const body =
-          "raw" in said
-            ? said.raw
-            : JSON.stringify({
-                jsonrpc: "2.0",
-                ...("otherId" in said ? { id: id + 1_000, result: said.otherId } : { id, ...said })
-              })
-        const own = "raw" in said ? said.headers : {}
-        response
-          .writeHead("raw" in said ? (said.status ?? 200) : 200, { "content-type": "application/json", ...own })
-          .end(body)
+        if ("result" in said && said.afterMillis !== undefined) {
+          const { afterMillis, result } = said
+          return void setTimeout(() => send(response, { result }, id), afterMillis)
+        }
+        send(response, said, id)
       })
     })
     yield* Effect.acquireRelease(

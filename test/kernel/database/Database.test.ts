@@ -6,7 +6,7 @@ import { Database, inTransaction, isUniqueViolation } from "../../../kernel/data
 import { describeDatabases } from "../../support/databases.ts"
 
 describeDatabases("the SQL client", (database, kind) => {
-  layer(database, { timeout: "60 seconds" })((it) => {
+  layer(database, { timeout: "240 seconds" })((it) => {
     if (kind === "postgres") {
       it.effect(
         "takes a connection that is lost within a transaction for an error, not for a defect, and goes on with another",

@@ -88,7 +88,7 @@ for (const kind of databaseKinds) {
 
 /** Beside replicas that serve: only a server has those. */
 describe("migrations beside replicas that serve", () => {
-  const settings = { database: { statement_timeout_ms: 400, lock_timeout_ms: 200 } }
+  const settings = { database: { statement_timeout_ms: 1_500, lock_timeout_ms: 200 } }
   const database = Database.layer.pipe(
     Layer.provide(sourceLayer("postgres")),
     Layer.provide(Settings.layerTest(settings, () => Option.none()))
@@ -116,7 +116,7 @@ describe("migrations beside replicas that serve", () => {
     () =>
       tested(
         Effect.gen(function* () {
-          yield* write("0001_slow.sql", "select pg_sleep(0.9); create table slow (x int)")
+          yield* write("0001_slow.sql", "select pg_sleep(2.5); create table slow (x int)")
           const ran = yield* Effect.all([Migrations.run("own"), Migrations.run("own")], { concurrency: 2 })
           expect(ran.flat()).toEqual(["slow"])
         })
@@ -160,7 +160,8 @@ describe("migrations beside replicas that serve", () => {
           const paying = yield* Effect.forkChild(payment)
           yield* Deferred.await(hasBegun)
           const migrating = yield* Effect.forkChild(Migrations.run("own"))
-          const waits = sql<{ count: number }>`select count(*)::int as count from pg_locks where not granted`
+          const waits = sql<{ count: number }>`select count(*)::int as count from pg_locks
+            where not granted and database = (select oid from pg_database where datname = current_database())`
           while ((yield* waits)[0]!.count === 0) yield* Effect.sleep("20 millis")
           yield* Deferred.succeed(isBeaten, undefined)
           expect(yield* Fiber.join(migrating)).toEqual(["both", "last"])

@@ -37,7 +37,7 @@ describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
     () =>
       Effect.gen(function* () {
         // What is not told is not found by chance at the next heartbeat.
-        const facilitator = yield* start(["events.heartbeat_ms=60000"], database)
+        const facilitator = yield* start(["events.heartbeat_ms=300000"], database)
         const settle = yield* seller(facilitator)
         const url = `${facilitator.url}/settlements/events`
         const other = yield* openEvents(url, bearer("other"))

@@ -9,6 +9,7 @@ import type { Step } from "../../../kernel/settlement/CrashPoints.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { storeLayer } from "../settlement/store.ts"
+import { eventually } from "../../support/eventually.ts"
 
 class Running extends Context.Service<Running, Facilitator>()("test/Running") {}
 
@@ -191,6 +192,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
         const [row] = yield* facilitator.sql<{ principal: string }>`select principal from kernel_settlements
           where pay_to = ${payTo}`
         for (const { headers } of successes) expect(headers).toBe(row!.principal === "key:shop" ? shop : stranger)
+        yield* eventually(facilitator.balance(payTo), (balance) => balance > 0n)
         expect(yield* facilitator.balance(payTo)).toBe(price)
       })
     )

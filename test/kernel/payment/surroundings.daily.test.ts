@@ -10,6 +10,7 @@ import { Health } from "../../../kernel/Health.ts"
 import { Extensions, type ExtensionOutcome } from "../../../kernel/payment/Extension.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 class World extends Context.Service<World, Facilitator>()("test/World") {}
 
@@ -192,15 +193,11 @@ describe.runIf(databaseKinds.includes("postgres"))("readiness", () => {
             yield* sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
           })
         )
-        const gone = yield* facilitator.ask("/health/ready")
+        const gone = yield* eventually(facilitator.ask("/health/ready"), ({ status }) => status !== 200)
         expect([gone.status, gone.json.status]).toEqual([503, "not_ready"])
         expect((yield* facilitator.ask("/health/live")).status).toBe(200)
         yield* admin((sql) => sql`alter database ${sql(database)} allow_connections true`.unprepared)
-        let back = yield* facilitator.ask("/health/ready")
-        for (let tries = 0; back.status !== 200 && tries < 100; tries++) {
-          yield* Effect.sleep("100 millis")
-          back = yield* facilitator.ask("/health/ready")
-        }
+        const back = yield* eventually(facilitator.ask("/health/ready"), ({ status }) => status === 200)
         expect(back.json.status).toBe("ready")
       }).pipe(Effect.scoped) as Effect.Effect<void>,
     240_000

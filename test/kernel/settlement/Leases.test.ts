@@ -20,7 +20,7 @@ const addressOf = (lease: Option.Option<{ readonly address: string }>) =>
 
 for (const kind of databaseKinds) {
   describe(`leases on ${kind}`, () =>
-    layer(storeLayer(kind), { timeout: "60 seconds" })((it) => {
+    layer(storeLayer(kind), { timeout: "240 seconds" })((it) => {
       it.effect("let one replica at a time do the work, until its lease runs out or it stops [S92]", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)

@@ -55,7 +55,7 @@ const adopted = (number: number, changes: Partial<AdoptedSettlement> = {}): Adop
 
 for (const kind of databaseKinds) {
   describe(`the repository of settlements on ${kind}`, () =>
-    layer(storeLayer(kind, { pendingSettlementsMax: 8 }), { timeout: "60 seconds" })((it) => {
+    layer(storeLayer(kind, { pendingSettlementsMax: 8 }), { timeout: "240 seconds" })((it) => {
       const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>, channels = 3) =>
         Effect.andThen(emptyStore(channels), effect)
 

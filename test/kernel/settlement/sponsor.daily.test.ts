@@ -99,9 +99,8 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect((yield* facilitator.ask("/health/ready")).status).toBe(200)
         yield* expectBusy(facilitator, payment.body)
         yield* Effect.promise(() => askFriendbot(facilitator.ledgerUrl, sponsor.publicKey()))
-        yield* Effect.sleep("300 millis")
-        expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
-        expect(yield* ledgerOf(facilitator)).toMatchObject({ state: "ready" })
+        yield* eventually(facilitator.settle(payment.body), ({ json }) => json.success === true)
+        yield* eventually(ledgerOf(facilitator), ({ state }) => state === "ready")
       }).pipe(Effect.scoped),
     240_000
   )

@@ -55,7 +55,7 @@ const kept = Effect.gen(function* () {
 
 for (const kind of databaseKinds) {
   describe(`what has ended, on ${kind}`, () =>
-    layer(storeLayer(kind), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(storeLayer(kind), { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect("stays for as long as is set, with its attempts", () =>
         Effect.gen(function* () {
           yield* populate

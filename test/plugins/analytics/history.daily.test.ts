@@ -316,7 +316,7 @@ const checkResources = Effect.fnUntraced(function* (world: World, all: ReadonlyA
 describeDatabases(
   "analytics of random histories",
   (database) => {
-    layer(worldServices(database), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(worldServices(database), { timeout: "240 seconds", excludeTestServices: true })((it) => {
       for (const seed of [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED"] ?? number * 7_919))) {
         it.effect(
           `has every figure as a plain count has it, for seed ${seed} [S96, S145–S147, S149–S155, S157–S162, S166]`,

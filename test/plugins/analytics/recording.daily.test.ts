@@ -65,7 +65,7 @@ const everyReport = Effect.fnUntraced(function* ({ participants, resources, tota
 describeDatabases(
   "the records of analytics",
   (database) => {
-    layer(worldServices(database), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(worldServices(database), { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
         "are made again from the journal, the same as they were; counts of verifications stay [S96]",
         () =>

@@ -41,7 +41,7 @@ describeDatabases(
   "a total of discovery",
   (database, kind) => {
     const parts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-    layer(parts, { timeout: "60 seconds" })((it) => {
+    layer(parts, { timeout: "240 seconds" })((it) => {
       it.effect("holds until this process changes something, and is then made anew at once [S109]", () =>
         Effect.gen(function* () {
           const { changed, count } = yield* open

@@ -26,7 +26,7 @@ describeDatabases(
   "the grades of a listing",
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-    layer(services, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       const timed =
         <A, E, R>(body: Effect.Effect<A, E, R>) =>
         () =>

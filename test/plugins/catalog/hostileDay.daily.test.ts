@@ -11,7 +11,7 @@ describeDatabases(
   "a hostile day",
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-    layer(services, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+    layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
         "leaves every honest listing right, found and within its quota, though spam has used up its own [S256]",
         () =>

@@ -68,7 +68,7 @@ describeDatabases(
   "the order of browsing",
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-    layer(services, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+    layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       const timed =
         <A, E, R>(body: Effect.Effect<A, E, R>) =>
         () =>

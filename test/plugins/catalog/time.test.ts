@@ -131,7 +131,7 @@ describeDatabases(
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     // The database's own timers keep to the real clock: else a week would be a hundred thousand of its ticks.
-    layer(services, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       const timed =
         <A, E, R>(body: Effect.Effect<A, E, R>) =>
         () =>

@@ -46,7 +46,7 @@ const callTo = (url: string, body = "?", limits: Partial<HttpCall> = {}): HttpCa
   url,
   headers: { "x-own": "one" },
   body,
-  timeoutMillis: 60_000,
+  timeoutMillis: 600_000,
   bytesMax: 10_000,
   ...limits
 })

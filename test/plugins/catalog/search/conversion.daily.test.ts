@@ -100,7 +100,7 @@ const store = Effect.fnUntraced(function* ({ observed, paid, shown }: History) {
 describeDatabases(
   "conversion of random searches",
   (database) => {
-    layer(database, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(database, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
         "is what a plain count says, whatever the window [S174–S177]",
         () =>

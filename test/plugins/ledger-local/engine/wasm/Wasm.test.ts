@@ -1,3 +1,4 @@
+import process from "node:process"
 import { describe, expect, it } from "vitest"
 import { contractCodeKey } from "../../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import {
@@ -50,10 +51,10 @@ describe("a hostile module", () => {
   const refused = (code: Uint8Array): string => errorOf(execute(world(), { type: 2, wasm: code }))
 
   it("that loops for ever runs out of fuel within a second", () => {
-    const started = performance.now()
+    const started = process.cpuUsage()
     const error = errorOf(call(contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })))
     expect(error).toMatch(/^Error\(Budget, ExceededLimit\)/)
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(process.cpuUsage(started).user / 1_000).toBeLessThan(5_000)
   })
 
   it("that calls itself for ever fails", () => {
