@@ -1,6 +1,74 @@
 -- What all migrations together make, for reading; nothing runs this file. Written by `npm run schema`, and held to the
 -- migrations by a test.
 
+CREATE FUNCTION public.kernel_attempt_count_of_version_01() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  update kernel_settlements set attempt_count = new.number where id = new.settlement and attempt_count < new.number;
+  return null;
+end
+$$;
+
+CREATE FUNCTION public.kernel_attempt_of_version_01() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  new.taken := true;
+  return new;
+end
+$$;
+
+CREATE FUNCTION public.kernel_budget_of_version_01() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+  was_open constant boolean := old.state in ('prepared', 'submitted');
+  given_back constant bigint := case when was_open then old.budget_stroops else 0 end;
+  charged_before constant bigint := case when was_open then 0 else coalesce(old.fee_charged_stroops, 0) end;
+  mine constant bigint := pg_current_xact_id()::text::bigint;
+begin
+  -- A row knows the lower half of the transaction that wrote it: it is the nearest to this one that ends in that half.
+  update kernel_sponsor_budget as b set reserved_stroops = b.reserved_stroops - given_back,
+    committed_stroops = b.committed_stroops + coalesce(new.fee_charged_stroops, 0) - charged_before
+  where b.day = new.budget_day and b.principal = new.budget_principal
+    and pg_xact_status((mine - 2147483648
+      + mod(mod(b.xmin::text::bigint - mine, 4294967296) + 6442450944, 4294967296))::text::xid8)
+      is distinct from 'in progress';
+  return null;
+end
+$$;
+
+CREATE FUNCTION public.kernel_ended_by_version_01() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  new.ended_by := new.inner_hash;
+  return new;
+end
+$$;
+
+CREATE FUNCTION public.kernel_fact_of_version_01() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  new.principal := (select principal from kernel_settlements where id = new.subject::uuid);
+  return new;
+end
+$$;
+
+CREATE FUNCTION public.kernel_settlement_of_version_01() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  new.budget_principal := new.principal;
+  if starts_with(new.principal, 'ip:') then
+    new.principal := 'anonymous';
+  end if;
+  return new;
+end
+$$;
+
 CREATE TABLE public.analytics_attendance (
     width text NOT NULL,
     starts_at timestamp with time zone NOT NULL,
@@ -1064,6 +1132,18 @@ CREATE INDEX webhooks_deliveries_due ON public.webhooks_deliveries USING btree (
 CREATE INDEX webhooks_deliveries_ended ON public.webhooks_deliveries USING btree (ended_at) WHERE (state <> 'due'::text);
 
 CREATE INDEX webhooks_deliveries_order ON public.webhooks_deliveries USING btree (receiver, settlement, "position") WHERE (state = 'due'::text);
+
+CREATE TRIGGER kernel_attempts_counted_of_version_01 AFTER INSERT ON public.kernel_attempts FOR EACH ROW WHEN ((new.number > 1)) EXECUTE FUNCTION public.kernel_attempt_count_of_version_01();
+
+CREATE TRIGGER kernel_attempts_of_version_01 BEFORE UPDATE ON public.kernel_attempts FOR EACH ROW WHEN (((new.sent_status = ANY (ARRAY['Pending'::text, 'Duplicate'::text, 'Lost'::text])) AND (NOT new.taken))) EXECUTE FUNCTION public.kernel_attempt_of_version_01();
+
+CREATE TRIGGER kernel_facts_of_version_01 BEFORE INSERT ON public.kernel_facts FOR EACH ROW WHEN (((new.principal IS NULL) AND starts_with(new.type, 'settlement.'::text) AND (new.subject ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))) EXECUTE FUNCTION public.kernel_fact_of_version_01();
+
+CREATE CONSTRAINT TRIGGER kernel_settlements_budget_of_version_01 AFTER UPDATE ON public.kernel_settlements DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.budget_principal <> new.principal) AND (new.state <> ALL (ARRAY['prepared'::text, 'submitted'::text])) AND ((old.state = ANY (ARRAY['prepared'::text, 'submitted'::text])) OR (old.fee_charged_stroops IS DISTINCT FROM new.fee_charged_stroops)))) EXECUTE FUNCTION public.kernel_budget_of_version_01();
+
+CREATE TRIGGER kernel_settlements_ended_by_version_01 BEFORE INSERT OR UPDATE ON public.kernel_settlements FOR EACH ROW WHEN (((new.state = 'settled'::text) AND (new.ended_by IS NULL))) EXECUTE FUNCTION public.kernel_ended_by_version_01();
+
+CREATE TRIGGER kernel_settlements_of_version_01 BEFORE INSERT ON public.kernel_settlements FOR EACH ROW WHEN ((new.budget_principal IS NULL)) EXECUTE FUNCTION public.kernel_settlement_of_version_01();
 
 ALTER TABLE ONLY public.catalog_activity
     ADD CONSTRAINT catalog_activity_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;

@@ -28,13 +28,10 @@ const head = [
 
 /** Leaves out comments, settings of the session and the tables that count migrations. */
 const tidy = (dump: string): string => {
-  const statements = dump
-    .split("\n")
-    .filter((line) => !/^(--|SET |SELECT pg_catalog|\\(un)?restrict)/.test(line))
-    .join("\n")
-    .split(/;\n/)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== "" && !statement.includes("tollkeeper_migrations_"))
+  const lines = dump.split("\n").filter((line) => !/^(--|SET |SELECT pg_catalog|\\(un)?restrict)/.test(line))
+  const statements = Migrations.splitStatements(lines.join("\n")).filter(
+    (statement) => !statement.includes("tollkeeper_migrations_")
+  )
   return `${head}\n${statements.map((statement) => `${statement};`).join("\n\n")}\n`
 }
 

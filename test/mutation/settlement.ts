@@ -22,6 +22,10 @@ const storeTests = {
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
 const fast = (file: string) => ({ catcher: vitest(`test/kernel/${file}`), environment: {} })
+const besideTests = {
+  catcher: vitest("test/kernel/settlement/besideVersion01.test.ts"),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
 const sweepTests = {
   catcher: vitest("test/kernel/settlement/sweepEnded.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
@@ -44,6 +48,7 @@ const recording = "kernel/payment/settle/recordSettlement.ts"
 const waiting = "kernel/payment/settle/waitForOutcome.ts"
 const knowing = "kernel/payment/settle/known.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
+const besideVersion01 = "migrations/kernel/0015_beside_version_01.sql"
 const schema = "migrations/kernel/0002_settlement.sql"
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -84,6 +89,41 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...twin
+  },
+  {
+    name: "the end by a replica of version 0.1 is left to the owner's budget",
+    changes: [
+      { file: besideVersion01, from: "and b.principal = new.budget_principal", to: "and b.principal = new.principal" }
+    ],
+    ...besideTests
+  },
+  {
+    name: "every keyless end is charged again at its commit",
+    changes: [{ file: besideVersion01, from: "is distinct from 'in progress'", to: "is not null or true" }],
+    ...besideTests
+  },
+  {
+    name: "a row that was changed in a savepoint is taken for another's",
+    changes: [
+      {
+        file: besideVersion01,
+        from: `and pg_xact_status((mine - 2147483648
+          + mod(mod(b.xmin::text::bigint - mine, 4294967296) + 6442450944, 4294967296))::text::xid8)
+          is distinct from 'in progress'`,
+        to: "and b.xmin <> pg_current_xact_id()::xid"
+      }
+    ],
+    ...besideTests
+  },
+  {
+    name: "a keyless payment of version 0.1 belongs to its address",
+    changes: [{ file: besideVersion01, from: "new.principal := 'anonymous'", to: "new.principal := new.principal" }],
+    ...besideTests
+  },
+  {
+    name: "an attempt of version 0.1 is not known as taken",
+    changes: [{ file: besideVersion01, from: "new.taken := true", to: "new.taken := false" }],
+    ...besideTests
   },
   {
     name: "no fence check",
