@@ -118,7 +118,7 @@ describe.skipIf(!onNode)("the walk of a payment", () => {
     }
     // Channels may still be on their way: a payment that is not taken yet is no walk.
     let answer = await send()
-    for (let attempt = 0; answer[word] !== true && attempt < 60; attempt++) answer = await send()
+    for (let attempt = 0; answer[word] !== true && attempt < 1_000; attempt++) answer = await send()
     expect(answer).toMatchObject({ [word]: true })
     const ran = await coverage.ran()
     expect(list.filter((file) => !ran.has(file))).toEqual([])

@@ -61,6 +61,8 @@ export interface UptoOptions {
   readonly max: bigint
   readonly asset?: string
   readonly maxTimeoutSeconds?: number
+  /** Seconds per ledger that the buyer reckons with, default 5. */
+  readonly secondsPerLedger?: number
   readonly settlementId?: Uint8Array
   readonly network?: string
   readonly extensions?: Record<string, unknown>
@@ -110,7 +112,7 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
   const asset = options.asset ?? testnetUsdc
   const contract = tamper.contract ?? options.contract
   const token = tamper.token ?? asset
-  const deadline = tamper.deadline ?? latest + Math.ceil(maxTimeoutSeconds / 5)
+  const deadline = tamper.deadline ?? latest + Math.ceil(maxTimeoutSeconds / (options.secondsPerLedger ?? 5))
   const max = tamper.max ?? options.max
   const payer = addressOf(options.payer)
   const honest = [

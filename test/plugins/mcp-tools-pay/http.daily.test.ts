@@ -378,7 +378,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
     Effect.gen(function* () {
       const { agent, facilitator, paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
-      const client = yield* paying([enabled, once, "network_security.paid_call_timeout_ms=3000"])
+      const client = yield* paying([enabled, once, "network_security.paid_call_timeout_ms=6000"])
       const [received, before] = [seller.received.length, yield* facilitator.balance(agent.publicKey())]
       seller.behaviour = { paid: () => undefined }
       const own = { query: query() }

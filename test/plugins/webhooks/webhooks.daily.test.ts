@@ -65,7 +65,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
           set: [
             "plugins=[x402-exact,webhooks]",
             ...quick,
-            "webhooks.timeout_ms=1000",
+            "webhooks.timeout_ms=3000",
             receivers(
               { key: "shop", url: `http://127.0.0.1:${port}/hook`, secret_env: "SHOP_HOOK" },
               { key: "other", url: other.url, secret_env: "OTHER_HOOK" },

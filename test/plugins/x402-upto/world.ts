@@ -15,6 +15,9 @@ export interface UptoFacilitator extends Facilitator {
 /** The most that an honest payment of these tests allows. */
 export const max = 1_000n
 
+/** A payment lives for half a minute of ledgers that close five times a second, if nothing else is asked. */
+const lasting = { maxTimeoutSeconds: 300, secondsPerLedger: 2 }
+
 export const startUpto = Effect.fnUntraced(function* (options: FacilitatorOptions = {}) {
   const facilitator = yield* startFacilitator(options)
   const { json } = yield* facilitator.ask("/supported")
@@ -24,7 +27,9 @@ export const startUpto = Effect.fnUntraced(function* (options: FacilitatorOption
     contract,
     sponsor,
     upto: (payment: Partial<UptoOptions> & Pick<UptoOptions, "payer" | "payTo">) =>
-      Effect.promise(() => makeUptoPayment({ rpc: facilitator.rpc, contract, facilitator: sponsor, max, ...payment })),
+      Effect.promise(() =>
+        makeUptoPayment({ rpc: facilitator.rpc, contract, facilitator: sponsor, max, ...lasting, ...payment })
+      ),
     parties: Effect.fnUntraced(function* (usdcUnits = 1_000_000n) {
       const payer = yield* facilitator.account(usdcUnits)
       const seller = yield* facilitator.account(0n)

@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from "node:net"
 import { gzipSync } from "node:zlib"
 import { type HttpCall, HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 import { layer } from "../../../runtime/platform/nodeHttpCalls.ts"
+import { eventually } from "../../support/eventually.ts"
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
@@ -55,13 +56,6 @@ const post = (call: HttpCall) => Effect.flatMap(HttpCalls, (calls) => calls.post
 
 const live = (name: string, test: () => Effect.Effect<void, unknown, import("effect").Scope.Scope | HttpCalls>) =>
   it.live(name, () => Effect.scoped(test()).pipe(Effect.provide(layer)))
-
-/** Until it holds, for a minute at most. */
-const eventually = (holds: () => boolean) =>
-  Effect.gen(function* () {
-    for (let looks = 0; !holds() && looks < 3_000; looks++) yield* Effect.sleep("20 millis")
-    expect(holds()).toBe(true)
-  })
 
 describe("questions over open connections", () => {
   live("go one after another over one, and tell body and headers as they are", () =>
@@ -124,9 +118,9 @@ describe("questions over open connections", () => {
         reason: "timeout"
       })
       const asking = yield* Effect.forkChild(post(callTo(server.url, "left")))
-      yield* eventually(() => server.bodies.includes("left"))
+      yield* eventually(Effect.sync(() => server.bodies.includes("left")))
       yield* Fiber.interrupt(asking)
-      yield* eventually(() => server.sockets.size === 0)
+      yield* eventually(Effect.sync(() => server.sockets.size === 0))
     })
   )
 

@@ -9,6 +9,7 @@ import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { startProgram } from "../../conformance/programs.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
@@ -75,7 +76,7 @@ const startTraced = Effect.fnUntraced(function* (ledgerUrl: string, env: Record<
           ...env
         }
       })
-      const until = performance.now() + 100_000
+      const until = performance.now() + 200_000
       const isReady = () =>
         fetch(`${url}/health/ready`).then(
           ({ ok }) => ok,
@@ -102,15 +103,9 @@ const settleAt = (url: string, body: unknown, headers: Record<string, string> = 
         body: JSON.stringify(body)
       })
       const answer = (await response.json()) as any
-      if (response.status !== 503 || tries === 400) return answer
+      if (response.status !== 503 || tries === 1_200) return answer
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
-  })
-
-/** Waits until it holds, for at most a minute. */
-const eventually = (holds: () => boolean) =>
-  Effect.gen(function* () {
-    for (let looks = 0; !holds() && looks < 600; looks++) yield* Effect.sleep("100 millis")
   })
 
 it.live(
@@ -137,10 +132,7 @@ it.live(
       }
       // One line a request names the payment: whose, what became of it, and where to look on.
       const lineOf = (fits: (line: Readonly<Record<string, unknown>>) => boolean) =>
-        Effect.map(
-          eventually(() => logs.some(fits)),
-          () => logs.find(fits)
-        )
+        Effect.map(eventually(Effect.sync(() => logs.some(fits))), () => logs.find(fits))
       expect(yield* lineOf(({ transaction }) => transaction === settled.transaction)).toMatchObject({
         path: "/settle",
         payer: payer.publicKey(),
@@ -157,7 +149,7 @@ it.live(
         ["/v1/logs", new RegExp(settled.transaction)]
       ]
       const missing = () => expected.filter(([path, pattern]) => !pattern.test(received.get(path) ?? ""))
-      yield* eventually(() => missing().length === 0)
+      yield* eventually(Effect.sync(() => missing().length === 0))
       expect(missing()).toEqual([])
       const everything = [...received.values()].join("\n")
       for (const hidden of [secret, payment.transaction.slice(0, 60), "a-private-"])
@@ -237,7 +229,7 @@ it.live(
         )
       }
       const kept = () => new Set(spans.map(({ traceId }) => traceId).filter((id) => ids.includes(id))).size
-      yield* eventually(() => kept() >= 70)
+      yield* eventually(Effect.sync(() => kept() >= 70))
       expect(kept()).toBeGreaterThanOrEqual(70)
       expect(kept()).toBeLessThanOrEqual(130)
       // What runs by itself sends nothing: every span is of a request, the looks whether it is ready among them, which
@@ -246,19 +238,19 @@ it.live(
         const asked = spans.flatMap(({ name, traceId }) => (/^GET \/health/.test(name) ? [traceId] : []))
         return spans.flatMap(({ name, traceId }) => ([...ids, ...asked].includes(traceId) ? [] : [name]))
       }
-      yield* eventually(() => others().length === 0)
+      yield* eventually(Effect.sync(() => others().length === 0))
       expect(others()).toEqual([])
       expect(received.has("/v1/logs")).toBe(false)
       // What is a state is read though nobody asks for /metrics.
       const stated = () => /tollkeeper_sponsor_payments_left/.test(received.get("/v1/metrics") ?? "")
-      yield* eventually(stated)
+      yield* eventually(Effect.sync(stated))
       expect(stated()).toBe(true)
       // An idle process: its metrics come on and on, and not one span.
       const exports = () => received.get("/v1/metrics")?.split('"resourceMetrics"').length ?? 0
       const settledAt = exports() + 4
-      yield* eventually(() => exports() >= settledAt)
+      yield* eventually(Effect.sync(() => exports() >= settledAt))
       const before = spans.length
-      yield* eventually(() => exports() >= settledAt + 20)
+      yield* eventually(Effect.sync(() => exports() >= settledAt + 20))
       expect(exports()).toBeGreaterThanOrEqual(settledAt + 20)
       expect(spans.length).toBe(before)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
