@@ -13,8 +13,8 @@ export class LedgerRpcFault extends Error {
   }
 }
 
-/** A caller for the ledger at `url`. Each call waits at most `timeoutMs`, default 10 000. */
-export const rpcCall = (url: string, timeoutMs = 10_000): RpcCall => {
+/** A caller for the ledger at `url`. Each call waits at most `timeoutMs`, default 60 000. */
+export const rpcCall = (url: string, timeoutMs = 60_000): RpcCall => {
   let id = 0
   return async (method, params) => {
     const response = await fetch(url, {
@@ -37,12 +37,12 @@ export const askFriendbot = async (origin: string, address: string, usdc?: numbe
   const url = new URL("/friendbot", origin)
   url.searchParams.set("addr", address)
   if (usdc !== undefined) url.searchParams.set("usdc", String(usdc))
-  const response = await fetch(url, { signal: AbortSignal.timeout(20_000) })
+  const response = await fetch(url, { signal: AbortSignal.timeout(60_000) })
   if (!response.ok) throw new Error(`friendbot refused ${address}: ${response.status} ${await response.text()}`)
 }
 
 /** The ledger's view of a transaction, asked for until it is known or `waitMs` have passed. */
-export const awaitTransaction = async (call: RpcCall, hash: string, waitMs = 15_000): Promise<any> => {
+export const awaitTransaction = async (call: RpcCall, hash: string, waitMs = 60_000): Promise<any> => {
   const until = performance.now() + waitMs
   for (;;) {
     const found = await call("getTransaction", { hash })

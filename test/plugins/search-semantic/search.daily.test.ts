@@ -258,7 +258,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
           set: [
             "search.semantic.timeout_ms=300",
             "search.semantic.breaker_failures=5",
-            "search.semantic.breaker_ms=600"
+            "search.semantic.breaker_ms=3000"
           ]
         }
       ),

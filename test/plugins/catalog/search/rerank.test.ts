@@ -61,12 +61,12 @@ const documents = [1n, 2n, 3n].map((id) =>
   resourceDocument({ id, serviceName: `service ${id}`, description: "x".repeat(5_000) })
 )
 
-const ask = (url: string, key: Option.Option<Redacted.Redacted> = Option.none()) =>
+const ask = (url: string, key: Option.Option<Redacted.Redacted> = Option.none(), timeoutMillis = 60_000) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
     return yield* rerank(
       client,
-      { provider: "http", url, model: "m", top_k: 30, timeout_ms: 300, api_key_env: undefined },
+      { provider: "http", url, model: "m", top_k: 30, timeout_ms: timeoutMillis, api_key_env: undefined },
       key,
       "weather",
       documents
@@ -131,7 +131,7 @@ const portOf = (url: string, provider: "cohere" | "tei" | "llamacpp" | "http", m
       Layer.provide(FetchHttpClient.layer),
       Layer.provide(
         Layer.succeed(SearchSettings, {
-          reranking: { provider, url, model: "m", top_k: 30, timeout_ms: 2_000, api_key_env: undefined, ...more }
+          reranking: { provider, url, model: "m", top_k: 30, timeout_ms: 60_000, api_key_env: undefined, ...more }
         } as SearchValues)
       ),
       Layer.provide(Layer.succeed(Settings, {} as Settings["Service"]))
@@ -159,7 +159,7 @@ describe("a reranker's interface", () => {
         heard.push(body)
         return new Promise((resolve) => waiting.push(() => resolve({ body: byScore([1, 3, 2]) })))
       })
-      const order = yield* portOf(held, "tei", { timeout_ms: 30_000 })
+      const order = yield* portOf(held, "tei")
       const twins = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(order("same", documents)))
       const others = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7], (at) =>
         Effect.forkChild(order(`other ${at}`, documents))
@@ -221,7 +221,9 @@ describe("a reranker", () => {
     ["nothing", "silence"]
   ] as const)("is not believed when it answers %s", ([, answer]) =>
     Effect.gen(function* () {
-      const failure = yield* Effect.flip(ask(yield* reranker(answer)))
+      const failure = yield* Effect.flip(
+        ask(yield* reranker(answer), Option.none(), answer === "silence" ? 300 : undefined)
+      )
       expect(failure._tag).toBe("RerankingFailed")
     })
   )
