@@ -506,7 +506,8 @@ it.live(
         const key = "caller:a-secret-of-a-caller"
         const facilitator = yield* startFacilitator({
           closeMillis: 500,
-          environment: { FACILITATOR_API_KEYS: key },
+          // Without a key of an operator, what is an operator's is open to the machine itself.
+          environment: { FACILITATOR_API_KEYS: key, OPERATOR_API_KEYS: "ops:a-secret-of-an-operator" },
           set: [quiet, "server.host=127.0.0.1", "analytics.default_page_size=2", "analytics.max_page_size=3"]
         })
         const headers = { authorization: "Bearer a-secret-of-a-caller" }
@@ -522,9 +523,7 @@ it.live(
           ({ total_transactions }) => total_transactions === "4"
         )
         const document: Json = (yield* facilitator.ask("/openapi.json")).json
-        const paths = Object.keys(document["paths"])
-          .filter((path) => path.startsWith("/analytics/v1"))
-          .concat(["search/status", "search/generations", "search/conversion"].map((path) => `/analytics/v1/${path}`))
+        const paths = Object.keys(document["paths"]).filter((path) => path.startsWith("/analytics/v1"))
         expect(paths.length).toBeGreaterThanOrEqual(22)
         for (const path of paths) {
           const concrete = path.replace("{hash}", "0".repeat(64)).replace("{address}", payTo).replace("{id}", "1")
