@@ -46,6 +46,7 @@ import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { KeyRotation } from "./settlement/channels/KeyRotation.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
 import { Leases } from "./settlement/Leases.ts"
+import { MoveLog } from "./settlement/MoveLog.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
 import { PubnetGate, pubnetContract } from "./settlement/PubnetGate.ts"
 import { SettlementEvents } from "./settlement/SettlementEvents.ts"
@@ -72,7 +73,8 @@ export const settlementContract = contract(
   Leases,
   Sponsor,
   SponsorTransactions,
-  KeyRotation
+  KeyRotation,
+  MoveLog
 )
 export const paymentContract = contract("payment", Schemes, Extensions, Facilitator, EventStreams)
 
@@ -233,6 +235,7 @@ const settlement = define({
         ChannelPool.layer,
         ChannelRows.layer,
         Leases.layer,
+        MoveLog.layer,
         Sponsor.layer,
         SponsorTransactions.layer,
         SettlementEvents.layer

@@ -15,6 +15,7 @@ import { readBody } from "../../kernel/http/readBody.ts"
 import { PluginStates } from "../../kernel/PluginStates.ts"
 import { ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
 import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
+import { MoveLog } from "../../kernel/settlement/MoveLog.ts"
 import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
 import { Move, type Moves, type Rotations } from "./OperatorWire.ts"
@@ -50,28 +51,28 @@ interface MoveRow {
   readonly outcome: string
 }
 
-/** Carries one move out: the effect that succeeds with a refusal, or with nothing when it was done. */
+/** Why a move is not done, in a sentence. */
+class NotDone extends Schema.TaggedError<NotDone>()("NotDone", { message: Schema.String }) {}
+
+/** Carries one move out. */
 const carry = Effect.gen(function* () {
   const channels = yield* ChannelMoves
   const network = yield* Network
   const moves = yield* OperatorMoves
   const rotation = yield* KeyRotation
-  const said = ({ message }: { readonly message: string }) => Effect.succeed(message)
-  return (move: typeof Move.Type): Effect.Effect<string | undefined, SqlError.SqlError> => {
+  const said = ({ message }: { readonly message: string }) => Effect.fail(new NotDone({ message }))
+  return (move: typeof Move.Type): Effect.Effect<unknown, NotDone | SqlError.SqlError> => {
     switch (move.move) {
       case "give-up":
-        return moves.giveUp(move.settlement, move.note).pipe(Effect.as(undefined), Effect.catchTag("MoveRefused", said))
+        return Effect.catchTag(moves.giveUp(move.settlement, move.note), "MoveRefused", said)
       case "resize-channels":
         return move.count < 1 || move.count > network.channelCountMax
-          ? Effect.succeed(`from 1 to ${network.channelCountMax} channels`)
-          : Effect.as(channels.resize(move.count), undefined)
+          ? said({ message: `from 1 to ${network.channelCountMax} channels` })
+          : channels.resize(move.count)
       case "rotate":
         return rotation
           .rotate(move.what, move.plan)
-          .pipe(
-            Effect.as(undefined),
-            Effect.catchTags({ RotationRefused: said, VaultRefused: said, LedgerUnavailable: said })
-          )
+          .pipe(Effect.catchTags({ RotationRefused: said, VaultRefused: said, LedgerUnavailable: said }))
     }
   }
 })
@@ -108,9 +109,25 @@ const readRotations = Effect.gen(function* () {
   return Effect.map(Effect.all([planOf("sponsor"), planOf("channels")]), (items): typeof Rotations.Type => ({ items }))
 })
 
+/** Keeps what operators did, from here and from the command line. */
+const keepMoves = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { register } = yield* MoveLog
+  yield* register(({ by, move, note, subject }) =>
+    Effect.map(
+      sql<{ id: bigint }>`insert into dashboard_moves (by, move, subject, note)
+        values (${by}, ${move}, ${subject.slice(0, 100)}, ${note}) returning id`,
+      ([row]) =>
+        (outcome) =>
+          sql`update dashboard_moves set outcome = ${outcome} where id = ${row!.id}`
+    )
+  )
+})
+
 const addMoves = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const sql = yield* SqlClient.SqlClient
+  const { noted } = yield* MoveLog
   const callers = yield* Callers
   const keys = yield* Keys
   const run = yield* carry
@@ -124,12 +141,11 @@ const addMoves = Effect.gen(function* () {
     if (Option.isNone(asked)) return refused(wrongMove)
     const { note } = asked.value
     if (note.trim() === "" || note.length > noteMax) return refused(`a note of 1 to ${noteMax} characters is required`)
-    const subject = subjectOf(asked.value)
-    const [row] = yield* sql<{ id: bigint }>`insert into dashboard_moves (by, move, subject, note)
-      values (${by.value}, ${asked.value.move}, ${subject.slice(0, 100)}, ${note}) returning id`
-    const refusal = yield* run(asked.value)
-    yield* sql`update dashboard_moves set outcome = ${refusal ?? "done"} where id = ${row!.id}`
-    return refusal === undefined ? json({ done: true }) : refused(refusal, 409)
+    const move = { by: by.value, move: asked.value.move, subject: subjectOf(asked.value), note }
+    return yield* noted(move, run(asked.value)).pipe(
+      Effect.as(json({ done: true })),
+      Effect.catchTag("NotDone", ({ message }) => Effect.succeed(refused(message, 409)))
+    )
   })
 
   const list = Effect.fnUntraced(function* (request: Request) {
@@ -183,5 +199,6 @@ export const addOperatorRoutes = Effect.gen(function* () {
   yield* router.add("GET", "/dashboard/v1/settlements/:id", (request: Request) =>
     Effect.flatMap(HttpRouter.params, ({ id = "" }) => asOperator(request, () => life(id)))
   )
+  yield* keepMoves
   yield* addMoves
 })

@@ -9,7 +9,7 @@ import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
 import { OpensChannels } from "../../kernel/settlement/PubnetGate.ts"
 import { databaseAt, serve } from "../serve.ts"
-import { answer, jsonFlag, kernelTables, type Place, placeFlags, profileAt, standing } from "./place.ts"
+import { answer, jsonFlag, kernelTables, noted, type Place, placeFlags, profileAt, standing, whyFlag } from "./place.ts"
 
 /** Runs something with the channels of the place's network. */
 const withChannels = <A, E>(
@@ -52,9 +52,10 @@ const resize = Command.make(
   {
     ...placeFlags(),
     json: jsonFlag,
+    note: whyFlag,
     count: Argument.Int("count").pipe(Argument.withDescription("How many channels there shall be"))
   },
-  ({ count, json, ...place }) =>
+  ({ count, json, note, ...place }) =>
     withChannels(place, ({ moves, network }) =>
       Effect.gen(function* () {
         if (count < 1 || count > network.channelCountMax) {
@@ -63,7 +64,7 @@ const resize = Command.make(
             message: `from 1 to ${network.channelCountMax} channels (networks.${network.id}.channel_count_max)`
           } as const)
         }
-        yield* moves.resize(count)
+        yield* noted({ move: "resize-channels", subject: String(count), note })(moves.resize(count))
         yield* answer(json, { required: count }, [
           `${count} channels are required; the facilitators create what is missing, ` +
             "and merge the others back once nothing holds them"

@@ -12,7 +12,19 @@ import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import type { Profile } from "../profile.ts"
 import { StateRefused } from "../state.ts"
-import { answer, defaulting, groundAt, jsonFlag, type Place, placeFlags, profileAt, standing, Within } from "./place.ts"
+import {
+  answer,
+  defaulting,
+  groundAt,
+  jsonFlag,
+  noted,
+  type Place,
+  placeFlags,
+  profileAt,
+  standing,
+  whyFlag,
+  Within
+} from "./place.ts"
 
 /** Shorter ones are guessed. */
 const passphraseLengthMin = 16
@@ -50,16 +62,19 @@ const rotate = Command.make(
   {
     ...placeFlags(),
     json: jsonFlag,
+    note: whyFlag,
     what: Argument.Literals("what", ["sponsor", "channels"]).pipe(Argument.withDescription("sponsor, or channels"))
   },
-  Effect.fn(function* ({ json, what, ...place }) {
+  Effect.fn(function* ({ json, note, what, ...place }) {
     const within = yield* Within
     const rotation = within && Context.getOption(within.services, KeyRotation)
     if (rotation === undefined || Option.isNone(rotation))
       return yield* new StateRefused({
         message: `no facilitator runs over ${place.state} that could rotate; name another folder with --state DIR`
       })
-    const { channels, formerSponsors, sponsor } = yield* rotation.value.rotate(what)
+    const { channels, formerSponsors, sponsor } = yield* noted({ move: "rotate", subject: what, note })(
+      rotation.value.rotate(what)
+    )
     yield* answer(json, { sponsor, formerSponsors, channels }, [
       `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds`,
       "keep the former seeds in their sources until nothing is open under them (`settlements list`, `channels list`)"

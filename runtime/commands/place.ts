@@ -5,6 +5,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Context, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
+import type { SqlError } from "effect/sql"
 import { hostname } from "node:os"
 import { resolve } from "node:path"
 import process from "node:process"
@@ -14,6 +15,7 @@ import { Database } from "../../kernel/database/Database.ts"
 import * as Migrations from "../../kernel/database/Migrations.ts"
 import { Facts } from "../../kernel/Facts.ts"
 import { Host } from "../../kernel/platform/Host.ts"
+import { MoveLog, type MoveNote } from "../../kernel/settlement/MoveLog.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 import * as FolderLock from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
@@ -73,6 +75,24 @@ export const standing = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E
       within === undefined ? layer : Layer.succeedContext(within.services as unknown as Context.Context<A>)
     )
   )
+
+/**
+ * Does a move between its notes, where the process that carries it out keeps them. Nothing runs: the move's own trace
+ * in the database is all there is.
+ */
+export const noted =
+  (note: Omit<MoveNote, "by">) =>
+  <A, E extends { readonly message: string }, R>(move: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(Within, (within): Effect.Effect<A, E | SqlError.SqlError, R> => {
+      const log = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) => Context.getOption(services, MoveLog))
+      return Option.isNone(log) ? move : log.value.noted({ by: "command line", ...note }, move)
+    })
+
+/** Why a move is made, where that may be left out. */
+export const whyFlag = Flag.String("note").pipe(
+  Flag.withDescription("Why, for whoever reads it later"),
+  Flag.withDefault("no reason was given")
+)
 
 /** Values that JSON does not know, as text or null. */
 const plainOf = (_: string, value: unknown): unknown =>

@@ -10,7 +10,7 @@ import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
 import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
 import * as SqlSettlements from "../../kernel/settlement/SqlSettlements.ts"
 import { explain } from "./settlementsExplain.ts"
-import { answer, jsonFlag, kernelTables, type Place, placeFlags, standing } from "./place.ts"
+import { answer, jsonFlag, kernelTables, noted, type Place, placeFlags, standing } from "./place.ts"
 
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")
@@ -92,7 +92,7 @@ const giveUp = Command.make("give-up", { ...placeFlags(), json: jsonFlag, settle
   withMoves(flags, (moves) =>
     Effect.gen(function* () {
       const { id } = yield* found(moves, flags.settlement)
-      const record = yield* moves.giveUp(id, flags.note)
+      const record = yield* noted({ move: "give-up", subject: id, note: flags.note })(moves.giveUp(id, flags.note))
       yield* answer(flags.json, record, [line(record)])
     })
   )
@@ -122,7 +122,9 @@ const resolve = Command.make(
           feeChargedStroops: BigInt(flags.feeStroops),
           note: flags.note
         }
-        const record = yield* moves.resolve(id, finding)
+        const record = yield* noted({ move: `resolve as ${flags.as}`, subject: id, note: flags.note })(
+          moves.resolve(id, finding)
+        )
         yield* answer(flags.json, record, [line(record)])
       })
     )

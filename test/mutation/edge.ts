@@ -44,6 +44,17 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/catalog/description.ts", "test/kernel/http/OpenApi.test.ts", [
     ["served routes that nobody describes", "...selling, ...reports]", "...selling]"]
   ]),
+  ...guards("kernel/settlement/MoveLog.ts", "test/kernel/settlement/MoveLog.test.ts", [
+    ["a move whose end is unknown is noted as refused", "error instanceof SqlError.SqlError", "error.message === ''"],
+    [
+      "a move that nobody noted",
+      "const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))",
+      "const ends = yield* Effect.succeed([] as Array<NoteEnd>)"
+    ]
+  ]),
+  ...guards("runtime/commands/keys.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
+    ["a rotation by the command line that nobody is told of", 'noted({ move: "rotate", subject: what, note })(', "("]
+  ]),
   ...guards("kernel/http/Sessions.ts", "test/kernel/http/Sessions.test.ts", [
     ["a session for ever", "mac === undefined || Number(until) <= nowSeconds()", "mac === undefined"],
     ["a session that nobody signed", "signed.length === 0", "signed.length < 0"],

@@ -2,13 +2,19 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Effect, FileSystem } from "effect"
+import { Effect, Exit, FileSystem } from "effect"
+import { Command } from "effect/cli"
 import { describe } from "vitest"
+import { channels } from "../../../runtime/commands/channels.ts"
+import { keys } from "../../../runtime/commands/keys.ts"
+import { Within } from "../../../runtime/commands/place.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { describedFaults } from "../analytics/support.ts"
 
 const ops = "operator-secret-012345"
 const authorization = `Bearer ${ops}`
+
+const operators = Command.make("tollkeeper").pipe(Command.withSubcommands([keys, channels]))
 
 describe("a rotation of keys asked for over HTTP", () => {
   it.live(
@@ -77,6 +83,26 @@ describe("a rotation of keys asked for over HTTP", () => {
         ])
         expect(moves.text).not.toMatch(/\bS[A-Z2-7]{55}\b/)
 
+        // By the command line too, with its own words.
+        yield* write(Keypair.random(), next, old)
+        const command = (...words: ReadonlyArray<string>) =>
+          Command.runWith(operators, { version: "1" })(words).pipe(
+            Effect.provideService(Within, { services: facilitator.services, folder }),
+            Effect.exit
+          )
+        expect(Exit.isSuccess(yield* command("keys", "rotate", "sponsor", "--note", "another year"))).toBe(true)
+        expect(Exit.isSuccess(yield* command("keys", "rotate", "sponsor"))).toBe(false)
+        expect(Exit.isSuccess(yield* command("channels", "resize", "3"))).toBe(true)
+        const list = yield* facilitator.ask("/dashboard/v1/moves", { headers: { authorization } })
+        const by = { by: "command line", move: "rotate", subject: "sponsor" }
+        expect(list.json.items.slice(0, 3)).toMatchObject([
+          { by: "command line", move: "resize-channels", subject: "3", outcome: "done" },
+          { ...by, note: "no reason was given", outcome: expect.stringContaining("is still") },
+          { ...by, note: "another year", outcome: "done" }
+        ])
+        expect(faults("/dashboard/v1/moves", list)).toEqual([])
+        const taken = yield* sponsor
+
         // What cannot be read is told, and takes nothing.
         yield* files.writeFileString(`${folder}/sponsor`, "SNOSEED")
         const unread = yield* facilitator.ask("/dashboard/v1/rotations", { headers: { authorization } })
@@ -85,7 +111,7 @@ describe("a rotation of keys asked for over HTTP", () => {
           "rotation_unknown",
           false
         ])
-        expect(yield* sponsor).toBe(next.publicKey())
+        expect(yield* sponsor).toBe(taken)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )

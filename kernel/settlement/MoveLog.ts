@@ -1,0 +1,57 @@
+// What operators do by hand, noted by whoever keeps it: before it is done, and how it went after. The page and the
+// commands that a running facilitator carries out go through here, so that one list has both. A move that cannot be
+// noted is not done; one whose end is not known (the database went away, the process died) stays as it was asked.
+// Where nobody keeps notes, moves are done as well.
+import { Context, Effect, Layer, type Scope } from "effect"
+import { SqlError } from "effect/sql"
+
+export interface MoveNote {
+  /** Whose key asked, or `command line`. */
+  readonly by: string
+  readonly move: string
+  /** What it is about; at most 100 characters are kept. */
+  readonly subject: string
+  /** Why, in the operator's words. */
+  readonly note: string
+}
+
+/** Notes how a move went: `done`, or why it was refused. */
+export type NoteEnd = (outcome: string) => Effect.Effect<unknown, SqlError.SqlError>
+
+/** Notes a move before it is done. */
+export type Keeper = (note: MoveNote) => Effect.Effect<NoteEnd, SqlError.SqlError>
+
+export class MoveLog extends Context.Service<
+  MoveLog,
+  {
+    /** Has a keeper note every move, for as long as the Scope lives. */
+    readonly register: (keeper: Keeper) => Effect.Effect<void, never, Scope.Scope>
+    /** Does a move between its two notes. */
+    readonly noted: <A, E extends { readonly message: string }, R>(
+      note: MoveNote,
+      move: Effect.Effect<A, E, R>
+    ) => Effect.Effect<A, E | SqlError.SqlError, R>
+  }
+>()("tollkeeper/settlement/MoveLog") {
+  static readonly layer = Layer.sync(MoveLog, () => {
+    const keepers = new Set<Keeper>()
+    return MoveLog.of({
+      register: (keeper) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => keepers.add(keeper)),
+            () => Effect.sync(() => keepers.delete(keeper))
+          )
+        ),
+      noted: Effect.fnUntraced(function* (note, move) {
+        const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))
+        const end = (outcome: string) => Effect.forEach(ends, (noteEnd) => noteEnd(outcome), { discard: true })
+        const done = yield* Effect.tapError(move, (error) =>
+          error instanceof SqlError.SqlError ? Effect.void : end(error.message)
+        )
+        yield* end("done")
+        return done
+      })
+    })
+  })
+}
