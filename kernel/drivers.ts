@@ -45,6 +45,7 @@ import { ChannelRows } from "./settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { KeyRotation } from "./settlement/channels/KeyRotation.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
+import { attendLedgers } from "./settlement/attendLedgers.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { MoveLog } from "./settlement/MoveLog.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
@@ -227,7 +228,7 @@ const settlement = define({
     signerContract,
     budgetContract
   ],
-  layer: Layer.effectDiscard(Effect.andThen(startSweeps, startChannels())).pipe(
+  layer: Layer.effectDiscard(Effect.all([attendLedgers, startSweeps, startChannels()])).pipe(
     Layer.provideMerge(KeyRotation.layer),
     Layer.provideMerge(
       Layer.mergeAll(

@@ -4,10 +4,11 @@
 import * as modules from "node:module"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
-import { growSlowly } from "./platform/startHeap.ts"
+import { growSlowly, reduceNothing } from "./platform/startHeap.ts"
 
 if (!("Deno" in globalThis))
   modules.enableCompileCache?.(fileURLToPath(new URL("../node_modules/.cache/tollkeeper", import.meta.url)))
+if (process.argv[2] === "start" || process.argv[2] === "ledger") reduceNothing()
 if (process.argv[2] === "ledger") {
   growSlowly()
   await import("./ledgerLine.ts")

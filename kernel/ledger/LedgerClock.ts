@@ -2,8 +2,10 @@
 // costs. Reading it asks nobody. A reading carries its age, counted since the ledger last advanced and by time that
 // elapses, not by this machine's clock; who depends on it refuses when it is too old rather than guesses. No endpoint
 // is believed alone for long (`believe.ts`), and one that is behind, ahead or silent is asked last. The follower polls
-// at a fraction of the measured close interval, within bounds, and wakes whoever waits for a new ledger.
-import { Clock, Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
+// at a fraction of the measured close interval, within bounds, and wakes whoever waits for a new ledger. While nobody
+// has a payment in hand it looks when a ledger is to be expected, every few seconds at most, and wakes nobody; who
+// brings a payment then says so (`attend`), and has a reading as good as ever before it is judged.
+import { Clock, Context, Duration, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../Actor.ts"
 import { contract } from "../Contract.ts"
 import type { Supervisor } from "../Supervisor.ts"
@@ -45,11 +47,22 @@ const ageLedgersMax = 3
 const pollMin = 200
 const pollMax = 1_000
 const feeStatsEvery = Duration.seconds(5)
+const feeStatsEveryUnattended = Duration.seconds(30)
 /** What a refusal said of the fee counts for so long; refusals of what is still open say it again. */
 const toldFor = Duration.seconds(30)
 /** Every endpoint's own word is asked for this often, and sooner while no new ledger comes. */
 const surveyMillis = 10_000
 const surveyStillMillis = 2_000
+/** Somebody's interest lasts for so long, and for some ledgers more: the next payment rarely comes alone. */
+const interestMillis = 10_000
+const interestLedgers = 2
+/** Looks that the pace must be known by before any is left out. */
+const looksBeforeRest = 5
+/** How long the follower rests while nobody is interested, and the share of it after which it looks again. */
+const restMillis = 5_000
+const restShare = 0.85
+/** Who brings a payment waits so long for a look. */
+const patience = Duration.seconds(1)
 
 /** Time that elapses, milliseconds: a clock that is set does not move it. */
 const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
@@ -84,7 +97,7 @@ const makeFollower = Effect.gen(function* () {
   let looks: ReadonlyArray<Look> = []
   let measured = paceOf(looks)
   let surveyedAt = -Infinity
-
+  let lookedAt = -Infinity
   const pace = () => measured
 
   /** Each endpoint's own word when the first answer says something new or odd, when nothing moves, and now and then. */
@@ -100,8 +113,9 @@ const makeFollower = Effect.gen(function* () {
 
   const warnOfSkew = warningOf(skew)
 
-  /** Looks once; true when what is believed has changed. Fails when no endpoint answers. */
+  /** Looks once, and says how what is believed has changed. Fails when no endpoint answers. */
   const look = Effect.gen(function* () {
+    lookedAt = yield* elapsing
     const first = yield* rpc.latestLedger
     const second = yield* secondLook(first, yield* elapsing)
     const machineMillis = yield* Clock.currentTimeMillis
@@ -109,12 +123,12 @@ const makeFollower = Effect.gen(function* () {
     const before = belief
     if (before === undefined) {
       belief = beginBelief(looked)
-      return belief !== undefined
+      return belief === undefined ? "none" : "advanced"
     }
     const believed = believe(before, looked)
     belief = believed.belief
     if (second.length > 0) yield* rpc.setUnfit(unfitEndpoints(belief, second, looked.at, looked.pace))
-    if (believed.change === "none") return false
+    if (believed.change === "none") return believed.change
     if (believed.change === "advanced") {
       const ledgers = belief.newest.sequence - before.newest.sequence
       looks = [...looks, { ledgers, millis: looked.at - before.advancedAt }].slice(-looksMax)
@@ -129,7 +143,7 @@ const makeFollower = Effect.gen(function* () {
       )
     }
     yield* warnOfSkew
-    return true
+    return believed.change
   }).pipe(spanned("LedgerClock.look"))
 
   const standing = Effect.map(elapsing, (at): LedgerStanding => {
@@ -143,8 +157,36 @@ const makeFollower = Effect.gen(function* () {
     }
   })
 
-  return { look, standing, pace }
+  const known = () => ({ advancedAt: belief?.advancedAt, looks: looks.length, lookedAt, pace: measured })
+  return { look, standing, pace, known }
 })
+
+/** What the follower knows of its own looks. */
+interface Looks {
+  /** When the believed ledger last changed; undefined before the first. */
+  readonly advancedAt: number | undefined
+  /** That the pace is known by. */
+  readonly looks: number
+  readonly lookedAt: number
+  /** Seconds a ledger. */
+  readonly pace: number
+}
+
+/** Milliseconds between two looks while somebody is interested: four a ledger, within bounds. */
+const betweenLooks = ({ pace }: Looks): number => Math.min(pollMax, Math.max(pollMin, pace * 250))
+
+/** Until when no look is needed: one ledger, or as many as fit into the rest, are not to be expected before. */
+const restUntil = ({ advancedAt, looks, pace }: Looks): number => {
+  if (advancedAt === undefined || looks < looksBeforeRest) return -Infinity
+  const ledgerMillis = pace * 1_000
+  return advancedAt + restShare * ledgerMillis * Math.max(1, Math.floor(restMillis / ledgerMillis))
+}
+
+/** Whether a ledger may have closed that nobody has looked for. */
+const isBehind = (looks: Looks, at: number): boolean =>
+  looks.advancedAt !== undefined &&
+  at - looks.advancedAt >= restShare * looks.pace * 1_000 &&
+  at - looks.lookedAt >= betweenLooks(looks)
 
 /** What inclusion costs: as the node's statistics say, kept while none come, and as refusals said lately. */
 const makeFees = Effect.gen(function* () {
@@ -152,12 +194,15 @@ const makeFees = Effect.gen(function* () {
   let fees: FeeStats = { p50: 100n, p90: 100n, p99: 100n }
   let readAt = -Infinity
   let told = { stroops: 0n, at: -Infinity }
-  const read = Effect.gen(function* () {
-    const at = yield* elapsing
-    if (at - readAt < Duration.toMillis(feeStatsEvery)) return
-    readAt = at
-    fees = yield* rpc.feeStats
-  }).pipe(Effect.catch((error) => Effect.logDebug("fee stats not read", error)))
+  const read = Effect.fnUntraced(
+    function* (isAttended: boolean) {
+      const at = yield* elapsing
+      if (at - readAt < Duration.toMillis(isAttended ? feeStatsEvery : feeStatsEveryUnattended)) return
+      readAt = at
+      fees = yield* rpc.feeStats
+    },
+    Effect.catch((error) => Effect.logDebug("fee stats not read", error))
+  )
   return {
     read,
     known: Effect.map(elapsing, (at): InclusionFees => {
@@ -168,6 +213,42 @@ const makeFees = Effect.gen(function* () {
       Effect.map(elapsing, (at) => {
         told = { stroops, at }
       })
+  }
+})
+
+/** Keeps one in a set for as long as the Scope lives. */
+const within = <A>(set: Set<A>, one: A): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.sync(() => set.add(one)),
+      () => Effect.sync(() => set.delete(one))
+    )
+  )
+
+/** Somebody's interest in ledgers, and how long it lasts. */
+const makeInterest = (pace: () => number, beganAt: number) => {
+  let renewedAt = beganAt
+  const isThereAt = (at: number) => at - renewedAt <= interestMillis + interestLedgers * pace() * 1_000
+  return {
+    isThere: Effect.map(elapsing, isThereAt),
+    /** True when it was there already. */
+    renew: Effect.map(elapsing, (at) => {
+      const wasThere = isThereAt(at)
+      renewedAt = at
+      return wasThere
+    })
+  }
+}
+
+/** One look after a rest for all who come meanwhile; it is the process's: a caller that hangs up ends it for none. */
+const makeCatchUp = Effect.fnUntraced(function* <E>(look: Effect.Effect<void, E>) {
+  const scope = yield* Effect.scope
+  let done: Effect.Effect<unknown> = Effect.void
+  return {
+    begin: Effect.map(Effect.forkIn(Effect.timeoutOption(look, patience), scope), (looking) => {
+      done = Fiber.await(looking)
+    }),
+    done: Effect.suspend(() => Effect.asVoid(done))
   }
 })
 
@@ -184,9 +265,18 @@ export class LedgerClock extends Context.Service<
     readonly fees: Effect.Effect<InclusionFees>
     /** Notes what a node asked for inclusion when it refused a bid, stroops. */
     readonly noteAsked: (stroops: bigint) => Effect.Effect<void>
+    /** Somebody has a payment in hand: ledgers are followed closely from now on. Never waits, never fails. */
+    readonly attend: Effect.Effect<void>
+    /** Waits for the look that a rest has made necessary, a second at most; never fails. */
+    readonly caughtUp: Effect.Effect<void>
+    /** Whether somebody had a payment in hand lately; what only keeps house may rest while nobody had. */
+    readonly isAttended: Effect.Effect<boolean>
     /** Resolves with the next new ledger. */
     readonly nextLedger: Effect.Effect<void>
-    /** Runs `onLedger` after each new ledger for as long as the Scope lives. It must not wait. */
+    /**
+     * Runs `onLedger` after each new ledger for as long as the Scope lives; while nobody is interested, only when the
+     * ledger goes on elsewhere. It must not wait.
+     */
     readonly subscribe: (onLedger: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("tollkeeper/ledger/LedgerClock") {
@@ -198,15 +288,25 @@ export class LedgerClock extends Context.Service<
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
 
+      const interest = makeInterest(follower.pace, yield* elapsing)
+
       const look = Effect.gen(function* () {
-        if (!(yield* follower.look)) return
+        const change = yield* follower.look
+        if (change === "none") return
         yield* newLedger.release
+        if (change === "advanced" && !(yield* interest.isThere)) return
         yield* Effect.forEach(subscribers, (subscriber) => subscriber, { discard: true })
       })
-
-      /** Four looks a ledger, within bounds: a new ledger is noticed within a quarter of its interval. */
-      const every = Effect.sync(() => Duration.millis(Math.min(pollMax, Math.max(pollMin, follower.pace() * 250))))
-      yield* reconciler({ id: "ledger-clock", every, turn: Effect.andThen(look, fees.read) })
+      const every = Effect.gen(function* () {
+        const rest = (yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsing)
+        return Duration.millis(Math.max(betweenLooks(follower.known()), rest))
+      })
+      const turn = Effect.flatMap(interest.isThere, (isThere) => Effect.andThen(look, fees.read(isThere)))
+      const following = yield* reconciler({ id: "ledger-clock", every, turn })
+      const catchingUp = yield* makeCatchUp(look)
+      const afterRest = Effect.flatMap(elapsing, (at) =>
+        isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake
+      )
 
       const now = Effect.flatMap(follower.standing, ({ isFresh, time }) =>
         time !== undefined && isFresh
@@ -225,14 +325,11 @@ export class LedgerClock extends Context.Service<
         standing: follower.standing,
         fees: fees.known,
         noteAsked: fees.note,
+        attend: Effect.flatMap(interest.renew, (wasThere) => (wasThere ? Effect.void : afterRest)),
+        caughtUp: catchingUp.done,
+        isAttended: interest.isThere,
         nextLedger: newLedger.await,
-        subscribe: (onLedger) =>
-          Effect.asVoid(
-            Effect.acquireRelease(
-              Effect.sync(() => subscribers.add(onLedger)),
-              () => Effect.sync(() => subscribers.delete(onLedger))
-            )
-          )
+        subscribe: (onLedger) => within(subscribers, onLedger)
       })
     })
   )

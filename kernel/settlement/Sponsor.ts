@@ -29,8 +29,9 @@ const warnAfterMillis = 10_000
 /** So long after its start a process lets payments wait for the channels that it is opening. */
 const openingMillis = 20_000
 const lookMillis = 200
-/** The longest time between two readings when no ledger comes. */
+/** The longest time between two readings when no ledger comes, and while all is well and nobody brings payments. */
 const every = Duration.seconds(5)
+const everyUnattended = Duration.seconds(30)
 
 const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
 
@@ -201,6 +202,8 @@ export class Sponsor extends Context.Service<
         return isOpening(standing, network.feeCeilings(scheme), isFundedByFaucet)
       })
       const unable = Effect.fnUntraced(function* (scheme: string) {
+        yield* clock.attend
+        yield* clock.caughtUp
         yield* signer.assure
         let found = yield* fault(scheme)
         while (Option.isSome(found) && (yield* mayOpen(scheme))) {
@@ -212,7 +215,7 @@ export class Sponsor extends Context.Service<
 
       const watch = yield* reconciler({
         id: "sponsor",
-        every,
+        every: Effect.map(clock.isAttended, (attended) => (attended || notes.isFaulty() ? every : everyUnattended)),
         turn: Effect.gen(function* () {
           yield* notes.isFaulty() ? readings.readAgain : readings.refresh
           for (const scheme of notes.schemes()) yield* notes.note(scheme, yield* faultOf(scheme))

@@ -42,6 +42,7 @@ const eachOf = <A, E, R>(records: ReadonlyArray<OpenRecord>, step: (record: Open
 const readDue = Effect.gen(function* () {
   const open = yield* (yield* Settlements).open(batchMax)
   if (open.length === 0) return []
+  yield* (yield* LedgerClock).attend
   const { sequence } = yield* (yield* LedgerClock).now
   const now = yield* Clock.currentTimeMillis
   return open.filter((record) => isDue(record, { sequence, millisSinceRecord: now - record.recordedAt.getTime() }))

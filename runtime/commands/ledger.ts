@@ -7,7 +7,7 @@ import { lockFolder } from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeDeadline from "../platform/nodeDeadline.ts"
 import * as NodeListeners from "../platform/nodeListeners.ts"
-import { giveBackMemoryNow } from "../platform/nodeMemory.ts"
+import { giveBackMemoryNow, reduceLater } from "../platform/nodeMemory.ts"
 import { growFreely } from "../platform/startHeap.ts"
 
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
@@ -157,6 +157,7 @@ export const ledger = Command.make(
       yield* Console.log(greetingOf(running))
       growFreely()
       yield* giveBackMemoryNow
+      yield* reduceLater
       return yield* Effect.never
     },
     Effect.scoped,

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import process from "node:process"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
+import { reduceAsEver } from "./startHeap.ts"
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void
 
@@ -18,9 +19,18 @@ const collect = Effect.sync(() => {
   gc?.({ type: "major", execution: "sync", flavor: "last-resort" })
 })
 
+const isDeno = process.versions["deno"] !== undefined
+
 /** For a process that is ready, and has nothing more to begin with. */
-export const giveBackMemoryNow: Effect.Effect<void> = process.versions["deno"] === undefined ? collect : Effect.void
+export const giveBackMemoryNow: Effect.Effect<void> = isDeno ? Effect.void : collect
+
+/** The engine's own collections after a large one are due by then. */
+const reducedAfter = "15 seconds"
+
+/** To be forked after that: from then on the engine gives back memory by itself. */
+export const reduceLater: Effect.Effect<void> = Effect.andThen(Effect.sleep(reducedAfter), Effect.sync(reduceAsEver))
 
 /** To be forked when the process is ready. */
-export const giveBackMemory: Effect.Effect<void> =
-  process.versions["deno"] === undefined ? Effect.andThen(Effect.sleep(startedAfter), collect) : Effect.void
+export const giveBackMemory: Effect.Effect<void> = isDeno
+  ? Effect.void
+  : Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(reduceLater))

@@ -34,6 +34,8 @@ const sponsorReserveStroops = 15_000_000n
  * ledger.
  */
 const surveyMillis = 60_000
+/** Another number of channels, required by another replica or the command line, is noticed within this. */
+const restMax = Duration.seconds(10)
 /** A warning that stays true is said again after this. */
 const warnMillis = 60_000
 
@@ -189,12 +191,13 @@ export const startChannels = Effect.fnUntraced(function* () {
     warnedAt: -Infinity,
     ledgerMost: -Infinity
   }
-  // Woken by each ledger, and by the second while something is missing.
+  const clock = yield* LedgerClock
+  // Woken by each ledger that somebody is interested in, and by the second while something is missing.
   const channels = yield* reconciler({
     id: "channels",
-    every: Effect.sync(() => (memory.ready ? Duration.minutes(1) : Duration.seconds(1))),
+    every: Effect.sync(() => (memory.ready ? restMax : Duration.seconds(1))),
     turn: Effect.provideService(turn(memory), Lane, "payments")
   })
-  yield* (yield* LedgerClock).subscribe(channels.wake)
+  yield* clock.subscribe(channels.wake)
   return channels
 }, Effect.provide(FetchHttpClient.layer))

@@ -46,6 +46,8 @@ interface Node {
   closedAt?: number
   /** Answers that are given first, once each. */
   once?: Array<number>
+  /** Never answers. */
+  hangs?: boolean
   fees: bigint | undefined
   asked: number
 }
@@ -58,6 +60,7 @@ const rpcOver = (nodes: ReadonlyArray<Node>): LedgerRpc["Service"] => {
     Effect.suspend(() => {
       const node = nodes[endpoint]!
       node.asked += 1
+      if (node.hangs === true) return Effect.never
       const sequence = node.once?.shift() ?? node.sequence
       return sequence === undefined
         ? silent("getLatestLedger")
@@ -218,6 +221,92 @@ const close = Effect.fnUntraced(function* (ledgers: number, nodes: ReadonlyArray
 
 const sequenceOf = (clock: LedgerClock["Service"]) =>
   Effect.match(clock.now, { onFailure: () => undefined, onSuccess: ({ sequence }) => sequence })
+
+describe("while nobody has a payment in hand", () => {
+  /** Ledgers that close each second until the pace is known and nobody is interested any more. */
+  const rested = Effect.fnUntraced(function* (node: Node, clock: LedgerClock["Service"], seconds: number) {
+    yield* close(40, [node], seconds)
+    expect(yield* clock.isAttended).toBe(false)
+  })
+
+  it.effect.each([
+    [1, 4, 1.5],
+    [5, 5, 3.5]
+  ])("ledgers of %d s are looked for seldom, and nobody is woken by them", ([seconds, attended, resting]) => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        let told = 0
+        yield* clock.subscribe(Effect.sync(() => void (told += 1)))
+        yield* rested(node, clock, seconds!)
+        const before = { told, asked: node.asked }
+        yield* close(20, [node], seconds)
+        expect(told).toBe(before.told)
+        expect((node.asked - before.asked) / 20).toBeLessThan(resting!)
+        yield* clock.attend
+        const woken = { told, asked: node.asked }
+        yield* close(3, [node], seconds)
+        expect(told).toBeGreaterThanOrEqual(woken.told + 3)
+        expect((node.asked - woken.asked) / 3).toBeGreaterThanOrEqual(attended!)
+        expect(Math.abs((yield* clock.now).secondsPerLedger - seconds!)).toBeLessThan(0.1 * seconds!)
+      })
+    )
+  })
+
+  it.effect("who brings one has the newest ledger before it is judged, and so has whoever comes meanwhile", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* rested(node, clock, 1)
+        // A moment in which a ledger has closed that nobody has looked for.
+        while ((yield* clock.now).sequence === node.sequence) yield* close(1, [node], 1)
+        const { asked } = node
+        yield* clock.attend
+        yield* clock.attend
+        yield* Effect.all([clock.caughtUp, clock.caughtUp], { concurrency: 2 })
+        expect((yield* clock.now).sequence).toBe(node.sequence)
+        expect(node.asked - asked).toBeLessThanOrEqual(2)
+      })
+    )
+  })
+
+  it.effect("who brings one to a node that does not answer waits a second, and no caller's end ends the look", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* rested(node, clock, 1)
+        while ((yield* clock.now).sequence === node.sequence) yield* close(1, [node], 1)
+        node.hangs = true
+        yield* clock.attend
+        const first = yield* Effect.forkChild(clock.caughtUp)
+        const second = yield* Effect.forkChild(clock.caughtUp)
+        yield* TestClock.adjust("500 millis")
+        yield* Fiber.interrupt(first)
+        expect(second.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust("500 millis")
+        expect(second.pollUnsafe()?._tag).toBe("Success")
+      })
+    )
+  })
+
+  it.effect("a ledger that goes on elsewhere is told all the same", () => {
+    const node = nodeAt(100_000)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        let told = 0
+        yield* clock.subscribe(Effect.sync(() => void (told += 1)))
+        yield* rested(node, clock, 5)
+        const before = told
+        // The network was reset: lower numbers that close later.
+        node.closedAt = node.sequence! * 5 + 5
+        node.sequence = 10
+        yield* close(6, [node])
+        expect(told).toBeGreaterThan(before)
+        expect((yield* clock.now).sequence).toBeLessThan(100)
+      })
+    )
+  })
+})
 
 describe("what is believed of one endpoint", () => {
   it.effect("not an answer a million ledgers ahead, however often one comes", () => {

@@ -109,6 +109,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     Layer.succeed(Settlements, settlements as never),
     Layer.succeed(LedgerClock, {
       now: Effect.succeed({ sequence: latestLedger, closedAtSeconds: 0, secondsPerLedger: 5 }),
+      attend: Effect.void,
       subscribe: () => Effect.void
     } as never),
     Layer.succeed(Limits, { recoveryPeriod: Duration.seconds(15) } as never),
