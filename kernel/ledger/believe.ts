@@ -1,9 +1,9 @@
 // What is believed of what endpoints say the newest ledger is. Pure. A ledger that continues the believed line is
-// taken at once. One far ahead is taken when a second answer agrees and no other endpoint still stands on the believed
-// line; one below it, only when it moves while the believed line does not, or closed later although its number is
-// lower: then the network has begun anew. Where endpoints contradict each other for long, the larger number of them is
-// right, and of two the one that the other could have become. So one wrong answer changes nothing, and no wrong belief
-// lasts.
+// taken at once. One far ahead is taken when nobody stands on the believed line any more, and it moves and closed as
+// much later as its number is higher, or was all that was heard for half a minute; one below, only when it moves while
+// the believed line does not, or closed later although its number is lower: then the network has begun anew. Where
+// endpoints contradict each other for long, the larger number of them is right, and of two the one that the other could
+// have become. So wrong answers change nothing, be they one or a few, and no wrong belief lasts.
 import type { LatestLedger } from "./LedgerRpc.ts"
 
 export interface Belief {
@@ -12,6 +12,8 @@ export interface Belief {
   readonly advancedAt: number
   /** The lower ledger that the last look heard of, since then. */
   readonly below: LatestLedger | undefined
+  /** A line far ahead as it was first heard of, and when, while nothing told of the believed one since. */
+  readonly beyond: { readonly first: LatestLedger; readonly heardAt: number } | undefined
   /** A better line than the believed one as it was first heard of. */
   readonly rival: LatestLedger | undefined
 }
@@ -39,6 +41,8 @@ const burstMax = 12
 /** A believed line that has not moved for so long gives way to a lower one that does: milliseconds, or ledgers. */
 const stillMillis = 10_000
 const stillLedgers = 3
+/** A line far ahead whose close times do not explain it is believed when nothing else was heard for so long. */
+const beyondMillis = 30_000
 /** Seconds that a close time may lie in this machine's future, whose own clock may be wrong. */
 const futureSecondsMax = 3_600
 
@@ -112,6 +116,7 @@ const beginAt = (newest: LatestLedger, at: number): Belief => ({
   newest,
   advancedAt: at,
   below: undefined,
+  beyond: undefined,
   rival: undefined
 })
 
@@ -139,15 +144,33 @@ const rivalOf = (belief: Belief, looked: Looked): LatestLedger | undefined => {
   return own !== undefined && other !== undefined && isBetter(other, own, looked) ? other.newest : undefined
 }
 
-/** A ledger far ahead that two answers agree upon, unless another endpoint has just seen the believed one. */
-const confirmedAhead = (belief: Belief, { at, first, pace, second }: Looked): LatestLedger | undefined => {
-  const relations = second.map((one) => ({ one, relation: relationOf(belief, one, at, pace) }))
-  const ahead = relations.flatMap(({ one, relation }) => (relation === "ahead" ? [one] : []))
-  const isHeld = relations.some(({ relation }) => relation === "same") && !standsStill(belief, at, pace)
-  if (isHeld) return undefined
-  const heard = relationOf(belief, first, at, pace) === "ahead" ? [first, ...ahead] : ahead
-  return newestOf(heard.filter((one, index) => heard.some((other, at) => at !== index && areNear(one, other))))
+/**
+ * What is heard of a line far ahead: the newest ledger of it that two answers agree upon, in this look or in two, and
+ * when it was first heard of. Undefined while somebody stands on the believed line, which has not stood still itself.
+ */
+const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked) => {
+  const answers = [first, ...second]
+  const relations = answers.map((one) => relationOf(belief, one, at, pace))
+  if (relations.includes("same") && !standsStill(belief, at, pace)) return undefined
+  const ahead = answers.filter((_, index) => relations[index] === "ahead")
+  const before = belief.beyond
+  const isContinued = (one: LatestLedger) =>
+    before !== undefined &&
+    one.sequence >= before.first.sequence &&
+    one.sequence <= before.first.sequence + burstMax + (3 * (at - before.heardAt)) / (pace * 1_000)
+  const goingOn = newestOf(ahead.filter(isContinued))
+  if (before !== undefined && goingOn !== undefined) return { newest: goingOn, ...before }
+  const agreed = newestOf(ahead.filter((one, index) => ahead.some((other, i) => i !== index && areNear(one, other))))
+  return agreed === undefined ? undefined : { newest: agreed, first: agreed, heardAt: at }
 }
+
+/** Whether a line far ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
+const isProvenBeyond = (
+  belief: Belief,
+  { first, heardAt, newest }: NonNullable<ReturnType<typeof heardBeyond>>,
+  { at, pace }: Looked
+): boolean =>
+  (newest.sequence > first.sequence && continues(belief.newest, newest, pace)) || at - heardAt >= beyondMillis
 
 /** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
 const movingBelow = (belief: Belief, below: LatestLedger, isStill: boolean): boolean =>
@@ -167,15 +190,18 @@ export const believe = (belief: Belief, looked: Looked): Believed => {
   const keep = (changed: Partial<Belief>): Belief => ({ ...belief, rival: kept, ...changed })
   const next = by("next")
   if (next !== undefined)
-    return { belief: keep({ newest: next, advancedAt: at, below: undefined }), change: "advanced" }
-  const ahead = confirmedAhead(belief, looked)
-  if (ahead !== undefined) return { belief: beginAt(ahead, at), change: "moved" }
+    return { belief: keep({ newest: next, advancedAt: at, below: undefined, beyond: undefined }), change: "advanced" }
+  const heard = heardBeyond(belief, looked)
+  if (heard !== undefined && isProvenBeyond(belief, heard, looked))
+    return { belief: beginAt(heard.newest, at), change: "moved" }
+  const beyond = heard === undefined ? undefined : { first: heard.first, heardAt: heard.heardAt }
   const isStill = standsStill(belief, at, pace)
-  if (by("same") !== undefined && !isStill) return { belief: keep({ below: undefined }), change: "none" }
+  if (by("same") !== undefined && !isStill)
+    return { belief: keep({ below: undefined, beyond: undefined }), change: "none" }
   const below = by("below")
-  if (below === undefined) return { belief: keep({}), change: "none" }
+  if (below === undefined) return { belief: keep({ beyond }), change: "none" }
   if (movingBelow(belief, below, isStill)) return { belief: beginAt(below, at), change: "moved" }
-  return { belief: keep({ below }), change: "none" }
+  return { belief: keep({ below, beyond }), change: "none" }
 }
 
 /** Ledgers an endpoint may be behind the newest one: two close looks may fall on two sides of a close. */

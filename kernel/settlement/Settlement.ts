@@ -67,7 +67,7 @@ export interface Search {
   readonly toLedger: number
   readonly spending:
     | { readonly _tag: "Ours"; readonly executed: ExecutedTransaction; readonly moved: bigint }
-    | { readonly _tag: "Elsewhere" }
+    | { readonly _tag: "Elsewhere"; readonly ledger: number }
     | undefined
   /** The transaction with the channel's number: an attempt of the settlement's own, or none of them; if it was seen. */
   readonly numberUsedBy: Landed | "elsewhere" | undefined
@@ -115,7 +115,8 @@ export type Decision =
   /** The channel's number and the nonce are needed to decide, and the transaction asked for once more after them. */
   | { readonly _tag: "AskStanding" }
   /** Ledgers must be looked through for the transaction that used the nonce. */
-  | { readonly _tag: "Search"; readonly fromLedger: number; readonly toLedger: number }
+  /** `before`: ledgers before the first one that are looked through too, where a node still has them. */
+  | { readonly _tag: "Search"; readonly fromLedger: number; readonly toLedger: number; readonly before: number }
   /** The channel's number is used: the channel is of use to others, though the settlement has no end yet. */
   | { readonly _tag: "Free"; readonly ledger: number }
   | { readonly _tag: "Wait" }

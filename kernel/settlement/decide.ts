@@ -20,6 +20,11 @@ import type {
  * find out.
  */
 export const unresolvedAfterLedgers = 720
+/**
+ * Ledgers before the record in which one of ours may have used the authorization, two minutes: its own record was lost
+ * with a database, and a node that was behind still showed the nonce unspent when the payment was recorded anew.
+ */
+const lostRecordLedgers = 24
 /** A recorded attempt that nobody has sent by then was lost with its process. */
 const unsentAfterMillis = 2_000
 
@@ -99,7 +104,7 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
   const expired = Ending.expired(settlement, sequence, ledger)
   // Its own transaction never landed. One of ours whose record was lost may have: the nonce's entry still tells.
   if (typeof nonce !== "number" || nonce > settlement.authorizationExpiresLedger) return end(expired)
-  if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce }
+  if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce, before: 0 }
   const { spending } = evidence.search
   if (spending?._tag === "Ours") return end(Ending.paidByLost(expired, spending))
   if (spending?._tag === "Elsewhere") return end(Ending.spentUnused(expired))
@@ -123,14 +128,15 @@ const whereSpent = (
   const isDated = nonce !== "unspent" && nonce <= settlement.authorizationExpiresLedger
   const fromLedger = isDated ? nonce : settlement.recordedLedger
   const toLedger = isDated ? nonce : settlement.authorizationExpiresLedger
-  if (search === undefined) return { _tag: "Search", fromLedger, toLedger }
+  if (search === undefined) return { _tag: "Search", fromLedger, toLedger, before: isDated ? 0 : lostRecordLedgers }
   const { numberUsedBy, spending } = search
   const landed = known ?? (numberUsedBy === "elsewhere" ? undefined : numberUsedBy)
   if (landed !== undefined && hasSucceeded(landed)) return end(Ending.succeeded(landed))
   if (spending?._tag === "Ours") return end(Ending.settledByOurs(spending, landed, ledger))
   const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger
   if (!isWhole) return freeOrWait(settlement, evidence, ledger, landed)
-  if (spending?._tag === "Elsewhere") return end(Ending.spentElsewhere(landed, ledger))
+  // A use before the record was of another authorization: of an undated nonce it says nothing of this one.
+  if (spending?._tag === "Elsewhere" && spending.ledger >= fromLedger) return end(Ending.spentElsewhere(landed, ledger))
   // Every ledger of the authorization's life was looked through, and none used it.
   return !isDated && (landed !== undefined || numberUsedBy === "elsewhere")
     ? end(Ending.failedDead(landed, ledger))

@@ -9,7 +9,7 @@ import { isReached, notBeyond } from "../ledger/notBeyond.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce } from "./Authorizations.ts"
 import { findSpending, type Spending } from "./findSpending.ts"
-import type { Landed, Search, Seen, SettlementStanding } from "./Settlement.ts"
+import type { Decision, Landed, Search, Seen, SettlementStanding } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
 import { spanned } from "../spanned.ts"
 
@@ -100,21 +100,31 @@ export const makeSearcher = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     record: OpenRecord,
-    range: { readonly fromLedger: number; readonly toLedger: number }
+    range: Omit<Extract<Decision, { readonly _tag: "Search" }>, "_tag">
   ) {
     const { sequence } = yield* clock.now
     const key = `${record.id} ${range.fromLedger}`
     const known = begun.get(key)
     const isWhole = known !== undefined && known.search.toLedger >= range.toLedger
     if (isWhole && sequence - known.atLedger < searchAgainLedgers) return known.search
-    const before = isWhole || known === undefined ? nothingFound(range.fromLedger) : known.search
-    const found = yield* findSpending({
-      promised: record,
-      own: { sponsor: signer.sponsor, channels: new Set([...signer.channels, record.channel]) },
-      fromLedger: before.toLedger + 1,
-      toLedger: range.toLedger,
-      number: { channel: record.channel, sequence: record.channelSequence }
-    }).pipe(
+    const isBegun = !isWhole && known !== undefined
+    const before = isBegun ? known.search : nothingFound(range.fromLedger)
+    const lookFrom = (fromLedger: number) =>
+      findSpending({
+        promised: record,
+        own: { sponsor: signer.sponsor, channels: new Set([...signer.channels, record.channel]) },
+        fromLedger,
+        toLedger: range.toLedger,
+        number: { channel: record.channel, sequence: record.channelSequence }
+      })
+    const nextLedger = before.toLedger + 1
+    const earlier = isBegun ? 0 : Math.min(range.before, nextLedger - 1)
+    // A node may have the ledgers asked for, and none before them any more.
+    const look =
+      earlier === 0
+        ? lookFrom(nextLedger)
+        : Effect.catchTag(lookFrom(nextLedger - earlier), "LedgerUnavailable", () => lookFrom(nextLedger))
+    const found = yield* look.pipe(
       // A look that fails has found nothing; what else is known may still be acted on.
       Effect.catchTag("LedgerUnavailable", (error) =>
         Effect.as(Effect.logInfo("ledgers could not be looked through for an authorization", error), undefined)
@@ -142,7 +152,7 @@ const nothingFound = (fromLedger: number): Search => ({
 const spendingOf = (spending: Spending | undefined): Search["spending"] => {
   if (spending === undefined) return undefined
   const { executed, moved } = spending
-  return moved === undefined ? { _tag: "Elsewhere" } : { _tag: "Ours", executed, moved }
+  return moved === undefined ? { _tag: "Elsewhere", ledger: executed.ledger } : { _tag: "Ours", executed, moved }
 }
 
 /** Whose the transaction with the settlement's number is. */

@@ -234,12 +234,12 @@ const standingOf = (state: State, index: number, ledger: number): NonNullable<Ev
 const searchOf = (
   state: State,
   index: number,
-  range: { fromLedger: number; toLedger: number },
+  range: { fromLedger: number; toLedger: number; before: number },
   read: ReadUse,
   isWhole: boolean
 ): Search => {
   const inside = ({ ledger }: { readonly ledger: number }) =>
-    isWhole && ledger >= range.fromLedger && ledger <= Math.min(range.toLedger, state.ledger)
+    isWhole && ledger >= range.fromLedger - range.before && ledger <= Math.min(range.toLedger, state.ledger)
   const uses = state.uses.filter(inside)
   const ours = uses.find(({ by }) => read(by, index) === "Ours")
   const { number } = state.settlements[index]!
@@ -254,7 +254,7 @@ const searchOf = (
             moved: 10n
           }
         : uses.length > 0
-          ? { _tag: "Elsewhere" }
+          ? { _tag: "Elsewhere", ledger: uses[0]!.ledger }
           : undefined,
     numberUsedBy: number === undefined || !inside(number) ? undefined : (landedOf(state, index) ?? "elsewhere")
   }

@@ -141,8 +141,8 @@ it.effect("takes a reading of this moment when asked to, and fails when it canno
   return following(node, (clock) =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 second")
-      node.sequence = 120
-      expect((yield* clock.fresh).sequence).toBe(120)
+      node.sequence = 110
+      expect((yield* clock.fresh).sequence).toBe(110)
       node.sequence = undefined
       expect((yield* Effect.flip(clock.fresh))._tag).toBe("LedgerUnavailable")
     })
@@ -351,27 +351,87 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("a ledger far ahead as soon as it is said twice", () => {
+  it.effect("a ledger far ahead that closed as much later, as soon as it moves", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
         yield* close(2, [node])
         node.sequence = 5_000
-        expect((yield* clock.fresh).sequence).toBe(5_000)
+        expect((yield* clock.fresh).sequence).toBe(102)
+        node.sequence = 5_001
+        expect((yield* clock.fresh).sequence).toBe(5_001)
       })
     )
   })
 
-  it.effect("the truth again after a lie that was told twice, by its close times within two ledgers", () => {
+  it.effect("a ledger far ahead that does not move, or closed at the wrong time, after half a minute", () =>
+    Effect.forEach(
+      [
+        { ledgers: 0, node: nodeAt(100) },
+        { ledgers: 1, node: { ...nodeAt(100), closedAt: 1_000 } }
+      ],
+      ({ ledgers, node }) =>
+        following(node, (clock) =>
+          Effect.gen(function* () {
+            yield* close(2, [node])
+            node.sequence = 5_000
+            for (let i = 0; i < 5; i++) {
+              yield* TestClock.adjust("5 seconds")
+              node.sequence += ledgers
+              expect((yield* clock.standing).time?.sequence).toBe(102)
+            }
+            yield* TestClock.adjust("8 seconds")
+            expect((yield* clock.now).sequence).toBe(node.sequence)
+          })
+        )
+    )
+  )
+
+  it.effect("not two answers a million ledgers ahead, nor a few that move by fits", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
         yield* close(2, [node])
         node.once = [1_000_102, 1_000_102]
         yield* TestClock.adjust("1 second")
+        expect((yield* clock.now).sequence).toBe(102)
+        node.once = [1_000_103, 1_000_104, 1_000_104, 1_000_105]
+        yield* TestClock.adjust("1 second")
+        expect((yield* clock.now).sequence).toBe(102)
+        yield* close(1, [node])
+        expect((yield* clock.now).sequence).toBe(103)
+      })
+    )
+  })
+
+  it.effect("not the same lie again after the truth was heard in between, however long both last", () => {
+    const node: Node = { ...nodeAt(100), closedAt: 1_000 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        for (let i = 0; i < 20; i++) {
+          const told = node.sequence!
+          node.sequence = 1_000_000 + told
+          yield* TestClock.adjust("2 seconds")
+          expect((yield* clock.now).sequence).toBe(told)
+          node.sequence = told
+          yield* close(1, [node], 3)
+        }
+      })
+    )
+  })
+
+  it.effect("the truth again after a lie that lasted, by its close times within two ledgers", () => {
+    const node: Node = { ...nodeAt(100), closedAt: 1_000 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        node.sequence = 1_000_102
+        yield* TestClock.adjust("35 seconds")
         expect((yield* clock.now).sequence).toBe(1_000_102)
+        node.sequence = 109
         yield* close(3, [node])
-        expect((yield* clock.now).sequence).toBe(105)
+        expect((yield* clock.now).sequence).toBe(112)
       })
     )
   })
@@ -381,9 +441,9 @@ describe("what is believed of one endpoint", () => {
     return following(node, (clock) =>
       Effect.gen(function* () {
         yield* close(2, [node])
-        node.once = [1_000_102, 1_000_102]
-        yield* TestClock.adjust("1 second")
-        expect((yield* clock.now).sequence).toBe(1_000_102)
+        node.once = [1_000_102, 1_000_102, 1_000_103, 1_000_103]
+        yield* TestClock.adjust("2 seconds")
+        expect((yield* clock.now).sequence).toBe(1_000_103)
         yield* close(4, [node])
         expect((yield* clock.now).sequence).toBe(106)
       })

@@ -84,7 +84,8 @@ describe("a settlement is decided by proof from the ledger", () => {
     expect(decide(settlement(), late, options)).toEqual({
       _tag: "Search",
       fromLedger: recordedLedger,
-      toLedger: expires
+      toLedger: expires,
+      before: 24
     })
   })
 
@@ -93,7 +94,8 @@ describe("a settlement is decided by proof from the ledger", () => {
     expect(decide(settlement(), included(failed, spent), options)).toEqual({
       _tag: "Search",
       fromLedger: 1_002,
-      toLedger: 1_002
+      toLedger: 1_002,
+      before: 0
     })
     const other = executed({ ledger: 1_002, innerHash: "other", feeChargedStroops: 1_000n })
     const found = search({
@@ -113,7 +115,7 @@ describe("a settlement is decided by proof from the ledger", () => {
 
   it("says that a front-run authorization is spent, and not that it lives [S83]", () => {
     const spent = { standing: passed({ nonce: 1_003 }) }
-    const found = search({ fromLedger: 1_003, toLedger: 1_003, spending: { _tag: "Elsewhere" } })
+    const found = search({ fromLedger: 1_003, toLedger: 1_003, spending: { _tag: "Elsewhere", ledger: 1_003 } })
     const outcome = endOf(settlement(), included(failed, { ...spent, search: found }))
     expect(outcome).toMatchObject({ state: "failed", reason: "settle_ledger_authorization_spent" })
     expect(outcome?.message).not.toContain("lives until")
@@ -126,6 +128,20 @@ describe("a settlement is decided by proof from the ledger", () => {
       expect(endOf(freed, included(failed, { ...spent, search: found }))).toBeUndefined()
       expect(endOf(freed, absent(1_006, { ...spent, search: found }))).toBeUndefined()
     }
+  })
+
+  it("is settled by one of ours from before the record, and not failed by a stranger's use from before it", () => {
+    const late = { standing: passed({ ledger: expires + 1 }) }
+    const other = executed({ ledger: recordedLedger - 1, innerHash: "other", feeChargedStroops: 1_000n })
+    const ours = search({ spending: { _tag: "Ours", executed: other, moved: 10n } })
+    expect(endOf(freed, absent(expires + 1, { ...late, search: ours }))).toMatchObject({
+      state: "settled",
+      transaction: "other"
+    })
+    const strangers = (ledger: number) => search({ spending: { _tag: "Elsewhere", ledger } })
+    const looked = (ledger: number) => absent(expires + 1, { ...late, search: strangers(ledger) })
+    expect(endOf(freed, looked(recordedLedger - 1))).toBeUndefined()
+    expect(endOf(freed, looked(recordedLedger))).toMatchObject({ reason: "settle_ledger_authorization_spent" })
   })
 
   it("fails a dead authorization once every ledger of its life was looked through in vain", () => {
@@ -160,7 +176,8 @@ describe("a hash that is absent", () => {
     expect(decide(settlement(), absent(expires, spent), options)).toEqual({
       _tag: "Search",
       fromLedger: 1_005,
-      toLedger: 1_005
+      toLedger: 1_005,
+      before: 0
     })
     const look = (changes: Parameters<typeof search>[0]) =>
       absent(expires, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
@@ -179,7 +196,7 @@ describe("a hash that is absent", () => {
     const spent = { standing: standing({ ledger: expires, nonce: 1_005 }) }
     const look = (latestLedger: number, changes: Parameters<typeof search>[0]) =>
       absent(latestLedger, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
-    expect(endOf(settlement(), look(expires, { spending: { _tag: "Elsewhere" } }))).toMatchObject({
+    expect(endOf(settlement(), look(expires, { spending: { _tag: "Elsewhere", ledger: 1_005 } }))).toMatchObject({
       state: "failed",
       reason: "settle_ledger_authorization_spent",
       feeChargedStroops: 0n,
@@ -228,7 +245,8 @@ describe("a hash that is absent", () => {
     expect(decide(settlement(), absent(1_005, spent), options)).toEqual({
       _tag: "Search",
       fromLedger: 1_004,
-      toLedger: 1_004
+      toLedger: 1_004,
+      before: 0
     })
     const found = (changes: Parameters<typeof search>[0]) =>
       absent(1_005, { ...spent, search: search({ fromLedger: 1_004, toLedger: 1_004, ...changes }) })
@@ -244,7 +262,7 @@ describe("a hash that is absent", () => {
       transaction: "other",
       feeUnknown: true
     })
-    expect(endOf(settlement(), found({ spending: { _tag: "Elsewhere" } }))).toMatchObject({
+    expect(endOf(settlement(), found({ spending: { _tag: "Elsewhere", ledger: 1_004 } }))).toMatchObject({
       state: "failed",
       reason: "settle_ledger_authorization_spent"
     })
