@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { countsOf, type Part } from "./Part.ts"
+import { countsOf, failuresOf, type Part } from "./Part.ts"
 import { partsOf } from "./parts.ts"
 import { runPart } from "./runPart.ts"
 
@@ -52,6 +52,25 @@ describe("the figures of a part", () => {
     expect(last(1, "296 passed, 0 failed")).toMatchObject({ passed: 296, failed: 1 })
     expect(last(null, "")).toMatchObject({ passed: 0, failed: 1 })
   })
+})
+
+it("names what failed and how it begins, a file that could not be loaded too, and nothing without a report", () => {
+  const passed = { status: "passed", fullName: "holds" }
+  const failed = {
+    status: "failed",
+    fullName: "adds up",
+    failureMessages: ["\u001b[31mexpected 1\nto be 2\nat a.ts:1"]
+  }
+  const testResults = [
+    { name: "/root/test/a.test.ts", status: "failed", assertionResults: [passed, failed] },
+    { name: "/root/test/b.test.ts", status: "failed", message: "no such module", assertionResults: [] },
+    { name: "/root/test/c.test.ts", status: "passed", assertionResults: [passed] }
+  ]
+  expect(failuresOf(report(JSON.stringify({ testResults })), "/root")).toEqual([
+    "test/a.test.ts > adds up: expected 1 to be 2",
+    "test/b.test.ts: no such module"
+  ])
+  expect(failuresOf(join(folder, "none.json"), "/root")).toEqual([])
 })
 
 describe("a part", () => {

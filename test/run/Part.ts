@@ -39,14 +39,43 @@ interface VitestReport {
   readonly numPendingTests: number
   readonly numTodoTests: number
   readonly testResults: ReadonlyArray<{
+    /** The file, absolute. */
+    readonly name?: string
+    readonly message?: string
     readonly status: string
-    readonly assertionResults: ReadonlyArray<{ readonly status: string }>
+    readonly assertionResults: ReadonlyArray<{
+      readonly status: string
+      readonly fullName?: string
+      readonly failureMessages?: ReadonlyArray<string>
+    }>
   }>
 }
 
 /** A failure that no counted test accounts for is a failure of its own. */
 const honest = (counts: Counts, status: number | null): Counts =>
   status === 0 || counts.failed > 0 ? counts : { ...counts, failed: 1 }
+
+// eslint-disable-next-line no-control-regex
+export const colours = /\u001b\[[0-9;]*m/g
+
+/** At most two lines of what a test said, so that a long difference does not bury the next name. */
+const saidBy = (message: string | undefined): string =>
+  (message ?? "").replace(colours, "").trim().split("\n").slice(0, 2).join(" ").slice(0, 300)
+
+/** Each test of a vitest report that failed, with its file and the beginning of what it said; none without a report. */
+export const failuresOf = (reportFile: string, root: string): ReadonlyArray<string> => {
+  try {
+    const { testResults } = JSON.parse(readFileSync(reportFile, "utf8")) as VitestReport
+    return testResults.flatMap(({ assertionResults, message, name, status }) => {
+      const file = (name ?? "").replace(`${root}/`, "")
+      const failed = assertionResults.filter((one) => one.status === "failed")
+      if (failed.length === 0) return status === "failed" ? [`${file}: ${saidBy(message)}`] : []
+      return failed.map((one) => `${file} > ${one.fullName ?? ""}: ${saidBy(one.failureMessages?.[0])}`)
+    })
+  } catch {
+    return []
+  }
+}
 
 const vitestCounts = (file: string): Counts => {
   const report = JSON.parse(readFileSync(file, "utf8")) as VitestReport

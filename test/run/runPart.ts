@@ -5,12 +5,14 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { type Counts, countsOf, type Part } from "./Part.ts"
+import { colours, type Counts, countsOf, failuresOf, type Part } from "./Part.ts"
 
 export interface Result {
   readonly part: Part
   readonly counts: Counts
   readonly seconds: number
+  /** Which tests failed, where the program reports that. */
+  readonly failures: ReadonlyArray<string>
 }
 
 let running: ChildProcess | undefined
@@ -40,9 +42,6 @@ const environment = (part: Part): NodeJS.ProcessEnv => ({
   PATH: `${join(process.cwd(), "node_modules", ".bin")}:${process.env["PATH"] ?? ""}`,
   ...part.env
 })
-
-// eslint-disable-next-line no-control-regex
-const colours = /\u001b\[[0-9;]*m/g
 
 /** Runs the part to its end; never rejects. */
 export const runPart = (part: Part): Promise<Result> =>
@@ -76,8 +75,9 @@ export const runPart = (part: Part): Promise<Result> =>
       running = undefined
       const lastLine = tail.replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
       const counts = countsOf(part.figures, { status, lastLine, reportFile })
+      const failures = part.figures === "vitest" ? failuresOf(reportFile, process.cwd()) : []
       rmSync(folder, { recursive: true, force: true })
-      resolve({ part, counts, seconds: (performance.now() - started) / 1_000 })
+      resolve({ part, counts, failures, seconds: (performance.now() - started) / 1_000 })
     }
     child.once("error", (error) => {
       process.stderr.write(`${part.command}: ${error.message}\n`)

@@ -1,7 +1,8 @@
 // Runs a plan's parts one after another, all of them whatever fails, prints the time and figures of each, and ends with
 // the line `N passed, N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep
-// only the parts whose names contain one of them: `npm test -- deno`.
-import { existsSync } from "node:fs"
+// only the parts whose names contain one of them: `npm test -- deno`. What failed is told once more before the last line,
+// by name, and appended to the file that `TOLLKEEPER_TEST_FAILURES` names, for who sees the last lines of several runs.
+import { appendFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
 import { install, root } from "../../runtime/bootstrap.mjs"
@@ -41,6 +42,15 @@ for (const { counts, part, seconds } of results) {
   const figures = [seconds.toFixed(1), counts.passed, counts.failed, counts.skipped]
   console.log(part.name.padEnd(44) + figures.map((figure) => String(figure).padStart(9)).join(""))
 }
+for (const { counts, failures, part } of results) {
+  if (counts.failed === 0) continue
+  const lines = failures.length === 0 ? [""] : failures.map((failure) => `: ${failure}`)
+  const told = lines.map((line) => `failed in ${part.name}${line}`).join("\n")
+  console.log(`\n${told}`)
+  const file = process.env["TOLLKEEPER_TEST_FAILURES"]
+  if (file !== undefined) appendFileSync(file, `${told}\n`)
+}
+
 const sum = (key: "passed" | "failed") => results.reduce((total, { counts }) => total + counts[key], 0)
 console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`)
 process.exitCode = sum("failed") > 0 || results.length === 0 ? 1 : 0
