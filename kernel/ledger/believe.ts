@@ -145,8 +145,8 @@ const rivalOf = (belief: Belief, looked: Looked): LatestLedger | undefined => {
 }
 
 /**
- * What is heard of a line far ahead: the newest ledger of it that two answers agree upon, in this look or in two, and
- * when it was first heard of. Undefined while somebody stands on the believed line, which has not stood still itself.
+ * What is heard of a line far ahead: its newest ledger, and the first one and when it was heard of. Undefined while
+ * somebody stands on the believed line, which has not stood still itself.
  */
 const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked) => {
   const answers = [first, ...second]
@@ -160,8 +160,8 @@ const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked) => {
     one.sequence <= before.first.sequence + burstMax + (3 * (at - before.heardAt)) / (pace * 1_000)
   const goingOn = newestOf(ahead.filter(isContinued))
   if (before !== undefined && goingOn !== undefined) return { newest: goingOn, ...before }
-  const agreed = newestOf(ahead.filter((one, index) => ahead.some((other, i) => i !== index && areNear(one, other))))
-  return agreed === undefined ? undefined : { newest: agreed, first: agreed, heardAt: at }
+  const newest = newestOf(ahead)
+  return newest === undefined ? undefined : { newest, first: newest, heardAt: at }
 }
 
 /** Whether a line far ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */

@@ -453,8 +453,19 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     ["any ledger ahead is the next", 'return ledgers <= reachOf(belief, at, pace) ? "next" : "ahead"', 'return "next"'],
-    ["a jump on one answer's word", "at !== index && areNear(one, other)", "areNear(one, other)"],
-    ["no jump at all", "if (ahead !== undefined) return", "if (ahead === null) return"],
+    [
+      "a leap that begins elsewhere each time",
+      "one.sequence <= before.first.sequence + burstMax",
+      "one.sequence <= Infinity + burstMax"
+    ],
+    ["no jump at all", "if (heard !== undefined && isProvenBeyond", "if (heard === null && isProvenBeyond"],
+    ["a leap that does not move", "newest.sequence > first.sequence && continues(", "continues("],
+    [
+      "a leap against its close times",
+      "newest.sequence > first.sequence && continues(belief.newest, newest, pace)",
+      "newest.sequence > first.sequence"
+    ],
+    ["a leap in two moments", "const beyondMillis = 30_000", "const beyondMillis = 1_000"],
     ["a first ledger on one answer's word", "!isAlone || line.answers > 1", "line.answers > 0"],
     [
       "the ledger never goes back",

@@ -404,6 +404,20 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
+  it.effect("not several lies that are far from each other", () => {
+    const node: Node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        for (let i = 1; i <= 20; i++) {
+          node.sequence = 1_000_000 * i
+          yield* TestClock.adjust("1 second")
+          expect((yield* clock.now).sequence).toBe(102)
+        }
+      })
+    )
+  })
+
   it.effect("not the same lie again after the truth was heard in between, however long both last", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
