@@ -1,9 +1,10 @@
-// What is believed of what endpoints say the newest ledger is. Pure. A ledger that continues the believed line is
-// taken at once. One far ahead is taken when nobody stands on the believed line any more, and it moves and closed as
-// much later as its number is higher, or was all that was heard for half a minute; one below, only when it moves while
-// the believed line does not, or closed later although its number is lower: then the network has begun anew. Where
-// endpoints contradict each other for long, the larger number of them is right, and of two the one that the other could
-// have become. So wrong answers change nothing, be they one or a few, and no wrong belief lasts.
+// What is believed of what endpoints say the newest ledger is. Pure. A ledger that continues the believed line is taken
+// at once, and a short leap when it is told twice. One far ahead is taken when nobody stands on the believed line any
+// more, and it moves and closed as much later as its number is higher, or was all that was heard for seconds, half a
+// minute if it does not move; one below, only when it moves while the believed line does not, or closed later although
+// its number is lower: then the network has begun anew. Where endpoints contradict each other for long, the larger
+// number of them is right, and of two the one that the other could have become. So wrong answers change nothing, be
+// they one or a few, and no wrong belief lasts.
 import type { LatestLedger } from "./LedgerRpc.ts"
 
 export interface Belief {
@@ -41,8 +42,12 @@ const burstMax = 12
 /** A believed line that has not moved for so long gives way to a lower one that does: milliseconds, or ledgers. */
 const stillMillis = 10_000
 const stillLedgers = 3
-/** A line far ahead whose close times do not explain it is believed when nothing else was heard for so long. */
+/** Ledgers that a test network may close in a moment: a leap no longer than this is believed when it is told twice. */
+const leapMax = 100
+/** A longer one that its close times do not explain is believed when nothing else was heard for so long. */
 const beyondMillis = 30_000
+/** The same when it moves. */
+const beyondMovingMillis = 5_000
 /** Seconds that a close time may lie in this machine's future, whose own clock may be wrong. */
 const futureSecondsMax = 3_600
 
@@ -145,8 +150,9 @@ const rivalOf = (belief: Belief, looked: Looked): LatestLedger | undefined => {
 }
 
 /**
- * What is heard of a line far ahead: its newest ledger, and the first one and when it was heard of. Undefined while
- * somebody stands on the believed line, which has not stood still itself.
+ * What is heard of a line ahead: its newest ledger, the first one and when it was heard of, and by how many answers,
+ * one of them at most from before. Undefined while somebody stands on the believed line, which has not stood still
+ * itself.
  */
 const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked) => {
   const answers = [first, ...second]
@@ -159,18 +165,22 @@ const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked) => {
     one.sequence >= before.first.sequence &&
     one.sequence <= before.first.sequence + burstMax + (3 * (at - before.heardAt)) / (pace * 1_000)
   const goingOn = newestOf(ahead.filter(isContinued))
-  if (before !== undefined && goingOn !== undefined) return { newest: goingOn, ...before }
+  if (before !== undefined && goingOn !== undefined) return { newest: goingOn, answers: ahead.length + 1, ...before }
   const newest = newestOf(ahead)
-  return newest === undefined ? undefined : { newest, first: newest, heardAt: at }
+  return newest === undefined ? undefined : { newest, answers: ahead.length, first: newest, heardAt: at }
 }
 
-/** Whether a line far ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
+/** Whether a line ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
 const isProvenBeyond = (
   belief: Belief,
-  { first, heardAt, newest }: NonNullable<ReturnType<typeof heardBeyond>>,
+  { answers, first, heardAt, newest }: NonNullable<ReturnType<typeof heardBeyond>>,
   { at, pace }: Looked
-): boolean =>
-  (newest.sequence > first.sequence && continues(belief.newest, newest, pace)) || at - heardAt >= beyondMillis
+): boolean => {
+  if (newest.sequence - belief.newest.sequence <= leapMax && answers > 1) return true
+  const heardMillis = at - heardAt
+  if (newest.sequence === first.sequence) return heardMillis >= beyondMillis
+  return heardMillis >= beyondMovingMillis || continues(belief.newest, newest, pace)
+}
 
 /** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
 const movingBelow = (belief: Belief, below: LatestLedger, isStill: boolean): boolean =>

@@ -459,13 +459,15 @@ export const mutations: ReadonlyArray<Mutation> = [
       "one.sequence <= Infinity + burstMax"
     ],
     ["no jump at all", "if (heard !== undefined && isProvenBeyond", "if (heard === null && isProvenBeyond"],
-    ["a leap that does not move", "newest.sequence > first.sequence && continues(", "continues("],
+    ["a leap that does not move", "newest.sequence === first.sequence", "newest.sequence === 0"],
     [
       "a leap against its close times",
-      "newest.sequence > first.sequence && continues(belief.newest, newest, pace)",
-      "newest.sequence > first.sequence"
+      "|| continues(belief.newest, newest, pace)",
+      "|| continues(first, newest, pace)"
     ],
-    ["a leap in two moments", "const beyondMillis = 30_000", "const beyondMillis = 1_000"],
+    ["a leap in two moments", "const beyondMovingMillis = 5_000", "const beyondMovingMillis = 1_000"],
+    ["a long leap told twice", "const leapMax = 100", "const leapMax = 10_000_000"],
+    ["a burst on one answer's word", "&& answers > 1", ""],
     ["a first ledger on one answer's word", "!isAlone || line.answers > 1", "line.answers > 0"],
     [
       "the ledger never goes back",

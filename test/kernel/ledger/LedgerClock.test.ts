@@ -364,28 +364,43 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("a ledger far ahead that does not move, or closed at the wrong time, after half a minute", () =>
+  it.effect("a ledger far ahead that closed at the wrong time after five seconds, one that stands after thirty", () =>
     Effect.forEach(
       [
-        { ledgers: 0, node: nodeAt(100) },
-        { ledgers: 1, node: { ...nodeAt(100), closedAt: 1_000 } }
+        { ledgers: 0, node: nodeAt(100) as Node & { sequence: number }, seconds: 30 },
+        { ledgers: 1, node: { ...nodeAt(100), sequence: 100, closedAt: 1_000 }, seconds: 5 }
       ],
-      ({ ledgers, node }) =>
+      ({ ledgers, node, seconds }) =>
         following(node, (clock) =>
           Effect.gen(function* () {
             yield* close(2, [node])
             node.sequence = 5_000
-            for (let i = 0; i < 5; i++) {
-              yield* TestClock.adjust("5 seconds")
+            for (let i = 0; i < seconds; i++) {
+              yield* TestClock.adjust("1 second")
               node.sequence += ledgers
+              if (node.closedAt !== undefined) node.closedAt += 1
               expect((yield* clock.standing).time?.sequence).toBe(102)
             }
-            yield* TestClock.adjust("8 seconds")
+            yield* TestClock.adjust("2 seconds")
             expect((yield* clock.now).sequence).toBe(node.sequence)
           })
         )
     )
   )
+
+  it.effect("a burst of ledgers as soon as it is told twice, and not as soon as it is told once", () => {
+    const node: Node = { ...nodeAt(100), closedAt: 1_000 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        node.once = [150]
+        node.sequence = undefined
+        expect((yield* clock.fresh).sequence).toBe(102)
+        node.sequence = 150
+        expect((yield* clock.fresh).sequence).toBe(150)
+      })
+    )
+  })
 
   it.effect("not two answers a million ledgers ahead, nor a few that move by fits", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
