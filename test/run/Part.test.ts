@@ -62,15 +62,15 @@ it("names what failed and how it begins, a file that could not be loaded too, an
     failureMessages: ["\u001b[31mexpected 1\nto be 2\nat a.ts:1"]
   }
   const testResults = [
-    { name: "/work/test/a.test.ts", status: "failed", assertionResults: [passed, failed] },
-    { name: "/work/test/b.test.ts", status: "failed", message: "no such module", assertionResults: [] },
-    { name: "/work/test/c.test.ts", status: "passed", assertionResults: [passed] }
+    { name: "/tree/test/a.test.ts", status: "failed", assertionResults: [passed, failed] },
+    { name: "/tree/test/b.test.ts", status: "failed", message: "no such module", assertionResults: [] },
+    { name: "/tree/test/c.test.ts", status: "passed", assertionResults: [passed] }
   ]
-  expect(failuresOf(report(JSON.stringify({ testResults })), "/work")).toEqual([
+  expect(failuresOf(report(JSON.stringify({ testResults })), "/tree")).toEqual([
     "test/a.test.ts > adds up: expected 1 to be 2",
     "test/b.test.ts: no such module"
   ])
-  expect(failuresOf(join(folder, "none.json"), "/work")).toEqual([])
+  expect(failuresOf(join(folder, "none.json"), "/tree")).toEqual([])
 })
 
 describe("a part", () => {
