@@ -171,6 +171,7 @@ it.live(
         channels: 2,
         environment: { ...signerEnvironment, CHANNELS: channels.map((pair) => pair.secret()).join() },
         set: [
+          "limits.channel_wait_ms=20000",
           `networks.ledger:testnet.sponsor_signer=${signer}`,
           "networks.ledger:testnet.channel_secrets_env=CHANNELS"
         ]
@@ -200,6 +201,7 @@ it.live(
         environment: signerEnvironment,
         set: [
           "plugins=[ledger-local,x402-exact]",
+          "limits.channel_wait_ms=20000",
           `networks.ledger:testnet.sponsor_signer=${JSON.stringify(sponsor)}`,
           `networks.ledger:testnet.channel_signers=${JSON.stringify(channels)}`
         ]
