@@ -466,6 +466,8 @@ export const mutations: ReadonlyArray<Mutation> = [
       "|| continues(first, newest, pace)"
     ],
     ["a leap in two moments", "const beyondMovingMillis = 5_000", "const beyondMovingMillis = 1_000"],
+    ["a leap that stands still, before half a minute is over", "beyondMillis = 30_000", "beyondMillis = 25_000"],
+    ["a leap that stands still is never believed", "heardMillis >= beyondMillis", "heardMillis >= 1e9"],
     ["a long leap told twice", "const leapMax = 100", "const leapMax = 10_000_000"],
     ["a burst on one answer's word", "&& answers > 1", ""],
     ["a first ledger on one answer's word", "!isAlone || line.answers > 1", "line.answers > 0"],
