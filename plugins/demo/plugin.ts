@@ -67,7 +67,7 @@ const addRoutes = Effect.gen(function* () {
   const usdc = [...network.assets.values()].find(({ symbol }) => symbol === "USDC")
   if (usdc === undefined) return
   const seller = Keypair.fromRawEd25519Seed(crypto.sha256(utf8.encode("tollkeeper demo seller"))).publicKey()
-  yield* ledger.fund(seller, { usdcUnits: 0n })
+  yield* Effect.orDie(ledger.fund(seller, { usdcUnits: 0n }))
   const terms = {
     scheme: "exact",
     network: network.id,
@@ -80,7 +80,7 @@ const addRoutes = Effect.gen(function* () {
 
   const payment = Effect.fnUntraced(function* (request: Request) {
     const buyer = Keypair.fromRawEd25519Seed(crypto.randomBytes(32))
-    yield* ledger.fund(buyer.publicKey(), { usdcUnits: purse })
+    yield* Effect.orDie(ledger.fund(buyer.publicKey(), { usdcUnits: purse }))
     const transaction = yield* signPayment(ledger, buyer, terms)
     const { extensions, resource } = paymentRequired(hostOf(request), terms)
     return json({

@@ -6,6 +6,8 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { PublicKey } from "./engine/xdr/Xdr.ts"
 import { decodeHolder } from "./node/decodeHolder.ts"
 import { combineFaults, type Faults, noFaults } from "./node/Faults.ts"
+import { type ForkedEntries, type ForkRefused, openForkedEntries } from "./node/fork/ForkedEntries.ts"
+import type { Upstream, UpstreamFailed } from "./node/fork/Upstream.ts"
 import { prepareFunding, USDC_UNITS_MAX } from "./node/friendbot.ts"
 import type { Ledger } from "./node/Ledger.ts"
 import { type LedgerMachine, type MachineOptions, openMachine } from "./node/LedgerMachine.ts"
@@ -51,11 +53,11 @@ interface Shape {
   /** Forgets a snapshot; false when there is none. */
   readonly dropSnapshot: (id: string) => Effect.Effect<boolean>
   /** 10 000 XLM and, when asked, USDC for a `G…` or `C…`, in a ledger of its own; `undefined` when it is refused. */
-  readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined>
+  readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined, UpstreamFailed>
   /** Replaces the faults in effect; an empty list is a quiet network. */
   readonly setFaults: (faults: ReadonlyArray<Partial<Faults>>) => Effect.Effect<void>
   /** Whether an account exists as of the latest ledger. */
-  readonly exists: (id: PublicKey) => boolean
+  readonly exists: (id: PublicKey) => Effect.Effect<boolean, UpstreamFailed>
   /** The machine inside, for looking at. */
   readonly ledger: Ledger
   readonly passphrase: string
@@ -74,16 +76,17 @@ const fund = (machine: LedgerMachine) =>
     return closed && { hash: closed.record.transactions[0]!.hash, ledger: closed.record.sequence }
   })
 
-const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, folder: string | undefined) {
-  const machine = yield* openMachine(options, folder)
+const make = Effect.fnUntraced(function* (
+  options: LocalLedgerOptions,
+  folder: string | undefined,
+  forked?: ForkedEntries
+) {
+  const machine = yield* openMachine(options, folder, forked)
   const { ledger, passphrase } = machine
   const friendbotUrl = yield* Ref.make(options.friendbotUrl)
   const rpc: Shape["rpc"] = (request) =>
     Effect.flatMap(Ref.get(friendbotUrl), (url) => answerRequest(machine, url, request))
-  const close = Effect.map(
-    machine.close((time) => ledger.prepareClose(time)),
-    ({ record }) => record.sequence
-  )
+  const close = Effect.map(machine.closeNext, ({ record }) => record.sequence)
   return LocalLedger.of({
     rpc,
     call: Effect.fnUntraced(function* (method, params) {
@@ -106,7 +109,7 @@ const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, folder: s
       Effect.sync(() => {
         ledger.faults = faults.length === 0 ? noFaults : combineFaults(faults)
       }),
-    exists: (id) => readAccount(ledger.store, id) !== undefined,
+    exists: (id) => machine.look(() => readAccount(ledger.store, id) !== undefined),
     ledger,
     passphrase,
     isClosedByHand: (options.close ?? "manual") === "manual",
@@ -121,6 +124,19 @@ export class LocalLedger extends Context.Service<LocalLedger, Shape>()("tollkeep
     folder: string
   ): Layer.Layer<LocalLedger, never, Crypto | FileSystem.FileSystem | Path.Path> =>
     Layer.effect(LocalLedger, Effect.orDie(make(options, folder)))
+
+  /** A ledger that goes on from another network's state; in `folder`, or in memory. */
+  static readonly layerFork = (
+    options: LocalLedgerOptions,
+    folder: string | undefined
+  ): Layer.Layer<LocalLedger, ForkRefused | UpstreamFailed, Crypto | FileSystem.FileSystem | Path.Path | Upstream> =>
+    Layer.effect(
+      LocalLedger,
+      Effect.gen(function* () {
+        const forked = yield* openForkedEntries(yield* Crypto, folder)
+        return yield* make(options, folder, forked)
+      }).pipe(Effect.catchTag("PlatformError", Effect.die))
+    )
 
   /** A ledger in memory, closed by hand unless told otherwise. */
   static readonly layerTest = (options: LocalLedgerOptions = {}): Layer.Layer<LocalLedger, never, Crypto> =>

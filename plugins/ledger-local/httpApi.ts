@@ -69,7 +69,9 @@ const friendbot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], u
   const usdcUnits = asked === null ? undefined : unitsOf(asked)
   if (asked !== null && usdcUnits === undefined)
     return problem(400, "Bad Request", "usdc is a decimal number with at most 7 digits behind the point")
-  const funded = yield* ledger.fund(address, usdcUnits === undefined ? {} : { usdcUnits })
+  const asking = ledger.fund(address, usdcUnits === undefined ? {} : { usdcUnits })
+  const funded = yield* Effect.catch(asking, ({ message }) => Effect.succeed(message))
+  if (typeof funded === "string") return problem(502, "Bad Gateway", funded)
   if (funded === undefined)
     return problem(
       400,

@@ -155,7 +155,7 @@ export const runScript = Effect.fnUntraced(function* (file: string) {
   for (const { name, usdc } of script.accounts ?? []) {
     const account = localAccount(crypto, name)
     accounts.push(account)
-    if (ledger.exists(account.id)) continue
+    if (yield* ledger.exists(account.id)) continue
     yield* ledger.fund(account.address, usdc === undefined ? {} : { usdcUnits: unitsOf(usdc) })
   }
   const contracts: Array<Scripted["contracts"][number]> = []

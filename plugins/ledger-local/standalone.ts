@@ -3,13 +3,16 @@
 // with keys that are the same everywhere.
 import { Effect, type FileSystem, Layer, type Path, Schema, type Scope } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import type { HttpCalls } from "../../kernel/platform/HttpCalls.ts"
 import type { ListenFailed, Listeners } from "../../kernel/platform/Listeners.ts"
 import type { Supervisor } from "../../kernel/Supervisor.ts"
 import { configDefaults, type ConfigValues } from "./Config.ts"
-import { LocalLedger } from "./LocalLedger.ts"
+import { LocalLedger, type LocalLedgerOptions } from "./LocalLedger.ts"
 import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"
-import { type Chosen, chosenSettings } from "./node/chosenSettings.ts"
+import { choiceProblem, type Chosen } from "./node/chosenSettings.ts"
 import type { Faults } from "./node/Faults.ts"
+import type { ForkRefused } from "./node/fork/ForkedEntries.ts"
+import { Upstream, type UpstreamFailed } from "./node/fork/Upstream.ts"
 import { parseFault } from "./node/parseFault.ts"
 import { runScript, type ScriptRefused } from "./runScript.ts"
 import { type Secured, serve, type Serving } from "./serve.ts"
@@ -40,6 +43,8 @@ export interface StandaloneOptions {
   readonly faults?: ReadonlyArray<string>
   /** Absent: in memory. */
   readonly folder?: string
+  /** Address of the RPC whose network's state the ledger goes on from. */
+  readonly fork?: string
   readonly seedAccounts?: boolean
   /** A file of accounts and contracts to begin with; see `runScript.ts`. */
   readonly script?: string
@@ -77,19 +82,24 @@ const seed = Effect.gen(function* () {
   const crypto = yield* Crypto
   const accounts = demoNames.map((name) => localAccount(crypto, name))
   for (const { address, id } of accounts) {
-    if (ledger.exists(id)) continue
+    if (yield* ledger.exists(id)) continue
     yield* ledger.fund(address, { usdcUnits: SEED_USDC_UNITS })
   }
   return accounts.map(({ name, address, secret }): SeededAccount => ({ name, address, secret }))
 })
+
+const ledgerLayer = ({ folder, fork }: StandaloneOptions, options: LocalLedgerOptions) => {
+  if (fork !== undefined) return LocalLedger.layerFork(options, folder).pipe(Layer.provide(Upstream.layer(fork)))
+  return folder === undefined ? LocalLedger.layerTest(options) : LocalLedger.layer(options, folder)
+}
 
 /** Starts a ledger that runs until the Scope closes, and tells where it is. */
 export const standalone = Effect.fnUntraced(function* (
   options: StandaloneOptions
 ): Effect.fn.Return<
   Standalone,
-  ChoiceRefused | FaultRefused | ScriptRefused | HttpsRefused | ListenFailed,
-  Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope
+  ChoiceRefused | FaultRefused | ForkRefused | ScriptRefused | HttpsRefused | ListenFailed | UpstreamFailed,
+  Crypto | FileSystem.FileSystem | HttpCalls | Path.Path | Listeners | Supervisor | Scope.Scope
 > {
   const faults: Array<Partial<Faults>> = []
   for (const text of options.faults ?? []) {
@@ -110,22 +120,18 @@ export const standalone = Effect.fnUntraced(function* (
     faults
   }
   const { chosen = {}, seed: word, startTime, strictCloseTimes } = options
-  const settings = chosenSettings(chosen)
-  if (typeof settings === "string") return yield* new ChoiceRefused({ message: settings })
+  const problem = choiceProblem(chosen)
+  if (problem !== undefined) return yield* new ChoiceRefused({ message: problem })
   const ledgerOptions = {
     close: config.close,
     faults,
     repair: options.repair === true,
-    settings,
+    chosen,
     ...(word === undefined ? {} : { seed: word }),
     ...(startTime === undefined ? {} : { startTime }),
     ...(strictCloseTimes === undefined ? {} : { strictCloseTimes })
   }
-  const layer =
-    options.folder === undefined
-      ? LocalLedger.layerTest(ledgerOptions)
-      : LocalLedger.layer(ledgerOptions, options.folder)
-  const context = yield* Layer.build(layer)
+  const context = yield* Layer.build(ledgerLayer(options, ledgerOptions))
   return yield* Effect.gen(function* () {
     const serving = yield* serve(config, options.folder ?? "")
     const https = yield* serving.secured

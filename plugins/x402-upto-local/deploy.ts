@@ -140,7 +140,7 @@ export const deploy = Effect.fn("x402-upto-local.deploy")(function* () {
   const ledger = yield* LocalLedger
   const contract = localContractOf(ledger.passphrase)
   const account = deployer().publicKey()
-  if ((yield* entryAt(accountKey(account))) === undefined) yield* ledger.fund(account)
+  if ((yield* entryAt(accountKey(account))) === undefined) yield* Effect.orDie(ledger.fund(account))
   if ((yield* entryAt(instanceKey(contract))) === undefined) {
     yield* execute(call(xdr.HostFunction.hostFunctionTypeUploadContractWasm(settlementWasm())))
     yield* execute(call(xdr.HostFunction.hostFunctionTypeCreateContract(creation())))

@@ -6,6 +6,7 @@ import { type Standalone, standalone } from "../../plugins/ledger-local/standalo
 import { lockFolder } from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeDeadline from "../platform/nodeDeadline.ts"
+import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import * as NodeListeners from "../platform/nodeListeners.ts"
 import { giveBackMemoryNow, reduceLater } from "../platform/nodeMemory.ts"
 import { growFreely } from "../platform/startHeap.ts"
@@ -26,6 +27,7 @@ interface Flags {
   readonly https: Option.Option<number>
   readonly state: Option.Option<string>
   readonly time: Option.Option<string>
+  readonly fork: Option.Option<string>
   readonly protocol: Option.Option<number>
   readonly limits: string
   readonly minTtl: Option.Option<number>
@@ -37,6 +39,8 @@ const readTime = (text: string): bigint | undefined => {
   return millis >= 0 ? BigInt(millis / 1_000) : undefined
 }
 
+const isAddress = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
 const refuse = (message: string) => Effect.fail({ _tag: "Usage", message } as const)
 
 /** What the flags say beyond themselves, or the first that cannot be. */
@@ -45,6 +49,8 @@ const readFlags = Effect.fnUntraced(function* (flags: Flags) {
   if (close === undefined) return yield* refuse("--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual")
   if (Option.isSome(flags.https) && Option.isNone(flags.state))
     return yield* refuse("--https needs --state, the folder for its certificate")
+  if (Option.isSome(flags.fork) && !isAddress(flags.fork.value))
+    return yield* refuse("--fork is the address of a Stellar RPC, such as https://soroban-testnet.stellar.org")
   const startTime = Option.isSome(flags.time) ? readTime(flags.time.value) : undefined
   if (Option.isSome(flags.time) && startTime === undefined)
     return yield* refuse("--time is a time in UTC, such as 2026-01-01T00:00:00Z")
@@ -94,6 +100,10 @@ export const ledger = Command.make(
     ),
     state: Flag.String("state").pipe(
       Flag.withDescription("Folder to keep the ledger in; in memory without"),
+      Flag.optional
+    ),
+    fork: Flag.String("fork").pipe(
+      Flag.withDescription("Address of a Stellar RPC: go on from its network's state, fetched as it is needed"),
       Flag.optional
     ),
     seed: Flag.String("seed").pipe(
@@ -149,6 +159,7 @@ export const ledger = Command.make(
         allowedOrigins: flags.allowOrigin,
         repair: flags.repair,
         strictCloseTimes: flags.strictCloseTimes || Option.isSome(flags.time),
+        ...Option.match(flags.fork, { onNone: () => ({}), onSome: (fork) => ({ fork }) }),
         ...Option.match(flags.script, { onNone: () => ({}), onSome: (script) => ({ script }) }),
         ...Option.match(flags.seed, { onNone: () => ({}), onSome: (seed) => ({ seed }) }),
         ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
@@ -164,7 +175,7 @@ export const ledger = Command.make(
     (effect) =>
       Effect.provide(
         effect,
-        Layer.mergeAll(NodeCrypto.layer, NodeDeadline.layer, NodeListeners.layer, Supervisor.layer)
+        Layer.mergeAll(NodeCrypto.layer, NodeDeadline.layer, NodeHttpCalls.layer, NodeListeners.layer, Supervisor.layer)
       )
   )
 ).pipe(Command.withDescription("Run the embedded ledger by itself"))

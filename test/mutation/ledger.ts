@@ -23,6 +23,22 @@ const rules = (
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
     "node/Ledger.ts",
+    ["fork.test.ts"],
+    [
+      [
+        "what a fork cannot fetch is thrown out of the queue",
+        "if (isCutOff && keysOf(frame).some((key) => !this.store.knows(key))) continue",
+        ""
+      ],
+      [
+        "what a fork cannot fetch while it runs is banned",
+        "if (!isMissing) for (const frame of out)",
+        "for (const frame of out)"
+      ]
+    ]
+  ),
+  ...rules(
+    "node/Ledger.ts",
     ["control.test.ts"],
     [
       [
@@ -435,6 +451,62 @@ export const mutations: ReadonlyArray<Mutation> = [
         "what goes through a pool is not told",
         "else if (claim.type === ClaimAtomType.liquidityPool)",
         "else if (claim.type === ClaimAtomType.v0 && 'liquidityPool' in claim)"
+      ]
+    ]
+  ),
+  ...rules(
+    "node/fork/fetchEntries.ts",
+    ["fork.test.ts"],
+    [
+      ["a node that lags behind a fork is believed", "if (latestLedger < at.sequence)", "if (latestLedger < 0)"],
+      [
+        "an account of a fork was used in the future",
+        "seqLedger: earlier(v3.seqLedger, sequence)",
+        "seqLedger: v3.seqLedger"
+      ]
+    ]
+  ),
+  ...rules(
+    "rpc/simulateTransaction.ts",
+    ["fork.test.ts"],
+    [
+      [
+        "an entry that is not fetched fails a simulation",
+        "if (error instanceof NotFetched) throw error",
+        "if (error === undefined) throw error"
+      ]
+    ]
+  ),
+  ...rules(
+    "transaction/applyTransaction.ts",
+    ["fork.test.ts"],
+    [
+      [
+        "an entry that is not fetched fails a transaction",
+        "if (error instanceof NotFetched) throw error",
+        "if (error === undefined) throw error"
+      ]
+    ]
+  ),
+  ...rules(
+    "rpc/answerRequest.ts",
+    ["fork.test.ts"],
+    [
+      [
+        "a fork's nonce changes with each attempt",
+        "(drawn[draws++] ??= randomBytes(length))",
+        "randomBytes(length + 0 * draws)"
+      ]
+    ]
+  ),
+  ...rules(
+    "node/LedgerJournal.ts",
+    ["fork.test.ts"],
+    [
+      [
+        "what a fork deleted comes back",
+        "for (const key of snapshot.gone ?? [])",
+        "for (const key of [] as Array<string>)"
       ]
     ]
   ),

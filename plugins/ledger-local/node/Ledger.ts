@@ -1,31 +1,27 @@
 // The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked
 // for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
 // write it to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times
-// never go back, and where they are strict, no two ledgers have the same.
+// never go back, and where they are strict, no two ledgers have the same. Over a fork's state its methods may throw
+// `NotFetched`, before anything has changed, and are then called anew.
 import { EnvelopeType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { Store } from "../engine/state/Store.ts"
-import {
-  type DiagnosticEvent,
-  type LedgerEntry,
-  type PublicKey,
-  type TransactionEnvelope,
-  codec
-} from "../engine/xdr/Xdr.ts"
+import type { DiagnosticEvent, LedgerEntry, PublicKey, TransactionEnvelope } from "../engine/xdr/Xdr.ts"
 import type { KeyString } from "../engine/state/LedgerKeys.ts"
 import { availableBalance } from "../transaction/Accounts.ts"
 import { type Applying, chargeFee, prepare, refund, runOrInternalError } from "../transaction/applyTransaction.ts"
 import type { LedgerContext } from "../transaction/Context.ts"
-import { type Frame, frameOf } from "../transaction/Frame.ts"
+import { type Frame, frameOf, hashOf } from "../transaction/Frame.ts"
+import { accountKeysOf, keysOf } from "../transaction/keysOf.ts"
 import { errorResult, readAccount, resultOf, validate } from "../transaction/validate.ts"
-import { codecs, type TransactionResult, TxCode } from "../transaction/Wire.ts"
+import { type TransactionResult, TxCode } from "../transaction/Wire.ts"
 import { Expiry } from "./Expiry.ts"
 import { type Faults, noFaults } from "./Faults.ts"
 import { seal, ZERO_HASH } from "./Header.ts"
 import { History, type LedgerRecord, type Retention, type TransactionRecord } from "./History.ts"
-import { Offender, orOffender } from "./Offender.ts"
+import { missingIn, Offender, orOffender } from "./Offender.ts"
 import { Queue } from "./Queue.ts"
 import { recordOf } from "./recordOf.ts"
 import { toHex } from "./text.ts"
@@ -201,9 +197,12 @@ export class Ledger {
     const frame = this.frame(envelope, bytes)
     if (frame === undefined) {
       const code = envelope.type === EnvelopeType.v0 ? TxCode.notSupported : TxCode.malformed
-      return { status: "ERROR", hash: this.#looseHash(envelope), error: errorResult(code) }
+      const hash = toHex(hashOf(this.options.crypto, this.options.networkId, envelope))
+      return { status: "ERROR", hash, error: errorResult(code) }
     }
     const hash = toHex(frame.hash)
+    // Before a fault is played, which would be played again with every attempt.
+    this.store.require(accountKeysOf(frame))
     const injected = this.faults.onSend(frame)
     if (injected === "TRY_AGAIN_LATER") return { status: injected, hash }
     if (injected !== undefined) return { status: "ERROR", hash, error: errorResult(injected) }
@@ -245,38 +244,32 @@ export class Ledger {
     try {
       return validate(frame, ledger, this.store, closeTimeTolerance)
     } catch (error) {
+      if (missingIn(error) !== undefined) throw error
       this.report("judging a transaction", error)
       return { error: errorResult(TxCode.internalError), diagnostics: [] }
     }
   }
 
-  #looseHash(envelope: TransactionEnvelope): string {
-    const { crypto, networkId } = this.options
-    if (envelope.type === EnvelopeType.v0) return toHex(crypto.sha256(codecs.TransactionEnvelope.encode(envelope)))
-    const taggedTransaction =
-      envelope.type === EnvelopeType.feeBump
-        ? { type: 5 as const, feeBump: envelope.feeBump.tx }
-        : { type: 2 as const, tx: envelope.v1.tx }
-    return toHex(crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction })))
-  }
-
   /**
    * Computes the next ledger from what waits. Nothing changes before `publish`, but that a transaction with which no
-   * ledger can be computed is thrown out of the queue.
+   * ledger can be computed is thrown out of the queue. With `isCutOff` nothing can be fetched for a fork's state: what
+   * needs more than is there goes on waiting.
    */
-  prepareClose(now: bigint): ClosedLedger {
+  prepareClose(now: bigint, isCutOff = false): ClosedLedger {
     const closeTime = this.#closeTime(now)
     const ledger = this.context(this.latest.sequence + 1, closeTime)
-    const { frames, baseFee } = this.#select(ledger)
+    if (!isCutOff && this.store.isPartial) this.store.require(this.queue.candidates().flatMap(keysOf))
+    const { frames, baseFee } = this.#select(ledger, isCutOff)
     let rest = frames
     for (;;) {
       try {
         return this.#close(this.context(ledger.ledgerSeq, closeTime), rest, baseFee, false)
       } catch (error) {
-        if (rest.length === 0) throw error
-        this.report("closing a ledger", error)
+        const isMissing = missingIn(error) !== undefined
+        if (rest.length === 0 || (isMissing && !isCutOff)) throw error
+        if (!isMissing) this.report("closing a ledger", error)
         const out = error instanceof Offender ? [error.frame] : rest
-        for (const frame of out) this.queue.ban(frame)
+        if (!isMissing) for (const frame of out) this.queue.ban(frame)
         rest = rest.filter((frame) => !out.includes(frame))
       }
     }
@@ -298,7 +291,10 @@ export class Ledger {
    * there is no room for all, in number or in instructions, everybody pays what the least of the included bid,
    * otherwise the base fee.
    */
-  #select(ledger: LedgerContext): { readonly frames: ReadonlyArray<Frame>; readonly baseFee: bigint } {
+  #select(
+    ledger: LedgerContext,
+    isCutOff: boolean
+  ): { readonly frames: ReadonlyArray<Frame>; readonly baseFee: bigint } {
     const selected: Array<Frame> = []
     let isFull = false
     let instructions = 0
@@ -313,6 +309,7 @@ export class Ledger {
         isFull = true
         continue
       }
+      if (isCutOff && keysOf(frame).some((key) => !this.store.knows(key))) continue
       if (this.#validate(frame, ledger, 0n).error === undefined) {
         selected.push(frame)
         instructions += more
@@ -340,7 +337,7 @@ export class Ledger {
     const runAll = (some: ReadonlyArray<Applying>): void => {
       for (const one of some) orOffender(one.frame, () => prepare(one, ledger, store))
       for (const one of some) {
-        const thrown = runOrInternalError(one, ledger, store)
+        const thrown = orOffender(one.frame, () => runOrInternalError(one, ledger, store))
         if (thrown !== undefined) this.report("running a transaction", thrown)
       }
     }

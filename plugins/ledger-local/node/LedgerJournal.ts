@@ -66,6 +66,8 @@ interface Snapshot {
   /** Hash of the ledger before the oldest one. */
   readonly previousHash: string
   readonly entries: ReadonlyArray<string>
+  /** Of a fork, keys of what it deleted of the state that it began from. */
+  readonly gone?: ReadonlyArray<string>
   readonly ledgers: ReadonlyArray<LedgerLine>
 }
 
@@ -156,13 +158,16 @@ const journalLine = ({ record, changes }: ClosedLedger): JournalLine => {
 
 const snapshotOf = ({ ledgers, networkId, store }: StoredImage): Snapshot => {
   const oldest = ledgers[0]!
+  const own = [...store.own()]
+  const gone = own.flatMap(([key, entry]) => (entry === undefined ? [keyText(key)] : []))
   return {
     version: VERSION,
     network: toBase64(networkId),
     feePool: oldest.feePoolStroops.toString(),
     lastOfferId: oldest.lastOfferId.toString(),
     previousHash: toBase64(oldest.previousHash),
-    entries: [...store.export()].map(toBase64),
+    entries: own.flatMap(([, entry]) => (entry === undefined ? [] : [toBase64(codec.LedgerEntry.encode(entry))])),
+    ...(gone.length === 0 ? {} : { gone }),
     ledgers: ledgers.map(ledgerLine)
   }
 }
@@ -230,8 +235,15 @@ const readLines = (crypto: EngineCrypto, text: string, latest: number): Whole =>
   return { lines, length, damage: undefined }
 }
 
-const replay = (crypto: EngineCrypto, snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerState => {
-  const store = Store.import(snapshot.entries.map(bytes))
+const replay = (
+  crypto: EngineCrypto,
+  root: Store | undefined,
+  snapshot: Snapshot,
+  lines: ReadonlyArray<JournalLine>
+): LedgerState => {
+  const store = root === undefined ? Store.empty() : root.child()
+  for (const entry of snapshot.entries) store.put(codec.LedgerEntry.decode(bytes(entry)))
+  for (const key of snapshot.gone ?? []) store.delete(keyOfText(key))
   const ledgers: Array<LedgerRecord> = []
   let last: Pick<LedgerRecord, "hash" | "feePoolStroops" | "lastOfferId"> = {
     hash: bytes(snapshot.previousHash),
@@ -253,8 +265,8 @@ const replay = (crypto: EngineCrypto, snapshot: Snapshot, lines: ReadonlyArray<J
 }
 
 export interface LedgerJournal {
-  /** What an earlier run left, or nothing in a fresh folder. */
-  readonly read: Effect.Effect<LedgerState | undefined>
+  /** What an earlier run left, over the state that a fork began from; nothing in a fresh folder. */
+  readonly read: (root?: Store) => Effect.Effect<LedgerState | undefined>
   /** Writes a snapshot in place of everything before: of a fresh ledger, or of one that goes back to another. */
   readonly begin: (image: StoredImage) => Effect.Effect<void>
   /** Records a ledger before it is published. */
@@ -305,7 +317,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
     yield* Effect.logWarning(`${said}; the journal as it was is in ${damaged}`)
   })
 
-  const read = Effect.gen(function* () {
+  const read = Effect.fnUntraced(function* (root: Store | undefined) {
     if (!(yield* files.exists(snapshotFile))) return undefined
     const snapshotText = yield* files.readFileString(snapshotFile)
     snapshotSize = snapshotText.length
@@ -319,7 +331,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
     if (whole.length < text.length) yield* files.writeFileString(journalFile, text.slice(0, whole.length))
     lines = whole.lines.length
     size = whole.length
-    return replay(crypto, stored, whole.lines)
+    return replay(crypto, root, stored, whole.lines)
   })
 
   const append = Effect.fnUntraced(function* (closed: ClosedLedger) {
@@ -330,7 +342,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
   })
 
   const journal: LedgerJournal = {
-    read: Effect.orDie(read),
+    read: (root) => Effect.orDie(read(root)),
     begin: (image) => Effect.orDie(snapshot(image)),
     append: (closed) => Effect.orDie(append(closed)),
     compact: (ledger) =>

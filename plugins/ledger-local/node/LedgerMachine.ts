@@ -1,16 +1,23 @@
 // The ledger with its clock and its files: what an earlier run left or a new beginning, closed one ledger at a time. A
 // close is computed, written down and published in one step that nothing interrupts, so that nobody sees a ledger that
-// is not on disk. Its clock is Effect's, which a test moves, and may be set ahead of it.
+// is not on disk. Its clock is Effect's, which a test moves, and may be set ahead of it. A fork computes until it meets
+// what is not fetched yet, fetches it, and computes anew; a ledger that is due closes without what cannot be fetched.
 import { Clock, Effect, Ref, Semaphore } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Deadline } from "../../../kernel/platform/Deadline.ts"
 import { Unsupported } from "../engine/host/HostError.ts"
 import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.ts"
 import { WasmRuntime } from "../engine/wasm/WasmRuntime.ts"
+import { type Chosen, PROTOCOL_MAX, PROTOCOL_MIN, withChoices } from "./chosenSettings.ts"
 import { combineFaults, type Faults } from "./Faults.ts"
+import { beginFork } from "./fork/beginFork.ts"
+import { type ForkedEntries, ForkRefused, keepsFork } from "./fork/ForkedEntries.ts"
+import { settingsOf } from "./fork/readOrigin.ts"
+import { type UpstreamFailed, upstreamFailed } from "./fork/Upstream.ts"
 import { genesis } from "./genesis.ts"
 import { type LedgerJournal, openJournal } from "./LedgerJournal.ts"
-import { type ClosedLedger, Ledger } from "./Ledger.ts"
+import { type ClosedLedger, Ledger, type LedgerOptions } from "./Ledger.ts"
+import { missingIn } from "./Offender.ts"
 import { seededCrypto } from "./seededCrypto.ts"
 import { type Snapshot, Snapshots } from "./Snapshots.ts"
 
@@ -19,7 +26,10 @@ export const TESTNET_PASSPHRASE = "Test SDF Network ; September 2015"
 
 export interface MachineOptions {
   readonly passphrase?: string
+  /** Default the test network's, and of a fork its network's. */
   readonly settings?: NetworkSettings
+  /** What of the settings is otherwise. */
+  readonly chosen?: Chosen
   /** Milliseconds between two ledgers; "manual" (the default) closes only when asked to. */
   readonly close?: number | "manual"
   /** Ledgers that stay known, default 17 280, and transactions, default 20 000. */
@@ -56,8 +66,14 @@ export interface LedgerMachine {
   readonly revert: (id: string) => Effect.Effect<Snapshot | undefined>
   /** Forgets a snapshot; false when there is none. */
   readonly drop: (id: string) => Effect.Effect<boolean>
+  /** Looks at the ledger, or computes something that changes nothing; again, when a fork had to fetch what it is of. */
+  readonly look: <A>(look: () => A) => Effect.Effect<A, UpstreamFailed>
   /** Closes what is prepared; nothing prepared is nothing done. */
-  readonly close: <Closed extends ClosedLedger | undefined>(prepare: (now: bigint) => Closed) => Effect.Effect<Closed>
+  readonly close: <Closed extends ClosedLedger | undefined>(
+    prepare: (now: bigint) => Closed
+  ) => Effect.Effect<Closed, UpstreamFailed>
+  /** Closes the next ledger. */
+  readonly closeNext: Effect.Effect<ClosedLedger>
   /** Tells what the ledger met that it did not expect. */
   readonly tellDefects: Effect.Effect<void>
 }
@@ -67,6 +83,9 @@ const second = 1_000
 const INSTRUCTIONS_PER_LEDGER_MAX = 1_200_000_000
 /** Contracts of one call that take longer are stopped; the fuel they are allowed takes a fraction of it. */
 const CONTRACT_MILLIS_MAX = 2_000
+
+/** Times that a fork asks its upstream while one thing is computed; a contract cannot look at as many entries. */
+const ROUNDS_MAX = 500
 
 const tell = (ledger: Ledger): Effect.Effect<void> =>
   Effect.suspend(() =>
@@ -87,14 +106,56 @@ interface Parts {
   /** Absent: in memory. */
   readonly journal: LedgerJournal | undefined
   readonly strictCloseTimes: boolean
+  /** Absent: the ledger began by itself. */
+  readonly forked: ForkedEntries | undefined
 }
 
+/** Computes, and fetches what a fork has yet to know for it, until it can be computed. */
+const lookingAt =
+  (forked: ForkedEntries | undefined): LedgerMachine["look"] =>
+  <A>(look: () => A) => {
+    if (forked === undefined) return Effect.sync(look)
+    const attempt = (round: number): Effect.Effect<A, UpstreamFailed> => {
+      try {
+        return Effect.succeed(look())
+      } catch (error) {
+        const missing = missingIn(error)
+        if (missing === undefined) throw error
+        if (round > ROUNDS_MAX) return Effect.fail(upstreamFailed(`it was asked ${ROUNDS_MAX} times for one answer`))
+        return Effect.flatMap(forked.learn(missing.keys), () => attempt(round + 1))
+      }
+    }
+    return Effect.suspend(() => attempt(1))
+  }
+
 /** One change at a time, each whole or not at all, and on disk before it is seen. */
-const machineOf = ({ clock, journal, ledger, passphrase, strictCloseTimes }: Parts): LedgerMachine => {
+const machineOf = (parts: Parts): LedgerMachine => {
+  const { clock, forked, journal, ledger, passphrase, strictCloseTimes } = parts
   const closing = Semaphore.makeUnsafe(1)
   const snapshots = new Snapshots()
   const whole = <A>(change: Effect.Effect<A>): Effect.Effect<A> =>
     change.pipe(Effect.uninterruptible, closing.withPermits(1))
+  const look = lookingAt(forked)
+  const take = Effect.fnUntraced(function* <Closed extends ClosedLedger | undefined>(closed: Closed) {
+    yield* tell(ledger)
+    if (closed === undefined) return closed
+    if (journal !== undefined) yield* journal.append(closed)
+    ledger.publish(closed)
+    if (journal !== undefined) yield* journal.compact(ledger)
+    return closed
+  }, Effect.uninterruptible)
+  const prepareNext = Effect.flatMap(clock.now, (now) =>
+    look(() => ledger.prepareClose(now)).pipe(
+      Effect.catch(({ message }) =>
+        Effect.as(
+          Effect.logWarning(
+            `a ledger closes without the transactions that need more of the forked network: ${message}`
+          ),
+          ledger.prepareClose(now, true)
+        )
+      )
+    )
+  )
   return {
     ledger,
     passphrase,
@@ -119,18 +180,10 @@ const machineOf = ({ clock, journal, ledger, passphrase, strictCloseTimes }: Par
       ),
     drop: (id) => Effect.sync(() => snapshots.drop(id)),
     tellDefects: tell(ledger),
+    look,
     close: (prepare) =>
-      whole(
-        Effect.gen(function* () {
-          const closed = prepare(yield* clock.now)
-          yield* tell(ledger)
-          if (closed === undefined) return closed
-          if (journal !== undefined) yield* journal.append(closed)
-          ledger.publish(closed)
-          if (journal !== undefined) yield* journal.compact(ledger)
-          return closed
-        })
-      )
+      Effect.flatMap(clock.now, (now) => look(() => prepare(now))).pipe(Effect.flatMap(take), closing.withPermits(1)),
+    closeNext: prepareNext.pipe(Effect.flatMap(take), closing.withPermits(1))
   }
 }
 
@@ -150,41 +203,70 @@ const clockOf = (startTime: bigint | undefined): LedgerClock => {
   return { ahead, now: Effect.zipWith(clock, Ref.get(ahead), (seconds, more) => seconds + more) }
 }
 
-/** Opens the ledger in `folder`, or one in memory. */
-export const openMachine = Effect.fnUntraced(function* (options: MachineOptions, folder: string | undefined) {
+const optionsOf = (
+  options: MachineOptions,
+  own: Pick<LedgerOptions, "crypto" | "networkId" | "settings" | "strictCloseTimes">,
+  contracts: WasmRuntime
+): LedgerOptions => ({
+  ...own,
+  retention: {
+    ledgersMax: options.retentionLedgers ?? 17_280,
+    transactionsMax: options.retentionTransactions ?? 20_000
+  },
+  transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
+  instructionsPerLedgerMax: INSTRUCTIONS_PER_LEDGER_MAX,
+  closeIntervalSeconds: typeof options.close === "number" ? Math.ceil(options.close / second) : 0,
+  contracts
+})
+
+/** The network's settings with what was chosen. A fork of a protocol whose rules are not here is refused. */
+const settingsFor = Effect.fnUntraced(function* (options: MachineOptions, forked: ForkedEntries | undefined) {
+  const network = options.settings ?? (forked === undefined ? testnet : settingsOf(forked.origin))
+  const settings = withChoices(network, options.chosen ?? {})
+  const { protocolVersion } = settings
+  if (protocolVersion >= PROTOCOL_MIN && protocolVersion <= PROTOCOL_MAX) return settings
+  return yield* new ForkRefused({
+    message:
+      `the network runs protocol ${protocolVersion}, and this ledger has the rules of ${PROTOCOL_MIN} to ` +
+      `${PROTOCOL_MAX}; --protocol N forks it by the rules of another one`
+  })
+})
+
+/** Opens the ledger in `folder`, or one in memory; with `forked`, one that goes on from another network's state. */
+export const openMachine = Effect.fnUntraced(function* (
+  options: MachineOptions,
+  folder: string | undefined,
+  forked?: ForkedEntries
+) {
   const platformCrypto = yield* Crypto
   const crypto = options.seed === undefined ? platformCrypto : seededCrypto(platformCrypto, options.seed)
   const runWithin = yield* Deadline
-  const passphrase = options.passphrase ?? TESTNET_PASSPHRASE
+  const passphrase = forked?.origin.passphrase ?? options.passphrase ?? TESTNET_PASSPHRASE
   const networkId = crypto.sha256(new TextEncoder().encode(passphrase))
-  const { genesisSequence: sequence, close = "manual", settings = testnet, startTime } = options
+  const { genesisSequence: sequence, startTime } = options
   const { strictCloseTimes = startTime !== undefined } = options
+  const settings = yield* settingsFor(options, forked)
   const clock = clockOf(startTime)
+  if (folder !== undefined && forked === undefined && (yield* keepsFork(folder)))
+    return yield* new ForkRefused({ message: `${folder} holds a fork: --fork URL goes on with it` })
   const journal =
     folder === undefined
       ? undefined
       : yield* openJournal(folder, networkId, { linesMax: options.journalLinesMax, repair: options.repair })
-  const stored = journal === undefined ? undefined : yield* journal.read
-  const closeTime = yield* clock.now
-  const fresh = { crypto, networkId, settings, closeTime, ...(sequence === undefined ? {} : { sequence }) }
+  const stored = journal === undefined ? undefined : yield* journal.read(forked?.root)
+  const now = yield* clock.now
+  const begin =
+    forked === undefined
+      ? Effect.sync(() =>
+          genesis({ crypto, networkId, settings, closeTime: now, ...(sequence === undefined ? {} : { sequence }) })
+        )
+      : beginFork({ crypto, settings, now }, forked)
+  const contracts = new WasmRuntime({ millis: options.contractMillisMax ?? CONTRACT_MILLIS_MAX, runWithin })
   const ledger = new Ledger(
-    {
-      crypto,
-      networkId,
-      settings,
-      retention: {
-        ledgersMax: options.retentionLedgers ?? 17_280,
-        transactionsMax: options.retentionTransactions ?? 20_000
-      },
-      transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
-      instructionsPerLedgerMax: INSTRUCTIONS_PER_LEDGER_MAX,
-      closeIntervalSeconds: close === "manual" ? 0 : Math.ceil(close / second),
-      contracts: new WasmRuntime({ millis: options.contractMillisMax ?? CONTRACT_MILLIS_MAX, runWithin }),
-      strictCloseTimes
-    },
-    stored ?? genesis(fresh)
+    optionsOf(options, { crypto, networkId, settings, strictCloseTimes }, contracts),
+    stored ?? (yield* begin)
   )
   ledger.faults = combineFaults(options.faults ?? [])
   if (journal !== undefined && stored === undefined) yield* journal.begin(ledger.capture())
-  return machineOf({ ledger, passphrase, clock, journal, strictCloseTimes })
+  return machineOf({ ledger, passphrase, clock, journal, strictCloseTimes, forked })
 })

@@ -1,5 +1,6 @@
 // The transaction on which the closing of a ledger failed: named by the error, so that it can be thrown out and the
 // ledger closed without it.
+import { NotFetched } from "../engine/state/NotFetched.ts"
 import type { Frame } from "../transaction/Frame.ts"
 
 /** A transaction that the ledger cannot even charge or refund; it is thrown out, and the ledger closed without it. */
@@ -19,4 +20,10 @@ export const orOffender = <A>(frame: Frame, phase: () => A): A => {
   } catch (error) {
     throw new Offender(frame, error)
   }
+}
+
+/** What a fork has to fetch before the work that threw this can be done; undefined when that is not why. */
+export const missingIn = (error: unknown): NotFetched | undefined => {
+  if (error instanceof NotFetched) return error
+  return error instanceof Offender && error.cause instanceof NotFetched ? error.cause : undefined
 }

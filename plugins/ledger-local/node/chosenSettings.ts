@@ -3,8 +3,8 @@
 import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.ts"
 
 /** The protocols whose rules the engine has. */
-const PROTOCOL_MIN = 23
-const PROTOCOL_MAX = testnet.protocolVersion
+export const PROTOCOL_MIN = 23
+export const PROTOCOL_MAX = testnet.protocolVersion
 
 /** Instructions that one transaction may use without limits: about the deadline of a contract's call. */
 const UNLIMITED_INSTRUCTIONS = 4_000_000_000
@@ -37,19 +37,24 @@ export interface Chosen {
 /** Ledgers of the longest life there is. */
 const MIN_TTL_MAX = testnet.ttl.maxEntryLedgers
 
-/** The settings, or which choice cannot be, in a sentence. */
-export const chosenSettings = ({ limits, minTtlLedgers, protocol }: Chosen): NetworkSettings | string => {
+/** Which choice cannot be, in a sentence; undefined when all can. */
+export const choiceProblem = ({ limits, minTtlLedgers, protocol }: Chosen): string | undefined => {
   if (protocol !== undefined && (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX))
     return `the protocol is ${PROTOCOL_MIN} to ${PROTOCOL_MAX}`
   if (limits !== undefined && limits !== "testnet" && limits !== "unlimited")
     return "the limits are testnet or unlimited"
   if (minTtlLedgers !== undefined && (minTtlLedgers < 1 || minTtlLedgers > MIN_TTL_MAX))
     return `the least life of an entry is 1 to ${MIN_TTL_MAX} ledgers`
-  const { limits: testnetLimits, protocolVersion, ttl } = testnet
+  return undefined
+}
+
+/** The settings of a network with these choices. */
+export const withChoices = (network: NetworkSettings, { limits, minTtlLedgers, protocol }: Chosen): NetworkSettings => {
+  const { limits: given, protocolVersion, ttl } = network
   return {
-    ...testnet,
+    ...network,
     protocolVersion: protocol ?? protocolVersion,
-    limits: limits === "unlimited" ? unlimited : testnetLimits,
+    limits: limits === "unlimited" ? unlimited : limits === "testnet" ? testnet.limits : given,
     ttl: {
       ...ttl,
       minPersistentLedgers: minTtlLedgers ?? ttl.minPersistentLedgers,

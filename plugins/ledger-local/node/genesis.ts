@@ -40,6 +40,9 @@ const account = (id: PublicKey, balance: bigint, signers: ReadonlyArray<Signer> 
   ext: { v: 0 }
 })
 
+export const friendbotAtGenesis = (crypto: EngineCrypto): AccountEntry =>
+  account(friendbotAccount(crypto).id, FRIENDBOT_STROOPS)
+
 const deployAsset = (input: GenesisInput, store: Store, ledgerSeq: number, asset: Asset): void => {
   const deployed = invokeHostFunction({
     store,
@@ -77,7 +80,7 @@ export const genesis = (input: GenesisInput): LedgerState => {
   const put = (entry: AccountEntry): void =>
     store.put({ lastModifiedLedgerSeq: sequence, data: { type: 0, account: entry }, ext: { v: 0 } })
   put(account(rootAccount(crypto, networkId).id, TOTAL_STROOPS - FRIENDBOT_STROOPS - ISSUER_STROOPS))
-  put(account(friendbotAccount(crypto).id, FRIENDBOT_STROOPS))
+  put(friendbotAtGenesis(crypto))
   put(
     account(usdcIssuerId, ISSUER_STROOPS, [
       { key: { type: 0, ed25519: usdcAdminAccount(crypto).id.ed25519 }, weight: 1 }

@@ -18,15 +18,23 @@ export interface View {
   readonly network: NetworkFacts
   /** The present, in seconds. */
   readonly now: bigint
+  /** Random bytes; the same ones again when the same question is computed anew. */
+  readonly randomBytes: (length: number) => Uint8Array
 }
 
 /** The present, or the state of a node that lags by `behind` ledgers (as far back as is remembered). */
-export const viewOf = (ledger: Ledger, network: NetworkFacts, now: bigint, behind = 0): View => {
+export const viewOf = (
+  ledger: Ledger,
+  network: NetworkFacts,
+  now: bigint,
+  behind = 0,
+  randomBytes = ledger.options.crypto.randomBytes
+): View => {
   const sequence = Math.max(ledger.history.oldest.sequence, ledger.latest.sequence - behind)
   const latest = ledger.history.ledger(sequence) ?? ledger.latest
   const store = ledger.storeAsOf(latest.sequence)
   if (store === undefined) throw new RpcError(RpcCode.internal, "data stores are not initialized")
-  return { ledger, store, latest, network, now }
+  return { ledger, store, latest, network, now, randomBytes }
 }
 
 /** The four fields that name how much history there is, in the form of single-transaction answers. */

@@ -10,6 +10,15 @@ import { viewOf } from "./View.ts"
 /** What a request may meet instead of an answer: a status without a body, or the loss of an answer after the work. */
 export type Unanswered = { readonly _tag: "Unanswered"; readonly status: number }
 
+/** A source that gives the same in each attempt: a new nonce would be a new entry to fetch, for ever. */
+const repeatable = (randomBytes: (length: number) => Uint8Array) => {
+  const drawn: Array<Uint8Array> = []
+  return () => {
+    let draws = 0
+    return (length: number): Uint8Array => (drawn[draws++] ??= randomBytes(length))
+  }
+}
+
 const answer = Effect.fnUntraced(function* (
   machine: LedgerMachine,
   friendbotUrl: string | undefined,
@@ -18,15 +27,24 @@ const answer = Effect.fnUntraced(function* (
 ) {
   const { ledger, passphrase } = machine
   const now = yield* machine.now
-  try {
-    const result = callMethod(viewOf(ledger, { passphrase, friendbotUrl }, now, ledgersBehind), method, params)
-    yield* machine.tellDefects
-    return { jsonrpc: "2.0" as const, id, result }
-  } catch (error) {
-    if (error instanceof RpcError) return errorResponse(id, error.code, error.message)
-    yield* Effect.logError(`the embedded ledger failed in ${method}`, error)
-    return errorResponse(id, RpcCode.internal, "internal error")
-  }
+  const randomness = repeatable(ledger.options.crypto.randomBytes)
+  const called = machine.look(() =>
+    callMethod(viewOf(ledger, { passphrase, friendbotUrl }, now, ledgersBehind, randomness()), method, params)
+  )
+  return yield* called.pipe(
+    Effect.matchEffect({
+      // That an entry could not be fetched says nothing about whether it exists.
+      onFailure: (failed) => Effect.succeed(errorResponse(id, RpcCode.internal, failed.message)),
+      onSuccess: (result) => Effect.as(machine.tellDefects, { jsonrpc: "2.0" as const, id, result })
+    }),
+    Effect.catchDefect((error): Effect.Effect<RpcResponse> => {
+      if (error instanceof RpcError) return Effect.succeed(errorResponse(id, error.code, error.message))
+      return Effect.as(
+        Effect.logError(`the embedded ledger failed in ${method}`, error),
+        errorResponse(id, RpcCode.internal, "internal error")
+      )
+    })
+  )
 })
 
 const withFault = Effect.fnUntraced(function* (

@@ -51,10 +51,12 @@ export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params
   const keys = list(params, "keys")
   if (keys.length > KEYS_MAX) throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${KEYS_MAX})`)
   if (!keys.every((key) => typeof key === "string")) throw invalidParams("invalid parameters")
+  const decoded = keys.map(decodeKey)
+  if (decoded.some(({ type }) => type === EntryType.ttl))
+    throw invalidParams("ledger ttl entries cannot be queried directly")
+  store.require(decoded.filter(({ type }) => type !== EntryType.configSetting).map(keyString))
   const entries: Array<unknown> = []
-  for (const [index, text] of keys.entries()) {
-    const key = decodeKey(text, index)
-    if (key.type === EntryType.ttl) throw invalidParams("ledger ttl entries cannot be queried directly")
+  for (const key of decoded) {
     const entry = key.type === EntryType.configSetting ? configEntry(ledger, key) : store.get(keyString(key))
     if (entry !== undefined) entries.push(entryItem(ledger, store, key, entry))
   }

@@ -10,6 +10,7 @@ import { invokeHostFunction } from "../engine/host/Host.ts"
 import type { Access } from "../engine/host/HostTypes.ts"
 import type { HostSuccess } from "../engine/host/HostResult.ts"
 import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
+import { NotFetched } from "../engine/state/NotFetched.ts"
 import type { RentChange } from "../engine/state/Fees.ts"
 import { rentSizeBytes } from "../engine/state/rentSize.ts"
 import { codec, type LedgerFootprint, type LedgerKey, type Transaction } from "../engine/xdr/Xdr.ts"
@@ -34,8 +35,7 @@ const failed = ({ latest }: View, error: string, more: object = {}) => ({
 
 /** 63 random bits. */
 const randomNonce = (view: View) => (): bigint =>
-  view.ledger.options.crypto.randomBytes(8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n) &
-  0x7fff_ffff_ffff_ffffn
+  view.randomBytes(8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n) & 0x7fff_ffff_ffff_ffffn
 
 const stateChanges = (view: View, host: HostSuccess) =>
   host.footprint.readWrite.flatMap((key) => {
@@ -122,7 +122,7 @@ const simulateInvoke = (
     crypto: options.crypto,
     ...(options.contracts === undefined ? {} : { contracts: options.contracts }),
     instructionsMax: options.settings.limits.txInstructionsMax,
-    randomSeed: options.crypto.randomBytes(32)
+    randomSeed: view.randomBytes(32)
   })
   const events = host.diagnostics.map((event) => toBase64(codec.DiagnosticEvent.encode(event)))
   if (!host.ok) return failed(view, hostErrorText(host.error, host.diagnostics), events.length === 0 ? {} : { events })
@@ -207,6 +207,10 @@ export const simulateTransaction = (view: View, params: Params): object => {
     return failed(view, "optional 'authMode' must be one of enforce,record,record_allow_nonroot when included")
   }
   const { body } = operation
+  if (tx.ext.v === 1) {
+    const { readOnly, readWrite } = tx.ext.sorobanData.resources.footprint
+    view.store.require([...readOnly, ...readWrite].filter(({ type }) => type !== EntryType.ttl).map(keyString))
+  }
   try {
     if (body.type === OperationType.invokeHostFunction) return simulateInvoke(view, tx, operation, body, params, mode)
     if (body.type !== OperationType.extendFootprintTtl && body.type !== OperationType.restoreFootprint)
@@ -225,6 +229,7 @@ export const simulateTransaction = (view: View, params: Params): object => {
         : restoreData(view, footprint.readWrite)
     return { ...encodeData(data), latestLedger: view.latest.sequence }
   } catch (error) {
+    if (error instanceof NotFetched) throw error
     if (error instanceof Unsupported) return failed(view, error.message)
     view.ledger.report("simulating a transaction", error)
     return failed(view, "HostError: Error(Context, InternalError)")

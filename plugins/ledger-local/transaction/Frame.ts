@@ -13,7 +13,7 @@ import {
   type Transaction,
   type TransactionEnvelope
 } from "../engine/xdr/Xdr.ts"
-import { type DecoratedSignature, type MuxedAccount, type Operation, OperationType } from "./Wire.ts"
+import { codecs, type DecoratedSignature, type MuxedAccount, type Operation, OperationType } from "./Wire.ts"
 
 /** Above this a declared resource fee is malformed: 2^50 stroops. */
 const RESOURCE_FEE_STROOPS_MAX = 1n << 50n
@@ -68,6 +68,14 @@ export const operationSource = (frame: Frame, operation: Operation): MuxedAccoun
 export const transactionHash = (crypto: EngineCrypto, networkId: Uint8Array, tx: Transaction): Uint8Array =>
   crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction: { type: 2, tx } }))
 
+/** The hash by which an envelope is named that need not make sense. */
+export const hashOf = (crypto: EngineCrypto, networkId: Uint8Array, envelope: TransactionEnvelope): Uint8Array => {
+  if (envelope.type === EnvelopeType.v0) return crypto.sha256(codecs.TransactionEnvelope.encode(envelope))
+  if (envelope.type !== EnvelopeType.feeBump) return transactionHash(crypto, networkId, envelope.v1.tx)
+  const taggedTransaction = { type: 5 as const, feeBump: envelope.feeBump.tx }
+  return crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction }))
+}
+
 /** Takes an envelope apart, or nothing when its kind or its fees make no sense. `bytes` saves encoding it again. */
 export const frameOf = (
   crypto: EngineCrypto,
@@ -88,15 +96,7 @@ export const frameOf = (
   if (fullFeeStroops < 0n) return undefined
   const innerBytes = isFeeBump ? codec.TransactionEnvelope.encode({ type: 2, v1: inner }) : bytes
   const innerHash = transactionHash(crypto, networkId, tx)
-  const hash =
-    envelope.type === EnvelopeType.feeBump
-      ? crypto.sha256(
-          codec.TransactionSignaturePayload.encode({
-            networkId,
-            taggedTransaction: { type: 5, feeBump: envelope.feeBump.tx }
-          })
-        )
-      : innerHash
+  const hash = isFeeBump ? hashOf(crypto, networkId, envelope) : innerHash
   const source = accountOf(tx.sourceAccount)
   const fullHash = latin1(crypto.sha256(bytes))
   return {

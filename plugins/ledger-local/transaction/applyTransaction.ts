@@ -3,6 +3,7 @@
 // not used goes back. Nothing fails here: whatever happens is in the result. What the engine does not implement is
 // thrown as `Unsupported`, and only `runOrInternalError` catches.
 import { SignerKeyType } from "../engine/xdr/types.ts"
+import { NotFetched } from "../engine/state/NotFetched.ts"
 import type { Store } from "../engine/state/Store.ts"
 import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { withAddedBalance, withSequence } from "./Accounts.ts"
@@ -281,12 +282,14 @@ export const refund = (applying: Applying, ledger: LedgerContext, store: Store):
 
 /**
  * Whatever is thrown while a transaction runs, what the engine does not implement or a defect of the engine, becomes an
- * internal error of that transaction: its fee is spent, nothing else happens. What was thrown is the result.
+ * internal error of that transaction: its fee is spent, nothing else happens. What was thrown is the result. Only what
+ * a fork has yet to fetch is thrown on.
  */
 export const runOrInternalError = (applying: Applying, ledger: LedgerContext, store: Store): unknown => {
   try {
     return run(applying, ledger, store)
   } catch (error) {
+    if (error instanceof NotFetched) throw error
     failWith(applying, TxCode.internalError)
     applying.operations = []
     applying.outcome = { returnValue: null, events: [], diagnostics: [], instructions: 0 }

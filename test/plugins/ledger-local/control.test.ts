@@ -5,7 +5,8 @@ import { Effect, FileSystem, Layer } from "effect"
 import { Asset, Contract, Operation, xdr } from "@stellar/stellar-sdk"
 import { handle } from "../../../plugins/ledger-local/httpApi.ts"
 import { LocalLedger, type LocalLedgerOptions } from "../../../plugins/ledger-local/LocalLedger.ts"
-import { type Chosen, chosenSettings } from "../../../plugins/ledger-local/node/chosenSettings.ts"
+import { testnet } from "../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { type Chosen, choiceProblem, withChoices } from "../../../plugins/ledger-local/node/chosenSettings.ts"
 import { SNAPSHOTS_MAX } from "../../../plugins/ledger-local/node/Snapshots.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
 import { account, apply, fund, keypair, ledgerLayer, passphrase, send, transaction } from "./support.ts"
@@ -194,17 +195,16 @@ describe("a ledger with a seed and a time of its own", () => {
 
 describe("chosen settings", () => {
   const chosen = (choice: Chosen) => {
-    const settings = chosenSettings(choice)
-    if (typeof settings === "string") throw new Error(settings)
-    return settings
+    expect(choiceProblem(choice)).toBeUndefined()
+    return withChoices(testnet, choice)
   }
 
   it("are refused in a sentence when no network has them", () => {
-    expect(chosenSettings({ protocol: 22 })).toBe("the protocol is 23 to 27")
-    expect(chosenSettings({ protocol: 28 })).toBe("the protocol is 23 to 27")
-    expect(chosenSettings({ limits: "none" })).toBe("the limits are testnet or unlimited")
+    expect(choiceProblem({ protocol: 22 })).toBe("the protocol is 23 to 27")
+    expect(choiceProblem({ protocol: 28 })).toBe("the protocol is 23 to 27")
+    expect(choiceProblem({ limits: "none" })).toBe("the limits are testnet or unlimited")
     for (const minTtlLedgers of [0, 3_110_401])
-      expect(chosenSettings({ minTtlLedgers })).toBe("the least life of an entry is 1 to 3110400 ledgers")
+      expect(choiceProblem({ minTtlLedgers })).toBe("the least life of an entry is 1 to 3110400 ledgers")
   })
 
   const deployed = Effect.gen(function* () {

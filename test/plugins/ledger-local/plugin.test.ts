@@ -11,11 +11,19 @@ import { LocalLedger } from "../../../plugins/ledger-local/LocalLedger.ts"
 import { plugin } from "../../../plugins/ledger-local/plugin.ts"
 import { standalone } from "../../../plugins/ledger-local/standalone.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
+import { layer as nodeHttpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
 import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
 import { freePort } from "../../support/freePort.ts"
 import { keypair } from "./support.ts"
 
-const platform = Layer.mergeAll(nodeCrypto, nodeListeners, NodeFileSystem.layer, NodePath.layer, Supervisor.layer)
+const platform = Layer.mergeAll(
+  nodeCrypto,
+  nodeHttpCalls,
+  nodeListeners,
+  NodeFileSystem.layer,
+  NodePath.layer,
+  Supervisor.layer
+)
 
 const call = (url: string, method: string, params: unknown = {}) =>
   Effect.promise(async () => {

@@ -123,7 +123,7 @@ export const operationCode = (result: xdr.TransactionResult | undefined, index =
 export const fund = Effect.fnUntraced(function* (name: string, usdcUnits?: bigint) {
   const ledger = yield* LocalLedger
   const key = keypair(name)
-  yield* ledger.fund(key.publicKey(), usdcUnits === undefined ? {} : { usdcUnits })
+  yield* Effect.orDie(ledger.fund(key.publicKey(), usdcUnits === undefined ? {} : { usdcUnits }))
   return key
 })
 

@@ -1,9 +1,11 @@
 // The ledger's entries as a stack of overlays. A child sees its parent and keeps its own changes; committing writes
 // them down, dropping the child rolls them back, so a failed host function, operation or transaction leaves no trace.
 // Entries are immutable values: change one by setting a changed copy. The root has no parent and can be exported and
-// imported.
+// imported. A partial root is that of a fork: it holds what was fetched of another network's state, present or absent,
+// and looking at anything else throws `NotFetched`.
 import { keyOfEntry, type KeyString, keyString } from "./LedgerKeys.ts"
 import { codec, type LedgerEntry, type LedgerKey } from "../xdr/Xdr.ts"
+import { NotFetched } from "./NotFetched.ts"
 
 /**
  * One changed key: its entry in the parent and its entry here. Neither side present means it came and went inside the
@@ -17,14 +19,22 @@ export interface Change {
 
 export class Store {
   readonly parent: Store | undefined
+  /** True when what is not here may exist all the same, and has to be fetched to be known. */
+  readonly isPartial: boolean
   #own = new Map<KeyString, LedgerEntry | undefined>()
 
-  private constructor(parent: Store | undefined) {
+  private constructor(parent: Store | undefined, isPartial = parent?.isPartial ?? false) {
     this.parent = parent
+    this.isPartial = isPartial
   }
 
   static empty(): Store {
     return new Store(undefined)
+  }
+
+  /** A root that holds nothing yet of the state that it stands for. */
+  static partial(): Store {
+    return new Store(undefined, true)
   }
 
   /** A root store of exported entries. Throws on bytes that are not ledger entries. */
@@ -46,7 +56,30 @@ export class Store {
       if (own !== undefined || store.#own.has(key)) return own
       store = store.parent
     }
+    if (this.isPartial) throw new NotFetched([key])
     return undefined
+  }
+
+  /** True when it is known whether there is an entry under the key. */
+  knows(key: KeyString): boolean {
+    let store: Store | undefined = this
+    while (store?.isPartial === true) {
+      if (store.#own.has(key)) return true
+      store = store.parent
+    }
+    return !this.isPartial
+  }
+
+  /** Of a partial state, throws `NotFetched` for all of the keys that are not known, so that they come at once. */
+  require(keys: Iterable<KeyString>): void {
+    if (!this.isPartial) return
+    const unknown = [...keys].filter((key) => !this.knows(key))
+    if (unknown.length > 0) throw new NotFetched(unknown)
+  }
+
+  /** Notes for a partial root whether there is an entry; what is noted already stays. */
+  learn(key: KeyString, entry: LedgerEntry | undefined): void {
+    if (!this.#own.has(key)) this.#own.set(key, entry)
   }
 
   has(key: KeyString): boolean {
@@ -74,7 +107,7 @@ export class Store {
 
   /** This store as it is now, on the same parent: what is written to either is not seen in the other. */
   copy(): Store {
-    const copy = new Store(this.parent)
+    const copy = new Store(this.parent, this.isPartial)
     copy.#own = new Map(this.#own)
     return copy
   }
@@ -102,6 +135,11 @@ export class Store {
 
   get size(): number {
     return this.#own.size
+  }
+
+  /** What this store itself holds or, over a parent, has changed; undefined is deleted. */
+  own(): Iterable<readonly [KeyString, LedgerEntry | undefined]> {
+    return this.#own
   }
 
   /** This overlay's changes in the order of first writing. */

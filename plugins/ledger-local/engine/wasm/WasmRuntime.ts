@@ -5,6 +5,7 @@
 import { ScErrorType, ScType } from "../xdr/types.ts"
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
 import { HostError, type HostErrorCode, Unsupported } from "../host/HostError.ts"
+import { NotFetched } from "../state/NotFetched.ts"
 import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"
 import { latin1, type ScVal } from "../xdr/Xdr.ts"
 import { sym, VOID } from "../xdr/ScVal.ts"
@@ -67,7 +68,7 @@ const trap = (code: HostErrorCode, what: string, fn: string): HostError =>
 
 /** The network's error for whatever a contract's function `fn` ended with. */
 const trapOf = (error: unknown, vm: Vm, fn: string): unknown => {
-  if (error instanceof HostError || error instanceof Unsupported) return error
+  if (error instanceof HostError || error instanceof Unsupported || error instanceof NotFetched) return error
   if (vm.isEmpty) return HostError.of("Budget", "ExceededLimit", "VM call trapped: OutOfFuel", [sym(fn)])
   if (error instanceof RangeError)
     return HostError.of("Budget", "ExceededLimit", "VM call trapped: StackOverflow", [sym(fn)])

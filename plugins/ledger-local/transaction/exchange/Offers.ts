@@ -2,6 +2,7 @@
 // cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book
 // is read from the whole state when somebody trades, which is rare here and keeps every other operation free of it.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
+import { Unsupported } from "../../engine/host/HostError.ts"
 import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/state/LedgerKeys.ts"
 import {
   type Asset,
@@ -25,6 +26,12 @@ export const PASSIVE_FLAG = 1
 /** Every offer's key string begins like this, and no other entry's. */
 const OFFER_PREFIX = "\0\0\0\x02"
 
+/** All offers there are. Throws `Unsupported` on a fork: no node tells over its RPC which offers there are. */
+const allOffers = ({ txn }: ApplyContext): Iterable<LedgerEntry> => {
+  if (txn.store.isPartial) throw new Unsupported("the order book of a forked network")
+  return txn.store.entriesUnder(OFFER_PREFIX)
+}
+
 export const offerKey = (sellerId: PublicKey, offerId: bigint): LedgerKey => ({ type: 2, offer: { sellerId, offerId } })
 
 const assetId = (asset: Asset): string => latin1(codecAsset.encode(asset))
@@ -40,10 +47,10 @@ const betterFirst = (a: OfferEntry, b: OfferEntry): number =>
   quotient(a) - quotient(b) || (a.offerId < b.offerId ? -1 : a.offerId > b.offerId ? 1 : 0)
 
 /** The offers that sell `selling` for `buying`, best first. */
-export const bookOf = ({ txn }: ApplyContext, selling: Asset, buying: Asset): ReadonlyArray<OfferEntry> => {
+export const bookOf = (context: ApplyContext, selling: Asset, buying: Asset): ReadonlyArray<OfferEntry> => {
   const [sold, bought] = [assetId(selling), assetId(buying)]
   const offers: Array<OfferEntry> = []
-  for (const entry of txn.store.entriesUnder(OFFER_PREFIX)) {
+  for (const entry of allOffers(context)) {
     const offer = offerOf(entry)
     if (offer !== undefined && assetId(offer.selling) === sold && assetId(offer.buying) === bought) offers.push(offer)
   }
@@ -51,9 +58,9 @@ export const bookOf = ({ txn }: ApplyContext, selling: Asset, buying: Asset): Re
 }
 
 /** The offers of an account that sell or buy the asset. */
-export const offersAbout = ({ txn }: ApplyContext, seller: PublicKey, asset: Asset): ReadonlyArray<OfferEntry> => {
+export const offersAbout = (context: ApplyContext, seller: PublicKey, asset: Asset): ReadonlyArray<OfferEntry> => {
   const offers: Array<OfferEntry> = []
-  for (const entry of txn.store.entriesUnder(OFFER_PREFIX)) {
+  for (const entry of allOffers(context)) {
     const offer = offerOf(entry)
     if (offer === undefined || !equalBytes(offer.sellerId.ed25519, seller.ed25519)) continue
     if (sameAsset(offer.selling, asset) || sameAsset(offer.buying, asset)) offers.push(offer)

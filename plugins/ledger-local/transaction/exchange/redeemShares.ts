@@ -2,6 +2,7 @@
 // shares are closed, and what the shares were worth waits in claimable balances, one an asset. Whoever paid for the
 // line pays for the balances, or whoever sponsors that account at this point of the transaction.
 import { AssetType } from "../../engine/xdr/types.ts"
+import { Unsupported } from "../../engine/host/HostError.ts"
 import { keyString, trustLineKey } from "../../engine/state/LedgerKeys.ts"
 import { type Asset, codec, compareBytes, latin1, type LedgerEntry, type PublicKey } from "../../engine/xdr/Xdr.ts"
 import { TrustFlag } from "../Accounts.ts"
@@ -20,6 +21,7 @@ const POOL_SHARE = "\0\0\0\x03"
 const poolsAbout = ({ txn }: ApplyContext, owner: PublicKey, asset: Asset): ReadonlyArray<Uint8Array> => {
   const lines = `\0\0\0\x01\0\0\0\0${latin1(owner.ed25519)}${POOL_SHARE}`
   const ids: Array<Uint8Array> = []
+  if (txn.store.isPartial) throw new Unsupported("the pool shares of an account of a forked network")
   for (const { data } of txn.store.entriesUnder(lines)) {
     if (data.type !== 1 || data.trustLine.asset.type !== AssetType.poolShare) continue
     const id = data.trustLine.asset.liquidityPoolId

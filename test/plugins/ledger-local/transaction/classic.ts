@@ -29,7 +29,7 @@ export type Needs = LocalLedger | Crypto
 
 export const native = Asset.native()
 
-export const test = (name: string, run: Effect.Effect<void, never, Needs>, options: LocalLedgerOptions = {}) =>
+export const test = (name: string, run: Effect.Effect<void, unknown, Needs>, options: LocalLedgerOptions = {}) =>
   it.effect(name, () => run.pipe(Effect.provide(ledgerLayer(options))))
 
 const eventsOf = (meta: xdr.TransactionMeta | undefined, index: number): ReadonlyArray<ReadonlyArray<unknown>> =>

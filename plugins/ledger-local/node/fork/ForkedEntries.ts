@@ -1,0 +1,141 @@
+// What a fork knows of the network that it began from: each entry is fetched when it is first needed, and stays as it
+// was then. With a folder it is kept in a file of its own, a line for each key, before anything is decided by it. A
+// line that cannot be read, such as one that was being written when the process died, is forgotten and its entry
+// fetched again. Changes of the fork are not here but in the store over it.
+import { Data, Effect, FileSystem, Option, Path, Schema } from "effect"
+import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
+import { keyOfEntry, keyString, type KeyString, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
+import { Store } from "../../engine/state/Store.ts"
+import { codec, fromLatin1, latin1, type LedgerEntry } from "../../engine/xdr/Xdr.ts"
+import { fromBase64, toBase64 } from "../text.ts"
+import { type Fetched, fetchEntries } from "./fetchEntries.ts"
+import { forkedAtOf, Origin, readOrigin } from "./readOrigin.ts"
+import { Upstream, type UpstreamFailed, upstreamFailed } from "./Upstream.ts"
+
+/** Keys of another network that one fork remembers. */
+const KEYS_MAX = 1_000_000
+const TTL_PREFIX = "\0\0\0\x09"
+const FILE = "fork.jsonl"
+
+/** A folder that holds a fork and is opened as something else, or the reverse. */
+export class ForkRefused extends Data.TaggedError("ForkRefused")<{ readonly message: string }> {}
+
+export interface ForkedEntries {
+  readonly origin: Origin
+  /** The root of the fork's state. */
+  readonly root: Store
+  /** Learns whether there are entries under these keys. */
+  readonly learn: (keys: ReadonlyArray<KeyString>) => Effect.Effect<void, UpstreamFailed>
+}
+
+const Line = Schema.fromJsonString(
+  Schema.Struct({
+    key: Schema.String,
+    entry: Schema.optionalKey(Schema.String),
+    ttl: Schema.optionalKey(Schema.String)
+  })
+)
+const Head = Schema.fromJsonString(Origin)
+const readLine = Schema.decodeUnknownOption(Line)
+const readHead = Schema.decodeUnknownOption(Head)
+
+const entryText = (entry: LedgerEntry): string => toBase64(codec.LedgerEntry.encode(entry))
+const entryOf = (text: string | undefined): LedgerEntry | undefined =>
+  text === undefined ? undefined : codec.LedgerEntry.decode(fromBase64(text)!)
+
+const lineOf = ({ entry, key, ttl }: Fetched): string =>
+  `${JSON.stringify({
+    key: toBase64(fromLatin1(key)),
+    ...(entry === undefined ? {} : { entry: entryText(entry) }),
+    ...(ttl === undefined ? {} : { ttl: entryText(ttl) })
+  })}\n`
+
+/** What a line says, or nothing when it cannot be read or contradicts itself. */
+const fetchedOf = (text: string): Fetched | undefined => {
+  const line = Option.getOrUndefined(readLine(text))
+  if (line === undefined) return undefined
+  try {
+    const key = latin1(fromBase64(line.key)!)
+    const entry = entryOf(line.entry)
+    if (entry !== undefined && keyString(keyOfEntry(entry)) !== key) return undefined
+    return { key, entry, ttl: entryOf(line.ttl) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Where one is kept. */
+const fileIn = (folder: string) => Effect.map(Path.Path, (path) => path.join(folder, FILE))
+
+/** True when the folder keeps a fork. */
+export const keepsFork = Effect.fnUntraced(function* (folder: string) {
+  const files = yield* FileSystem.FileSystem
+  return yield* files.exists(yield* fileIn(folder))
+}, Effect.orDie)
+
+const read = Effect.fnUntraced(function* (file: string) {
+  const files = yield* FileSystem.FileSystem
+  const text = yield* files.readFileString(file)
+  const [head = "", ...lines] = text.split("\n")
+  const origin = Option.getOrUndefined(readHead(head))
+  if (origin === undefined) return yield* new ForkRefused({ message: `${file} does not say which network was forked` })
+  const fetched = lines.flatMap((line) => fetchedOf(line) ?? [])
+  const whole = `${head}\n${fetched.map(lineOf).join("")}`
+  // The next line must not continue a torn one.
+  if (whole !== text) yield* files.writeFileString(file, whole, { mode: 0o600 })
+  return { origin, fetched }
+})
+
+const note = (crypto: EngineCrypto, root: Store, { entry, key, ttl }: Fetched): void => {
+  root.learn(key, entry)
+  root.learn(ttlKeyString(crypto, key), ttl)
+}
+
+interface Opened {
+  readonly origin: Origin
+  readonly fetched: ReadonlyArray<Fetched>
+  /** Keeps what was fetched. */
+  readonly keep: (fetched: ReadonlyArray<Fetched>) => Effect.Effect<void>
+}
+
+const inMemory: Effect.Effect<Opened, UpstreamFailed, Upstream> = Effect.map(readOrigin, (origin) => ({
+  origin,
+  fetched: [],
+  keep: () => Effect.void
+}))
+
+/** In a folder that keeps the fork's own ledger too; one that has another ledger is refused. */
+const inFolder = Effect.fnUntraced(function* (folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = yield* fileIn(folder)
+  yield* files.makeDirectory(folder, { recursive: true })
+  const isThere = yield* files.exists(file)
+  if (!isThere && (yield* files.exists(path.join(folder, "snapshot.json"))))
+    return yield* new ForkRefused({ message: `${folder} holds a ledger that began by itself, and no fork` })
+  const { fetched, origin } = isThere ? yield* read(file) : { origin: yield* readOrigin, fetched: [] }
+  if (!isThere) yield* files.writeFileString(file, `${JSON.stringify(origin)}\n`, { mode: 0o600 })
+  const keep: Opened["keep"] = (more) =>
+    Effect.orDie(files.writeFileString(file, more.map(lineOf).join(""), { flag: "a" }))
+  return { origin, fetched, keep }
+})
+
+/** Opens what is known, or begins from the upstream's latest ledger. */
+export const openForkedEntries = Effect.fnUntraced(function* (crypto: EngineCrypto, folder: string | undefined) {
+  const upstream = yield* Upstream
+  const { fetched, keep, origin } = yield* folder === undefined ? inMemory : inFolder(folder)
+  const at = forkedAtOf(origin)
+  const root = Store.partial()
+  for (const one of fetched) note(crypto, root, one)
+  const learn = Effect.fnUntraced(function* (keys: ReadonlyArray<KeyString>) {
+    if (keys.some((key) => key.startsWith(TTL_PREFIX)))
+      return yield* upstreamFailed("a time to live is told with its entry only")
+    if (root.size / 2 + keys.length > KEYS_MAX)
+      return yield* upstreamFailed(`a fork remembers at most ${KEYS_MAX} entries of it`)
+    const more = yield* fetchEntries(crypto, at, keys).pipe(Effect.provideService(Upstream, upstream))
+    const unknown = more.filter(({ key }) => !root.knows(key))
+    yield* keep(unknown)
+    for (const one of unknown) note(crypto, root, one)
+  })
+  return { origin, root, learn } satisfies ForkedEntries
+})

@@ -1,0 +1,110 @@
+// Entries of the forked network by their keys, with the times to live of those that have one, as they stand when they
+// are asked for. They are taken for what they were in the ledger that the fork begins from: what has changed since
+// counts as changed in it. A key that the answer leaves out has no entry, if the node that says so has that ledger.
+import { Effect, Schema } from "effect"
+import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
+import { hasTtl, keyOfEntry, keyString, type KeyString, ttlEntry, ttlHash } from "../../engine/state/LedgerKeys.ts"
+import { fromLatin1, type LedgerEntry } from "../../engine/xdr/Xdr.ts"
+import { EntryType } from "../../engine/xdr/types.ts"
+import { codecs } from "../../transaction/Wire.ts"
+import { fromBase64, toBase64 } from "../text.ts"
+import { Upstream, upstreamFailed } from "./Upstream.ts"
+
+/** Keys that Stellar RPC takes at once. */
+const KEYS_MAX = 200
+
+const Item = Schema.Struct({
+  xdr: Schema.String,
+  lastModifiedLedgerSeq: Schema.Int,
+  liveUntilLedgerSeq: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  extXdr: Schema.optionalKey(Schema.String)
+})
+const Entries = Schema.Struct({ entries: Schema.NullOr(Schema.Array(Item)), latestLedger: Schema.Int })
+
+/** The ledger that a fork begins from. */
+export interface ForkedAt {
+  readonly sequence: number
+  /** Seconds. */
+  readonly closeTime: bigint
+}
+
+/** What is known of a key: its entry and that entry's time to live, or that there is none. */
+export interface Fetched {
+  readonly key: KeyString
+  readonly entry: LedgerEntry | undefined
+  readonly ttl: LedgerEntry | undefined
+}
+
+const earlier = <N extends number | bigint>(a: N, b: N): N => (a < b ? a : b)
+
+/** As of the ledger that the fork begins from, so that no rule meets an account of the future. */
+const asOf = ({ closeTime, sequence }: ForkedAt, entry: LedgerEntry): LedgerEntry => {
+  const lastModifiedLedgerSeq = earlier(entry.lastModifiedLedgerSeq, sequence)
+  if (entry.data.type !== EntryType.account) return { ...entry, lastModifiedLedgerSeq }
+  const { account } = entry.data
+  if (account.ext.v !== 1 || account.ext.v1.ext.v !== 2 || account.ext.v1.ext.v2.ext.v !== 3)
+    return { ...entry, lastModifiedLedgerSeq }
+  const { v1 } = account.ext
+  const { v2 } = account.ext.v1.ext
+  const { v3 } = account.ext.v1.ext.v2.ext
+  const moved = { ...v3, seqLedger: earlier(v3.seqLedger, sequence), seqTime: earlier(v3.seqTime, closeTime) }
+  return {
+    ...entry,
+    lastModifiedLedgerSeq,
+    data: {
+      type: EntryType.account,
+      account: { ...account, ext: { v: 1, v1: { ...v1, ext: { v: 2, v2: { ...v2, ext: { v: 3, v3: moved } } } } } }
+    }
+  }
+}
+
+const bytesOf = (text: string): Uint8Array => {
+  const bytes = fromBase64(text)
+  if (bytes === undefined) throw new Error("not base64")
+  return bytes
+}
+
+const readItem = (crypto: EngineCrypto, at: ForkedAt, item: typeof Item.Type): Fetched => {
+  const entry: LedgerEntry = {
+    lastModifiedLedgerSeq: item.lastModifiedLedgerSeq,
+    data: codecs.LedgerEntryData.decode(bytesOf(item.xdr)),
+    ext: item.extXdr === undefined ? { v: 0 } : codecs.LedgerEntryExt.decode(bytesOf(item.extXdr))
+  }
+  const key = keyOfEntry(entry)
+  const name = keyString(key)
+  // An entry in the archive may come without the last ledger that it lived in.
+  const ttl = hasTtl(key)
+    ? ttlEntry(ttlHash(crypto, name), item.liveUntilLedgerSeq ?? 0, earlier(item.lastModifiedLedgerSeq, at.sequence))
+    : undefined
+  return { key: name, entry: asOf(at, entry), ttl }
+}
+
+const ask = Effect.fnUntraced(function* (crypto: EngineCrypto, at: ForkedAt, keys: ReadonlyArray<KeyString>) {
+  const upstream = yield* Upstream
+  const params = { keys: keys.map((key) => toBase64(fromLatin1(key))) }
+  const { entries, latestLedger } = yield* upstream.ask("getLedgerEntries", params, Entries)
+  if (latestLedger < at.sequence)
+    return yield* upstreamFailed(`it is at ledger ${latestLedger}, and the fork began from ledger ${at.sequence}`)
+  const found = yield* Effect.try({
+    try: () =>
+      new Map(
+        (entries ?? []).map((item) => {
+          const read = readItem(crypto, at, item)
+          return [read.key, read] as const
+        })
+      ),
+    catch: () => upstreamFailed("an entry that it gave cannot be read")
+  })
+  return keys.map((key): Fetched => found.get(key) ?? { key, entry: undefined, ttl: undefined })
+})
+
+/** What the forked network has under these keys, in their order. */
+export const fetchEntries = Effect.fnUntraced(function* (
+  crypto: EngineCrypto,
+  at: ForkedAt,
+  keys: ReadonlyArray<KeyString>
+) {
+  const fetched: Array<Fetched> = []
+  for (let i = 0; i < keys.length; i += KEYS_MAX) fetched.push(...(yield* ask(crypto, at, keys.slice(i, i + KEYS_MAX))))
+  return fetched
+})
