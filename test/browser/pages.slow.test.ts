@@ -110,7 +110,9 @@ describe.skipIf(chromiumPath() === undefined)(
       "hold at $width pixels in the $theme theme, for a screen reader too",
       async (look) => {
         const visit = await Visit.open(browser, facilitator.url, look)
-        for (const [name, path, shows] of views) {
+        const { json } = await Effect.runPromise(facilitator.ask("/analytics/v1/transactions?limit=1"))
+        const life = `/dashboard#settlement/${json.items[0].transaction_hash}`
+        for (const [name, path, shows] of [...views, ["a life", life, "Ended: settled"] as const]) {
           await visit.go("/health")
           await visit.go(path)
           await visit.page.getByText(shows).first().waitFor()
@@ -118,6 +120,12 @@ describe.skipIf(chromiumPath() === undefined)(
           expect([name, await visit.axe()]).toEqual([name, []])
           const wide = await visit.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
           expect([name, name === "interface" || wide <= 0]).toEqual([name, true])
+          const overrun = await visit.page.evaluate(() =>
+            [...document.querySelectorAll("td, th")]
+              .filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+              .map(({ textContent }) => textContent)
+          )
+          expect([name, overrun]).toEqual([name, []])
           await visit.picture(`${name} ${look.width} ${look.theme}`)
         }
         expect(visit.faults).toEqual([])
@@ -181,6 +189,42 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.picture("a hostile listing")
       await visit.close()
     }, 240_000)
+
+    it("show an address by its ends, and copy the whole of it", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.context.grantPermissions(["clipboard-read", "clipboard-write"])
+      await visit.go("/dashboard#settlements")
+      const name = visit.page.locator("tbody code.name").first()
+      const whole = await name.getAttribute("title")
+      expect(await name.innerText()).toBe(`${whole!.slice(0, 6)}…${whole!.slice(-6)}`)
+      await name.click()
+      await visit.page.keyboard.press("Control+C")
+      expect(await visit.page.evaluate(() => navigator.clipboard.readText())).toBe(whole)
+      expect(visit.faults).toEqual([])
+      await visit.close()
+    }, 120_000)
+
+    it("plot every day of the window, those without a settlement too", async () => {
+      const visit = await Visit.open(browser, facilitator.url, { width: 820, theme: "dark" })
+      await visit.go("/dashboard")
+      const legend = visit.page.locator(".u-legend")
+      await legend.getByText("(UTC)").waitFor()
+      // Above the first bar of thirty days and today's, at the left and right ends of the plot.
+      const over = visit.page.locator(".u-over")
+      const { height, width } = (await over.boundingBox())!
+      const pointed = async (x: number) => {
+        await over.hover({ position: { x, y: height / 2 } })
+        return (await legend.locator(".u-value").allInnerTexts()).join(" ")
+      }
+      const { json } = await Effect.runPromise(facilitator.ask("/analytics/v1/overview/timeseries?days=30"))
+      const day = (millis: number) =>
+        new Intl.DateTimeFormat("en-US", { dateStyle: "medium", timeZone: "UTC" }).format(millis)
+      const today = Date.parse(json.series.at(-1).bucket_start)
+      expect(await pointed(1)).toBe(`${day(today - 30 * 86_400_000)} (UTC) 0`)
+      expect(await pointed(width - 20)).toContain(`${day(today)} (UTC) 0.0`)
+      expect(visit.faults).toEqual([])
+      await visit.close()
+    }, 120_000)
 
     it("open by the keyboard alone", async () => {
       const visit = await Visit.open(browser, facilitator.url)

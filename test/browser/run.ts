@@ -19,7 +19,15 @@ if (path === undefined) {
 const screens = resolve(process.argv[2] ?? join(tmpdir(), "tollkeeper-screens"))
 const figures = join(screens, figuresFile)
 rmSync(figures, { force: true })
-const args = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "test/browser"]
+// One file after the other: what is timed must not be measured beside another browser of this very run.
+const args = [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  "--maxWorkers=1",
+  "test/browser"
+]
 const { status } = spawnSync(process.execPath, args, {
   cwd: root,
   stdio: "inherit",

@@ -1,6 +1,6 @@
-// A plot of values over time, by uPlot: a canvas, so that many points and updates cost little. A canvas says nothing to
-// a screen reader, so whoever shows one shows the same figures in a table as well. It follows the width of its frame
-// and the theme.
+// A plot of what happened in each hour or day, as bars, by uPlot: a canvas, so that many points and updates cost
+// little. A canvas says nothing to a screen reader, so whoever shows one shows the same figures in a table as well. It
+// follows the width of its frame and the theme.
 import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import uPlot from "uplot"
@@ -23,55 +23,102 @@ const resolved = (frame: HTMLElement, name: string): string => {
   return colour
 }
 
-const hourSeconds = 3_600
+const bucketSeconds = { hour: 3_600, day: 86_400 }
+export type Bucket = keyof typeof bucketSeconds
 
-/** A single point stands in the middle of an hour before and after it. */
-const spanOf = (at: ReadonlyArray<number>): uPlot.Scale => {
-  const only = at[0]! / 1_000
-  return at.length === 1 ? { range: [only - hourSeconds, only + hourSeconds] } : {}
+/** Days are UTC's, as they are counted; hours are told in the viewer's own time. */
+const dateOf = (bucket: Bucket) => (seconds: number) => {
+  const date = new Date(seconds * 1_000)
+  return bucket === "day" ? uPlot.tzDate(date, "Etc/UTC") : date
 }
 
-const optionsOf = (frame: HTMLElement, at: ReadonlyArray<number>, lines: ReadonlyArray<Line>): uPlot.Options => {
-  const quiet = resolved(frame, "--quiet")
-  const grid = { stroke: resolved(frame, "--line"), width: 1 }
-  const axis = { stroke: quiet, grid, ticks: grid, font: "12px system-ui", space: 90 }
-  return {
-    width: Math.max(frame.clientWidth, 240),
-    height,
-    series: [
-      { label: "When" },
-      ...lines.map(({ colour, label, text }) => ({
-        label,
-        stroke: resolved(frame, colour),
-        width: 2,
-        points: { show: lines[0]!.values.length < 60 },
-        value: (_: uPlot, value: number | null) => (value === null ? "–" : text(value))
-      }))
-    ],
-    axes: [axis, { ...axis, size: 64, space: 40, values: (_, ticks) => ticks.map((tick) => lines[0]!.text(tick)) }],
-    scales: { x: spanOf(at), y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }
+/** What stands below the grid: days by their dates; hours by their time, and the date where a day begins. */
+const ticksOf = (bucket: Bucket) => {
+  const zone = bucket === "day" ? { timeZone: "UTC" } : {}
+  const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...zone })
+  const hour = new Intl.DateTimeFormat(undefined, { timeStyle: "short", ...zone })
+  return (_: uPlot, ticks: ReadonlyArray<number>, __: number, ___: number, step: number): Array<string> => {
+    const dates = ticks.map((tick) => day.format(tick * 1_000))
+    if (step >= bucketSeconds.day) return dates
+    return ticks.map((tick, index) => {
+      const time = hour.format(tick * 1_000)
+      return dates[index] === dates[index - 1] ? time : `${time}\n${dates[index]!}`
+    })
   }
 }
 
-export const Chart = (props: {
-  /** Milliseconds since the epoch, rising. */
+/** A bucket's beginning in words. */
+const bucketText = (bucket: Bucket) => {
+  const own = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" })
+  return (seconds: number): string =>
+    bucket === "day" ? `${day.format(seconds * 1_000)} (UTC)` : `from ${own.format(seconds * 1_000)}`
+}
+
+const optionsOf = (frame: HTMLElement, { at, bucket, lines }: Plotted): uPlot.Options => {
+  const quiet = resolved(frame, "--quiet")
+  const grid = { stroke: resolved(frame, "--line"), width: 1 }
+  const axis = { stroke: quiet, grid, ticks: grid, font: "12px system-ui", space: 90 }
+  const text = bucketText(bucket)
+  const ends = [at[0]! / 1_000, at.at(-1)! / 1_000 + bucketSeconds[bucket]] as [number, number]
+  return {
+    width: Math.max(frame.clientWidth, 240),
+    height,
+    tzDate: dateOf(bucket),
+    cursor: { drag: { x: false, y: false } },
+    series: [
+      { label: bucket === "day" ? "Day" : "Hour", value: (_, value) => (value === null ? "–" : text(value)) },
+      ...lines.map(({ colour, label, text }) => ({
+        label,
+        stroke: resolved(frame, colour),
+        fill: resolved(frame, colour),
+        width: 0,
+        paths: uPlot.paths.bars!({ align: 1, size: [0.8, 60], radius: 0.1 }),
+        points: { show: false },
+        value: (_: uPlot, value: number | null) => (value === null ? "–" : text(value))
+      }))
+    ],
+    axes: [
+      { ...axis, values: ticksOf(bucket) as uPlot.Axis.Values, size: 44 },
+      { ...axis, size: 64, space: 40, values: (_, ticks) => ticks.map((tick) => lines[0]!.text(tick)) }
+    ],
+    scales: { x: { range: ends }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }
+  }
+}
+
+interface Plotted {
+  /** Where each bucket begins: milliseconds since the epoch, one after the other without a gap. */
   readonly at: ReadonlyArray<number>
+  readonly bucket: Bucket
   readonly lines: ReadonlyArray<Line>
-  readonly label: string
-}): VNode<any> => {
+}
+
+/** The plot, which tells the last bucket until another is pointed at. */
+const draw = (frame: HTMLElement, plotted: Plotted): uPlot => {
+  const data: uPlot.AlignedData = [
+    plotted.at.map((millis) => millis / 1_000),
+    ...plotted.lines.map(({ values }) => [...values])
+  ]
+  const tellLast = (plot: uPlot) => {
+    if (plot.cursor.left === undefined || plot.cursor.left < 0) plot.setLegend({ idx: plotted.at.length - 1 }, false)
+  }
+  const hooks = { ready: [tellLast], setCursor: [tellLast] }
+  return new uPlot({ ...optionsOf(frame, plotted), hooks }, data, frame)
+}
+
+export const Chart = (props: Plotted & { readonly label: string }): VNode<any> => {
   const frame = useRef<HTMLDivElement>(null)
-  const { at, lines } = props
+  const { at, bucket, lines } = props
   useEffect(() => {
     const element = frame.current
     if (element === null) return undefined
-    const data: uPlot.AlignedData = [at.map((millis) => millis / 1_000), ...lines.map(({ values }) => [...values])]
-    let plot = new uPlot(optionsOf(element, at, lines), data, element)
+    let plot = draw(element, { at, bucket, lines })
     const width = new ResizeObserver(() => plot.setSize({ width: Math.max(element.clientWidth, 240), height }))
     width.observe(element)
     const theme = matchMedia("(prefers-color-scheme: dark)")
     const redraw = () => {
       plot.destroy()
-      plot = new uPlot(optionsOf(element, at, lines), data, element)
+      plot = draw(element, { at, bucket, lines })
     }
     theme.addEventListener("change", redraw)
     return () => {
@@ -79,6 +126,6 @@ export const Chart = (props: {
       theme.removeEventListener("change", redraw)
       plot.destroy()
     }
-  }, [at, lines])
+  }, [at, bucket, lines])
   return h("div", { class: "chart", ref: frame, role: "img", "aria-label": props.label })
 }

@@ -12,7 +12,7 @@ import { sentenceOf } from "./reasons.ts"
 import type { Breakdown, Breakdowns, Overview, Point, Reason, Timeseries } from "./reports.ts"
 
 const windows: ReadonlyArray<readonly [days: string, label: string]> = [
-  ["1", "today"],
+  ["1", "since yesterday"],
   ["7", "7 days"],
   ["30", "30 days"],
   ["0", "all history"]
@@ -64,17 +64,37 @@ const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
   })
 }
 
+const bucketMillis = { hour: 3_600_000, day: 86_400_000 }
+
+/** Every bucket of the window in order, those without a settlement too: a plot must not run over what was not. */
+const bucketsOf = ({
+  bucket,
+  days,
+  series
+}: Timeseries): ReadonlyArray<readonly [at: number, point: Point | undefined]> => {
+  const width = bucketMillis[bucket]
+  const known = new Map(series.map((point) => [Date.parse(point.bucket_start), point]))
+  const last = Math.max(Math.floor(Date.now() / width) * width, ...known.keys())
+  const today = Math.floor(last / bucketMillis.day) * bucketMillis.day
+  const first = days === 0 ? Math.min(...known.keys()) : Math.min(today - days * bucketMillis.day, ...known.keys())
+  return Array.from({ length: Math.round((last - first) / width) + 1 }, (_, index) => {
+    const at = first + index * width
+    return [at, known.get(at)]
+  })
+}
+
 const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
   const { at, lines } = useMemo(() => {
     const scale = 10 ** (of.asset_decimals ?? 0)
     const symbol = of.asset_symbol ?? "units"
+    const buckets = of.series.length === 0 ? [] : bucketsOf(of)
     return {
-      at: of.series.map(({ bucket_start }) => Date.parse(bucket_start)),
+      at: buckets.map(([at]) => at),
       lines: [
         {
           label: `Volume (${symbol})`,
           colour: "--brand",
-          values: of.series.map(({ total_amount }) => Number(total_amount) / scale),
+          values: buckets.map(([, point]) => Number(point?.total_amount ?? 0) / scale),
           text: (value: number) => String(Number(value.toPrecision(4)))
         }
       ]
@@ -89,6 +109,7 @@ const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
     h(Chart, {
       at,
       lines,
+      bucket: of.bucket,
       label: `Volume over time in ${of.asset_symbol ?? "atomic units"}; the figures are in the table below`
     }),
     h(

@@ -168,10 +168,12 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
               { label: of.moved === null ? "To be moved" : "Moved", value: amount(of.moved ?? of.amount, of) },
               { label: "Scheme", value: of.scheme, note: of.network },
               { label: "Settled for", value: of.principal },
-              { label: "Transaction", value: h(Name, { text: of.transaction_hash }) }
+              { label: "Transaction", value: h(Name, { text: of.transaction_hash, whole: true }) }
             ]
           }),
-          of.resource_url === null ? null : h("p", null, "For ", written(of.resource_url)),
+          of.resource_url === null
+            ? null
+            : h("p", { class: "quiet" }, "For ", h("span", { class: "url" }, written(of.resource_url))),
           of.explorer_url === null
             ? h("p", { class: "quiet" }, "This ledger runs in the facilitator; no explorer shows it.")
             : h("p", null, h("a", { href: of.explorer_url, rel: "noreferrer" }, "Look at it in an explorer")),

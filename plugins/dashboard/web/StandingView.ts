@@ -214,9 +214,14 @@ const Parts = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
     h("h3", null, "Plugins"),
     h(
       "ul",
-      { class: "row" },
+      { class: "columns" },
       of.plugins.map(({ detail, id, state }) =>
-        h("li", { key: id, class: "row" }, id, h(State, { word: state }), detail === null ? null : written(detail))
+        h(
+          "li",
+          { key: id },
+          h("span", null, id, detail === null ? null : h("span", { class: "note" }, written(detail))),
+          h("span", { class: "held" }, h(State, { word: state }))
+        )
       )
     ),
     h("h3", null, "Actors"),

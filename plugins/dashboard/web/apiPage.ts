@@ -1,7 +1,7 @@
 // The page of the interface: Swagger UI draws /openapi.json, and what is tried there goes to this facilitator alone.
 // What a reader wrote into it is not kept. Keys are asked for by "Authorize". What the viewer draws is put right for
 // screen readers as it appears: every part has a name, headings follow one another, and no button holds a link
-// (that is what deep links would make).
+// (that is what deep links would make). It follows the reader's theme.
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown
 
 const place = document.getElementById("api")!
@@ -22,6 +22,10 @@ const mend = (): void => {
     heading.setAttribute("aria-level", "2")
   }
 }
+const theme = matchMedia("(prefers-color-scheme: dark)")
+const follow = (): void => void document.documentElement.classList.toggle("dark-mode", theme.matches)
+theme.addEventListener("change", follow)
+follow()
 new MutationObserver(mend).observe(place, { childList: true, subtree: true })
 
 SwaggerUIBundle({

@@ -118,11 +118,27 @@ export const Moment = ({ at }: { readonly at: string | null }): VNode<any> => {
   return h("time", { dateTime: at, title: utc }, own, h("span", { class: "utc" }, utc))
 }
 
-/** An address or hash by its ends; the whole stands in its title and is what is copied. */
-export const Name = ({ text, href }: { readonly text: string; readonly href?: string }): VNode<any> =>
-  href === undefined
-    ? h("code", { title: text }, short(text))
+/** Puts the whole of a name on the clipboard, in place of the ends that were chosen. */
+const copyWhole = (text: string) => (event: ClipboardEvent) => {
+  event.clipboardData?.setData("text/plain", text)
+  event.preventDefault()
+}
+
+/**
+ * An address or hash by its ends; the whole stands in its title and is what is copied. On the page of what it names it
+ * stands `whole`.
+ */
+export const Name = (props: {
+  readonly text: string
+  readonly href?: string
+  readonly whole?: boolean
+}): VNode<any> => {
+  const { href, text } = props
+  if (props.whole === true) return h("code", { class: "name whole" }, text)
+  return href === undefined
+    ? h("code", { class: "name", title: text, onCopy: copyWhole(text) }, short(text))
     : h("a", { href, title: text }, h("code", null, short(text)))
+}
 
 const tones: Readonly<Record<string, string>> = {
   success: "good",

@@ -43,6 +43,8 @@ export interface Point extends Money, Statuses {
 }
 
 export interface Timeseries extends Denomination {
+  readonly bucket: "hour" | "day"
+  readonly days: number
   readonly series: ReadonlyArray<Point>
 }
 
