@@ -76,6 +76,23 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
   )
 
   it.live(
+    "that admits no further connection has a statement wait for one of those that there are",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* ownServer(9)
+        const settings = { max_connections: 8, connection_wait_ms: 60_000 }
+        const clients = [yield* clientOf(server.url, settings), yield* clientOf(server.url, settings)]
+        const answers = yield* Effect.forEach(
+          clients.flatMap(({ sql }) => Array.from({ length: 8 }, () => sql`select 1::int as one from pg_sleep(1)`)),
+          (asked) => Effect.provideService(asked, Lane, "payments"),
+          { concurrency: "unbounded" }
+        )
+        expect(answers).toEqual(answers.map(() => [{ one: 1 }]))
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
     "that stops answering is an error in time, for one statement and in a transaction, and is used again when it answers",
     () =>
       Effect.gen(function* () {
