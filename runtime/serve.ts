@@ -1,6 +1,6 @@
 // One process from a profile: the platform's ports, the plugins the profile names, and then, when all of them stand,
 // the listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops
-// first and answers what it has begun, for three seconds at most and each answer the last of its connection; then the
+// first and answers what it has begun, for five seconds at most and each answer the last of its connection; then the
 // plugins stop in reverse. An actor that gives up ends the process.
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpPlatform from "@effect/platform-node/NodeHttpPlatform"
@@ -65,10 +65,11 @@ export interface ServeOptions {
 }
 
 /**
- * Requests that have begun get this long to end when the process is asked to stop. Payments are answered before: what
- * is not decided by then is pending, and goes on with whoever runs next.
+ * Requests that have begun get this long to end when the process is asked to stop. Payments are answered after half of
+ * it, so that a busy machine has the other half to send what it says: what is not decided by then is pending, and goes
+ * on with whoever runs next.
  */
-const drainTimeout = "3 seconds"
+const drainTimeout = "5 seconds"
 
 /**
  * Paths are compared letter by letter, so that a rule in front of this process cannot be passed by writing one
