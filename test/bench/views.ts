@@ -9,7 +9,7 @@ import process from "node:process"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { startPostgres } from "../support/postgres.ts"
-import { fillKernel, fillRollups, fillSettlements, listResources, type Size } from "./viewsFill.ts"
+import { fillKernel, fillMissed, fillRollups, fillSettlements, listResources, type Size } from "./viewsFill.ts"
 
 const size: Size = {
   settlements: Number(process.env["SETTLEMENTS"] ?? 1_000_000),
@@ -148,6 +148,7 @@ const fill = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const from = performance.now()
     yield* listResources(sql, size)
+    yield* fillMissed(sql)
     yield* fillSettlements(sql, size)
     yield* fillRollups(sql)
     yield* fillKernel(sql)

@@ -38,6 +38,14 @@ export const listResources = (sql: SqlClient.SqlClient, { resources }: Size) =>
       from generate_series(1, 100000) n`
   })
 
+/** Words that were looked for in vain: as many of each day as are kept, most of them once, some by many. */
+export const fillMissed = (sql: SqlClient.SqlClient) =>
+  sql`insert into catalog_missed_searches (day, words, session, times, last_at)
+    select day::date, 'words ' || floor(power(random(), 3) * 20000)::int, 's' || n, 1 + n % 3,
+      day + n * interval '4 seconds'
+    from generate_series(now() at time zone 'UTC' - interval '29 days', now() at time zone 'UTC', '1 day') day,
+      generate_series(1, 20000) n on conflict do nothing`.unprepared
+
 export const fillSettlements = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, size: Size) {
   const { buyers, historyDays, resources, sellers, settlements } = size
   for (let from = 1; from <= settlements; from += chunk) {

@@ -117,12 +117,21 @@ const hoursIn = (request: Request): number | undefined => {
 
 const wrongHours = invalid([`hours: 1 to ${hoursMax}`])
 
-const missed = Effect.fnUntraced(function* (request: Request) {
-  const hours = hoursIn(request)
-  if (hours === undefined) return wrongHours
-  const paging = readPaging(queryOf(request), pagingBounds)
-  if (paging.faults.length > 0) return invalid(paging.faults)
-  return listed(request, yield* missedSearches(yield* SqlClient.SqlClient, { ...paging, hours }))
+const makeMissed = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const read = yield* keepLarge(
+    (key: string) => {
+      const [hours, limit, offset] = key.split(" ").map(Number) as [number, number, number]
+      return missedSearches(sql, { hours, limit, offset })
+    },
+    ({ examined }) => examined >= examinedMax
+  )
+  return Effect.fnUntraced(function* (request: Request) {
+    const hours = hoursIn(request)
+    if (hours === undefined) return wrongHours
+    const { faults, limit, offset } = readPaging(queryOf(request), pagingBounds)
+    return faults.length > 0 ? invalid(faults) : listed(request, (yield* read(`${hours} ${limit} ${offset}`)).report)
+  })
 })
 
 const makeConverted = Effect.gen(function* () {
@@ -164,5 +173,5 @@ export const addSearchReports = Effect.gen(function* () {
   yield* add("status", () => status)
   yield* add("generations", generations)
   yield* add("conversion", yield* makeConverted)
-  yield* add("missed", missed, callers.mayOperate)
+  yield* add("missed", yield* makeMissed, callers.mayOperate)
 })

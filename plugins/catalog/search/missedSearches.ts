@@ -3,7 +3,7 @@
 // betray somebody (addresses, links, long numbers, keys), and without who asked. They are written behind, in batches,
 // bounded in number by the day, and leave by age; with `search.missed_days` 0 none is kept.
 import { Clock, Effect, Queue } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Search, SearchSettings } from "../contract.ts"
@@ -88,25 +88,52 @@ export const startMissedSearches = Effect.gen(function* () {
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })
 
-/** The most asked first, by callers, then by times. Counts are decimal strings. */
+interface MissedRow {
+  readonly words: string
+  readonly sessions: bigint
+  readonly times: bigint
+  readonly last_at: Date
+  readonly total: bigint
+  readonly examined: bigint
+}
+
+export interface MissedPage {
+  readonly report: typeof MissedSearches.Type
+  /** Rows that were looked through. */
+  readonly examined: bigint
+}
+
+/**
+ * The most asked first, by callers, then by times. Counts are decimal strings. The words are grouped once for page and
+ * total; days that are out of the question are not read.
+ */
 export const missedSearches = Effect.fn("Catalog.missedSearches")(function* (
   sql: SqlClient.SqlClient,
   { hours, limit, offset }: { readonly hours: number; readonly limit: number; readonly offset: number }
-) {
+): Effect.fn.Return<MissedPage, SqlError.SqlError> {
   const since = new Date((yield* Clock.currentTimeMillis) - hours * 3_600_000)
-  const rows = yield* sql<{ words: string; sessions: bigint; times: bigint; last_at: Date }>`
-    select words, count(*) as sessions, sum(times)::int8 as times, max(last_at) as last_at
-    from catalog_missed_searches where last_at >= ${since} group by words
-    order by count(*) desc, sum(times) desc, words limit ${limit} offset ${offset}`
-  const [count] = yield* sql<{ total: number }>`select count(distinct words)::int as total
-    from catalog_missed_searches where last_at >= ${since}`
+  const rows = yield* sql<MissedRow>`with grouped as materialized (
+      select words, count(*) as sessions, sum(times)::int8 as times, max(last_at) as last_at
+      from catalog_missed_searches where day >= ${dayOf(since.getTime())}::date and last_at >= ${since} group by words
+    ), counted as (
+      select count(*) as total, coalesce(sum(sessions), 0)::int8 as examined from grouped
+    )
+    select page.*, total, examined from counted left join lateral (
+      select * from grouped order by sessions desc, times desc, words limit ${limit} offset ${offset}
+    ) page on true order by sessions desc, times desc, words`.unprepared
+  const { examined, total } = rows[0]!
   return {
-    items: rows.map(({ last_at, sessions, times, words }) => ({
-      words,
-      sessions: sessions.toString(),
-      times: times.toString(),
-      last_at: last_at.toISOString()
-    })),
-    pagination: { limit, offset, total: count!.total }
-  } satisfies typeof MissedSearches.Type
+    examined,
+    report: {
+      items: rows
+        .filter(({ words }) => words !== null)
+        .map(({ last_at, sessions, times, words }) => ({
+          words,
+          sessions: sessions.toString(),
+          times: times.toString(),
+          last_at: last_at.toISOString()
+        })),
+      pagination: { limit, offset, total: Number(total) }
+    }
+  }
 })

@@ -162,6 +162,7 @@ it.live(
         ["conversion", "?hours=720", 200],
         ["conversion", "?hours=721", 400],
         ["missed", "?hours=1&limit=200&offset=0", 200],
+        ["missed", "?hours=24&offset=5", 200],
         ["missed", "?offset=-1", 400]
       ] as const) {
         const path = `/analytics/v1/search/${name}`
@@ -169,6 +170,9 @@ it.live(
         const schema = ["paths", path, "get", "responses", String(status), "content", "application/json", "schema"]
         expect([name, query, answer.status, faultsOf(schema, answer.json)]).toEqual([name, query, status, []])
       }
+      // Behind the last page the total is still told.
+      const behind = yield* facilitator.ask("/analytics/v1/search/missed?offset=5")
+      expect(behind.json).toEqual({ items: [], pagination: { limit: 50, offset: 5, total: 1 } })
     })
   ),
   180_000
