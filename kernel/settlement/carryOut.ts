@@ -80,7 +80,8 @@ export const carryOut = Effect.fnUntraced(function* (record: OpenRecord, decisio
     case "End":
       return yield* end(record, decision.outcome).pipe(continueTrace("settlement.outcome", record.traceparent))
     case "Resend":
-      return yield* submitAttempt(record.id, decision.attempt)
+      yield* submitAttempt(record.id, decision.attempt)
+      return
     case "Bid":
       return yield* bid(record, decision.inclusionStroops)
     case "Cancel":

@@ -1,10 +1,12 @@
-// Getting a settlement's transaction included while it still can be: identical bytes are sent once a ledger, the bid
-// rises when the network asks for more or the queue does not move, and a no-op takes the number only of what the
+// Getting a settlement's transaction included while it still can be: identical bytes are sent once a ledger, one later
+// when a node has them in its queue, the bid rises when the network asks for more or the queue does not move, and a no-op takes the number only of what the
 // network can never accept.
 import type { Attempt, DecideOptions, Decision, OpenSettlement } from "./Settlement.ts"
 
 /** Ledgers an attempt may stay unseen before a node has dropped it from its queue. */
 export const queueLedgers = 4
+/** Ledgers in which what a node has queued may be included before the same bytes are offered again. */
+const queuedFor = 1
 /** Ledgers after which a queued attempt is outbid once, tenfold. */
 const outbidAfterLedgers = 2
 /** Ledgers of refusals after which what can never be accepted is cancelled, if the bound is still this far away. */
@@ -26,6 +28,9 @@ const isRefused = ({ sentCode, sentStatus }: Attempt, code: string): boolean =>
 
 const isHopeless = ({ sentCode, sentStatus, taken }: Attempt): boolean =>
   sentStatus === "Error" && !taken && hopelessCodes.has(sentCode ?? "")
+
+/** A node said at the last offer that it has it. */
+const isQueued = ({ sentStatus }: Attempt): boolean => sentStatus === "Pending" || sentStatus === "Duplicate"
 
 /** The next bid: tenfold, to the ceiling; absent when there is none above the newest. */
 const nextBid = (newest: Attempt, ceiling: bigint): bigint | undefined => {
@@ -60,8 +65,10 @@ export const drive = (
   // Somebody may have used the number, or the transaction may have landed where this node does not see it.
   const isSuspect = isRefused(newest, "txBadSeq") || waited >= queueLedgers
   if (isSuspect && !known.isStandingKnown) return { _tag: "AskStanding" }
-  // A queue that did not take it, or may have dropped it, is offered the same bytes once a ledger.
-  const again: Decision = latestLedger > newest.sentLedger ? { _tag: "Resend", attempt: newest } : { _tag: "Wait" }
+  // A queue that did not take it, or may have dropped it, is offered the same bytes once a ledger. What it took just
+  // before a ledger closed is in the next one, which is no reason to send it again.
+  const isOffered = latestLedger <= newest.sentLedger + (isQueued(newest) ? queuedFor : 0)
+  const again: Decision = isOffered ? { _tag: "Wait" } : { _tag: "Resend", attempt: newest }
   if (newest.kind === "cancel" || !canSign) return again
   const isTime =
     latestLedger - recordedLedger >= refusedLedgers && authorizationExpiresLedger - latestLedger > refusedLedgers

@@ -1,4 +1,4 @@
-// Sends a recorded attempt and notes what was answered. No answer ends a settlement; a lost one least of all. Never
+// Sends a recorded attempt and notes what was answered, and in which ledger, which is its value. No answer ends a settlement; a lost one least of all. Never
 // fails: an attempt that could not even be noted is sent again by the follower.
 import { Effect } from "effect"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
@@ -42,4 +42,5 @@ export const submitAttempt = Effect.fnUntraced(function* (
       ledger
     })
     .pipe(Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error)))
+  return ledger
 }, spanned("ledger.submit"))

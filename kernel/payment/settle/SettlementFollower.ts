@@ -1,4 +1,5 @@
-// The follower of open settlements. It runs for as long as the process; a new record wakes it.
+// The follower of open settlements. It runs for as long as the process; each ledger wakes it, and a
+// record that was sent after its own.
 import { Context, Effect, Layer } from "effect"
 import { startFollower } from "../../settlement/reconcileSettlements.ts"
 

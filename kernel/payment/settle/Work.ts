@@ -64,9 +64,10 @@ const work = Effect.fnUntraced(function* (settling: Settling, tell: Tell) {
   const { attempt, id } = leased
   yield* reached("afterRecord")
   yield* tell({ _tag: "Recorded", id, innerHash: attempt.innerHash })
-  yield* submitAttempt(id, attempt)
+  const sentLedger = yield* submitAttempt(id, attempt)
   yield* reached("afterSubmit")
-  return yield* (yield* SettlementFollower).wake
+  // In the ledger of its record nothing can have come of it, and the next one wakes the follower by itself.
+  if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake
 })
 
 export class Work extends Context.Service<

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { decide } from "../../../kernel/settlement/decide.ts"
 import { queueLedgers } from "../../../kernel/settlement/drive.ts"
 import type { Attempt } from "../../../kernel/settlement/Settlement.ts"
-import { absent, attempt, options, refused, settlement, standing, statuses } from "./lives.ts"
+import { absent, attempt, options, refused, settlement, standing } from "./lives.ts"
 
 const long = (...attempts: ReadonlyArray<Attempt>) => ({
   ...settlement(...attempts),
@@ -17,15 +17,28 @@ describe("while the bound is open", () => {
     expect(decide(settlement(unsent), absent(1_001), options)).toEqual({ _tag: "Resend", attempt: unsent })
   })
 
-  it.each(statuses.slice(0, 5))("identical bytes are sent once a ledger after %s", (sentStatus) => {
-    const one = attempt({ sentStatus })
-    expect(decide(settlement(one), absent(1_000), options)).toEqual({ _tag: "Wait" })
-    expect(decide(settlement(one), absent(1_001), options)).toEqual({ _tag: "Resend", attempt: one })
-  })
+  it.each(["TryAgainLater", "Error", "Lost"] as const)(
+    "identical bytes are sent once a ledger after %s",
+    (sentStatus) => {
+      const one = attempt({ sentStatus })
+      expect(decide(settlement(one), absent(1_000), options)).toEqual({ _tag: "Wait" })
+      expect(decide(settlement(one), absent(1_001), options)).toEqual({ _tag: "Resend", attempt: one })
+    }
+  )
+
+  it.each(["Pending", "Duplicate"] as const)(
+    "after %s they are sent again only in the ledger after the next",
+    (sentStatus) => {
+      const rotated = { ...options, canSign: false }
+      const one = attempt({ sentStatus })
+      expect(decide(settlement(one), absent(1_001), rotated)).toEqual({ _tag: "Wait" })
+      expect(decide(settlement(one), absent(1_002), rotated)).toEqual({ _tag: "Resend", attempt: one })
+    }
+  )
 
   it("the newest of several bids is what is sent again", () => {
     const second = attempt({ number: 2, inclusionStroops: 10_000n, recordedLedger: 1_002, sentLedger: 1_002 })
-    expect(decide(settlement(attempt(), second), absent(1_003), options)).toEqual({ _tag: "Resend", attempt: second })
+    expect(decide(settlement(attempt(), second), absent(1_004), options)).toEqual({ _tag: "Resend", attempt: second })
   })
 
   it("a queued attempt is outbid once, tenfold", () => {
@@ -102,11 +115,11 @@ describe("while the bound is open", () => {
     expect(decide(long(refused("txMalformed"), queued), absent(1_030, idle), options)).not.toEqual({ _tag: "Cancel" })
   })
 
-  it("the no-op is sent once a ledger once it is recorded, and nothing is bid any more", () => {
+  it("the no-op is sent again like any attempt once it is recorded, and nothing is bid any more", () => {
     const cancel = attempt({ number: 2, kind: "cancel", innerHash: "no-op", sentLedger: 1_007, recordedLedger: 1_007 })
     const one = refused("txMalformed")
     expect(decide(settlement(one, cancel), absent(1_007), options)).toEqual({ _tag: "Wait" })
-    expect(decide(settlement(one, cancel), absent(1_008), options)).toEqual({ _tag: "Resend", attempt: cancel })
+    expect(decide(settlement(one, cancel), absent(1_009), options)).toEqual({ _tag: "Resend", attempt: cancel })
     const unsent = { ...cancel, sentLedger: undefined, sentStatus: undefined }
     expect(decide(settlement(one, unsent), absent(1_007), options)).toEqual({ _tag: "Resend", attempt: unsent })
   })
