@@ -1,7 +1,7 @@
 // Operator analytics as a plugin: it reads the journal of facts on a cursor of its own, keeps rollups, and answers
 // below /analytics/v1. It stands on no payment's path: whatever fails in it is logged, counted, shown in readiness'
 // detail and tried again (S143).
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/Actor.ts"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
@@ -35,6 +35,10 @@ import { Transactions } from "./reports/Transactions.ts"
 
 /** Facts in one transaction. */
 const batchMax = 500
+/** What becomes overdue within so long is told together. */
+const pauseMillisMin = 250
+/** After a look at what is overdue that has failed. */
+const retryMillis = 1_000
 
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -42,13 +46,17 @@ const started = Layer.effectDiscard(
     const recorder = yield* Recorder
     const { contained } = yield* Containment
     yield* facts.consume({ consumer, batchMax, handle: (batch) => contained("facts", recorder.handle(batch)) })
+    let pauseMillis = retryMillis
     yield* reconciler({
       id: "overdue",
-      every: "1 second",
+      every: Effect.sync(() => Duration.millis(pauseMillis)),
       turn: contained(
         "overdue",
         Effect.gen(function* () {
-          while (yield* recorder.lapse) yield* Effect.yieldNow
+          pauseMillis = retryMillis
+          let next = 0
+          while ((next = yield* recorder.lapse) === 0) yield* Effect.yieldNow
+          pauseMillis = Math.max(pauseMillisMin, next)
         })
       )
     })

@@ -160,19 +160,28 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
   )
 })
 
-/** Those whose caller has no answer in time; true when there may be more. */
+/**
+ * The longest time until the next look: whatever is recorded meanwhile has at least as long, unless settling is given
+ * less, and is then this much late at most.
+ */
+const lookMillisMax = 5_000
+
+/** Those whose caller has no answer in time; milliseconds until there may be more, 0 for at once. */
 const lapse = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const isOverdue = sql.literal("status = 'open' and due_at <= clock_timestamp()")
-  const waiting = yield* sql`select 1 from analytics_settlements where ${isOverdue} limit 1`
-  if (waiting.length === 0) return false
+  const [next] = yield* sql<{ millis: number | null }>`select
+    (extract(epoch from min(due_at) - clock_timestamp()) * 1000)::float8 as millis
+    from analytics_settlements where status = 'open'`
+  const millis = Math.ceil(next?.millis ?? lookMillisMax)
+  if (millis > 0) return Math.min(millis, lookMillisMax)
   return yield* inTransaction(
     Effect.gen(function* () {
       yield* alone
       const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements
         where ${isOverdue} order by due_at limit ${overdueMax}`
       yield* write(rows.map(toFact).map((known) => ({ before: known, after: overdue(known) })))
-      return rows.length === overdueMax
+      return rows.length === overdueMax ? 0 : 1
     })
   )
 }).pipe(Effect.withSpan("Recorder.lapse"))
@@ -182,8 +191,8 @@ export class Recorder extends Context.Service<
   {
     /** In the transaction that moves the cursor. */
     readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, SqlError.SqlError>
-    /** Marks those whose caller has no answer in time; true when there may be more. */
-    readonly lapse: Effect.Effect<boolean, SqlError.SqlError>
+    /** Marks those whose caller has no answer in time; milliseconds until there may be more, 0 for at once. */
+    readonly lapse: Effect.Effect<number, SqlError.SqlError>
     /** Has the leaderboards of the windows that may be asked today. */
     readonly keepWindows: Effect.Effect<void, SqlError.SqlError>
   }

@@ -98,7 +98,7 @@ export const makeWorld = Effect.gen(function* () {
           if (left?.left === 0n) break
           yield* Effect.sleep("10 millis")
         }
-        while (yield* recorder.lapse) yield* Effect.yieldNow
+        while ((yield* recorder.lapse) === 0) yield* Effect.yieldNow
       }).pipe(Effect.timeout(Duration.seconds(60))) as Effect.Effect<void, unknown, Scope.Scope>
     )
 
