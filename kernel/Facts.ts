@@ -5,7 +5,7 @@
 // cursor, the last position it has read, and is called with batches in order, its cursor moving in the same transaction
 // as whatever it writes; it is called again after a crash and must be idempotent only for effects outside that
 // transaction.
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Queue, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "./Actor.ts"
 import { contract } from "./Contract.ts"
@@ -57,6 +57,11 @@ export interface ConsumerSpec<E, R> {
   /** Runs inside the transaction that moves the cursor. A failure rolls both back; the next turn tries again. */
   readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
 }
+
+/** A consumer looks by itself after this: after a failure, and where what others publish may not be heard of. */
+const lookEvery = Duration.seconds(5)
+/** Where it is woken by whatever is published. */
+const lookEveryHeard = Duration.seconds(30)
 
 /** Facts that are given their positions in one transaction. */
 const placedMax = 5_000
@@ -169,6 +174,45 @@ export const factRow = ({ data, principal, subject, type, version }: NewFact) =>
 const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, never, Scope.Scope> =>
   Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
 
+/** A consumer's turn, and how long after it the next one comes by itself. */
+const paced = <E, R>(turn: Effect.Effect<void, E, R>, isHeard: () => boolean) => {
+  let hasSucceeded = false
+  return {
+    every: Effect.sync(() => (hasSucceeded && isHeard() ? lookEveryHeard : lookEvery)),
+    turn: Effect.suspend(() => {
+      hasSucceeded = false
+      return Effect.map(turn, () => void (hasSucceeded = true))
+    })
+  }
+}
+
+/** Who is woken by what is published here and by others, and the bell that tells the others. */
+const makeWakes = Effect.gen(function* () {
+  const supervisor = yield* Supervisor
+  const [own, others, readers] = [1, 2, 3].map(() => new Set<Effect.Effect<void>>()) as [Wakes, Wakes, Wakes]
+  const run = (these: Wakes) => Effect.suspend(() => Effect.forEach(these, (wake) => wake, { discard: true }))
+  const told = yield* Queue.sliding<void>(1)
+  const bell = yield* startBell(Effect.andThen(Queue.offer(told, undefined), run(others)))
+  const keep = (these: Wakes, wake: Effect.Effect<void>) =>
+    whileScoped(
+      () => these.add(wake),
+      () => these.delete(wake)
+    )
+  const relieve = Effect.forever(
+    Queue.take(told).pipe(Effect.andThen(Effect.sleep(lookEvery)), Effect.andThen(run(readers)))
+  )
+  yield* supervisor.start({ id: "facts-relief", restart: "permanent", run: relieve })
+  return {
+    isHeard: bell.isHeard,
+    wakeAll: Effect.andThen(run(own), bell.ring),
+    onPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(others, wake)),
+    /** A cursor is one for all replicas, and whoever published moves it; when it cannot, another does soon. */
+    whenPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(readers, wake))
+  }
+})
+
+type Wakes = Set<Effect.Effect<void>>
+
 export class Facts extends Context.Service<
   Facts,
   {
@@ -207,18 +251,7 @@ export class Facts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const supervisor = yield* Supervisor
       const consumers = new Set<string>()
-      const wakes = new Set<Effect.Effect<void>>()
-      const others = new Set<Effect.Effect<void>>()
-      const run = (these: ReadonlySet<Effect.Effect<void>>) =>
-        Effect.suspend(() => Effect.forEach(these, (wake) => wake, { discard: true }))
-      const ring = yield* startBell(run(others))
-      const wakeAll = Effect.andThen(run(wakes), ring)
-      const keep = (these: Set<Effect.Effect<void>>, wake: Effect.Effect<void>) =>
-        whileScoped(
-          () => these.add(wake),
-          () => these.delete(wake)
-        )
-      const onPublished = (wake: Effect.Effect<void>) => Effect.andThen(keep(wakes, wake), keep(others, wake))
+      const { isHeard, onPublished, wakeAll, whenPublished } = yield* makeWakes
 
       const publish = Effect.fnUntraced(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
@@ -233,12 +266,10 @@ export class Facts extends Context.Service<
 
       const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
         const { consumer } = spec
-        const turn = consumerTurn(sql, spec)
-        const started = yield* reconciler({ id: `facts-${consumer}`, every: "5 seconds", turn }).pipe(
+        const started = yield* reconciler({ id: `facts-${consumer}`, ...paced(consumerTurn(sql, spec), isHeard) }).pipe(
           Effect.provideService(Supervisor, supervisor)
         )
-        // A cursor is one for all replicas, and whoever published moves it.
-        yield* keep(wakes, started.wake)
+        yield* whenPublished(started.wake)
         yield* whileScoped(
           () => consumers.add(consumer),
           () => consumers.delete(consumer)

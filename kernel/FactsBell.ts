@@ -24,15 +24,22 @@ const notPassedOn =
   "notifications of the database do not arrive, so replicas hear of each other within a second or more and not at " +
   "once; DATABASE_DIRECT_URL must name the server itself, or a pooler in session mode"
 
-/** Runs `heard` whenever another process has published something; returns what tells the others. */
+export interface Bell {
+  /** Tells the others. */
+  readonly ring: Effect.Effect<void>
+  /** Whether what others publish is heard of at once, as far as is known; so too where there are no others. */
+  readonly isHeard: () => boolean
+}
+
+/** Runs `heard` whenever another process has published something. */
 export const startBell = Effect.fnUntraced(function* (
   heard: Effect.Effect<void>
-): Effect.fn.Return<Effect.Effect<void>, never, Database | SqlClient.SqlClient | Supervisor | Scope.Scope> {
+): Effect.fn.Return<Bell, never, Database | SqlClient.SqlClient | Supervisor | Scope.Scope> {
   const { kind, listen } = yield* Database
   const sql = yield* SqlClient.SqlClient
   const supervisor = yield* Supervisor
   // An embedded database has no second process.
-  if (kind === "embedded") return Effect.void
+  if (kind === "embedded") return { ring: Effect.void, isHeard: () => true }
   const own = `${yield* Random.nextIntBetween(1, 2 ** 31)}.${yield* Random.nextIntBetween(1, 2 ** 31)}`
   const notify = Effect.asVoid(sql`select pg_notify(${channel}, ${own})`)
 
@@ -42,8 +49,10 @@ export const startBell = Effect.fnUntraced(function* (
   )
   yield* supervisor.start({ id: "facts-ring", restart: "permanent", run: Effect.withTracerEnabled(ringing, false) })
   const ring = Effect.asVoid(Queue.offer(rings, undefined))
-  if (listen === undefined) return yield* Effect.as(Effect.logWarning(noListener), ring)
+  if (listen === undefined)
+    return yield* Effect.as(Effect.logWarning(noListener), { ring, isHeard: () => false } satisfies Bell)
 
+  let isHeard = false
   const attend = Effect.gen(function* () {
     const told = yield* listen(channel)
     yield* notify
@@ -54,8 +63,9 @@ export const startBell = Effect.fnUntraced(function* (
     }
     // What was told before, nobody here has heard.
     yield* heard
+    isHeard = true
     while (true) if ((yield* Queue.take(told)).payload !== own) yield* heard
-  }).pipe(Effect.scoped)
+  }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (isHeard = false))))
   let said = false
   const listening = Effect.forever(
     Effect.catch(attend, (error) => {
@@ -65,5 +75,5 @@ export const startBell = Effect.fnUntraced(function* (
     }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))
   )
   yield* supervisor.start({ id: "facts-listen", restart: "permanent", run: Effect.withTracerEnabled(listening, false) })
-  return ring
+  return { ring, isHeard: () => isHeard }
 })

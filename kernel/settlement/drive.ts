@@ -1,6 +1,6 @@
 // Getting a settlement's transaction included while it still can be: identical bytes are sent once a ledger, one later
-// when a node has them in its queue, the bid rises when the network asks for more or the queue does not move, and a no-op takes the number only of what the
-// network can never accept.
+// when a node has them in its queue; the bid rises when the network asks for more or the queue does not move; and a
+// no-op takes the number only of what the network can never accept.
 import type { Attempt, DecideOptions, Decision, OpenSettlement } from "./Settlement.ts"
 
 /** Ledgers an attempt may stay unseen before a node has dropped it from its queue. */

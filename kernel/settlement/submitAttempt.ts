@@ -1,5 +1,6 @@
-// Sends a recorded attempt and notes what was answered, and in which ledger, which is its value. No answer ends a settlement; a lost one least of all. Never
-// fails: an attempt that could not even be noted is sent again by the follower.
+// Sends a recorded attempt and notes what was answered, and in which ledger, which is its value. No answer ends a
+// settlement; a lost one least of all. Never fails: an attempt that could not even be noted is sent again by the
+// follower.
 import { Effect } from "effect"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"

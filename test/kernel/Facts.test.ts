@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Logger, Metric, Ref } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Metric, Ref } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { Facts } from "../../kernel/Facts.ts"
 import { watchConsumers } from "../../kernel/FactsWatch.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
@@ -241,6 +242,39 @@ describeDatabases("the journal of facts", (database, kind) => {
             const [first] = [...seen.values()]
             expect(new Set(first).size).toBe(count)
             for (const reader of readers) expect(seen.get(reader)).toEqual(first)
+          }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
+        { timeout: 240_000 }
+      )
+
+      it.effect(
+        "what a process publishes that reads nothing, another reads within seconds of hearing of it",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const replica = Facts.layer.pipe(Layer.provide(Supervisor.layer))
+            let [heard, seen] = [0, 0]
+            const look = sql`select 1`
+            const until = (holds: () => boolean) => Effect.repeat(look, { while: () => !holds() })
+            // The reader's own beat never comes: its clock is moved by ten seconds in all.
+            yield* Effect.gen(function* () {
+              const reader = yield* Facts
+              yield* reader.onPublished(Effect.sync(() => void (heard += 1)))
+              yield* reader.consume({
+                consumer: "reliever",
+                from: "end",
+                handle: (batch) => Effect.sync(() => void (seen += batch.length))
+              })
+              const begun = sql`select 1 from kernel_fact_cursors where consumer = 'reliever'`
+              while ((yield* begun).length === 0) yield* Effect.yieldNow
+              yield* until(() => heard >= 1)
+              // It tells of itself when it begins to listen.
+              const other = Context.get(yield* Layer.build(Layer.fresh(replica)), Facts)
+              yield* until(() => heard >= 2)
+              yield* sql.withTransaction(other.publish(fact("unread")))
+              yield* until(() => heard >= 3)
+              for (let second = 0; second < 10; second++) yield* Effect.andThen(TestClock.adjust("1 second"), look)
+              yield* until(() => seen === 1)
+            }).pipe(Effect.provide(replica, { local: true }), Effect.provide(TestClock.layer()))
           }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
         { timeout: 240_000 }
       )

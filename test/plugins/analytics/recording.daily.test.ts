@@ -113,7 +113,8 @@ describeDatabases(
           yield* world.tell([recorded(1)])
           yield* world.follow(10)
           const due = (interval: string) =>
-            world.sql`update analytics_settlements set status = 'open', due_at = clock_timestamp() + ${interval}::interval`
+            world.sql`update analytics_settlements
+              set status = 'open', due_at = clock_timestamp() + ${interval}::interval`
           yield* due("1 minute")
           expect(yield* world.recorder.lapse).toBe(5_000)
           yield* due("4 seconds")
