@@ -1,23 +1,145 @@
-// The HttpCalls port on `node:http` and `node:https`, for Node and for Deno: one pool of open connections a protocol,
-// bounded for each address, without streams between the socket and the text. A call that is interrupted or late drops
-// its connection; the pools end with the Scope.
+// The HttpCalls port on undici's connections, for Node and for Deno: a bounded number of them for each origin, one call
+// at a time on each, and nothing between the socket and the text. The client of `node:http` makes so much for each call
+// that a verification would spend a fifth of its processor time there. Of the package only the connection is loaded. A
+// call that is interrupted or late drops its connection; all of them end with the Scope.
 import { Effect, Layer } from "effect"
-import * as http from "node:http"
-import * as https from "node:https"
-import { urlToHttpOptions } from "node:url"
+import { createRequire } from "node:module"
 import { brotliDecompress, gunzip, inflate, type ZlibOptions } from "node:zlib"
+import type { Client, Dispatcher } from "undici"
 import { CallFailed, type HttpAnswered, type HttpCall, HttpCalls } from "../../kernel/platform/HttpCalls.ts"
 
-/** Connections to one address at most, and how many of them wait unused. */
-const poolOptions = { keepAlive: true, maxSockets: 128, maxFreeSockets: 32 }
+/** Connections to one origin at most, and how many of them wait unused. */
+const connectionsMax = 128
+const freeMax = 32
+
+/** Milliseconds that an unused connection is kept, where the other side names no time of its own. */
+const keepMillis = 60_000
 
 /** Addresses that are remembered. */
 const targetsMax = 256
 
-interface Pools {
-  readonly targetOf: (url: string) => http.RequestOptions
-  readonly http: http.Agent
-  readonly https: https.Agent
+/** One connection, made when it is first used and again once it is gone. */
+interface Connection {
+  readonly client: Client
+  /** Something was answered over it as it is open now: it may have been closed in the moment of the next call. */
+  isUsed: boolean
+}
+
+type Use = (connection: Connection) => void
+
+/** The calls' own deadline is the only one. */
+const clientOptions: Client.Options = {
+  pipelining: 1,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  keepAliveTimeout: keepMillis,
+  allowH2: false
+}
+
+const stopped = new Error("the call is over")
+const ended = new Error("the connections are closed")
+
+/** The connections to one origin. */
+class Connections {
+  readonly #open: () => Client
+  readonly #all = new Set<Connection>()
+  readonly #free: Array<Connection> = []
+  readonly #waiting = new Set<Use>()
+
+  constructor(open: () => Client) {
+    this.#open = open
+  }
+
+  /** The one that was used last, a new one, or the first to be given back. */
+  take(use: Use): void {
+    const free = this.#free.pop()
+    if (free !== undefined) return use(free)
+    if (this.#all.size >= connectionsMax) return void this.#waiting.add(use)
+    const connection: Connection = { client: this.#open(), isUsed: false }
+    connection.client.on("disconnect", () => {
+      connection.isUsed = false
+    })
+    this.#all.add(connection)
+    use(connection)
+  }
+
+  give(connection: Connection): void {
+    if (!this.#all.has(connection)) return
+    const next = this.#next()
+    if (next !== undefined) return next(connection)
+    if (this.#free.length < freeMax) return void this.#free.push(connection)
+    this.#all.delete(connection)
+    void connection.client.destroy(ended)
+  }
+
+  /** Of one that does not even open. */
+  drop(connection: Connection): void {
+    if (!this.#all.delete(connection)) return
+    void connection.client.destroy(ended)
+    const next = this.#next()
+    if (next !== undefined) this.take(next)
+  }
+
+  #next(): Use | undefined {
+    for (const use of this.#waiting) {
+      this.#waiting.delete(use)
+      return use
+    }
+    return undefined
+  }
+
+  leave(use: Use): void {
+    this.#waiting.delete(use)
+  }
+
+  end(): void {
+    for (const { client } of this.#all) void client.destroy(ended)
+  }
+}
+
+interface Target {
+  readonly connections: Connections
+  readonly path: string
+  /** Of the name and password in the address. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+type Targets = (url: string) => Target
+
+const basicOf = ({ password, username }: URL): Readonly<Record<string, string>> => {
+  if (username === "" && password === "") return {}
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` }
+}
+
+/** Where addresses lead, read once each: there are a few of them. */
+const makeTargets = (open: (origin: string) => Client) => {
+  const targets = new Map<string, Target>()
+  const origins = new Map<string, Connections>()
+  const connectionsTo = (origin: string): Connections => {
+    const connections = origins.get(origin) ?? new Connections(() => open(origin))
+    origins.set(origin, connections)
+    return connections
+  }
+  const targetOf: Targets = (url) => {
+    const known = targets.get(url)
+    if (known !== undefined) return known
+    if (targets.size >= targetsMax) targets.clear()
+    const address = new URL(url)
+    const target = {
+      connections: connectionsTo(address.origin),
+      path: `${address.pathname}${address.search}`,
+      headers: basicOf(address)
+    }
+    targets.set(url, target)
+    return target
+  }
+  return {
+    targetOf,
+    end: () => {
+      for (const connections of origins.values()) connections.end()
+    }
+  }
 }
 
 type Told = (said: HttpAnswered | CallFailed["reason"]) => void
@@ -26,52 +148,122 @@ type Unpack = (bytes: Buffer, options: ZlibOptions, done: (fault: Error | null, 
 
 const unpackers: Readonly<Record<string, Unpack>> = { gzip: gunzip, deflate: inflate, br: brotliDecompress as Unpack }
 
+/** What comes as an answer, as far as it has come. */
+interface Heard {
+  status: number
+  headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  readonly chunks: Array<Buffer>
+  bytes: number
+}
+
+const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof value === "object" ? value[0] : value
+
 /** The whole body as text; what is packed is unpacked within the same bound. */
-const tell = (incoming: http.IncomingMessage, bytes: Buffer, bytesMax: number, told: Told): void => {
+const tell = ({ chunks, headers, status }: Heard, bytesMax: number, told: Told): void => {
+  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
   const answer = (body: Buffer) =>
-    told({
-      status: incoming.statusCode ?? 0,
-      retryAfter: incoming.headers["retry-after"],
-      body: body.toString("utf8")
-    })
-  const coding = incoming.headers["content-encoding"]
+    told({ status, retryAfter: single(headers["retry-after"]), body: body.toString("utf8") })
+  const coding = single(headers["content-encoding"])
   if (coding === undefined || coding === "identity") return answer(bytes)
   const unpack = unpackers[coding]
   if (unpack === undefined) return told("unreachable")
   unpack(bytes, { maxOutputLength: bytesMax }, (fault, body) => (fault === null ? answer(body) : told("too long")))
 }
 
-const hear = (incoming: http.IncomingMessage, bytesMax: number, told: Told): void => {
-  const chunks: Array<Buffer> = []
-  let bytes = 0
-  incoming.on("data", (chunk: Buffer) => {
-    bytes += chunk.length
-    chunks.push(chunk)
-    if (bytes > bytesMax) told("too long")
-  })
-  // Once its connection is free again, so that what follows from the answer is asked over the same one.
-  incoming.once("end", () =>
-    setImmediate(() => tell(incoming, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), bytesMax, told))
-  )
-  incoming.once("error", () => told("unreachable"))
-}
+/** One call over one connection at a time: over a second one when the first had been open before and is gone. */
+class Calling {
+  readonly #call: HttpCall
+  readonly #target: Target
+  readonly #told: Told
+  #isOver = false
+  #connection: Connection | undefined
+  #controller: Dispatcher.DispatchController | undefined
 
-/** Where addresses lead, read once each: there are a few of them. */
-const makeTargets = () => {
-  const targets = new Map<string, http.RequestOptions>()
-  return (url: string): http.RequestOptions => {
-    const known = targets.get(url)
-    if (known !== undefined) return known
-    if (targets.size >= targetsMax) targets.clear()
-    const target = urlToHttpOptions(new URL(url))
-    targets.set(url, target)
-    return target
+  constructor(call: HttpCall, target: Target, told: Told) {
+    this.#call = call
+    this.#target = target
+    this.#told = told
+  }
+
+  readonly begin: Use = (connection) => {
+    if (this.#isOver) return this.#target.connections.give(connection)
+    this.#connection = connection
+    connection.client.dispatch(
+      {
+        path: this.#target.path,
+        method: "POST",
+        headers: {
+          ...this.#target.headers,
+          ...this.#call.headers,
+          "content-type": "application/json",
+          "accept-encoding": "gzip, deflate, br"
+        },
+        body: this.#call.body
+      },
+      this.#handler(connection)
+    )
+  }
+
+  /** A body that was not read to its end would keep the connection, and nobody waits for an answer. */
+  readonly stop = (): void => {
+    this.#isOver = true
+    const { connections } = this.#target
+    connections.leave(this.begin)
+    if (this.#controller !== undefined) this.#controller.abort(stopped)
+    else if (this.#connection !== undefined) connections.drop(this.#connection)
+  }
+
+  #leave(): void {
+    this.#connection = undefined
+    this.#controller = undefined
+  }
+
+  #handler(connection: Connection): Dispatcher.DispatchHandler {
+    const { bytesMax } = this.#call
+    const { connections } = this.#target
+    const heard: Heard = { status: 0, headers: {}, chunks: [], bytes: 0 }
+    const wasUsed = connection.isUsed
+    return {
+      onRequestStart: (controller) => {
+        this.#controller = controller
+        if (this.#isOver) controller.abort(stopped)
+      },
+      onResponseStart: (_controller, status, headers) => {
+        heard.status = status
+        heard.headers = headers
+      },
+      onResponseData: (_controller, chunk) => {
+        heard.bytes += chunk.length
+        heard.chunks.push(chunk)
+        if (heard.bytes > bytesMax) this.#told("too long")
+      },
+      onResponseEnd: () => {
+        this.#leave()
+        connection.isUsed = true
+        // Not within the parser: what follows from the answer asks over the same connection.
+        queueMicrotask(() => {
+          connections.give(connection)
+          tell(heard, bytesMax, this.#told)
+        })
+      },
+      onResponseError: () => {
+        this.#leave()
+        const isStale = wasUsed && heard.status === 0 && !this.#isOver
+        if (!isStale) {
+          connections.give(connection)
+          return this.#told("unreachable")
+        }
+        // The second one is new, and no stale one.
+        connection.isUsed = false
+        this.begin(connection)
+      }
+    }
   }
 }
 
-const post = (pools: Pools, call: HttpCall): Effect.Effect<HttpAnswered, CallFailed> =>
+const post = (targetOf: Targets, call: HttpCall): Effect.Effect<HttpAnswered, CallFailed> =>
   Effect.callback<HttpAnswered, CallFailed>((resume) => {
-    let asked: http.ClientRequest | undefined
     let isTold = false
     const told: Told = (said) => {
       if (isTold) return
@@ -79,59 +271,29 @@ const post = (pools: Pools, call: HttpCall): Effect.Effect<HttpAnswered, CallFai
       clearTimeout(timer)
       if (typeof said !== "string") return resume(Effect.succeed(said))
       resume(Effect.fail(new CallFailed({ reason: said })))
-      // A body that was not read to its end would keep the connection.
-      asked?.destroy()
+      calling.stop()
     }
+    const target = targetOf(call.url)
+    const calling = new Calling(call, target, told)
     const timer = setTimeout(() => told("timeout"), call.timeoutMillis)
-    const ask = (isAgain: boolean) => {
-      const isSecure = call.url.startsWith("https:")
-      const request = (isSecure ? https : http).request({
-        ...pools.targetOf(call.url),
-        method: "POST",
-        agent: isAgain ? false : isSecure ? pools.https : pools.http,
-        headers: {
-          ...call.headers,
-          "content-type": "application/json",
-          "content-length": String(Buffer.byteLength(call.body)),
-          "accept-encoding": "gzip, deflate, br"
-        }
-      })
-      asked = request
-      let isAnswered = false
-      request.once("response", (incoming) => {
-        isAnswered = true
-        hear(incoming, call.bytesMax, told)
-      })
-      request.on("error", () => {
-        if (isTold) return
-        if (request.reusedSocket && !isAnswered && !isAgain) ask(true)
-        else told("unreachable")
-      })
-      request.end(call.body)
-    }
-    ask(false)
+    target.connections.take(calling.begin)
     return Effect.sync(() => {
       isTold = true
       clearTimeout(timer)
-      asked?.destroy()
+      calling.stop()
     })
   })
 
 const acquire = Effect.acquireRelease(
-  Effect.sync((): Pools => ({
-    targetOf: makeTargets(),
-    http: new http.Agent(poolOptions),
-    https: new https.Agent(poolOptions)
-  })),
-  (pools) =>
-    Effect.sync(() => {
-      pools.http.destroy()
-      pools.https.destroy()
-    })
+  Effect.sync(() => {
+    const own = createRequire(import.meta.url)("undici/lib/dispatcher/client.js") as typeof Client
+    return makeTargets((origin) => new own(origin, clientOptions))
+  }),
+  ({ end }) => Effect.sync(end)
 )
 
 /** The port for Node and Deno. */
 export const layer: Layer.Layer<HttpCalls> = Layer.effect(
   HttpCalls,
-  Effect.map(acquire, (pools) => HttpCalls.of({ post: (call) => post(pools, call) }))
+  Effect.map(acquire, ({ targetOf }) => HttpCalls.of({ post: (call) => post(targetOf, call) }))
 )

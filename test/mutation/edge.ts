@@ -383,20 +383,25 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a diagnostic event moves tokens", "event.type === eventKind.contract", "event.type >= 0"]
   ]),
   ...guards("runtime/platform/nodeHttpCalls.ts", "test/runtime/platform/nodeHttpCalls.test.ts", [
-    ["a connection for each call", "keepAlive: true", "keepAlive: false"],
+    ["a connection for each call", "const free = this.#free.pop()", "const free = undefined as Connection | undefined"],
     [
       "a stale connection is an answer",
-      "if (request.reusedSocket && !isAnswered && !isAgain) ask(true)",
-      "if (isAgain) ask(true)"
+      "const isStale = wasUsed && heard.status === 0 && !this.#isOver",
+      "const isStale = false"
     ],
-    ["an answer of any length", 'if (bytes > bytesMax) told("too long")', ""],
+    [
+      "connections without end",
+      "if (this.#all.size >= connectionsMax) return void this.#waiting.add(use)",
+      "if (this.#all.size > 1e9) return void this.#waiting.add(use)"
+    ],
+    ["an answer of any length", 'if (heard.bytes > bytesMax) this.#told("too long")', ""],
     ["a packed answer of any length", "{ maxOutputLength: bytesMax }", "{}"],
     [
       "a call without an end",
       'setTimeout(() => told("timeout"), call.timeoutMillis)',
       'setTimeout(() => told("timeout"), 2e9)'
     ],
-    ["a call that nobody waits for goes on", "isTold = true\n clearTimeout(timer)\n asked?.destroy()", "isTold = true"]
+    ["a call that nobody waits for goes on", "isTold = true\n clearTimeout(timer)\n calling.stop()", "isTold = true"]
   ]),
   ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
     ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],

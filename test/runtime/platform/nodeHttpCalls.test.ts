@@ -90,6 +90,20 @@ describe("questions over open connections", () => {
     })
   )
 
+  live("share a bounded number of them, each answered its own; a name in the address goes with them", () =>
+    Effect.gen(function* () {
+      const server = yield* startServer((request, response, body) =>
+        setTimeout(() => response.end(`${body} ${request.headers.authorization}`), 20)
+      )
+      const url = server.url.replace("//", "//us%40er:secret@")
+      const bodies = Array.from({ length: 300 }, (_, at) => String(at))
+      const said = yield* Effect.forEach(bodies, (body) => post(callTo(url, body)), { concurrency: "unbounded" })
+      const authorization = `Basic ${btoa("us@er:secret")}`
+      expect(said.map(({ body }) => body)).toEqual(bodies.map((body) => `${body} ${authorization}`))
+      expect(server.connections()).toBe(128)
+    })
+  )
+
   live("read no answer beyond its bound, packed or not", () =>
     Effect.gen(function* () {
       const server = yield* startServer((request, response, body) => {
