@@ -8,7 +8,9 @@ import { contract } from "../../kernel/Contract.ts"
 import type { NeutralNetwork } from "../../kernel/Dialect.ts"
 import type { Fact } from "../../kernel/Facts.ts"
 import { TransactionHash } from "../../kernel/settlement/facts.ts"
+import type { AlikeWord, AlikeWords } from "./search/alikeWords.ts"
 import type { SearchValues } from "./search/searchSection.ts"
+export type { AlikeWord } from "./search/alikeWords.ts"
 
 export type ResourceType = "http" | "mcp"
 export type ResourceState = "active" | "stale" | "quarantined" | "removed"
@@ -371,8 +373,11 @@ export class Search extends Context.Service<
     readonly observe: (
       observer: (impression: Impression) => Effect.Effect<void>
     ) => Effect.Effect<void, never, Scope.Scope>
-    /** Branches that are registered now. */
     readonly branches: () => ReadonlyArray<SearchBranch>
+    /** Lends what it knows of words for as long as the Scope lives. */
+    readonly lendWords: (words: AlikeWords) => Effect.Effect<void, never, Scope.Scope>
+    /** Of whoever has lent them; undefined where nobody has. */
+    readonly alikeWords: (...asked: Parameters<AlikeWords>) => Effect.Effect<ReadonlyArray<AlikeWord> | undefined>
   }
 >()("tollkeeper/catalog/Search") {}
 

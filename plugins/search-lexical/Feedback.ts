@@ -51,13 +51,20 @@ const tellingWords = Effect.fnUntraced(function* (
     group by w.lexeme, t.documents, t.naming order by worth desc, w.lexeme limit ${wordsMax}`
 })
 
+/** A word of the query beside what it is lent. */
+const lessOf = (term: Term): Term => ({
+  ...term,
+  weight: (1 - share) * term.weight,
+  ...(term.alike === undefined ? {} : { alike: { ...term.alike, weight: (1 - share) * term.alike.weight } })
+})
+
 /** The query with what it is lent: the shares of the scores change, and what a full answer is worth does not. */
 const widened = (query: ReadQuery, lent: ReadonlyArray<Lent>): ReadQuery => {
   const all = lent.reduce((sum, { worth }) => sum + worth, 0)
   const known = query.terms.reduce((sum, { weight }) => sum + weight, 0)
   if (all === 0) return query
   return {
-    terms: query.terms.map((term) => ({ ...term, weight: (1 - share) * term.weight })),
+    terms: query.terms.map((term) => lessOf(term)),
     related: lent.map(({ documents, lexeme, naming, worth }): Term => ({
       tsquery: quoted(lexeme),
       documents,

@@ -1,12 +1,12 @@
 // From a query to weighted terms: stemmed as documents are, with the number of documents that hold each. A word that no
 // document holds may be a partial word or a mistyped one: it then stands for the words that begin with it, or else for
-// those most alike by trigrams, at a reduced weight. What stays unknown counts as missing, so that a query of unknown
-// words finds nothing.
+// those most alike by trigrams, at a reduced weight. Each of the first few words also stands for those that mean about
+// the same, for less. What stays unknown counts as missing, so that a query of unknown words finds nothing.
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import type { IndexState } from "./LexicalStore.ts"
-import type { Term } from "./planCandidates.ts"
-import { type Alternatives, type Counted, Vocabulary } from "./Vocabulary.ts"
+import type { AlikeTerm, Term } from "./planCandidates.ts"
+import { type Alike, type Alternatives, type Counted, Vocabulary } from "./Vocabulary.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
@@ -48,6 +48,39 @@ const standInTerm = ({ found, share }: Alternatives, state: IndexState): Term =>
   }
 }
 
+/** Of a match by words that mean about the same, against one by the word itself, were they quite the same. */
+const alikeShare = 0.7
+
+/** What means about the same as a word of the query; undefined where all of it is asked for anyway. */
+const alikeTerm = (
+  documents: number,
+  alike: ReadonlyArray<Alike>,
+  asked: ReadonlySet<string>,
+  state: IndexState
+): AlikeTerm | undefined => {
+  const others = alike.filter(({ lexeme }) => !asked.has(lexeme))
+  if (others.length === 0) return undefined
+  const held = others.reduce((sum, one) => sum + one.documents, 0)
+  const likeness = others.reduce((sum, one) => sum + one.likeness, 0) / others.length
+  // As rare as the word, or as what stands for it: common words are no sign of a rare one.
+  const rare = Math.min(rarity(documents, state.documents), rarity(held, state.documents))
+  return {
+    tsquery: others.map(({ lexeme }) => quoted(lexeme)).join(" | "),
+    weight: alikeShare * likeness * rare,
+    each: others.map(({ documents, lexeme, naming }) => ({ tsquery: quoted(lexeme), documents, naming }))
+  }
+}
+
+const withAlike = (term: Term, alike: AlikeTerm | undefined): Term => (alike === undefined ? term : { ...term, alike })
+
+/** A word that no document holds, by what means about the same; a document may hold what is alike to it alone. */
+const onlyAlike = ({ each, tsquery, weight }: AlikeTerm): Term => ({
+  tsquery,
+  weight,
+  documents: each.reduce((sum, one) => sum + one.documents, 0),
+  naming: each.reduce((sum, one) => sum + one.naming, 0)
+})
+
 export class QueryReader extends Context.Service<
   QueryReader,
   { readonly read: (query: string, state: IndexState) => Effect.Effect<ReadQuery, SqlError.SqlError> }
@@ -66,16 +99,29 @@ export class QueryReader extends Context.Service<
         const own = distinct(readings.slice(0, words.length).flat(), new Set())
         const known = own.filter(({ documents }) => documents > 0)
         const unknown = own.filter(({ documents }) => documents === 0)
+        const asked = new Set(own.map(({ lexeme }) => lexeme))
         // A compound in one piece is a second reading of words that are already there.
-        const compounds = distinct(readings.slice(words.length).flat(), new Set(own.map(({ lexeme }) => lexeme)))
-        const direct = [...known, ...compounds.filter(({ documents }) => documents > 0)].map((one) =>
-          termOf(one, state)
+        const compounds = distinct(readings.slice(words.length).flat(), new Set(asked))
+        const wordOf = new Map(
+          words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
+        const ofWords = [...known, ...unknown].map(({ lexeme }) => wordOf.get(lexeme)!)
+        const alikes = yield* vocabulary.alike(ofWords, state)
+        const alike = ({ documents, lexeme }: Counted) =>
+          alikeTerm(documents, alikes.get(wordOf.get(lexeme)!) ?? [], asked, state)
+        const direct = [
+          ...known.map((one) => withAlike(termOf(one, state), alike(one))),
+          ...compounds.filter(({ documents }) => documents > 0).map((one) => termOf(one, state))
+        ]
         const instead = yield* vocabulary.standIns(
           unknown.map(({ lexeme }) => lexeme),
           state
         )
-        const standIns = [...instead.values()].flatMap((one) => (one === undefined ? [] : [standInTerm(one, state)]))
+        const standIns = unknown.flatMap((one) => {
+          const [standIn, like] = [instead.get(one.lexeme), alike(one)]
+          if (standIn !== undefined) return [withAlike(standInTerm(standIn, state), like)]
+          return like === undefined ? [] : [onlyAlike(like)]
+        })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const mass = direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.length * rarity(0, state.documents)
         return { terms, related: [], mass }

@@ -1,8 +1,10 @@
-// What the words of queries are in the index: their lexemes with the numbers of documents that hold them, and what may
-// stand for a lexeme that no document holds (the words that begin with it, or else those most alike by trigrams). What
-// a word is found to be is kept until the statistics are refreshed: people ask in the same few words.
+// What the words of queries are in the index: their lexemes with the numbers of documents that hold them, what may
+// stand for a lexeme that no document holds (the words that begin with it, or else those most alike by trigrams), and
+// which lexemes mean about the same. What a word is found to be is kept until the statistics are refreshed: people ask
+// in the same few words.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { gramsOf, isMistyped } from "./words.ts"
 
@@ -18,6 +20,11 @@ export interface Alternatives {
   readonly share: number
 }
 
+export interface Alike extends Counted {
+  /** 0 to 1. */
+  readonly likeness: number
+}
+
 /** A shorter word is the beginning of too many. */
 const standInLengthMin = 4
 /** Unknown words of one query that something stands for; the others are missing. */
@@ -28,6 +35,12 @@ const mistypedMax = 3
 const partialShare = 0.5
 const mistypedShare = 0.6
 const likenessMin = 0.25
+/** Words of one query whose like is looked for, and what is looked at and taken for one of them. */
+const alikeWordsMax = 8
+const alikeLookedAtMax = 60
+const alikeMax = 6
+/** Less alike, words are about the same and do not mean the same. */
+const wordLikenessMin = 0.6
 /** Looking for what was meant is a courtesy: later than this the words are missing. */
 const patience = "150 millis"
 /** Words whose readings are kept. */
@@ -90,6 +103,21 @@ const alternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>
   )
 })
 
+/** The likest lexemes that documents hold, each once and without the word's own. */
+const alikeLexemes = (
+  own: ReadonlyArray<Counted>,
+  words: ReadonlyArray<AlikeWord>,
+  read: ReadonlyMap<string, ReadonlyArray<Counted>>
+): ReadonlyArray<Alike> => {
+  const likest = new Map<string, Alike>()
+  for (const { likeness, word } of words)
+    for (const counted of read.get(word) ?? []) {
+      const isOther = counted.documents > 0 && own.every(({ lexeme }) => lexeme !== counted.lexeme)
+      if (isOther && !likest.has(counted.lexeme)) likest.set(counted.lexeme, { ...counted, likeness })
+    }
+  return [...likest.values()].slice(0, alikeMax)
+}
+
 export class Vocabulary extends Context.Service<
   Vocabulary,
   {
@@ -103,16 +131,23 @@ export class Vocabulary extends Context.Service<
       lexemes: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyMap<string, Alternatives | undefined>, SqlError.SqlError>
+    /** What means about the same as words: of the first few. */
+    readonly alike: (
+      words: ReadonlyArray<string>,
+      state: IndexState
+    ) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<Alike>>, SqlError.SqlError>
   }
 >()("tollkeeper/search-lexical/Vocabulary") {
   static readonly layer = Layer.effect(
     Vocabulary,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const search = yield* Search
       /** As of one refresh of the statistics of one language. */
       let asOf = ""
       const readings = new Map<string, ReadonlyArray<Counted>>()
       const found = new Map<string, Alternatives | undefined>()
+      const alikes = new Map<string, ReadonlyArray<Alike>>()
 
       const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
         const now = `${language} ${refreshedAt.getTime()}`
@@ -120,6 +155,7 @@ export class Vocabulary extends Context.Service<
         asOf = now
         readings.clear()
         found.clear()
+        alikes.clear()
       }
 
       const read = Effect.fnUntraced(
@@ -150,7 +186,26 @@ export class Vocabulary extends Context.Service<
         Effect.provideService(SqlClient.SqlClient, sql)
       )
 
-      return Vocabulary.of({ read, standIns })
+      const alike = Effect.fnUntraced(
+        function* (words: ReadonlyArray<string>, state: IndexState) {
+          forgetOlder(state)
+          const asked = [...new Set(words)].slice(0, alikeWordsMax)
+          const unread = asked.filter((word) => !alikes.has(word))
+          const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
+          const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
+          const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
+          const read = all.size === 0 ? new Map() : yield* readWords([...all], state.language)
+          for (const [at, word] of unread.entries()) {
+            // Nobody lends words yet: that is no knowledge to keep.
+            if (looked[at] === undefined) continue
+            keep(alikes, word, alikeLexemes(readings.get(word) ?? [], looked[at], read))
+          }
+          return new Map(asked.map((word) => [word, alikes.get(word) ?? []]))
+        },
+        Effect.provideService(SqlClient.SqlClient, sql)
+      )
+
+      return Vocabulary.of({ read, standIns, alike })
     })
   )
 }

@@ -11,6 +11,15 @@ export interface Term {
   readonly naming: number
   /** What a match of it is worth. */
   readonly weight: number
+  /** What means about the same: a document is worth what it is by the word itself or by these, whichever is more. */
+  readonly alike?: AlikeTerm
+}
+
+export interface AlikeTerm {
+  readonly tsquery: string
+  readonly weight: number
+  /** Each lexeme by itself. */
+  readonly each: ReadonlyArray<Omit<Term, "weight">>
 }
 
 export interface Condition {
@@ -30,10 +39,15 @@ const pairedMax = 4
 /** Words of one text come together more often than by chance. */
 const kinship = 3
 
-const anyOf = (terms: ReadonlyArray<Term>): string => terms.map(({ tsquery }) => `(${tsquery})`).join(" | ")
+const anyOf = (terms: ReadonlyArray<Pick<Term, "tsquery">>): string =>
+  terms.map(({ tsquery }) => `(${tsquery})`).join(" | ")
+
+/** What means about the same as the terms. */
+export const alikeTerms = (terms: ReadonlyArray<Term>): ReadonlyArray<Omit<Term, "weight">> =>
+  terms.flatMap(({ alike }) => alike?.each ?? [])
 
 /** Every document that holds any of the terms. */
-export const everything = (terms: ReadonlyArray<Term>): CandidatePlan => ({
+export const everything = (terms: ReadonlyArray<Pick<Term, "tsquery">>): CandidatePlan => ({
   conditions: [{ where: "document", tsquery: anyOf(terms) }],
   complete: true
 })
@@ -77,11 +91,15 @@ export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, bu
 }
 
 /**
- * The plan, and documents of the rarest of related words for half of the budget more. They complete nothing: what holds
- * only words that nobody asked for may be left out.
+ * The plan, and documents of the rarest of related words for as many more. They complete nothing: what holds only words
+ * that nobody asked for may be left out.
  */
-export const alsoRelated = (plan: CandidatePlan, related: ReadonlyArray<Term>, budget: number): CandidatePlan => {
-  let left = budget / 2
+export const alsoRelated = (
+  plan: CandidatePlan,
+  related: ReadonlyArray<Omit<Term, "weight">>,
+  budget: number
+): CandidatePlan => {
+  let left = budget
   const rare = related
     .toSorted((a, b) => a.documents - b.documents)
     .filter(({ documents }) => {

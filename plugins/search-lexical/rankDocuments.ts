@@ -7,7 +7,15 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import { alsoRelated, type CandidatePlan, type Condition, everything, planCandidates } from "./planCandidates.ts"
+import {
+  alikeTerms,
+  alsoRelated,
+  type CandidatePlan,
+  type Condition,
+  everything,
+  planCandidates,
+  type Term
+} from "./planCandidates.ts"
 import type { ReadQuery } from "./QueryReader.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
@@ -50,10 +58,11 @@ export const rankStatement = (
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
     length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
-  const worth = [...query.terms, ...query.related].map(
-    ({ tsquery, weight }) =>
-      sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document,
-        ${tsquery}::tsquery) + d.norm))`
+  const worthOf = ({ tsquery, weight }: Pick<Term, "tsquery" | "weight">) =>
+    sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document,
+      ${tsquery}::tsquery) + d.norm))`
+  const worth = [...query.terms, ...query.related].map((term) =>
+    term.alike === undefined ? worthOf(term) : sql`greatest(${worthOf(term)}, ${worthOf(term.alike)})`
   )
   // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
   const anyIn = (where: Condition["where"]) =>
@@ -100,16 +109,19 @@ export const rankDocuments = Effect.fn("rankDocuments")(function* (
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
   if (query.terms.length === 0) return []
   const { passing } = options
+  const alike = alikeTerms(query.terms)
+  const all = everything([...query.terms, ...alike])
   if (passing !== undefined) {
     if (passing.length === 0) return []
-    const look: Look = { plan: everything(query.terms), filtersFirst: true, documentsMax: rareMax, among: passing }
+    const look: Look = { plan: all, filtersFirst: true, documentsMax: rareMax, among: passing }
     const hits = yield* rankStatement(sql, state, query, { ...options, look })
     return hits.map(({ id, score }) => ({ id, score, relevance: score }))
   }
   const budget = Math.max(budgetMin, 2 * options.limit)
   const enough = Math.min(options.limit, fewHits)
   const choose = (budget: number): Look => {
-    const plan = alsoRelated(planCandidates(query.terms, state.documents, budget), query.related, budget)
+    const chosen = planCandidates(query.terms, state.documents, budget)
+    const plan = alsoRelated(chosen, [...alike, ...query.related], budget)
     // Counts are as of the last refresh: what seems to be all may have become more.
     return { plan, filtersFirst: false, documentsMax: overrun * budget }
   }
@@ -124,7 +136,7 @@ export const rankDocuments = Effect.fn("rankDocuments")(function* (
   }
   if (!isComplete && hits.length < enough) {
     hits = yield* look({
-      plan: everything(query.terms),
+      plan: all,
       filtersFirst: true,
       documentsMax: Math.max(lastLookMax, 2 * options.limit)
     })

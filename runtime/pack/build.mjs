@@ -12,7 +12,7 @@ const dist = join(root, "runtime", "dist")
 
 /** Folders that hold what the program reads besides its modules, and the endings of such files. */
 const folders = ["migrations", "plugins", "kernel", join("runtime", "profiles")]
-const isRead = /\.(sql|yaml|wasm|bin|css|svg)$/
+const isRead = /\.(sql|yaml|wasm|bin|css|svg|txt)$/
 const page = join("plugins", "dashboard", "web") + sep
 
 const filesIn = (folder) =>

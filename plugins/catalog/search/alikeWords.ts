@@ -1,0 +1,12 @@
+// What one branch of search may lend another: which words mean about the same. `contract.ts` hands the types on.
+import type { Effect } from "effect"
+
+/** A word that means about the same as another. */
+export interface AlikeWord {
+  readonly word: string
+  /** 0 to 1. */
+  readonly likeness: number
+}
+
+/** The words at least so like one, the likest first; none where the word is not known. */
+export type AlikeWords = (word: string, likenessMin: number) => Effect.Effect<ReadonlyArray<AlikeWord>>

@@ -1,0 +1,66 @@
+// Every guard of search taken out, one at a time: what earns a rank, what spam gains, which words are looked for beside
+// those of the query, and what a reranker may cost.
+import type { Mutation } from "./Mutation.ts"
+
+const environment = { TOLLKEEPER_TEST_DATABASES: "pglite" }
+
+const inFile =
+  (file: string, tests: string) =>
+  (name: string, from: string, to: string): Mutation => ({
+    name,
+    changes: [{ file: `plugins/${file}`, from, to }],
+    catcher: ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", `test/plugins/${tests}`],
+    environment
+  })
+
+const weighed = inFile("catalog/search/signals.ts", "catalog/search/ranking.test.ts")
+const fusedBy = inFile("catalog/search/fuse.ts", "catalog/search/ranking.test.ts")
+const rerankedBy = inFile("catalog/search/rerank.ts", "catalog/search/rerank.test.ts")
+const rerankers = inFile("catalog/search/Reranker.ts", "catalog/search/rerank.test.ts")
+const spread = inFile("catalog/search/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
+const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.test.ts")
+const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.test.ts")
+const readBy = inFile("search-lexical/QueryReader.ts", "search-lexical/ranking.test.ts")
+const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.test.ts")
+const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
+const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
+const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
+
+export const mutations: ReadonlyArray<Mutation> = [
+  weighed("what is merely claimed is worth as much", "hit.score * weights.unproven_share", "hit.score"),
+  rerankedBy(
+    "every reranker is asked in every way",
+    "const asked = requests[provider](model, query, texts)",
+    "const asked = requests.http(model, query, texts)"
+  ),
+  rerankers("a failing reranker is asked by every search", "if (now < state.openUntil)", "if (false as boolean)"),
+  rerankers("searches wait for the reranker without number", "state.atWork >= atOnceMax", "false"),
+  rerankers("twins ask twice", "if (running !== undefined) return yield* Deferred.await(running)", ""),
+  fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true"),
+  spread("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
+  ranked(
+    "what is alike adds to the word itself",
+    "sql`greatest(${worthOf(term)}, ${worthOf(term.alike)})`",
+    "sql`${worthOf(term)} + ${worthOf(term.alike)}`"
+  ),
+  ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),
+  planned("what holds related words alone completes a look", "{ ...plan, conditions:", "{ complete: true, conditions:"),
+  readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),
+  readBy("what is unknown is not missing", "+ unknown.length * rarity(0, state.documents)", ""),
+  known("more unknown words than four are looked for", ".slice(0, standInsMax)", ""),
+  known(
+    "a word of three letters stands for what it begins",
+    "const standInLengthMin = 4",
+    "const standInLengthMin = 3"
+  ),
+  known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
+  known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),
+  fedBack("what is lent outweighs what is asked", "const share = 0.4", "const share = 0.95"),
+  split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
+  tabled(
+    "a table that was changed is believed",
+    "if (Hex.encode(crypto.sha256(bytes)) !== tableHash)",
+    "if (false as boolean)"
+  ),
+  tabled("words of any likeness mean the same", "likeness >= likenessMin && from + at !== place", "from + at !== place")
+]
