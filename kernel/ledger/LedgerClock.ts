@@ -23,6 +23,8 @@ export interface LedgerTime {
   readonly closedAtSeconds: number
   /** What a ledger takes now, by the last looks that saw a new one: 0.1 to 60; 1 until it is measured. */
   readonly secondsPerLedger: number
+  /** One endpoint's first word: no proof of anything before the ledger has moved, or another endpoint agrees. */
+  readonly isFirstWord: boolean
 }
 
 export interface InclusionFees extends FeeStats {
@@ -83,10 +85,11 @@ const warningOf = (skew: ClockSkew) => {
   })
 }
 
-const timeOf = ({ newest: { closedAtSeconds, sequence } }: Belief, secondsPerLedger: number): LedgerTime => ({
-  sequence,
-  closedAtSeconds,
-  secondsPerLedger
+const timeOf = (belief: Belief, secondsPerLedger: number): LedgerTime => ({
+  sequence: belief.newest.sequence,
+  closedAtSeconds: belief.newest.closedAtSeconds,
+  secondsPerLedger,
+  isFirstWord: belief.isFirstWord
 })
 
 /** What is believed, and how it came to be. */

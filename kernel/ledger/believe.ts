@@ -11,12 +11,23 @@ export interface Belief {
   readonly newest: LatestLedger
   /** When the believed ledger last changed, monotonic milliseconds. */
   readonly advancedAt: number
+  /** One endpoint's word from the beginning, which nothing has borne out yet: two of its answers may both be wrong. */
+  readonly isFirstWord: boolean
   /** The lower ledger that the last look heard of, since then. */
   readonly below: LatestLedger | undefined
-  /** A line far ahead as it was first heard of, and when, while nothing told of the believed one since. */
-  readonly beyond: { readonly first: LatestLedger; readonly heardAt: number } | undefined
+  /** A line far ahead that every look since has heard of. */
+  readonly beyond: Beyond | undefined
   /** A better line than the believed one as it was first heard of. */
   readonly rival: LatestLedger | undefined
+}
+
+interface Beyond {
+  /** As it was first heard of. */
+  readonly first: LatestLedger
+  /** When, monotonic milliseconds; later when something else was heard beside it. */
+  readonly aloneSince: number
+  /** Looks since then. */
+  readonly looks: number
 }
 
 export interface Looked {
@@ -44,8 +55,9 @@ const stillMillis = 10_000
 const stillLedgers = 3
 /** Ledgers that a test network may close in a moment: a leap no longer than this is believed when it is told twice. */
 const leapMax = 100
-/** A longer one that its close times do not explain is believed when nothing else was heard for so long. */
+/** A longer one that its close times do not explain must have been all that was heard for so long, in so many looks. */
 const beyondMillis = 30_000
+const beyondLooks = 5
 /** The same when it moves. */
 const beyondMovingMillis = 5_000
 /** Seconds that a close time may lie in this machine's future, whose own clock may be wrong. */
@@ -117,9 +129,10 @@ const bestOf = (lines: ReadonlyArray<Line>, looked: Looked): Line | undefined =>
   )
 
 /** The belief that begins with a ledger. */
-const beginAt = (newest: LatestLedger, at: number): Belief => ({
+const beginAt = (newest: LatestLedger, at: number, isFirstWord = false): Belief => ({
   newest,
   advancedAt: at,
+  isFirstWord,
   below: undefined,
   beyond: undefined,
   rival: undefined
@@ -133,7 +146,7 @@ export const beginBelief = (looked: Looked): Belief | undefined => {
     linesOf(answers).filter((line) => !isAlone || line.answers > 1),
     looked
   )
-  return best === undefined ? undefined : beginAt(best.newest, looked.at)
+  return best === undefined ? undefined : beginAt(best.newest, looked.at, best.endpoints === 1)
 }
 
 /** A better line than the one that is believed and still told. */
@@ -149,37 +162,44 @@ const rivalOf = (belief: Belief, looked: Looked): LatestLedger | undefined => {
   return own !== undefined && other !== undefined && isBetter(other, own, looked) ? other.newest : undefined
 }
 
-/**
- * What is heard of a line ahead: its newest ledger, the first one and when it was heard of, and by how many answers,
- * one of them at most from before. Undefined while somebody stands on the believed line, which has not stood still
- * itself.
- */
-const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked) => {
+/** What is heard of a line ahead. */
+interface Heard extends Beyond {
+  readonly newest: LatestLedger
+  /** That agree upon it, one of them at most from before. */
+  readonly answers: number
+}
+
+/** Undefined while somebody stands on the believed line, which has not stood still itself. */
+const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked): Heard | undefined => {
   const answers = [first, ...second]
   const relations = answers.map((one) => relationOf(belief, one, at, pace))
   if (relations.includes("same") && !standsStill(belief, at, pace)) return undefined
   const ahead = answers.filter((_, index) => relations[index] === "ahead")
+  const alone = ahead.length === answers.length ? undefined : { aloneSince: at, looks: 0 }
   const before = belief.beyond
   const isContinued = (one: LatestLedger) =>
     before !== undefined &&
     one.sequence >= before.first.sequence &&
-    one.sequence <= before.first.sequence + burstMax + (3 * (at - before.heardAt)) / (pace * 1_000)
+    one.sequence <= before.first.sequence + burstMax + (3 * (at - before.aloneSince)) / (pace * 1_000)
   const goingOn = newestOf(ahead.filter(isContinued))
-  if (before !== undefined && goingOn !== undefined) return { newest: goingOn, answers: ahead.length + 1, ...before }
+  if (before !== undefined && goingOn !== undefined)
+    return { newest: goingOn, answers: ahead.length + 1, ...before, looks: before.looks + 1, ...alone }
   const newest = newestOf(ahead)
-  return newest === undefined ? undefined : { newest, answers: ahead.length, first: newest, heardAt: at }
+  return newest === undefined
+    ? undefined
+    : { newest, answers: ahead.length, first: newest, aloneSince: at, looks: 1, ...alone }
 }
 
 /** Whether a line ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
 const isProvenBeyond = (
   belief: Belief,
-  { answers, first, heardAt, newest }: NonNullable<ReturnType<typeof heardBeyond>>,
+  { aloneSince, answers, first, looks, newest }: Heard,
   { at, pace }: Looked
 ): boolean => {
   if (newest.sequence - belief.newest.sequence <= leapMax && answers > 1) return true
-  const heardMillis = at - heardAt
-  if (newest.sequence === first.sequence) return heardMillis >= beyondMillis
-  return heardMillis >= beyondMovingMillis || continues(belief.newest, newest, pace)
+  const hasMoved = newest.sequence > first.sequence
+  if (hasMoved && continues(belief.newest, newest, pace)) return true
+  return looks >= beyondLooks && at - aloneSince >= (hasMoved ? beyondMovingMillis : beyondMillis)
 }
 
 /** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
@@ -200,11 +220,14 @@ export const believe = (belief: Belief, looked: Looked): Believed => {
   const keep = (changed: Partial<Belief>): Belief => ({ ...belief, rival: kept, ...changed })
   const next = by("next")
   if (next !== undefined)
-    return { belief: keep({ newest: next, advancedAt: at, below: undefined, beyond: undefined }), change: "advanced" }
+    return {
+      belief: keep({ newest: next, advancedAt: at, isFirstWord: false, below: undefined, beyond: undefined }),
+      change: "advanced"
+    }
   const heard = heardBeyond(belief, looked)
   if (heard !== undefined && isProvenBeyond(belief, heard, looked))
     return { belief: beginAt(heard.newest, at), change: "moved" }
-  const beyond = heard === undefined ? undefined : { first: heard.first, heardAt: heard.heardAt }
+  const beyond: Beyond | undefined = heard && { first: heard.first, aloneSince: heard.aloneSince, looks: heard.looks }
   const isStill = standsStill(belief, at, pace)
   if (by("same") !== undefined && !isStill)
     return { belief: keep({ below: undefined, beyond: undefined }), change: "none" }

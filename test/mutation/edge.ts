@@ -468,15 +468,30 @@ export const mutations: ReadonlyArray<Mutation> = [
       "one.sequence <= Infinity + burstMax"
     ],
     ["no jump at all", "if (heard !== undefined && isProvenBeyond", "if (heard === null && isProvenBeyond"],
-    ["a leap that does not move", "newest.sequence === first.sequence", "newest.sequence === 0"],
+    [
+      "a leap that does not move",
+      "const hasMoved = newest.sequence > first.sequence",
+      "const hasMoved = newest.sequence > 0"
+    ],
     [
       "a leap against its close times",
-      "|| continues(belief.newest, newest, pace)",
-      "|| continues(first, newest, pace)"
+      "hasMoved && continues(belief.newest, newest, pace)",
+      "hasMoved && continues(first, newest, pace)"
     ],
     ["a leap in two moments", "const beyondMovingMillis = 5_000", "const beyondMovingMillis = 1_000"],
     ["a leap that stands still, before half a minute is over", "beyondMillis = 30_000", "beyondMillis = 25_000"],
-    ["a leap that stands still is never believed", "heardMillis >= beyondMillis", "heardMillis >= 1e9"],
+    ["a leap that stands still is never believed", "beyondMovingMillis : beyondMillis", "beyondMovingMillis : 1e9"],
+    [
+      "a leap heard beside the old line",
+      "const alone = ahead.length === answers.length ? undefined",
+      "const alone = ahead.length > 0 ? undefined"
+    ],
+    ["a leap heard twice in seconds", "const beyondLooks = 5", "const beyondLooks = 2"],
+    [
+      "one endpoint's first word as a proof",
+      "beginAt(best.newest, looked.at, best.endpoints === 1)",
+      "beginAt(best.newest, looked.at)"
+    ],
     ["a long leap told twice", "const leapMax = 100", "const leapMax = 10_000_000"],
     ["a burst on one answer's word", "&& answers > 1", ""],
     ["a first ledger on one answer's word", "!isAlone || line.answers > 1", "line.answers > 0"],

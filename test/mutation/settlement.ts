@@ -339,8 +339,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/ledger/notBeyond.ts",
-        from: "return Math.min(latestLedger, sequence)",
-        to: "return Math.max(latestLedger, sequence)"
+        from: "return Math.min(latestLedger, provenLedger(",
+        to: "return Math.max(latestLedger, provenLedger("
       }
     ],
     catcher: vitest("test/kernel/ledger/notBeyond.test.ts")

@@ -433,6 +433,36 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
+  it.effect("not a lie that is told twice while answers take seconds and the ledger rests", () => {
+    const node: Node = { ...nodeAt(100), closedAt: 1_000 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        node.sequence = undefined
+        yield* TestClock.adjust("12 seconds")
+        node.once = [1_000_103]
+        yield* TestClock.adjust("6 seconds")
+        node.once = [1_000_104]
+        yield* TestClock.adjust("1 second")
+        expect((yield* clock.standing).time?.sequence).toBe(102)
+      })
+    )
+  })
+
+  it.effect("not a lie that moves at the wrong times beside the ledger that stands still", () => {
+    const node: Node = { ...nodeAt(100), closedAt: 1_000 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(6, [node])
+        for (let i = 1; i <= 60; i++) {
+          node.once = [1_000_106 + i]
+          yield* TestClock.adjust("1 second")
+        }
+        expect((yield* clock.standing).time?.sequence).toBe(106)
+      })
+    )
+  })
+
   it.effect("not the same lie again after the truth was heard in between, however long both last", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
@@ -593,6 +623,26 @@ describe("what is believed of several endpoints", () => {
       })
     )
   })
+
+  it.effect("what one says first proves nothing until the ledger moves or the other agrees", () =>
+    Effect.gen(function* () {
+      const alone = nodeAt(100)
+      yield* following(alone, (clock) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust("1 second")
+          expect((yield* clock.now).isFirstWord).toBe(true)
+          yield* close(1, [alone])
+          expect((yield* clock.now).isFirstWord).toBe(false)
+        })
+      )
+      yield* following([nodeAt(100), nodeAt(100)], (clock) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust("1 second")
+          expect((yield* clock.now).isFirstWord).toBe(false)
+        })
+      )
+    })
+  )
 
   it.effect("one that was behind when it was all there was gives way to the other within two surveys", () => {
     const [behind, good]: [Node, Node] = [nodeAt(60), nodeAt(undefined)]

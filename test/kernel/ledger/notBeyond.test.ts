@@ -5,9 +5,9 @@ import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { isReached, notBeyond } from "../../../kernel/ledger/notBeyond.ts"
 
 /** A clock at ledger 100 that sees 105 when it looks anew; `looks` counts that. */
-const clockAt100 = () => {
+const clockAt100 = (isFirstWord = false) => {
   const seen = { looks: 0 }
-  const at = (sequence: number) => ({ sequence, closedAtSeconds: 0, secondsPerLedger: 5 })
+  const at = (sequence: number) => ({ sequence, closedAtSeconds: 0, secondsPerLedger: 5, isFirstWord })
   const clock = {
     now: Effect.sync(() => at(seen.looks === 0 ? 100 : 105)),
     fresh: Effect.sync(() => at(seen.looks++ >= 0 ? 105 : 0))
@@ -21,6 +21,13 @@ describe("an answer's ledger", () => {
       expect(yield* notBeyond(90)).toBe(90)
       expect(yield* notBeyond(1_000_000)).toBe(100)
     }).pipe(clockAt100().provided)
+  )
+
+  it.effect("counts for nothing while the believed one is one endpoint's first word", () =>
+    Effect.gen(function* () {
+      expect(yield* notBeyond(90)).toBe(0)
+      expect(yield* isReached(90)).toBe(false)
+    }).pipe(clockAt100(true).provided)
   )
 
   it.effect("is reached once the clock has come as far, which it looks for only when it must", () => {
