@@ -340,6 +340,22 @@ describe.skipIf(chromiumPath() === undefined)(
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByText("operator ops").waitFor()
 
+      // One that the ledger never answers is followed, and given up.
+      await Effect.runPromise(keyed.ledger.setFaults([{ drops: () => true }]))
+      const silent = pay(keyed, "http://127.0.0.1:9/silent", "Never answered", shop).catch(() => undefined)
+      await visit.go("/dashboard#standing")
+      const unended = page.getByRole("region", { name: "Settlements without an end, table" })
+      await unended.getByRole("link").first().click()
+      await page.getByText("Followed until the ledger says how it ended").waitFor()
+      await page.getByRole("button", { name: "Give up", exact: true }).first().click()
+      await page.getByRole("dialog").getByLabel("Why").fill("the ledger is silent")
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("giving up")
+      await page.getByRole("dialog").getByRole("button", { name: "Give up" }).click()
+      await page.locator(".figures").getByText("unresolved", { exact: true }).waitFor()
+      await silent
+      await Effect.runPromise(keyed.ledger.setFaults([]))
+
       await visit.go("/dashboard#standing")
       await page.getByRole("button", { name: "Resize", exact: true }).first().click()
       await page.getByLabel("Channels", { exact: true }).fill("3")
