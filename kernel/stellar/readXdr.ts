@@ -246,14 +246,14 @@ const readerOf = (schema: AnySchema): Read => {
   return read
 }
 
-const word = (bytes: number, write: (view: DataView) => void): Uint8Array => {
-  const made = new Uint8Array(bytes)
-  write(new DataView(made.buffer))
-  return made
-}
+/** Without a view: of so few bytes one would take a buffer of its own outside of the heap. */
+export const uint32Bytes = (value: number): Uint8Array => Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value)
 
-export const uint32Bytes = (value: number): Uint8Array => word(4, (view) => view.setUint32(0, value, false))
-export const int64Bytes = (value: bigint): Uint8Array => word(8, (view) => view.setBigInt64(0, value, false))
+export const int64Bytes = (value: bigint): Uint8Array => {
+  const low = Number(BigInt.asUintN(32, value))
+  const high = Number(BigInt.asUintN(32, value >> 32n))
+  return joinedBytes(uint32Bytes(high), uint32Bytes(low))
+}
 
 /** Parts of a value, each whole, as the bytes of all. */
 export const joinedBytes = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => {
