@@ -30,6 +30,12 @@ export interface WorkerOptions {
   readonly code?: WebAssembly.Module
 }
 
+/**
+ * The database's own cache of pages. Its default, 128 MB, is memory of this process, and more beside it for growing to
+ * it; what does not fit is in the system's cache of files, which is everybody's.
+ */
+const cacheSize = "32MB"
+
 const parent = parentPort!
 const options = workerData as WorkerOptions
 const answer = (message: WorkerAnswer): void => parent.postMessage(message)
@@ -65,6 +71,7 @@ try {
     ...(options.folder === undefined ? {} : { dataDir: options.folder }),
     ...(options.from === undefined ? {} : { loadDataDir: new Blob([await readFile(options.from)]) }),
     ...(options.code === undefined ? {} : { pgliteWasmModule: options.code }),
+    startParams: [...PGlite.defaultStartParams, "-c", `shared_buffers=${cacheSize}`],
     extensions: { vector }
   })
   const gate = new SessionGate()

@@ -27,6 +27,15 @@ describeDatabases("the SQL client", (database, kind) => {
       )
     }
 
+    if (kind === "pglite") {
+      it.effect("holds a quarter of the usual cache in this process's memory", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          expect(yield* sql`show shared_buffers`).toEqual([{ shared_buffers: "32MB" }])
+        })
+      )
+    }
+
     it.effect("gives bigint, text numerics, dates and json alike on both databases [S338]", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
