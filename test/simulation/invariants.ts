@@ -156,7 +156,7 @@ const claimOf = (reason: string): Row["state"] | undefined =>
 /** Answers that the final state does not bear out. */
 const contradiction = (
   world: World,
-  { answer, payment }: Told,
+  { answer, payment, toldAt }: Told,
   row: Row | undefined,
   ours: Included | undefined
 ): string | undefined => {
@@ -178,7 +178,9 @@ const contradiction = (
       const claimed = claimOf(reason)
       if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits)
         return `${claimed}, and is ${row?.state ?? "not recorded"}`
-      const isExcused = row !== undefined && ours !== undefined && isPaidByLost(world, row, ours)
+      // Of a record that was lost: asked again, it was recorded anew, and then paid.
+      const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= toldAt
+      const isExcused = isOfLost || (row !== undefined && ours !== undefined && isPaidByLost(world, row, ours))
       if (claimed !== undefined && ours !== undefined && !isExcused) return `${claimed}, and its money moved`
       if (reason === "settle_ledger_already_settled" && isOwner && row?.state !== "settled")
         return `already settled, and is ${row?.state ?? "not recorded"}`
