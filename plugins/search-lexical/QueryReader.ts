@@ -48,6 +48,19 @@ const standInTerm = ({ found, share }: Alternatives, state: IndexState): Term =>
   }
 }
 
+/** Words written as one are looked for apart: so many of a query, in two pieces of so many letters at least. */
+const compoundsMax = 2
+const pieceMin = 4
+
+const isHeld = ({ documents }: Counted): boolean => documents > 0
+
+/** `wettervorhersage` as `wett` and `ervorhersage`, `wette` and `rvorhersage` and so on. */
+const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
+  Array.from({ length: word.length - 2 * pieceMin + 1 }, (_, at) => [
+    word.slice(0, at + pieceMin),
+    word.slice(at + pieceMin)
+  ])
+
 /** Of a match by words that mean about the same, against one by the word itself, were they quite the same. */
 const alikeShare = 0.7
 
@@ -90,11 +103,32 @@ export class QueryReader extends Context.Service<
     Effect.gen(function* () {
       const vocabulary = yield* Vocabulary
 
+      /** The first few long words that no document holds, each as two that documents hold where it is made of such. */
+      const apart = Effect.fnUntraced(function* (
+        words: ReadonlyArray<string>,
+        joined: ReadonlyArray<string>,
+        state: IndexState
+      ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
+        const readings = yield* vocabulary.read([...words, ...joined], state)
+        const lost = words.filter(
+          (word, at) => word.length >= 2 * pieceMin && readings[at]!.length > 0 && !readings[at]!.some(isHeld)
+        )
+        const parts = new Map<string, readonly [string, string]>()
+        for (const word of lost.slice(0, compoundsMax)) {
+          const pairs = pairsOf(word)
+          const found = yield* vocabulary.read(pairs.flat(), state)
+          const at = pairs.findIndex((_, at) => found[2 * at]!.some(isHeld) && found[2 * at + 1]!.some(isHeld))
+          if (at >= 0) parts.set(word, pairs[at]!)
+        }
+        return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
+      })
+
       const read = Effect.fn("readQuery")(function* (
         query: string,
         state: IndexState
       ): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
-        const { joined, words } = queryWords(query, state.language)
+        const { joined, words: given } = queryWords(query, state.language)
+        const words = yield* apart(given, joined, state)
         const readings = yield* vocabulary.read([...words, ...joined], state)
         const own = distinct(readings.slice(0, words.length).flat(), new Set())
         const known = own.filter(({ documents }) => documents > 0)

@@ -36,8 +36,8 @@ const run = (set: Dataset, more: MeasureOptions = {}) =>
 
 /** Floors of nDCG@10 on the shared set, and what each ranking is called. */
 const rankings = [
-  ["lexical", "words and feedback", 0.78],
-  ["offline", "without a key", 0.8],
+  ["lexical", "words and feedback", 0.8],
+  ["offline", "without a key", 0.82],
   ["semantic", "dense", 0],
   ["hybrid", "all fused", 0.868]
 ] as const
@@ -115,7 +115,7 @@ const onOwn = async (): Promise<boolean> => {
       `${answered.length}; ${none} found nothing; ${silent} of ${unanswerable.length} without an answer found none`
   )
   if (values.report !== undefined) writeFileSync(`${values.report}.own.html`, reportPage(set, measured))
-  return first >= 0.7 && three_ >= 0.8
+  return first >= 0.7 && three_ >= 0.85 && none === 0
 }
 
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")

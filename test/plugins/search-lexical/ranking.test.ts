@@ -112,6 +112,21 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("finds words that were written as one by its two parts, where documents hold both", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed([
+          named(1, "Wetterdienst", "Wetter und Vorhersage"),
+          named(2, "Screen shots"),
+          named(3, "Vorhersagewert"),
+          named(4, "Shot")
+        ])
+        expect(yield* ids("wettervorhersage")).toEqual([1])
+        expect((yield* ids("screenshots"))[0]).toBe(2)
+        expect(yield* ids("vorhersagewert")).toEqual([3])
+        expect(yield* ids("wetterxqzzt")).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("lends a query the telling words of what answers it best, and keeps its own words above them", () =>
       Effect.gen(function* () {
         const other = Array.from({ length: 60 }, (_, at) => named(at + 100, `Ledger ${at}`, `Bookkeeping series ${at}`))
