@@ -1,5 +1,6 @@
 // Counts what a replay did, per family: executed and identical, executed and different, and not executed with the
-// reason. Every transaction of every stream is in exactly one of these, so that nothing passes in silence.
+// reason; every transaction of every stream is in exactly one of these, so that nothing passes in silence. And how close
+// metering came, per family and per host function.
 import { paddedInstructions } from "../../plugins/ledger-local/rpc/simulationCost.ts"
 
 export type Verdict =
@@ -32,8 +33,32 @@ interface Metering {
 const CLOSE = 0.02
 const NEAR = 0.1
 
+const count = (rows: Map<string, Metering>, name: string, error: number): void => {
+  const row = rows.get(name) ?? { calls: 0, close: 0, near: 0, least: error, most: error }
+  row.calls++
+  if (Math.abs(error) <= CLOSE) row.close++
+  if (Math.abs(error) <= NEAR) row.near++
+  row.least = Math.min(row.least, error)
+  row.most = Math.max(row.most, error)
+  rows.set(name, row)
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
+
+const printTable = (title: string, rows: ReadonlyMap<string, Metering>, write: (line: string) => void): void => {
+  write(`\n${title.padEnd(58)}${"calls".padStart(8)}${"in 2 %".padStart(10)}${"in 10 %".padStart(10)}   error`)
+  for (const [name, { calls, close, near, least, most }] of [...rows].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const shares = `${percent(close / calls).padStart(10)}${percent(near / calls).padStart(10)}`
+    write(
+      `${name.slice(0, 58).padEnd(58)}${String(calls).padStart(8)}${shares}   ${percent(least)} to ${percent(most)}`
+    )
+  }
+}
+
 export class Report {
   readonly #metering = new Map<string, Metering>()
+  /** By host function: of the calls that used it. */
+  readonly #byHostFunction = new Map<string, Metering>()
   readonly #rows = new Map<string, Row>()
   readonly #reasons = new Map<string, number>()
   readonly #differences: Array<string> = []
@@ -70,7 +95,7 @@ export class Report {
   }
 
   /** Takes the instructions of one call, metered by us and by the real node. */
-  meter(group: string, own: number, real: number): void {
+  meter(group: string, own: number, real: number, hostCalls: Iterable<string> = []): void {
     const error = own / real - 1
     if (paddedInstructions(own, 0) < real) {
       this.tooLow.push(`${group}: ${own} instead of ${real}`)
@@ -78,15 +103,8 @@ export class Report {
         `${group}: a simulation would declare ${paddedInstructions(own, 0)} of ${real} instructions`
       )
     }
-    for (const name of [group, TOTAL]) {
-      const row = this.#metering.get(name) ?? { calls: 0, close: 0, near: 0, least: error, most: error }
-      row.calls++
-      if (Math.abs(error) <= CLOSE) row.close++
-      if (Math.abs(error) <= NEAR) row.near++
-      row.least = Math.min(row.least, error)
-      row.most = Math.max(row.most, error)
-      this.#metering.set(name, row)
-    }
+    for (const name of [group, TOTAL]) count(this.#metering, name, error)
+    for (const name of hostCalls) count(this.#byHostFunction, name, error)
   }
 
   /** Executed transactions, and those of them whose diagnostic events came out word for word. */
@@ -101,20 +119,14 @@ export class Report {
     return close / calls
   }
 
-  /** The table of metered instructions against the real node's. */
-  printMetering(write: (line: string) => void): void {
-    const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
-    write(
-      `\n${"instructions".padEnd(58)}${"calls".padStart(8)}${"in 2 %".padStart(10)}${"in 10 %".padStart(10)}   error`
-    )
-    for (const [name, { calls, close, near, least, most }] of [...this.#metering].sort(([a], [b]) =>
-      a < b ? -1 : 1
-    )) {
-      const shares = `${percent(close / calls).padStart(10)}${percent(near / calls).padStart(10)}`
-      write(
-        `${name.slice(0, 58).padEnd(58)}${String(calls).padStart(8)}${shares}   ${percent(least)} to ${percent(most)}`
-      )
-    }
+  /** The tables of metered instructions against the real node's: by family, and by host function. */
+  printMetering(write: (line: string) => void, nameOf: (hostFunction: string) => string = (name) => name): void {
+    printTable("instructions", this.#metering, write)
+    const named = new Map([...this.#byHostFunction].map(([id, row]) => [nameOf(id), row]))
+    if (named.size > 0) printTable("instructions of calls that use the host function", named, write)
+    const far = [...named.values()].filter(({ calls, close }) => close / calls < 0.95).length
+    if (named.size > 0)
+      write(`\n${named.size} host functions metered, ${named.size - far} of them within 2 % in 95 of 100 calls or more`)
   }
 
   get differences(): ReadonlyArray<string> {

@@ -1,8 +1,10 @@
 // `npm run replay [-- --data DIR] [-- --only TEXT]`: replays ledger streams of stellar-core through the embedded ledger
-// and prints two tables by family: how many transactions came out identical, and how close the metered instructions are
-// to the real node's. The last line is the total; the exit status is 1 when a supported transaction differs.
+// and prints three tables: by family how many transactions came out identical and how close the metered instructions are
+// to the real node's, and the latter by host function, over the calls that use it. The last line is the total; the exit
+// status is 1 when a supported transaction differs.
 // Without streams it says so and succeeds, because they are not part of the project.
 import { createHash } from "node:crypto"
+import { existsSync, readFileSync } from "node:fs"
 import { engineCrypto } from "../support/engineCrypto.ts"
 import { WasmRuntime } from "../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
 import { Report } from "./Report.ts"
@@ -17,23 +19,30 @@ const option = (name: string): string | undefined => {
 /** A stream that takes longer is named, so that a contract that burns time is noticed. */
 const SLOW_SECONDS = 3
 
+/** Long names of host functions by their short ones, where they lie beside the streams; else the short ones do. */
+const namesFile = new URL("../../../shared/data/soroban-host-functions.json", import.meta.url)
+const names: Readonly<Record<string, string>> = existsSync(namesFile) ? JSON.parse(readFileSync(namesFile, "utf8")) : {}
 const folder = option("--data") ?? sharedStreams
 const streams = findStreams(folder)
 if (streams === undefined) {
   console.log(`replay skipped: no ledger streams in ${folder}`)
 } else {
   const only = option("--only")
-  const contracts = new WasmRuntime()
+  const hostCalls = new Set<string>()
+  const contracts = new WasmRuntime(undefined, (hostFunction) => hostCalls.add(hostFunction))
   const report = new Report()
   const networkId = new Uint8Array(createHash("sha256").update("(V) (;,,;) (V)").digest())
   for (const file of streams) {
     if (only !== undefined && !file.name.includes(only) && !file.suite.includes(only)) continue
     const started = performance.now()
-    replayStream(file, { crypto: engineCrypto, networkId, contracts }, report)
+    replayStream(file, { crypto: engineCrypto, networkId, contracts, hostCalls }, report)
     const seconds = (performance.now() - started) / 1_000
     if (seconds > SLOW_SECONDS) console.log(`slow: ${file.suite}/${file.name} took ${seconds.toFixed(1)} s`)
   }
-  report.printMetering((line) => console.log(line))
+  report.printMetering(
+    (line) => console.log(line),
+    (id) => `${id} ${names[id] ?? ""}`
+  )
   report.print((line) => console.log(line), Number(option("--differences") ?? 40))
   if (report.differences.length > 0) process.exitCode = 1
 }

@@ -33,6 +33,8 @@ export interface ReplayOptions {
   readonly crypto: EngineCrypto
   readonly networkId: Uint8Array
   readonly contracts: ContractRuntime
+  /** What `contracts` tells of the host functions of a transaction; emptied before each. */
+  readonly hostCalls?: Set<string>
 }
 
 /** Protocols whose rules the engine follows; 24 and 25 have no streams that would prove it. */
@@ -206,10 +208,12 @@ class LedgerReplay {
   readonly #context: LedgerContext
   readonly #ttl: ParallelTtl
   readonly #meter: (own: number, real: number) => void
+  readonly #hostCalls: Set<string> | undefined
   readonly items: ReadonlyArray<Item>
 
   constructor(options: ReplayOptions, state: LedgerState, ledger: Ledger, meter: (own: number, real: number) => void) {
     this.#meter = meter
+    this.#hostCalls = options.hostCalls
     this.#state = state
     this.#ledger = ledger
     this.#context = {
@@ -290,6 +294,7 @@ class LedgerReplay {
     this.#ttl.enter(item.placed?.stage, footprint)
     const lastOfferId = this.#state.offerIds.last
     this.#phase(item, (store) => {
+      this.#hostCalls?.clear()
       run(item.applying!, this.#context, store)
       this.#compareInstructions(item)
       const own = item.applying!.operations.flatMap(({ changes }) => changes)
@@ -391,7 +396,9 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   )
   state.follow(ledgers[0]!.header)
   for (const ledger of ledgers) {
-    const replay = new LedgerReplay(options, state, ledger, (own, real) => report.meter(file.family, own, real))
+    const replay = new LedgerReplay(options, state, ledger, (own, real) =>
+      report.meter(file.family, own, real, options.hostCalls)
+    )
     const sizeBefore = state.isSampled(ledger.header.ledgerSeq) ? state.contractStateBytes : 0
     replay.replay()
     const where = `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`

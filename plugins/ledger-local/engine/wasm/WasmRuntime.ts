@@ -92,10 +92,13 @@ export interface TimeLimit {
 export class WasmRuntime implements ContractRuntime {
   readonly #modules = new Map<string, Compiled>()
   readonly #limit: TimeLimit | undefined
+  readonly #observe: Observe | undefined
   #isLimited = false
 
-  constructor(limit?: TimeLimit) {
+  /** `observe` hears of each call of a host function. */
+  constructor(limit?: TimeLimit, observe?: Observe) {
     this.#limit = limit
+    this.#observe = observe
   }
 
   /** Within the time limit, which holds for everything that runs within. */
@@ -156,7 +159,7 @@ export class WasmRuntime implements ContractRuntime {
       throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: number of arguments")
     if (![...parameters, ...results].every((each) => each === ValueType.i64))
       throw HostError.of("WasmVm", "UnexpectedType", "VM call failed: type of arguments")
-    return run(host, call, compiled)
+    return run(host, call, compiled, this.#observe)
   }
 }
 
@@ -193,7 +196,15 @@ const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): 
   }
 }
 
-const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compiled): ScVal => {
+/** By its short name, such as `l.1`. */
+export type Observe = (hostFunction: string) => void
+
+const run = (
+  host: ContractHost,
+  call: ContractCall,
+  { module, prepared }: Compiled,
+  observe: Observe | undefined
+): ScVal => {
   host.meter.payWork(INSTANCE_WORK)
   let vm: Vm | undefined
   const imports = importObject(prepared, (id) => {
@@ -202,6 +213,7 @@ const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compi
     const [work, price] = [hostCallWork(id), hostFunctionPrice(id)]
     return (...args) => {
       const running = vm!
+      if (observe !== undefined) observe(id)
       running.pause()
       running.payWork(work)
       host.meter.spend(price)
