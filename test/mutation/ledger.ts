@@ -511,6 +511,30 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
+    "transaction/frozenKeys.ts",
+    ["transaction/frozenKeys.test.ts"],
+    [
+      ["a frozen account acts", "sourceKeysOf(frame).some(isFrozen) ||", ""],
+      ["a frozen key stands in a footprint", "footprintKeysOf(frame).some(isFrozen) ||", ""],
+      [
+        "XLM goes to a frozen account",
+        "asset.type === AssetType.native ? account(holder)",
+        "asset.type === AssetType.native ? []"
+      ],
+      ["what the network excepted is refused", " || isExcepted(settings, frame.innerHash)", ""]
+    ]
+  ),
+  ...rules(
+    "transaction/validate.ts",
+    ["transaction/frozenKeys.test.ts"],
+    [["a frozen account pays fees", "if (isPayerFrozen(frame, ledger.settings))", "if (frame === undefined)"]]
+  ),
+  ...rules(
+    "rpc/ledgerCloseMeta.ts",
+    ["rpc/ledgerCloseMeta.test.ts"],
+    [["contract state has no size", "settings.fees.stateSizeBytes", "0n"]]
+  ),
+  ...rules(
     "node/friendbot.ts",
     ["node/friendbot.test.ts"],
     [

@@ -142,6 +142,13 @@ const makers: ReadonlyMap<number, Make> = new Map<number, Make>([
       configSettingID: 17,
       frozenLedgerKeys: { keys: [...settings.frozenKeys].map(fromLatin1) }
     })
+  ],
+  [
+    19,
+    ({ settings }) => ({
+      configSettingID: 19,
+      freezeBypassTxs: { txHashes: [...settings.freezeBypass].map(fromLatin1) }
+    })
   ]
 ])
 

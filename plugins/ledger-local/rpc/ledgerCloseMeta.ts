@@ -48,7 +48,8 @@ export const ledgerCloseMeta = (settings: NetworkSettings, record: LedgerRecord)
       })),
       upgradesProcessing: [],
       scpInfo: [],
-      totalByteSizeOfLiveSorobanState: 0n,
+      // The average of the network's samples, as nodes tell it and as the configuration entry has it.
+      totalByteSizeOfLiveSorobanState: settings.fees.stateSizeBytes,
       evictedKeys: record.evicted.map(keyOfString)
     }
   }

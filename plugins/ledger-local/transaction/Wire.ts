@@ -83,10 +83,11 @@ export const TxCode = {
   badSponsorship: -14,
   badMinSeqAgeOrGap: -15,
   malformed: -16,
-  sorobanInvalid: -17
+  sorobanInvalid: -17,
+  frozenKeyAccessed: -18
 } as const
 /** A code that carries no operation results. */
-export type TxErrorCode = -2 | -3 | -4 | -5 | -6 | -7 | -8 | -9 | -10 | -11 | -12 | -14 | -15 | -16 | -17
+export type TxErrorCode = -2 | -3 | -4 | -5 | -6 | -7 | -8 | -9 | -10 | -11 | -12 | -14 | -15 | -16 | -17 | -18
 
 /** `OperationResultCode` other than the inner one. */
 export const OpCode = {

@@ -4,17 +4,26 @@ import { EntryType } from "../engine/xdr/types.ts"
 import { accountKeyString, keyString, type KeyString } from "../engine/state/LedgerKeys.ts"
 import { accountOf, type Frame } from "./Frame.ts"
 
-/** Of those that pay, sign and act. */
-export const accountKeysOf = ({ feeSource, source, tx }: Frame): ReadonlyArray<KeyString> => {
+/** Of those that act: the source of the transaction, and of each operation. */
+export const sourceKeysOf = ({ source, tx }: Frame): ReadonlyArray<KeyString> => {
   const others = tx.operations.flatMap(({ sourceAccount }) =>
     sourceAccount === null ? [] : [accountOf(sourceAccount)]
   )
-  return [...new Set([source, feeSource, ...others].map(accountKeyString))]
+  return [...new Set([source, ...others].map(accountKeyString))]
 }
 
-export const keysOf = (frame: Frame): ReadonlyArray<KeyString> => {
-  const { readOnly, readWrite } = frame.soroban?.resources.footprint ?? { readOnly: [], readWrite: [] }
+/** Of those that act or pay. */
+export const accountKeysOf = (frame: Frame): ReadonlyArray<KeyString> => [
+  accountKeyString(frame.feeSource),
+  ...sourceKeysOf(frame)
+]
+
+/** What a contract operation may read and write. */
+export const footprintKeysOf = ({ soroban }: Frame): ReadonlyArray<KeyString> => {
+  const { readOnly, readWrite } = soroban?.resources.footprint ?? { readOnly: [], readWrite: [] }
   // A time to live comes with its entry; no transaction may name one.
   const named = [...readOnly, ...readWrite].filter(({ type }) => type !== EntryType.ttl)
-  return [...accountKeysOf(frame), ...named.map(keyString)]
+  return named.map(keyString)
 }
+
+export const keysOf = (frame: Frame): ReadonlyArray<KeyString> => [...accountKeysOf(frame), ...footprintKeysOf(frame)]

@@ -10,6 +10,7 @@ import { availableBalance, sequenceAge } from "./Accounts.ts"
 import { diagnosticError, duplicateProblem, resourceProblem } from "./checkResources.ts"
 import { type CheckContext, inner, type LedgerContext, outer, untouched } from "./Context.ts"
 import { accountOf, type Frame, isSorobanOperation, operationSource } from "./Frame.ts"
+import { isFrozenOut, isPayerFrozen } from "./frozenKeys.ts"
 import { startingSequence } from "./operations/createAccount.ts"
 import { supportedRules, thresholdOf } from "./operations/operationRules.ts"
 import { SignatureChecker, Threshold } from "./Signatures.ts"
@@ -184,6 +185,7 @@ export const commonValid = (
   if (early !== undefined) return early
   const account = readAccount(store, frame.source)
   if (account === undefined) return fail(TxCode.noAccount)
+  if (isFrozenOut(frame, ledger.settings)) return fail(TxCode.frozenKeyAccessed)
   if (isBadSequence(frame, ledger, account.seqNum)) return fail(TxCode.badSeq)
   if (isTooEarlyForAccount(frame, ledger, account)) return fail(TxCode.badMinSeqAgeOrGap, "sequence")
   if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return fail(TxCode.badAuth, "sequence")
@@ -279,6 +281,7 @@ const feeBumpProblem = (frame: Frame, ledger: LedgerContext, store: Store): Tran
   if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return plain(fee, TxCode.badAuth)
   if (availableBalance(account, ledger.settings.baseReserveStroops) < frame.fullFeeStroops)
     return plain(fee, TxCode.insufficientBalance)
+  if (isPayerFrozen(frame, ledger.settings)) return plain(fee, TxCode.frozenKeyAccessed)
   return checker.allUsed ? undefined : plain(fee, TxCode.badAuthExtra)
 }
 

@@ -78,6 +78,8 @@ export interface NetworkSettings {
   readonly ledgerFlags: number
   /** Keys, in the store's form, whose entries nobody may trade with; empty on every network today. */
   readonly frozenKeys: ReadonlySet<KeyString>
+  /** Hashes of transactions, a character per byte, that may touch them all the same. */
+  readonly freezeBypass: ReadonlySet<string>
 }
 
 /** The test network at protocol 27 (fees of SLP-4 and SLP-5), with the rent rate at its floor. */
@@ -132,7 +134,8 @@ export const testnet: NetworkSettings = {
   },
   cpuCosts,
   ledgerFlags: 0,
-  frozenKeys: new Set()
+  frozenKeys: new Set(),
+  freezeBypass: new Set()
 }
 
 /** Position of the module parsing costs (instructions first) in the network's list of cost parameters. */
@@ -245,7 +248,8 @@ const readers: { readonly [Id in ConfigSettingEntry["configSettingID"]]?: Reader
   10: archival,
   12: stateSize,
   15: ledgerCostMore,
-  17: (_, { frozenLedgerKeys }) => ({ frozenKeys: new Set(frozenLedgerKeys.keys.map(latin1)) })
+  17: (_, { frozenLedgerKeys }) => ({ frozenKeys: new Set(frozenLedgerKeys.keys.map(latin1)) }),
+  19: (_, { freezeBypassTxs }) => ({ freezeBypass: new Set(freezeBypassTxs.txHashes.map(latin1)) })
 }
 
 const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry): NetworkSettings => {

@@ -29,7 +29,8 @@ const Settings = Schema.Struct({ entries: Schema.NullOr(Schema.Array(Schema.Stru
 const settings: ReadonlyArray<readonly [id: number, protocol: number]> = [
   ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12].map((id) => [id, 20] as const),
   [15, 23],
-  [17, 26]
+  [17, 26],
+  [19, 26]
 ]
 /** Bytes before the header in the entry of a list of ledgers: the ledger's hash. */
 const HASH_BYTES = 32

@@ -74,7 +74,8 @@ export const setTrustLineFlags: OperationRules<21> = {
 const Allow = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -4, lowReserve: -6 } as const
 const allowResult = (code: number) => inner(OperationType.allowTrust, code)
 
-const allowedAsset = ({ allowTrustOp }: BodyOf<7>, issuer: PublicKey): Asset =>
+/** The issuer's asset that the operation names by its code. */
+export const allowedAsset = ({ allowTrustOp }: BodyOf<7>, issuer: PublicKey): Asset =>
   allowTrustOp.asset.type === AssetType.alphaNum4
     ? { type: 1, alphaNum4: { assetCode: allowTrustOp.asset.assetCode4, issuer } }
     : { type: 2, alphaNum12: { assetCode: allowTrustOp.asset.assetCode12, issuer } }

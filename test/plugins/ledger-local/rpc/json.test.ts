@@ -180,7 +180,7 @@ describe("the network's settings", () => {
         return decoded.configSetting
       })
       expect(settings.map(({ configSettingID }: { readonly configSettingID: number }) => configSettingID)).toEqual([
-        0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 14, 15, 17
+        0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 14, 15, 17, 19
       ])
       const zero = <A extends object>(of: A): A =>
         Object.fromEntries(Object.entries(of).map(([name, value]) => [name, typeof value === "bigint" ? 0n : 0])) as A

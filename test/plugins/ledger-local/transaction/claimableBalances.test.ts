@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Claimant, type Keypair, Operation, StrKey, xdr } from "@stellar/stellar-sdk"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
-import { accountKey, keyString } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { accountKey, keyString, trustLineKey } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { publicKey } from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import {
@@ -12,7 +12,7 @@ import {
   withAbsoluteTimes
 } from "../../../../plugins/ledger-local/transaction/operations/claimPredicate.ts"
 import type { ClaimPredicate } from "../../../../plugins/ledger-local/transaction/Wire.ts"
-import { feeBump, fund, keypair, send, transaction } from "../support.ts"
+import { feeBump, fund, send, transaction } from "../support.ts"
 import {
   code,
   counts,
@@ -215,19 +215,22 @@ describe("a claimable balance", () => {
     })
   )
 
+  const frozenKeys = new Set<string>()
   test(
     "pays nothing into an entry that the network has frozen",
     Effect.gen(function* () {
-      const [maker, frozen] = [yield* fund("maker"), yield* fund("frozen")]
-      const { id } = yield* created(maker, native, "5", [anyTime(frozen)])
+      const { asset, issuer } = yield* issue("issuer", "GOLD")
+      const frozen = yield* fund("frozen")
+      yield* done(frozen, Operation.changeTrust({ asset }))
+      const { id } = yield* created(issuer, asset, "5", [anyTime(frozen)])
+      const xlm = yield* created(issuer, native, "5", [anyTime(frozen)])
+      const owner = publicKey(frozen.rawPublicKey())
+      frozenKeys.add(keyString(trustLineKey(owner, asset.toTrustLineXdrObject().toXdrObject())))
       expect(yield* code(frozen, claim(id))).toBe("claimClaimableBalanceTrustlineFrozen")
+      frozenKeys.add(keyString(accountKey(owner)))
+      expect(yield* code(frozen, claim(xlm.id))).toBe("txFrozenKeyAccessed")
     }),
-    {
-      settings: {
-        ...testnet,
-        frozenKeys: new Set([keyString(accountKey(publicKey(keypair("frozen").rawPublicKey())))])
-      }
-    }
+    { settings: { ...testnet, frozenKeys } }
   )
 
   test(
