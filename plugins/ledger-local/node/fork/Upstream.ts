@@ -8,7 +8,7 @@ import { HttpCalls } from "../../../../kernel/platform/HttpCalls.ts"
 export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{ readonly message: string }> {}
 
 /** A question that takes longer is not waited for. */
-const TIMEOUT_MILLIS = 5_000
+const TIMEOUT_MILLIS = 10_000
 /** The latest ledger of a busy network comes with all of its transactions. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** Characters of an upstream's own words that are told. */
