@@ -1,6 +1,6 @@
 // Counts what a replay did, per family: executed and identical, executed and different, and not executed with the
-// reason; every transaction of every stream is in exactly one of these, so that nothing passes in silence. And how close
-// metering came, per family and per host function.
+// reason; every transaction of every stream is in exactly one of these, so that nothing passes in silence. And how
+// close metering came, per family and per host function.
 import { paddedInstructions } from "../../plugins/ledger-local/rpc/simulationCost.ts"
 
 export type Verdict =
