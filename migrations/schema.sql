@@ -371,7 +371,8 @@ CREATE TABLE public.catalog_probes (
     outcome text,
     detail text,
     dead integer DEFAULT 0 NOT NULL,
-    stands boolean DEFAULT false NOT NULL
+    stands boolean DEFAULT false NOT NULL,
+    free boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE public.catalog_quotas (

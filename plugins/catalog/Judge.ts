@@ -11,7 +11,7 @@ import { makePace } from "./declaration/paceWork.ts"
 import { makeValidator } from "./declaration/validateInfo.ts"
 import { Hints } from "./ownership/Hints.ts"
 import { Listings } from "./store/Listings.ts"
-import { type Carrier, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
+import { type Carrier, isFree, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
 import { Turns } from "./Turns.ts"
 
 /** Recordings at once, and how many may wait for their turn, of readings and of recordings apart. */
@@ -69,7 +69,7 @@ export class Judge extends Context.Service<
         now: Date
       ) {
         const { authorization, payer, payment, stage } = observation
-        const asker = { name: payer, isFree: stage === "verified" && grade === "claimed" }
+        const asker = { name: payer, isFree: isFree({ grade, stage }) }
         const found = yield* readings.run(asker, read(payment, sentKey, value))
         if (Option.isNone(found)) return { identity: undefined, recorded: crowded }
         const declaration = found.value

@@ -18,6 +18,7 @@ const overHttp = async (payers: number): Promise<boolean> => {
     `over HTTP, ${honest.sellers} honest sellers: ${honest.right} right by their origin, ${honest.first} on the ` +
       `first page of browsing, ${honest.refused} declarations refused`
   )
+  for (const one of honest.wrong) console.log(`over HTTP, not right in ten seconds: ${one}`)
   console.log(`over HTTP, CPU ${cpuOfSpam.toFixed(1)} ms a spam verify, client, ledger and database included`)
   return honest.refused === 0 && honest.right === honest.sellers && honest.first === honest.sellers
 }

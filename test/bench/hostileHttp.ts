@@ -4,7 +4,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { testnetUsdc } from "../support/buyer.ts"
-import { startFacilitator } from "../support/facilitator.ts"
+import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { sellingPage, startOrigin } from "../plugins/catalog/startOrigin.ts"
 import { eventually } from "../support/eventually.ts"
 import {
@@ -26,10 +26,21 @@ export interface HttpSample {
     readonly right: number
     readonly first: number
     readonly refused: number
+    /** Of each that is not right: when its origin was asked and will be, and what it said. */
+    readonly wrong: ReadonlyArray<string>
   }
   /** Milliseconds of CPU of one verify with spam, everything in this process included. */
   readonly cpuOfSpam: number
 }
+
+/** How the look at a listing's origin stands. */
+const lookOf = Effect.fnUntraced(function* (facilitator: Facilitator, url: string) {
+  const [row] = yield* Effect.orDie(
+    facilitator.sql<{ look: string }>`select row_to_json(p)::text || ' at ' || now() as look
+      from catalog_probes p join catalog_resources r on r.id = p.resource_id where r.resource = ${url}`
+  )
+  return `${url}: ${row?.look ?? "never asked for"}`
+})
 
 const run = Effect.fnUntraced(function* (payersCount: number, sellersCount: number) {
   const facilitator = yield* startFacilitator({
@@ -105,14 +116,17 @@ const run = Effect.fnUntraced(function* (payersCount: number, sellersCount: numb
     }
     return Effect.map(eventually(resolve(facilitator, url), holds), holds)
   }
-  const right = (yield* Effect.forEach(sellers, isRight)).filter((one) => one).length
+  const areRight = yield* Effect.forEach(sellers, isRight)
+  const right = areRight.filter((one) => one).length
+  const wrong = yield* Effect.forEach(
+    sellers.filter((_, at) => areRight[at] !== true),
+    ({ url }) => lookOf(facilitator, url)
+  )
   const page = (yield* browse(facilitator))["items"] as ReadonlyArray<Json>
   const first = sellers.filter(({ url }) => page.some(({ resource }) => resource === url)).length
   const cpuOfSpam = (user + system) / 1_000 / (payersCount * ofEach)
-  return { spam, honest: { sellers: sellersCount, right, first, refused }, cpuOfSpam } satisfies HttpSample
+  return { spam, honest: { sellers: sellersCount, right, first, refused, wrong }, cpuOfSpam } satisfies HttpSample
 })
 
 export const hostileHttp = (payers: number, sellers: number): Promise<HttpSample> =>
-  Effect.runPromise(
-    Effect.scoped(run(payers, sellers)).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<HttpSample>
-  )
+  Effect.runPromise(Effect.scoped(run(payers, sellers)).pipe(Effect.provide(NodeServices.layer), Effect.orDie))

@@ -39,6 +39,10 @@ const hinted = inFile("ownership/Hints.ts", "grades")
 const told = inFile("contract.ts", "units")
 const read = inFile("ownership/OriginWire.ts", "originWire")
 const asked = inFile("ownership/Origins.ts", "origins")
+const probed = inFile("store/Resources.ts", "probes")
+const settledBy = inFile("ownership/Verdicts.ts", "probes")
+const leasing = inFile("ownership/reconcileProbes.ts", "probes")
+const raised = inFile("store/storeSightings.ts", "probes")
 const documented = inFile("ownership/OriginDocuments.ts", "origins")
 
 const ofGrades: ReadonlyArray<Mutation> = [
@@ -57,8 +61,8 @@ const ofGrades: ReadonlyArray<Mutation> = [
   redeclared("another recipient declares", "!found.pay_tos.includes(declaration.terms.payTo)", "false"),
   redeclared(
     "nothing asks for a look",
-    "if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds) const detail = `${grade}",
-    "const detail = `${grade}"
+    "yield* requestProbe(sql, row.id, config, { isFree: isFree(carrier), now: carrier.now })",
+    ""
   ),
   redeclared(
     "the claimed words stay in the declared ones",
@@ -195,8 +199,19 @@ const ofLooks: ReadonlyArray<Mutation> = [
     "asked.methods"
   ),
   asked("a dynamic route is asked as it stands", 'identity.type === "mcp" || isDynamic', 'identity.type === "mcp"'),
-  asked("an origin is asked without end", "mine.count + questions > livePerMinuteMax", "false"),
-  asked("claims use up an origin's questions", "!stands && mine.claimed + questions > claimedPerMinuteMax", "false"),
+  asked("an origin is asked without end", "before.own + questions > livePerMinuteMax.own", "false"),
+  asked("claims use up an origin's questions", "before[share] + questions > livePerMinuteMax[share]", "false"),
+  probed("what differs and was free asks as the seller's own", "free = excluded.free and", "free = false and"),
+  probed("a free claim makes free what was paid for", "(p.free or p.due_at > ${soon})", "true"),
+  settledBy(
+    "a look that is asked for during another is lost",
+    "case when due_at < leased_until then",
+    "case when false then"
+  ),
+  leasing("a lease leaves its look due", "leased_until = ${until}, due_at = ${until}", "leased_until = ${until}"),
+  leasing("claims are looked at in the turn of sellers", "turn: turn(false)", "turn: turn(true)"),
+  leasing("what was paid for waits for what was free", "not free and due_at < leased_until", "false"),
+  raised("a sold listing's look stays behind the claims", "set stands = true, free = false", "set stands = stands"),
   documented(
     "a document is asked for by everybody",
     "known !== undefined && now - known.at < config.probePauseSeconds * 1_000",

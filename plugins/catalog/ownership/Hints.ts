@@ -63,7 +63,7 @@ export const startHints = Effect.gen(function* () {
 
   const follow = Effect.fnUntraced(function* ({ identity, method }: Hint) {
     const methods = method === "" ? [] : [method]
-    const answer = yield* origins.ask({ identity, methods, isDynamic: identity.resource.includes("/:"), stands: true })
+    const answer = yield* origins.ask({ identity, methods, isDynamic: identity.resource.includes("/:"), share: "free" })
     if (answer === "later" || answer.word.delisted || answer.isLocal) return
     const words = wordsOf(answer.declarations, "origin")
     if (words === undefined) return

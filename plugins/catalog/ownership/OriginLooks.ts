@@ -57,7 +57,7 @@ export class OriginLooks extends Context.Service<
       /** The words of a named resource: those of the document, or of its live page. */
       const declarationsOf = Effect.fnUntraced(function* (identity: Identity, { method, offers }: NamedResource) {
         if (offers.length > 0) return yield* origins.read(offers)
-        const answer = yield* origins.ask({ identity, methods: [method ?? "GET"], isDynamic: false, stands: false })
+        const answer = yield* origins.ask({ identity, methods: [method ?? "GET"], isDynamic: false, share: "claimed" })
         return answer === "later" || answer.word.delisted ? [] : answer.declarations
       })
 

@@ -3,7 +3,7 @@
 // unpaid call where that document allows it. Where none can be asked, its list of resources in the shape of discovery
 // or its OpenAPI document may speak for it. Nothing else is ever requested: no body method, no dynamic route. Questions
 // to one origin are counted, so that many listings under a stranger's name do not make us a flood; half of them are
-// kept for what somebody stands for.
+// kept for what somebody stands for, and half of that half for what a seller's own payments and the clock ask.
 import { Clock, Context, Effect, Layer } from "effect"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { Config } from "../Config.ts"
@@ -34,9 +34,14 @@ export interface AskedResource {
   /** HTTP methods declared; empty for MCP. */
   readonly methods: ReadonlyArray<string>
   readonly isDynamic: boolean
-  /** Somebody stands for it: it may use what claims below its origin may not use up. */
-  readonly stands: boolean
+  readonly share: Share
 }
+
+/**
+ * Which part of an origin's questions it is asked from: what nobody stands for (`claimed`), what is asked because of
+ * payments that cost their payers nothing (`free`), or the seller's `own`. A later part is not used up by an earlier.
+ */
+export type Share = "claimed" | "free" | "own"
 
 /** Whether somebody there asks to be paid; `unknown`: it could not be asked, or did not say. */
 export type Life = "alive" | "origin_gone" | "not_found" | "no_payment_required" | "unknown"
@@ -52,9 +57,8 @@ export interface OriginAnswer {
   readonly isLocal: boolean
 }
 
-/** Live questions to one origin in a minute, and those of them that are for what is merely claimed. */
-const livePerMinuteMax = 20
-const claimedPerMinuteMax = 10
+/** Live questions to one origin in a minute: of a part, and of those before it together. */
+const livePerMinuteMax: Readonly<Record<Share, number>> = { claimed: 10, free: 15, own: 20 }
 /** Declarations of origins are read in this share of the process's time. */
 const readingPace = { share: 0.1, burstMillis: 500 }
 const safeMethods = ["GET", "HEAD"]
@@ -197,7 +201,7 @@ export class Origins extends Context.Service<
         const methods =
           identity.type === "mcp" || isDynamic ? [] : safeMethods.filter((one) => asked.methods.includes(one))
         const args = identity.type === "mcp" ? readUnpaidCall(readJson(document), identity, base) : undefined
-        if (!(yield* mayAsk(base, asked.stands, methods.length + (args === undefined ? 0 : requestsOfCall))))
+        if (!(yield* mayAsk(base, asked.share, methods.length + (args === undefined ? 0 : requestsOfCall))))
           return "later"
         const live =
           args === undefined
@@ -241,18 +245,20 @@ const endpointOf = ({ resource }: Identity, endpoints: Readonly<Record<string, s
 
 /** Whether so many more live questions may be asked of an origin in this minute. */
 const countQuestions = () => {
-  const asked = new Map<string, { readonly at: number; count: number; claimed: number }>()
-  return Effect.fnUntraced(function* (origin: string, stands: boolean, questions: number) {
+  const asked = new Map<string, { readonly at: number; readonly count: Record<Share, number> }>()
+  return Effect.fnUntraced(function* (origin: string, share: Share, questions: number) {
     if (questions === 0) return true
     const now = yield* Clock.currentTimeMillis
     const known = asked.get(origin)
-    const mine = known === undefined || now - known.at >= 60_000 ? { at: now, count: 0, claimed: 0 } : known
+    const mine =
+      known === undefined || now - known.at >= 60_000 ? { at: now, count: { claimed: 0, free: 0, own: 0 } } : known
     asked.set(origin, mine)
     forgetOldest(asked)
-    if (mine.count + questions > livePerMinuteMax) return false
-    if (!stands && mine.claimed + questions > claimedPerMinuteMax) return false
-    mine.count += questions
-    if (!stands) mine.claimed += questions
+    const { claimed, free, own } = mine.count
+    const before = { claimed, free: claimed + free, own: claimed + free + own }
+    if (before.own + questions > livePerMinuteMax.own || before[share] + questions > livePerMinuteMax[share])
+      return false
+    mine.count[share] += questions
     return true
   })
 }

@@ -34,6 +34,14 @@ const waitSeconds = (
   return isProven ? again : Math.min(again, Math.max(probePauseSeconds, [1, 600, 3_600][attempts] ?? again))
 }
 
+/** When the next one is due. What asked for a look while this one was under way may know what this one did not see. */
+const nextLook = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSeconds: number) => {
+  const after = (wait: number) => new Date(now.getTime() + wait * 1_000)
+  return sql`free = free and coalesce(due_at < leased_until, false),
+    due_at = case when due_at < leased_until then greatest(due_at, ${after(pauseSeconds)})
+      else ${after(seconds)} end`
+}
+
 const claimsOf = (sql: SqlClient.SqlClient, id: bigint) =>
   sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id} order by last_seen_at desc`
 
@@ -106,7 +114,7 @@ export class Verdicts extends Context.Service<
             yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, dead = ${dead},
               attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag}, detail = ${asked.detail},
               stands = (select standing_at is not null from catalog_resources where id = ${id}),
-              due_at = ${new Date(now.getTime() + seconds * 1_000)} where resource_id = ${id}`
+              ${nextLook(sql, now, seconds, config.probePauseSeconds)} where resource_id = ${id}`
             return verdict._tag !== "Nothing" || leadsInside || changed || moved
           })
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))

@@ -1,7 +1,7 @@
-// The actor that asks origins. Each turn leases a few resources that are due, asks, and decides; a lease that its
+// The actors that ask origins. Each turn leases a few resources that are due, asks, and decides; a lease that its
 // holder does not return in time is taken by the next one, and the late holder's word is void. Listings that somebody
-// stands for have half of every turn to themselves, so that a flood of claims delays no seller's new price. It never
-// runs on a payment's path.
+// stands for have an actor to themselves, so that neither a flood of claims nor the slow origins of those delay a
+// seller's new price. They never run on a payment's path.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
@@ -11,16 +11,20 @@ import { Changes } from "../store/Changes.ts"
 import { Origins } from "./Origins.ts"
 import { Verdicts } from "./Verdicts.ts"
 
-/** Of each queue, in one turn. */
+/** In one turn. */
 const batchMax = 8
 const atOnce = 4
 const leaseSeconds = 60
+/** Until what was too much for its origin is tried again. */
+const laterSeconds = 60
 
 interface DueRow {
   readonly id: bigint
   readonly fence: bigint
   /** Somebody stands for it. */
   readonly stands: boolean
+  /** It is due because of a payment that cost its payer nothing. */
+  readonly free: boolean
   readonly type: ResourceType
   readonly resource: string
   readonly tool_name: string
@@ -28,17 +32,21 @@ interface DueRow {
   readonly declaration: Kept
 }
 
-/** Takes what is due and nobody else asks about, for a minute; the fence tells this holder from the next one. */
-export const leaseProbes = (sql: SqlClient.SqlClient, now: Date) => {
-  const queue = (stands: boolean) => sql`select resource_id from catalog_probes
-    where stands = ${stands} and due_at <= ${now} and (leased_until is null or leased_until < ${now})
-    order by due_at limit ${batchMax} for update skip locked`
-  return sql<DueRow>`with stood as (${queue(true)}), claimed as (${queue(false)}), due as (
-      update catalog_probes set fence = fence + 1, leased_until = ${new Date(now.getTime() + leaseSeconds * 1_000)}
-      where resource_id in (select resource_id from stood union all select resource_id from claimed)
-      returning resource_id, fence, stands)
-    select r.id, due.fence, due.stands, r.type, r.resource, r.tool_name, r.origin, r.declaration
-    from due join catalog_resources r on r.id = due.resource_id order by due.stands desc`
+/**
+ * Takes what is due and nobody else asks about, for a minute; the fence tells this holder from the next one. It is due
+ * again when the lease ends: what is due before that was asked for meanwhile.
+ */
+export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, stands: boolean) => {
+  const until = new Date(now.getTime() + leaseSeconds * 1_000)
+  return sql<DueRow>`with due as (
+      update catalog_probes set fence = fence + 1, leased_until = ${until}, due_at = ${until}
+      where resource_id in (
+        select resource_id from catalog_probes
+        where stands = ${stands} and due_at <= ${now} and (leased_until is null or leased_until < ${now})
+        order by due_at limit ${batchMax} for update skip locked)
+      returning resource_id, fence, stands, free)
+    select r.id, due.fence, due.stands, due.free, r.type, r.resource, r.tool_name, r.origin, r.declaration
+    from due join catalog_resources r on r.id = due.resource_id`
 }
 
 /** Asks for as long as the Scope lives. */
@@ -59,18 +67,21 @@ export const startProbes = Effect.gen(function* () {
       identity,
       methods: row.declaration.operations.map(({ method }) => method),
       isDynamic: row.declaration.about.routeTemplate !== undefined,
-      stands: row.stands
+      share: !row.stands ? "claimed" : row.free ? "free" : "own"
     })
     const now = new Date(yield* Clock.currentTimeMillis)
     if (asked === "later") {
-      yield* sql`update catalog_probes set leased_until = null, due_at = ${new Date(now.getTime() + 60_000)}
+      // What the seller's own payment asked for meanwhile does not wait for what was free.
+      const later = new Date(now.getTime() + laterSeconds * 1_000)
+      yield* sql`update catalog_probes set leased_until = null,
+          due_at = case when ${row.free} and not free and due_at < leased_until then due_at else ${later} end
         where resource_id = ${row.id} and fence = ${row.fence}`
     } else if (yield* apply(row.id, row.fence, asked, now)) yield* moved
   })
 
-  const turn = Effect.gen(function* () {
+  const turn = Effect.fnUntraced(function* (stands: boolean) {
     while (true) {
-      const due = yield* leaseProbes(sql, new Date(yield* Clock.currentTimeMillis))
+      const due = yield* leaseProbes(sql, new Date(yield* Clock.currentTimeMillis), stands)
       yield* Effect.forEach(
         due,
         (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
@@ -80,5 +91,6 @@ export const startProbes = Effect.gen(function* () {
     }
   })
 
-  yield* reconciler({ id: "probes", every: "2 seconds", turn })
+  yield* reconciler({ id: "probes", every: "2 seconds", turn: turn(true) })
+  yield* reconciler({ id: "probes-of-claims", every: "2 seconds", turn: turn(false) })
 })

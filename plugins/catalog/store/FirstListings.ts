@@ -9,7 +9,7 @@ import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
 import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
 import { Quotas, type Share } from "./Quotas.ts"
-import { awaitsOrigin, type Carrier, claimantOf, type Recorded, unavailable } from "./Recorded.ts"
+import { awaitsOrigin, type Carrier, claimantOf, isFree, type Recorded, unavailable } from "./Recorded.ts"
 import { type Mover, recordMove, requestProbe, tellChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
@@ -20,6 +20,14 @@ export interface OriginListing {
   readonly payTos: ReadonlyArray<string>
   /** A payment for it has been observed. */
   readonly isPaid: boolean
+}
+
+/** Why a resource is listed, and whether its payer's claim cost anything. */
+interface Beginning {
+  readonly by: Mover
+  readonly isFree: boolean
+  readonly now: Date
+  readonly reason: string
 }
 
 export class FirstListings extends Context.Service<
@@ -43,10 +51,10 @@ export class FirstListings extends Context.Service<
       const quotas = yield* Quotas
       const versions = yield* Versions
 
-      const begin = Effect.fnUntraced(function* (id: bigint, by: Mover, reason: string, now: Date) {
+      const begin = Effect.fnUntraced(function* (id: bigint, { by, isFree, now, reason }: Beginning) {
         yield* sql`insert into catalog_activity ${sql.insert({ resource_id: id, last_seen_at: now })}`
         yield* recordMove(sql, id, now, { by, move: "listed", from: null, to: "active", reason })
-        if (config.probeOrigins) yield* requestProbe(sql, id, now, config.probePauseSeconds)
+        yield* requestProbe(sql, id, config, { isFree, now })
         yield* tellChange(facts, id, "listed")
       })
 
@@ -75,7 +83,7 @@ export class FirstListings extends Context.Service<
           now
         )
         if (id === undefined) return undefined
-        yield* begin(id, "facilitator", "payment_observed", now)
+        yield* begin(id, { by: "facilitator", isFree: isFree(carrier), now, reason: "payment_observed" })
         return { decision: isListable ? "listed" : "held", resourceId: id, versionHash: hash } as Recorded
       })
 
@@ -96,7 +104,7 @@ export class FirstListings extends Context.Service<
         const verification = isPaid ? "payment_observed" : "unverified"
         const id = yield* versions.insert(words, { verification, ownership: "proven", pay_tos: payTos }, now)
         if (id === undefined) return false
-        yield* begin(id, "origin", "origin_names_owner", now)
+        yield* begin(id, { by: "origin", isFree: false, now, reason: "origin_names_owner" })
         return true
       })
 

@@ -28,6 +28,10 @@ export interface Carrier {
   readonly now: Date
 }
 
+/** It cost its payer nothing, and nobody answers for it. */
+export const isFree = ({ grade, stage }: Pick<Carrier, "grade" | "stage">): boolean =>
+  stage === "verified" && grade === "claimed"
+
 export const rejected = (reason: PublicReason, detail: string, resourceId?: bigint): Recorded => ({
   decision: "rejected",
   reason,

@@ -9,7 +9,7 @@ import { type Declaration, type Identity, isSellersExtension } from "../declarat
 import { type Grade, mayDisplace } from "../declaration/Grade.ts"
 import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
 import { type Claimant, Quotas } from "./Quotas.ts"
-import { type Carrier, claimantOf, type Recorded, rejected, unavailable } from "./Recorded.ts"
+import { type Carrier, claimantOf, isFree, type Recorded, rejected, unavailable } from "./Recorded.ts"
 import { liveOptions, moveState, requestProbe, type ResourceRow, tellChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
@@ -109,7 +109,8 @@ export class Redeclarations extends Context.Service<
       const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, now: Date) {
         const { payTo } = declaration.terms
         yield* keepClaim(sql, row.id, declaration, now)
-        if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds)
+        // Whoever pays another recipient may pay himself.
+        yield* requestProbe(sql, row.id, config, { isFree: true, now })
         const detail = `declared by ${payTo}, owned by another recipient (${row.ownership})`
         return rejected("payto_conflict", detail, row.id)
       })
@@ -127,9 +128,9 @@ export class Redeclarations extends Context.Service<
       })
 
       /** What is listed stays as it is; its origin is asked, for it may have changed. */
-      const differs = Effect.fnUntraced(function* (row: ResourceRow, { grade, now }: Carrier) {
-        if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds)
-        const detail = `${grade} words differ from the ${row.grade} ones that are listed`
+      const differs = Effect.fnUntraced(function* (row: ResourceRow, carrier: Carrier) {
+        yield* requestProbe(sql, row.id, config, { isFree: isFree(carrier), now: carrier.now })
+        const detail = `${carrier.grade} words differ from the ${row.grade} ones that are listed`
         return { decision: "held", reason: "awaits_origin", detail, resourceId: row.id } as Recorded
       })
 

@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/Facts.ts"
+import type { CatalogValues } from "../Config.ts"
 import { changedFact, type ResourceState, type ResourceType } from "../contract.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { Kept } from "./ResourceWire.ts"
@@ -97,11 +98,18 @@ export const moveState = Effect.fnUntraced(function* (
 
 /**
  * Asks for the origin's word soon, though not sooner after the last time than the pause, and in the queue where the
- * listing belongs.
+ * listing belongs. What is free for whoever asks never makes free what is due for another reason, or as soon.
  */
-export const requestProbe = (sql: SqlClient.SqlClient, id: bigint, now: Date, pauseSeconds: number) =>
-  sql`insert into catalog_probes (resource_id, due_at, stands)
-      select id, ${now}, standing_at is not null from catalog_resources where id = ${id}
+export const requestProbe = (
+  sql: SqlClient.SqlClient,
+  id: bigint,
+  { probeOrigins, probePauseSeconds }: Pick<CatalogValues, "probeOrigins" | "probePauseSeconds">,
+  { isFree, now }: { readonly isFree: boolean; readonly now: Date }
+) => {
+  if (!probeOrigins) return Effect.void
+  const soon = sql`greatest(${now}, coalesce(p.asked_at + ${probePauseSeconds} * interval '1 second', ${now}))`
+  return sql`insert into catalog_probes as p (resource_id, due_at, stands, free)
+      select id, ${now}, standing_at is not null, ${isFree} from catalog_resources where id = ${id}
     on conflict (resource_id) do update set stands = excluded.stands,
-      due_at = least(catalog_probes.due_at, greatest(${now}, coalesce(catalog_probes.asked_at + ${pauseSeconds} *
-        interval '1 second', ${now})))`
+      free = excluded.free and (p.free or p.due_at > ${soon}), due_at = least(p.due_at, ${soon})`
+}

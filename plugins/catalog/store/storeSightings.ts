@@ -118,9 +118,13 @@ export const raiseSold = Effect.fnUntraced(function* (
   now: Date
 ) {
   const ids = JSON.stringify([...batch.values()].map(({ resourceId }) => String(resourceId)))
-  const raised = yield* sql<{ id: bigint }>`update catalog_resources r set standing_at = ${now}
-    from catalog_activity a where a.resource_id = r.id and a.earned > 0 and r.standing_at is null
-      and r.id in (select value::bigint from jsonb_array_elements_text(${ids}::jsonb)) returning r.id`
+  // What waits for its first look waits no longer behind what is merely claimed.
+  const raised = yield* sql<{ id: bigint }>`with raised as (
+      update catalog_resources r set standing_at = ${now}
+      from catalog_activity a where a.resource_id = r.id and a.earned > 0 and r.standing_at is null
+        and r.id in (select value::bigint from jsonb_array_elements_text(${ids}::jsonb)) returning r.id),
+    moved as (update catalog_probes p set stands = true, free = false from raised where p.resource_id = raised.id)
+    select id from raised`
   for (const { id } of raised) yield* tellChange(facts, id, "standing")
   return raised.length > 0
 })

@@ -9,7 +9,7 @@ import { Outbound, type OutboundAnswer, OutboundFailed } from "../../../kernel/p
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { OriginDocuments } from "../../../plugins/catalog/ownership/OriginDocuments.ts"
 import { PricedAssets } from "../../../plugins/catalog/ownership/PricedAssets.ts"
-import { Origins } from "../../../plugins/catalog/ownership/Origins.ts"
+import { Origins, type Share } from "../../../plugins/catalog/ownership/Origins.ts"
 
 const owner = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const settings = {
@@ -82,7 +82,7 @@ const resourceOf = (
     readonly methods?: ReadonlyArray<string>
     readonly isDynamic?: boolean
     readonly type?: "http" | "mcp"
-    readonly stands?: boolean
+    readonly share?: Share
   } = {}
 ) => ({
   identity: {
@@ -93,7 +93,7 @@ const resourceOf = (
   },
   methods: more.methods ?? ["GET"],
   isDynamic: more.isDynamic ?? false,
-  stands: more.stands ?? true
+  share: more.share ?? ("own" as const)
 })
 const shop = "https://shop.example.com"
 const missing: OutboundAnswer = { status: 404, headers: {}, body: new Uint8Array() }
@@ -181,13 +181,13 @@ describe("asking an origin", () => {
         identity: { type: "mcp", resource: "mcp://calculator", toolName: "add", origin: undefined },
         methods: [],
         isDynamic: false,
-        stands: true
+        share: "own"
       })
       yield* ask({
         identity: { type: "mcp", resource: "mcp://nowhere", toolName: "add", origin: undefined },
         methods: [],
         isDynamic: false,
-        stands: true
+        share: "own"
       })
       expect(sent).toEqual(
         ["a", "b", "c", "calc"].flatMap((name) => [
@@ -327,15 +327,22 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("keeps half of an origin's questions for what somebody stands for", () =>
+  it.effect("keeps half of an origin's questions for what somebody stands for, and half of that from free asks", () =>
     Effect.gen(function* () {
       const { ask, sent } = network(() => missing)
-      const claimed = resourceOf(shop, { stands: false })
-      const answers = yield* Effect.forEach(Array.from({ length: 25 }), () => ask(claimed))
-      expect(answers.filter((answer) => answer === "later")).toHaveLength(15)
-      for (let at = 0; at < 10; at++) expect(yield* ask(resourceOf(shop))).not.toBe("later")
-      expect(yield* ask(resourceOf(shop))).toBe("later")
+      const asked = (share: Share, times: number) =>
+        Effect.map(
+          Effect.forEach(Array.from({ length: times }), () => ask(resourceOf(shop, { share }))),
+          (answers) => answers.filter((answer) => answer !== "later").length
+        )
+      expect([yield* asked("claimed", 25), yield* asked("free", 25), yield* asked("claimed", 1)]).toEqual([10, 5, 0])
+      expect([yield* asked("own", 6), yield* asked("free", 1)]).toEqual([5, 0])
       expect(sent.filter((line) => line.includes("/x at"))).toHaveLength(20)
+      yield* TestClock.adjust("60 seconds")
+      expect([yield* asked("free", 25), yield* asked("own", 6), yield* asked("claimed", 1)]).toEqual([15, 5, 0])
+      yield* TestClock.adjust("60 seconds")
+      // What is the seller's own is taken from nobody else's part before it is asked.
+      expect([yield* asked("own", 8), yield* asked("claimed", 25), yield* asked("free", 25)]).toEqual([8, 10, 2])
     })
   )
 

@@ -113,7 +113,10 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
   /** A look at the one resource that is due, or at any. */
   const look = Effect.fnUntraced(function* (answer: OriginAnswer) {
     yield* sql`update catalog_probes set due_at = ${yield* now}, leased_until = null`
-    const [due] = yield* leaseProbes(sql, yield* now)
+    const leased = yield* Effect.forEach([true, false], (stands) =>
+      Effect.flatMap(now, (now) => leaseProbes(sql, now, stands))
+    )
+    const [due] = leased.flat()
     return yield* apply(due!.id, due!.fence, answer, yield* now)
   })
   /** A look at this resource, due or not. */

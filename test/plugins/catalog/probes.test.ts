@@ -1,0 +1,152 @@
+// When a seller's origin is asked while others do what they can to delay it: with payments that cost them nothing, with
+// claims whose origins answer slowly, and while a look is under way. The clock is the test's, the database a real one.
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Config } from "../../../plugins/catalog/Config.ts"
+import { type AskedResource, type OriginAnswer, Origins } from "../../../plugins/catalog/ownership/Origins.ts"
+import { leaseProbes, startProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { answerOf, openStore, type Said, shop, values } from "./store.ts"
+
+const ours = { resource: `${shop}/a` }
+const dearer = { ...ours, amount: "6" }
+const paid = { stage: "settled", payer: "GBUYER" } as const
+const evil = { payer: "GEVIL" } as const
+
+/** A listing in the words of its origin, looked at just now. */
+const openListed = Effect.gen(function* () {
+  const store = yield* openStore({ newResourcesPerDayMax: 1_000 })
+  const { declare, look, now, sql } = store
+  const { resourceId } = yield* declare(ours)
+  yield* look(answerOf({ said: [ours] }))
+  const due = Effect.flatMap(now, (now) => leaseProbes(sql, now, true))
+  return { ...store, due, id: resourceId! }
+})
+
+describeDatabases(
+  "a seller's look",
+  (database) => {
+    const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
+    layer(services, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+      const timed =
+        <A, E, R>(body: Effect.Effect<A, E, R>) =>
+        () =>
+          Effect.provide(body, TestClock.layer())
+
+      it.effect(
+        "that is asked for while one is under way follows it, after the pause [S317]",
+        timed(
+          Effect.gen(function* () {
+            const { apply, declare, due, id, now, prices } = yield* openListed
+            yield* TestClock.adjust("24 hours")
+            const [first] = yield* due
+            // The origin was asked; then the seller changes his price and is paid it; then the old answer is stored.
+            yield* TestClock.adjust("1 second")
+            yield* declare(dearer, paid)
+            expect(yield* due).toEqual([])
+            yield* apply(id, first!.fence, answerOf({ said: [ours] }), yield* now)
+            expect(yield* prices).toEqual(["5"])
+            expect(yield* due).toEqual([])
+            yield* TestClock.adjust("60 seconds")
+            const [second] = yield* due
+            expect(second).toMatchObject({ id, free: false })
+            yield* apply(id, second!.fence, answerOf({ said: [dearer] }), yield* now)
+            expect(yield* prices).toEqual(["6"])
+            yield* TestClock.adjust("23 hours")
+            expect(yield* due).toEqual([])
+          })
+        )
+      )
+
+      it.effect.each<readonly [string, Said]>([
+        ["another price", { ...ours, amount: "1" }],
+        ["another recipient", { ...ours, payTo: "GEVIL" }]
+      ])("is free when payments of %s that cost nothing ask for it, and its own once it is paid for", ([_, lie]) =>
+        timed(
+          Effect.gen(function* () {
+            const { apply, declare, due, id, now } = yield* openListed
+            yield* TestClock.adjust("60 seconds")
+            yield* declare(lie, evil)
+            const [free] = yield* due
+            expect(free).toMatchObject({ id, stands: true, free: true })
+            yield* apply(id, free!.fence, answerOf({ said: [ours] }), yield* now)
+            yield* TestClock.adjust("60 seconds")
+            yield* declare(lie, evil)
+            yield* declare(dearer, paid)
+            yield* declare(lie, evil)
+            expect(yield* due).toMatchObject([{ id, free: false }])
+            // Paid for during a look that was free.
+            yield* TestClock.adjust("61 seconds")
+            const [again] = yield* due
+            yield* apply(id, again!.fence, answerOf({ said: [ours] }), yield* now)
+            // What comes by the clock is the seller's own, whoever asks for it at that time.
+            yield* TestClock.adjust("24 hours")
+            yield* declare(lie, evil)
+            expect(yield* due).toMatchObject([{ id, free: false }])
+          })
+        )()
+      )
+
+      it.effect(
+        "at a new listing goes before what is merely claimed once a payment for it counts",
+        timed(
+          Effect.gen(function* () {
+            const { declare, now, sightings, sql } = yield* openStore({ newResourcesPerDayMax: 1_000 })
+            const { resourceId } = yield* declare({ ...ours, amount: "1000" }, paid)
+            expect(yield* leaseProbes(sql, yield* now, true)).toEqual([])
+            const sale = { transaction: "sale", payer: "GBUYER", payTo: "GOWNER", amount: "1000" }
+            yield* sightings.touch(resourceId!, yield* now, sale)
+            yield* sightings.flush
+            expect(yield* leaseProbes(sql, yield* now, true)).toMatchObject([{ id: resourceId, free: false }])
+          })
+        )
+      )
+
+      it.effect(
+        "does not wait for the slow origins of claims, and one that was too free goes on when it is paid for",
+        timed(
+          Effect.gen(function* () {
+            const store = yield* openListed
+            const asked: Array<AskedResource> = []
+            const ask = (one: AskedResource): Effect.Effect<OriginAnswer | "later"> =>
+              Effect.suspend((): Effect.Effect<OriginAnswer | "later"> => {
+                asked.push(one)
+                if (one.share === "claimed") return Effect.never
+                if (one.share === "own") return Effect.succeed(answerOf({ said: [dearer] }))
+                return Effect.as(Effect.orDie(store.declare(dearer, paid)), "later" as const)
+              })
+            for (let at = 0; at < 20; at++)
+              yield* store.declare({ resource: `https://slow${at}.example.com/`, payTo: `GSLOW${at}` }, evil)
+            yield* TestClock.adjust("60 seconds")
+            yield* store.declare({ ...ours, amount: "1" }, evil)
+            const since = yield* store.now
+            yield* Effect.provideContext(startProbes, store.parts).pipe(
+              Effect.provide(
+                Layer.mergeAll(
+                  Layer.succeed(Origins, { ask, read: () => Effect.succeed([]) }),
+                  Layer.succeed(Config, values)
+                )
+              )
+            )
+            const of = (share: AskedResource["share"]) => asked.filter((one) => one.share === share).length
+            /** Lets the actors have turns until it is so. */
+            const until = Effect.fnUntraced(function* (isSo: Effect.Effect<boolean, unknown>) {
+              for (let turns = 0; turns < 400 && !(yield* Effect.orDie(isSo)); turns++) {
+                yield* TestClock.adjust("2 seconds")
+                yield* TestClock.withLive(Effect.sleep("5 millis"))
+              }
+            })
+            yield* until(Effect.map(store.prices, (prices) => prices.includes("6")))
+            yield* until(Effect.sync(() => of("claimed") > 0))
+            expect([of("free"), of("own"), of("claimed")]).toEqual([1, 1, 4])
+            expect((yield* store.now).getTime() - since.getTime()).toBeLessThan(60_000)
+          }).pipe(Effect.scoped)
+        )
+      )
+    })
+  },
+  ["kernel", "catalog"]
+)
