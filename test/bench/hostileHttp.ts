@@ -65,7 +65,10 @@ const run = Effect.fnUntraced(function* (payersCount: number, sellersCount: numb
     const { about, payTo, url } = seller
     const answer = yield* facilitator.settle(yield* declaring(facilitator, { payer: buyer, payTo, url, about, amount }))
     const outcome = outcomes(answer)?.["catalog"]
-    if (answer.json.success !== true || outcome?.status === "rejected") refused += 1
+    if (answer.json.success !== true || outcome?.status === "rejected") {
+      refused += 1
+      console.log(`over HTTP, refused: ${url}, ${answer.json.errorReason ?? outcome?.rejectedReason}`)
+    }
   })
   const spamOf = (payer: number, at: number): Partial<Declared> & { readonly url: string } => {
     const seller = sellers[(payer + at) % sellersCount]!
