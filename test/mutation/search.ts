@@ -56,7 +56,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
   known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),
-  fedBack("what is lent outweighs what is asked", "const share = 0.4", "const share = 0.95"),
+  fedBack("what answers best lends nothing", "const share = 0.4", "const share = 0"),
   split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
   tabled(
     "a table that was changed is believed",

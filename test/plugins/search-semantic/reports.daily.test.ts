@@ -105,13 +105,15 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               (yield* read("generations")).json.items.map(({ model, status }: any) => `${model} ${status}`).sort()
             ).toEqual(["before retired", "one active"])
 
+            // Each branch by itself: a fused answer is there as soon as one of them has it.
             let asked = 0
-            yield* eventually(
-              Effect.map(facilitator.ask("/discovery/search?query=weather"), ({ json }) => {
-                asked += 1
-                return json.resources.length === 3
-              })
-            )
+            for (const parameters of ["weather", "weather&mode=lexical", "weather&mode=semantic"])
+              yield* eventually(
+                Effect.map(facilitator.ask(`/discovery/search?query=${parameters}`), ({ json }) => {
+                  asked += 1
+                  return json.resources.length === 3
+                })
+              )
             // Impressions are written behind: those of the waiting are let in before they are taken away.
             yield* eventually(Effect.map(read("conversion"), ({ json }) => json.impressions === String(asked)))
             yield* facilitator.sql`delete from catalog_impressions`
