@@ -92,6 +92,11 @@ const timeOf = (belief: Belief, secondsPerLedger: number): LedgerTime => ({
   isFirstWord: belief.isFirstWord
 })
 
+const doubted = new LedgerUnavailable({
+  operation: "getLatestLedger",
+  message: "the ledger may be far ahead of where it was last seen"
+})
+
 /** What is believed, and how it came to be. */
 const makeFollower = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
@@ -124,10 +129,7 @@ const makeFollower = Effect.gen(function* () {
     const machineMillis = yield* Clock.currentTimeMillis
     const looked = { first, second, at: yield* elapsing, pace: pace(), machineSeconds: machineMillis / 1_000 }
     const before = belief
-    if (before === undefined) {
-      belief = beginBelief(looked)
-      return belief === undefined ? "none" : "advanced"
-    }
+    if (before === undefined) return (belief = beginBelief(looked)) === undefined ? "none" : "advanced"
     const believed = believe(before, looked)
     belief = believed.belief
     if (second.length > 0) yield* rpc.setUnfit(unfitEndpoints(belief, second, looked.at, looked.pace))
@@ -161,7 +163,9 @@ const makeFollower = Effect.gen(function* () {
   })
 
   const known = () => ({ advancedAt: belief?.advancedAt, looks: looks.length, lookedAt, pace: measured })
-  return { look, standing, pace, known }
+  /** Fails while somebody tells of a ledger far ahead, and it is not known yet whether it is one. */
+  const noDoubt = Effect.suspend(() => (belief?.beyond === undefined ? Effect.void : Effect.fail(doubted)))
+  return { look, standing, pace, known, noDoubt }
 })
 
 /** What the follower knows of its own looks. */
@@ -260,7 +264,10 @@ export class LedgerClock extends Context.Service<
   {
     /** The newest reading; fails when there is none or the ledger has not advanced for 30 s. */
     readonly now: Effect.Effect<LedgerTime, LedgerUnavailable>
-    /** A reading taken now, by a call of its own; for a judgement that the newest reading may be too old for. */
+    /**
+     * A reading taken now, by a call of its own; for a judgement that the newest reading may be too old for. Fails too
+     * while it is in doubt whether the ledger is far ahead: then what seems too far may not be.
+     */
     readonly fresh: Effect.Effect<LedgerTime, LedgerUnavailable>
     /** What is known, however old. */
     readonly standing: Effect.Effect<LedgerStanding>
@@ -324,7 +331,7 @@ export class LedgerClock extends Context.Service<
 
       return LedgerClock.of({
         now,
-        fresh: Effect.andThen(look, now),
+        fresh: Effect.andThen(Effect.andThen(look, follower.noDoubt), now),
         standing: follower.standing,
         fees: fees.known,
         noteAsked: fees.note,

@@ -54,7 +54,7 @@ const burstMax = 12
 const stillMillis = 10_000
 const stillLedgers = 3
 /** Ledgers that a test network may close in a moment: a leap no longer than this is believed when it is told twice. */
-const leapMax = 100
+const leapMax = 1_000
 /** A longer one that its close times do not explain must have been all that was heard for so long, in so many looks. */
 const beyondMillis = 30_000
 const beyondLooks = 5

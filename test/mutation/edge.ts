@@ -458,6 +458,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "const elapsing = Clock.currentTimeMillis"
     ],
     ["endpoints that differ are asked alike", "yield* rpc.setUnfit(", "void ("],
+    ["what is in doubt is refused", "Effect.andThen(look, follower.noDoubt)", "look"],
     ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""]
   ]),
   ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/LedgerClock.test.ts", [
@@ -492,7 +493,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "beginAt(best.newest, looked.at, best.endpoints === 1)",
       "beginAt(best.newest, looked.at)"
     ],
-    ["a long leap told twice", "const leapMax = 100", "const leapMax = 10_000_000"],
+    ["a long leap told twice", "const leapMax = 1_000", "const leapMax = 10_000_000"],
     ["a burst on one answer's word", "&& answers > 1", ""],
     ["a first ledger on one answer's word", "!isAlone || line.answers > 1", "line.answers > 0"],
     [
