@@ -13,7 +13,8 @@ export interface GreetingLine {
 export class Greeting extends Context.Service<
   Greeting,
   {
-    readonly add: (line: GreetingLine) => Effect.Effect<void>
+    /** Adds a line, or what tells it when the greeting is said: an address may be known by then only. */
+    readonly add: (line: GreetingLine | Effect.Effect<GreetingLine>) => Effect.Effect<void>
     /** A sentence on what to try first; told after the lines. */
     readonly hint: (sentence: string) => Effect.Effect<void>
     /** A command of this program to try first; how a person types it depends on how the program was installed. */
@@ -30,16 +31,18 @@ export class Greeting extends Context.Service<
   }
 >()("tollkeeper/Greeting") {
   static readonly layer = Layer.sync(Greeting, () => {
-    const lines: Array<GreetingLine> = []
+    const lines: Array<Effect.Effect<GreetingLine>> = []
     const hints: Array<string> = []
     const commands: Array<"pay"> = []
     let title: string | undefined
     return Greeting.of({
-      add: (line) => Effect.sync(() => void lines.push(line)),
+      add: (line) => Effect.sync(() => void lines.push(Effect.isEffect(line) ? line : Effect.succeed(line))),
       hint: (sentence) => Effect.sync(() => void hints.push(sentence)),
       tryCommand: (command) => Effect.sync(() => void commands.push(command)),
       title: (words) => Effect.sync(() => void (title = words)),
-      told: Effect.sync(() => ({ title, lines: [...lines], hints: [...hints], commands: [...commands] }))
+      told: Effect.suspend(() =>
+        Effect.map(Effect.all(lines), (lines) => ({ title, lines, hints: [...hints], commands: [...commands] }))
+      )
     })
   })
 }

@@ -2,13 +2,13 @@
 // folder. It provides the ledger to others in the process; the facilitator uses it over HTTP like any other.
 import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
-import { Greeting } from "../../kernel/Greeting.ts"
+import { Greeting, type GreetingLine } from "../../kernel/Greeting.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { Config, type ConfigValues, declared } from "./Config.ts"
 import { LocalLedger } from "./LocalLedger.ts"
-import { ledgerFolder, serve } from "./serve.ts"
+import { ledgerFolder, type Secured, serve, type Serving } from "./serve.ts"
 
 /** A ledger in `folder` by these settings, not yet listening. */
 export const ledgerLayer = (config: ConfigValues, folder: string) =>
@@ -23,13 +23,23 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
     folder
   )
 
-/** What is told when the process is ready. The HTTPS listener opens a moment later, at the port that is configured. */
-const greet = Effect.fnUntraced(function* (url: string, config: ConfigValues) {
+/**
+ * What is told when the process is ready. The HTTPS listener may open a moment later, at the port that is configured;
+ * where that port was taken, whoever answers there is another.
+ */
+const greet = Effect.fnUntraced(function* (serving: Serving, { host, httpsPort }: ConfigValues) {
   const greeting = yield* Greeting
-  const { host, httpsPort } = config
-  const free = "HTTPS at a free port, which the log names"
-  const secured = httpsPort === undefined ? [] : [httpsPort === 0 ? free : `https://${host}:${httpsPort}`]
-  yield* greeting.add({ label: "ledger", where: [`${url}  (RPC, /friendbot?addr=G…&usdc=100)`, ...secured] })
+  const whereSecured = (now: "opening" | Secured | undefined): ReadonlyArray<string> => {
+    if (httpsPort === undefined) return []
+    if (now === undefined) return [`no HTTPS: port ${httpsPort} is taken (--ledger-https-port chooses another)`]
+    const port = now === "opening" ? httpsPort : now.port
+    return [port === 0 ? "HTTPS at a free port, which the log names" : `https://${host}:${port}`]
+  }
+  const line: Effect.Effect<GreetingLine> = Effect.map(serving.securing, (now) => ({
+    label: "ledger",
+    where: [`${serving.url}  (RPC, /friendbot?addr=G…&usdc=100)`, ...whereSecured(now)]
+  }))
+  yield* greeting.add(line)
   yield* greeting.tryCommand("pay")
 })
 
@@ -38,7 +48,7 @@ const layer = Layer.unwrap(
     const config = yield* Config
     const { stateFolder } = yield* Host
     const folder = yield* ledgerFolder(stateFolder)
-    return Layer.effectDiscard(Effect.flatMap(serve(config, folder), (serving) => greet(serving.url, config))).pipe(
+    return Layer.effectDiscard(Effect.flatMap(serve(config, folder), (serving) => greet(serving, config))).pipe(
       Layer.provideMerge(ledgerLayer(config, folder))
     )
   })

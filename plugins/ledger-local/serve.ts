@@ -19,6 +19,8 @@ export interface Serving {
    * opened.
    */
   readonly secured: Effect.Effect<Secured | undefined>
+  /** The HTTPS listener as it stands now. */
+  readonly securing: Effect.Effect<"opening" | Secured | undefined>
 }
 
 /** The HTTPS listener. */
@@ -77,6 +79,9 @@ export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: 
       )
     })
   }
-  const serving: Serving = { url, port, secured: Deferred.await(secured) }
+  const securing = Effect.gen(function* () {
+    return (yield* Deferred.isDone(secured)) ? yield* Deferred.await(secured) : ("opening" as const)
+  })
+  const serving: Serving = { url, port, secured: Deferred.await(secured), securing }
   return serving
 })

@@ -102,6 +102,15 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)
 
+/** How far the ledger's HTTPS port is from its other one, where only that is chosen: 8000 and 8443. */
+const httpsAbove = 443
+
+/** The port of the ledger's HTTPS: as chosen, or moved with the other one; 0 is any port that is free. */
+export const httpsPortOf = (chosen: Option.Option<number>, ledgerPort: Option.Option<number>) =>
+  Option.orElse(chosen, () =>
+    Option.map(ledgerPort, (port) => (port === 0 || port + httpsAbove > 65_535 ? 0 : port + httpsAbove))
+  )
+
 /** Who moves the embedded ledger to another port means the facilitator's RPC as well; 0 is any port that is free. */
 const ledgerOverrides = (port: Option.Option<number>) =>
   Effect.map(
@@ -129,13 +138,13 @@ export const start = Command.make(
     ...placeFlags(),
     port: portFlag("port", "the facilitator", String(portDefault)),
     ledgerPort: portFlag("ledger-port", "the embedded ledger", "8000"),
-    ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS", "8443")
+    ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS", "443 above --ledger-port")
   },
   Effect.fn(function* (flags) {
     return yield* run(flags, [
       ...portOverride("server.port", flags.port),
       ...ownPages(flags.port),
-      ...portOverride("local_ledger.https_port", flags.ledgerHttpsPort),
+      ...portOverride("local_ledger.https_port", httpsPortOf(flags.ledgerHttpsPort, flags.ledgerPort)),
       ...(yield* ledgerOverrides(flags.ledgerPort))
     ])
   })

@@ -1,8 +1,9 @@
 // The ledger as a user meets it: as a plugin with its listeners, and by itself.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer, Option } from "effect"
+import { Context, Effect, Exit, FileSystem, Layer, Option } from "effect"
 import * as https from "node:https"
+import { type AddressInfo, createServer, type Server } from "node:net"
 import { Greeting } from "../../../kernel/Greeting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
@@ -13,6 +14,7 @@ import { standalone } from "../../../plugins/ledger-local/standalone.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
 import { layer as nodeHttpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
 import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
+import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
 import { keypair } from "./support.ts"
 
@@ -33,6 +35,13 @@ const call = (url: string, method: string, params: unknown = {}) =>
     })
     return (await response.json()) as { readonly result: any; readonly error?: { readonly code: number } }
   })
+
+/** A program of somebody else's at a port of its own. */
+const otherProgram = Effect.callback<Server>((resume) => {
+  const server = createServer().listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+})
+
+const close = (server: Server) => Effect.sync(() => void server.close())
 
 /** Trusts only the certificate in `file`, by the name a client would use. */
 const overTls = (port: number, ca: string, servername: string) =>
@@ -78,6 +87,24 @@ describe("the embedded ledger as a plugin", () => {
         expect(Exit.isFailure(yield* Effect.exit(overTls(httpsPort, ca, "example.com")))).toBe(true)
       }).pipe(Effect.scoped, Effect.provide(platform)),
     240_000
+  )
+
+  it.live("names no HTTPS address where its port belongs to another program", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const folder = yield* files.makeTempDirectoryScoped()
+      const [port, taken] = [yield* Effect.promise(freePort), yield* Effect.acquireRelease(otherProgram, close)]
+      const { port: httpsPort } = taken.address() as AddressInfo
+      const settings = Settings.layerTest({ local_ledger: { port, https_port: httpsPort } }, () => Option.none())
+      const host = Layer.succeed(Host, { name: "test", stateFolder: folder })
+      const services = yield* Layer.build(
+        plugin.layer.pipe(Layer.provide([settings, host]), Layer.provideMerge(Greeting.layer))
+      )
+      const where = Effect.map(Context.get(services, Greeting).told, ({ lines }) => lines.flatMap(({ where }) => where))
+      const told = yield* eventually(where, (where) => where.some((line) => line.startsWith("no HTTPS")))
+      expect(told.join("\n")).not.toContain("https://")
+      expect(told.at(-1)).toContain(`port ${httpsPort} is taken`)
+    }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
   it.live("keeps what it closed when it is started again on the same folder", () =>
