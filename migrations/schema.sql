@@ -1,6 +1,35 @@
 -- What all migrations together make, for reading; nothing runs this file. Written by `npm run schema`, and held to the
 -- migrations by a test.
 
+CREATE FUNCTION public.catalog_count_missed_words() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  -- One at a time: two that meet in several words would wait for each other.
+  perform pg_advisory_xact_lock(724402405);
+  if tg_op = 'INSERT' then
+    insert into catalog_missed_words as t (words, sessions, times, last_at)
+      select words, count(*), sum(times), max(last_at) from fresh group by words
+      on conflict (words) do update set sessions = t.sessions + excluded.sessions, times = t.times + excluded.times,
+        last_at = greatest(t.last_at, excluded.last_at);
+  elsif tg_op = 'UPDATE' then
+    update catalog_missed_words t set times = t.times + d.times, last_at = greatest(t.last_at, d.last_at)
+      from (
+        select words, sum(times) as times, max(last_at) as last_at
+        from (select words, times, last_at from fresh union all select words, -times, last_at from gone) c
+        group by words
+      ) d
+      where d.words = t.words;
+  else
+    update catalog_missed_words t set sessions = t.sessions - d.sessions, times = t.times - d.times
+      from (select words, count(*) as sessions, sum(times) as times from gone group by words) d
+      where d.words = t.words;
+    delete from catalog_missed_words t using gone where t.words = gone.words and t.sessions = 0;
+  end if;
+  return null;
+end
+$$;
+
 CREATE FUNCTION public.kernel_attempt_count_of_version_01() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -294,6 +323,13 @@ CREATE TABLE public.catalog_missed_searches (
     day date NOT NULL,
     words text NOT NULL,
     session text NOT NULL,
+    times bigint NOT NULL,
+    last_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.catalog_missed_words (
+    words text NOT NULL,
+    sessions bigint NOT NULL,
     times bigint NOT NULL,
     last_at timestamp with time zone NOT NULL
 );
@@ -879,6 +915,9 @@ ALTER TABLE ONLY public.catalog_looks
 ALTER TABLE ONLY public.catalog_missed_searches
     ADD CONSTRAINT catalog_missed_searches_pkey PRIMARY KEY (day, words, session);
 
+ALTER TABLE ONLY public.catalog_missed_words
+    ADD CONSTRAINT catalog_missed_words_pkey PRIMARY KEY (words);
+
 ALTER TABLE ONLY public.catalog_observations
     ADD CONSTRAINT catalog_observations_digest_key UNIQUE (digest);
 
@@ -1040,6 +1079,8 @@ CREATE INDEX catalog_impressions_at ON public.catalog_impressions USING btree (a
 
 CREATE INDEX catalog_looks_day ON public.catalog_looks USING btree (day);
 
+CREATE INDEX catalog_missed_words_asked ON public.catalog_missed_words USING btree (sessions DESC, times DESC, words);
+
 CREATE INDEX catalog_observations_age ON public.catalog_observations USING btree (last_at);
 
 CREATE INDEX catalog_observations_pay_to ON public.catalog_observations USING btree (pay_to, last_at DESC, id DESC);
@@ -1133,6 +1174,12 @@ CREATE INDEX webhooks_deliveries_due ON public.webhooks_deliveries USING btree (
 CREATE INDEX webhooks_deliveries_ended ON public.webhooks_deliveries USING btree (ended_at) WHERE (state <> 'due'::text);
 
 CREATE INDEX webhooks_deliveries_order ON public.webhooks_deliveries USING btree (receiver, settlement, "position") WHERE (state = 'due'::text);
+
+CREATE TRIGGER catalog_missed_words_asked AFTER INSERT ON public.catalog_missed_searches REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION public.catalog_count_missed_words();
+
+CREATE TRIGGER catalog_missed_words_asked_again AFTER UPDATE ON public.catalog_missed_searches REFERENCING OLD TABLE AS gone NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION public.catalog_count_missed_words();
+
+CREATE TRIGGER catalog_missed_words_left AFTER DELETE ON public.catalog_missed_searches REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.catalog_count_missed_words();
 
 CREATE TRIGGER kernel_attempts_counted_of_version_01 AFTER INSERT ON public.kernel_attempts FOR EACH ROW WHEN ((new.number > 1)) EXECUTE FUNCTION public.kernel_attempt_count_of_version_01();
 

@@ -254,10 +254,16 @@ const reports: ReadonlyArray<RouteDescription> = [
     SearchConversion,
     { callers: "keyed", query: Schema.Struct(hours) }
   ),
-  report("missed", "missedSearches", "What was looked for and not found, the most asked first.", MissedSearches, {
-    callers: "operators",
-    query: Schema.Struct({ ...hours, ...reportPaging })
-  })
+  report(
+    "missed",
+    "missedSearches",
+    "What was looked for and not found in the UTC days that the hours reach into, the most asked first.",
+    MissedSearches,
+    {
+      callers: "operators",
+      query: Schema.Struct({ ...hours, ...reportPaging })
+    }
+  )
 ]
 
 export const described: Described = {

@@ -1,7 +1,8 @@
 // What was looked for and not found, for the operator alone: the words of searches without a result, and by how many
 // callers they were asked. Words are kept as a reader may see them: in lower case, cut, without what could name or
 // betray somebody (addresses, links, long numbers, keys), and without who asked. They are written behind, in batches,
-// bounded in number by the day, and leave by age; with `search.missed_days` 0 none is kept.
+// bounded in number by the day, and leave by age; with `search.missed_days` 0 none is kept. The database counts them by
+// their words as they come and go, so that a look at all of them costs little.
 import { Clock, Effect, Queue } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
@@ -32,13 +33,36 @@ export const keptWords = (query: string): string => {
   return words.every((word) => word === "…") ? "" : [...words.join(" ")].slice(0, wordsLengthMax).join("").trim()
 }
 
-interface Missed {
+export interface Missed {
   readonly words: string
   readonly session: string
   readonly at: number
 }
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** Writes a batch in one statement. */
+export const writeMissed = (sql: SqlClient.SqlClient, crypto: Crypto["Service"], batch: ReadonlyArray<Missed>) => {
+  const rows = batch.map(({ at, session, words }) => ({
+    day: dayOf(at),
+    words,
+    session: sessionOfDay(crypto, session, at),
+    at: new Date(at).toISOString()
+  }))
+  const today = rows.at(-1)!.day
+  return sql`insert into catalog_missed_searches as t (day, words, session, times, last_at)
+    select day, words, session, count(*), max(at)
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+      as r (day date, words text, session text, at timestamptz)
+    where (select count(*) from catalog_missed_searches where day = ${today}::date) < ${ofDayMax}
+    group by day, words, session order by day, words, session
+    on conflict (day, words, session) do update set times = t.times + excluded.times,
+      last_at = greatest(t.last_at, excluded.last_at)`
+}
+
+/** Deletes what is older than so many days; everything for none. */
+export const pruneMissed = (sql: SqlClient.SqlClient, now: number, days: number) =>
+  sql`delete from catalog_missed_searches where day < ${dayOf(now - days * millisPerDay)}::date or ${days === 0}`
 
 export const startMissedSearches = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -48,32 +72,13 @@ export const startMissedSearches = Effect.gen(function* () {
   const waiting = yield* Queue.sliding<Missed>(waitingMax)
   let prunedOn = 0
 
-  const write = (batch: ReadonlyArray<Missed>) => {
-    const rows = batch.map(({ at, session, words }) => ({
-      day: dayOf(at),
-      words,
-      session: sessionOfDay(crypto, session, at),
-      at: new Date(at).toISOString()
-    }))
-    const today = rows.at(-1)!.day
-    return sql`insert into catalog_missed_searches as t (day, words, session, times, last_at)
-      select day, words, session, count(*), max(at)
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as r (day date, words text, session text, at timestamptz)
-      where (select count(*) from catalog_missed_searches where day = ${today}::date) < ${ofDayMax}
-      group by day, words, session
-      on conflict (day, words, session) do update set times = t.times + excluded.times,
-        last_at = greatest(t.last_at, excluded.last_at)`
-  }
-
   const flush = Effect.gen(function* () {
     const all = yield* Queue.clear(waiting)
-    if (all.length > 0) yield* write(all)
+    if (all.length > 0) yield* writeMissed(sql, crypto, all)
     const now = yield* Clock.currentTimeMillis
     if (now - prunedOn < millisPerDay / 24) return
     prunedOn = now
-    yield* sql`delete from catalog_missed_searches where day < ${dayOf(now - days * millisPerDay)}::date
-      or ${days === 0}`
+    yield* pruneMissed(sql, now, days)
   })
 
   yield* search.observe(
@@ -103,24 +108,34 @@ export interface MissedPage {
   readonly examined: bigint
 }
 
+/** The words of the days since then: of all that is kept they are counted already, of fewer days here. */
+const countedWords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, since: string) {
+  const [kept] = yield* sql<{ readonly whole: boolean }>`select not exists (
+    select 1 from catalog_missed_searches where day < ${since}::date) as whole`
+  return kept!.whole
+    ? sql`not materialized (select words, sessions, times, last_at, 1 as rows from catalog_missed_words)`
+    : sql`materialized (
+        select words, count(*) as sessions, sum(times)::int8 as times, max(last_at) as last_at, count(*) as rows
+        from catalog_missed_searches where day >= ${since}::date group by words
+      )`
+})
+
 /**
- * The most asked first, by callers, then by times. Counts are decimal strings. The words are grouped once for page and
- * total; days that are out of the question are not read.
+ * Of the UTC days that the hours reach into, the most asked first, by callers, then by times. Counts are decimal
+ * strings. Words are grouped once for page and total; days that are out of the question are not read.
  */
 export const missedSearches = Effect.fn("Catalog.missedSearches")(function* (
   sql: SqlClient.SqlClient,
   { hours, limit, offset }: { readonly hours: number; readonly limit: number; readonly offset: number }
 ): Effect.fn.Return<MissedPage, SqlError.SqlError> {
-  const since = new Date((yield* Clock.currentTimeMillis) - hours * 3_600_000)
-  const rows = yield* sql<MissedRow>`with grouped as materialized (
-      select words, count(*) as sessions, sum(times)::int8 as times, max(last_at) as last_at
-      from catalog_missed_searches where day >= ${dayOf(since.getTime())}::date and last_at >= ${since} group by words
-    ), counted as (
-      select count(*) as total, coalesce(sum(sessions), 0)::int8 as examined from grouped
+  const since = dayOf((yield* Clock.currentTimeMillis) - hours * 3_600_000)
+  const words = yield* countedWords(sql, since)
+  const rows = yield* sql<MissedRow>`with counted as ${words}, summed as (
+      select count(*) as total, coalesce(sum(rows), 0)::int8 as examined from counted
     )
-    select page.*, total, examined from counted left join lateral (
-      select * from grouped order by sessions desc, times desc, words limit ${limit} offset ${offset}
-    ) page on true order by sessions desc, times desc, words`.unprepared
+    select page.words, page.sessions, page.times, page.last_at, total, examined from summed left join lateral (
+      select * from counted order by sessions desc, times desc, words limit ${limit} offset ${offset}
+    ) page on true order by page.sessions desc, page.times desc, page.words`.unprepared
   const { examined, total } = rows[0]!
   return {
     examined,
