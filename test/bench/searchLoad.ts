@@ -1,6 +1,6 @@
 // The clients of the bench of search, in a process of their own so that their work is not the server's: bare HTTP/1.1
 // over kept connections, one question after another each. An answer counts only when it is whole (200, not partial) and
-// not empty. The job comes as JSON on standard input, the figures go out as JSON.
+// holds what it must hold. The job comes as JSON on standard input, the figures go out as JSON.
 import { connect } from "node:net"
 import process from "node:process"
 
@@ -8,7 +8,11 @@ export interface LoadJob {
   readonly port: number
   readonly paths: ReadonlyArray<string>
   readonly clients: number
+  /** It ends after so long, or after so many questions. */
   readonly milliseconds: number
+  readonly questionsMax: number
+  /** What a good answer's body holds. */
+  readonly holds: string
 }
 
 export interface LoadFigures {
@@ -20,17 +24,18 @@ export interface LoadFigures {
 }
 
 const headEnd = Buffer.from("\r\n\r\n")
-const someHit = Buffer.from(`"resources":[{`)
-const whole = Buffer.from(`"partialResults":false`)
+const partial = Buffer.from(`"partialResults":true`)
 
-const faultOf = (answer: Buffer, bodyAt: number): string | undefined => {
+const faultOf = (answer: Buffer, bodyAt: number, holds: Buffer): string | undefined => {
   if (answer.toString("latin1", 9, 12) !== "200") return `status ${answer.toString("latin1", 9, 12)}`
-  if (answer.indexOf(someHit, bodyAt) === -1) return "empty"
+  if (answer.indexOf(holds, bodyAt) === -1) return "empty"
   // It stands behind the resources and before a cursor of some kilobytes.
-  return answer.lastIndexOf(whole) === -1 ? "partial" : undefined
+  return answer.lastIndexOf(partial) === -1 ? undefined : "partial"
 }
 
-export const load = ({ clients, milliseconds, paths, port }: LoadJob): Promise<LoadFigures> => {
+export const load = (job: LoadJob): Promise<LoadFigures> => {
+  const { clients, milliseconds, paths, port, questionsMax } = job
+  const holds = Buffer.from(job.holds)
   const times: Array<number> = []
   const wrong: Record<string, number> = {}
   const startedAt = performance.now()
@@ -45,7 +50,7 @@ export const load = ({ clients, milliseconds, paths, port }: LoadJob): Promise<L
       let bodyAt = 0
       const next = () => {
         from = performance.now()
-        if (from - startedAt >= milliseconds) return socket.end()
+        if (turn >= questionsMax || from - startedAt >= milliseconds) return socket.end()
         chunks = []
         received = 0
         expected = Infinity
@@ -69,7 +74,7 @@ export const load = ({ clients, milliseconds, paths, port }: LoadJob): Promise<L
         }
         if (received < expected) return
         const time = performance.now() - from
-        const fault = faultOf(Buffer.concat(chunks), bodyAt)
+        const fault = faultOf(Buffer.concat(chunks), bodyAt, holds)
         if (fault === undefined) times.push(time)
         else wrong[fault] = (wrong[fault] ?? 0) + 1
         next()

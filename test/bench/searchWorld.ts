@@ -1,6 +1,9 @@
-// The made-up world of the bench of search: resources whose words have the frequencies of natural language, queries
-// drawn from the words of one resource each, and an embedding of texts by their words. Everything comes from one seed:
-// every run measures the same.
+// The made-up world of the bench of search: resources of English words that are as frequent as words of natural
+// language, queries drawn from the words of one resource each, queries of words that nobody has written and of words
+// that were mistyped, and an embedding of texts by their words. Everything comes from one seed: every run measures the
+// same.
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
 import type { IngestedResource } from "../relevance/ingest.ts"
 
 export const DIMENSION = 384
@@ -12,14 +15,15 @@ const randomFrom = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
 }
 
-const syllables =
-  "ba ce di fo gu la me ni po ru sa te vi xo zu kar len mit nor pel qua ris sol tan ver wex yor zin".split(" ")
-const vocabulary = Array.from({ length: 20_000 }, (_, at) => {
-  let word = ""
-  for (let rest = at + 30; rest > 0; rest = Math.floor(rest / syllables.length))
-    word += syllables[rest % syllables.length]
-  return `${word}k`
-})
+/** Words of the table that meaning is read from, past those that stand in every text. */
+const vocabulary = (() => {
+  const bytes = readFileSync(new URL("../../plugins/search-semantic/embedded/words.bin", import.meta.url))
+  const words = bytes.toString("utf8", 8, 8 + bytes.readUInt32LE(4)).split("\n")
+  return words
+    .slice(200)
+    .filter((word) => /^[a-z]{3,16}$/.test(word))
+    .slice(0, 20_000)
+})()
 // Zipf and Mandelbrot's law: the commonest word stands in one text of six, most words in a few.
 const cumulative: Array<number> = []
 for (let at = 0; at < vocabulary.length; at++) cumulative.push((cumulative[at - 1] ?? 0) + 1 / (at + 50))
@@ -30,27 +34,48 @@ export interface Question {
   readonly about: string
 }
 
-export const makeWorld = (
-  count: number,
-  questions: number
-): { readonly resources: ReadonlyArray<IngestedResource>; readonly questions: ReadonlyArray<Question> } => {
-  const random = randomFrom(7)
-  const word = (): string => {
-    const drawn = random() * cumulative.at(-1)!
-    let [low, high] = [0, cumulative.length - 1]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (cumulative[middle]! < drawn) low = middle + 1
-      else high = middle
-    }
-    return vocabulary[low]!
+export interface World {
+  readonly resources: ReadonlyArray<IngestedResource>
+  readonly questions: ReadonlyArray<Question>
+  /** Queries of 73 words that no resource holds. */
+  readonly unknown: ReadonlyArray<string>
+  /** Queries of up to 40 words of resources, each with a slip. */
+  readonly mistyped: ReadonlyArray<string>
+}
+
+const unknownWords = 73
+const mistypedWords = 40
+const queryLengthMax = 512
+
+const drawWord = (random: () => number): string => {
+  const drawn = random() * cumulative.at(-1)!
+  let [low, high] = [0, cumulative.length - 1]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (cumulative[middle]! < drawn) low = middle + 1
+    else high = middle
   }
+  return vocabulary[low]!
+}
+
+/** The catalog's key of a URL, which a request for that one resource looks for. */
+const keyOf = (type: string, url: string, toolName: string): string =>
+  createHash("sha256")
+    .update(JSON.stringify([type, url, toolName]))
+    .digest("hex")
+
+const resourceAt = (at: number, random: () => number): IngestedResource => {
+  const word = () => drawWord(random)
   const words = (many: number) => Array.from({ length: many }, word)
-  const resources = Array.from({ length: count }, (_, at): IngestedResource => ({
+  const type = at % 10 === 0 ? "mcp" : "http"
+  const url = `https://seller-${at % 5_000}.example/v1/${word()}/${at}`
+  const toolName = at % 10 === 0 ? `${word()}_${word()}` : ""
+  return {
     name: `resource-${at}`,
-    type: at % 10 === 0 ? "mcp" : "http",
-    url: `https://seller-${at % 5_000}.example/v1/${word()}/${at}`,
-    toolName: at % 10 === 0 ? `${word()}_${word()}` : "",
+    key: keyOf(type, url, toolName),
+    type,
+    url,
+    toolName,
     serviceName: words(3).join(" "),
     description: words(10 + Math.floor(random() * 50)).join(" "),
     tags: words(3),
@@ -64,7 +89,32 @@ export const makeWorld = (
         payTo: `GPAYTO${at % 5_000}`
       }
     ]
-  }))
+  }
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyz"
+
+/** Six letters at random: hardly ever a word, and hardly ever the same twice. */
+const unknownQuery = (random: () => number): string =>
+  Array.from({ length: unknownWords }, () =>
+    Array.from({ length: 6 }, () => letters[Math.floor(random() * letters.length)]).join("")
+  ).join(" ")
+
+/** Two neighbouring letters of each word change places. */
+const mistypedQuery = (random: () => number): string => {
+  const words: Array<string> = []
+  while (words.length < mistypedWords) {
+    const word = drawWord(random)
+    if (word.length < 8) continue
+    const at = 2 + Math.floor(random() * (word.length - 4))
+    words.push(`${word.slice(0, at)}${word[at + 1]}${word[at]}${word.slice(at + 2)}`)
+  }
+  return words.join(" ").slice(0, queryLengthMax).replace(/ \S*$/, "")
+}
+
+export const makeWorld = (count: number, questions: number): World => {
+  const random = randomFrom(7)
+  const resources = Array.from({ length: count }, (_, at) => resourceAt(at, random))
   return {
     resources,
     questions: Array.from({ length: questions }, (_, at) => {
@@ -76,7 +126,9 @@ export const makeWorld = (
         ),
         about: name
       }
-    })
+    }),
+    unknown: Array.from({ length: questions }, () => unknownQuery(random)),
+    mistyped: Array.from({ length: questions }, () => mistypedQuery(random))
   }
 }
 

@@ -4,8 +4,10 @@ import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 
 export interface IngestedResource {
-  /** Unique in the run; its sha256 stands in for the catalog's key. */
+  /** Unique in the run. */
   readonly name: string
+  /** The catalog's key; without it the name, under which no URL leads to it. */
+  readonly key?: string
   readonly type: "http" | "mcp"
   readonly url: string
   readonly toolName: string
@@ -30,7 +32,7 @@ const rowOf = (one: IngestedResource) => {
     ...(one.tags.length === 0 ? {} : { tags: one.tags })
   }
   return {
-    key: one.name,
+    key: one.key ?? one.name,
     type: one.type,
     resource: one.url,
     tool_name: one.toolName,

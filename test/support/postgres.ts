@@ -3,7 +3,7 @@
 // as root (PostgreSQL refuses root). It says which one runs. Asked for and not to be had is a failure, never a silent
 // skip.
 import { execFileSync, spawn } from "node:child_process"
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -82,16 +82,28 @@ const fillFolder = (primaryUrl: string | undefined, data: string): readonly [str
   return ["pg_basebackup", [...from, "-D", data, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"]]
 }
 
-const startFrom = async (binaries: string, connectionsMax: number, primaryUrl?: string): Promise<TestPostgres> => {
+interface StartOptions {
+  /** The server that it follows as a streaming replica. */
+  readonly primaryUrl?: string
+  /** A folder that is there already, or is made and left there; without one, a temporary folder. */
+  readonly kept?: string
+}
+
+const startFrom = async (
+  binaries: string,
+  connectionsMax: number,
+  { kept, primaryUrl }: StartOptions = {}
+): Promise<TestPostgres> => {
   const user = unprivileged()
-  const folder = mkdtempSync(join(tmpdir(), "tollkeeper-postgres-"))
+  const folder = kept ?? mkdtempSync(join(tmpdir(), "tollkeeper-postgres-"))
+  mkdirSync(folder, { recursive: true })
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid!)
   chmodSync(folder, 0o700)
   const data = join(folder, "data")
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC", LD_LIBRARY_PATH: join(binaries, "../lib") }
   const options = { ...user, env, cwd: folder, stdio: ["ignore", "ignore", "pipe"] as Array<"ignore" | "pipe"> }
   const [program, args] = fillFolder(primaryUrl, data)
-  execFileSync(join(binaries, program), args, options)
+  if (!existsSync(data)) execFileSync(join(binaries, program), args, options)
   const port = await freePort()
   const settings = [
     "fsync=off",
@@ -135,7 +147,7 @@ const startFrom = async (binaries: string, connectionsMax: number, primaryUrl?: 
     stop: async () => {
       running.server.kill("SIGINT")
       await running.ended
-      rmSync(folder, { recursive: true, force: true })
+      if (kept === undefined) rmSync(folder, { recursive: true, force: true })
     }
   }
 }
@@ -155,7 +167,7 @@ export const startCluster = (): Promise<TestPostgres> => startFrom(binariesWith(
 
 /** A streaming replica of a server that runs here, with as many connections: `pg_basebackup` made it. */
 export const startReplica = (primaryUrl: string, connectionsMax: number): Promise<TestPostgres> =>
-  startFrom(binariesWith("pg_basebackup"), connectionsMax, primaryUrl)
+  startFrom(binariesWith("pg_basebackup"), connectionsMax, { primaryUrl })
 
 /** Whether a replica can be made here. */
 export const canReplicate = (): boolean =>
@@ -188,6 +200,10 @@ export const startOwnPostgres = async (connectionsMax: number): Promise<TestPost
   const binaries = systemBinaries() ?? packageBinaries()
   return binaries === undefined ? undefined : startFrom(binaries, connectionsMax)
 }
+
+/** A server whose folder stays when it stops, and is taken up again by the next that is started there. */
+export const startKeptPostgres = (folder: string): Promise<TestPostgres> =>
+  startFrom(binariesWith("initdb"), 100, { kept: folder })
 
 /** Starts or finds the server; throws when there is none to be had. */
 export const startPostgres = async (): Promise<TestPostgres> => {

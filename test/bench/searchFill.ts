@@ -1,0 +1,145 @@
+// The database of the bench of search, filled once: a server whose folder stays beside the system's temporary files,
+// named after all that decides what it holds, so that another run starts at once and a change of how resources are
+// indexed fills anew. It is filled as payments and their indexes would, but that indexes of words are made at the end.
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { createHash } from "node:crypto"
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { ingest } from "../relevance/ingest.ts"
+import type { Facilitator } from "../support/facilitator.ts"
+import { startKeptPostgres, startPostgres, type TestPostgres } from "../support/postgres.ts"
+import { Progress } from "./rig/Progress.ts"
+import { makeWorld, type World } from "./searchWorld.ts"
+
+/** Queries of each kind. */
+const QUERIES = 500
+
+const root = new URL("../../", import.meta.url)
+
+/** What decides what is stored and indexed. */
+const ingredients = [
+  "migrations/kernel",
+  "migrations/catalog",
+  "migrations/search-lexical",
+  "migrations/search-semantic",
+  "plugins/search-lexical/documentText.ts",
+  "plugins/search-lexical/refreshStatistics.ts",
+  "plugins/search-lexical/words.ts",
+  "plugins/search-lexical/writeDocuments.ts",
+  "plugins/search-semantic/embeddingText.ts",
+  "plugins/search-semantic/embedded/textVector.ts",
+  "plugins/search-semantic/embedded/words.bin",
+  "test/bench/searchFill.ts",
+  "test/bench/searchWorld.ts",
+  "test/relevance/ingest.ts"
+]
+
+const filesOf = (path: string): ReadonlyArray<string> =>
+  statSync(new URL(path, root)).isDirectory()
+    ? readdirSync(new URL(path, root))
+        .toSorted()
+        .map((name) => `${path}/${name}`)
+    : [path]
+
+const folderOf = (count: number): string => {
+  const hash = createHash("sha256")
+  for (const file of ingredients.flatMap(filesOf)) hash.update(file).update(readFileSync(new URL(file, root)))
+  return join(tmpdir(), `tollkeeper-bench-search-${count}-${hash.digest("hex").slice(0, 12)}`)
+}
+
+export interface KeptServer extends TestPostgres {
+  /** It holds what it is to hold. */
+  readonly filled: () => void
+}
+
+/** The server named by the environment, or the kept one; one that was never filled to the end begins anew. */
+export const startKept = async (count: number): Promise<KeptServer> => {
+  const given = process.env["TOLLKEEPER_TEST_DATABASE_URL"]
+  if (given !== undefined && given !== "") return { ...(await startPostgres()), filled: () => {} }
+  const folder = folderOf(count)
+  const mark = join(folder, "filled")
+  if (!existsSync(mark)) rmSync(folder, { recursive: true, force: true })
+  const server = await startKeptPostgres(folder)
+  return { ...server, description: `${server.description} in ${folder}`, filled: () => writeFileSync(mark, "") }
+}
+
+const seconds = (from: number) => ((performance.now() - from) / 1_000).toFixed(0)
+
+interface Standing {
+  readonly lexical: number
+  readonly changed: number
+  readonly due: number
+  readonly generation: bigint | null
+}
+
+const standingOf = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    sql<Standing>`select (select count(*) from search_lexical_documents)::int as lexical,
+      (select changed from search_lexical_state limit 1) as changed, (select count(*)
+        from search_semantic_jobs)::int as due,
+      (select max(id) from search_semantic_generations where status = 'active') as generation`,
+    ([row]) => row!
+  )
+
+const countOf = (sql: SqlClient.SqlClient, table: string) =>
+  Effect.map(sql<{ count: number }>`select count(*)::int as count from ${sql(table)}`, ([row]) => row!.count)
+
+/** Waits until all indexes hold everything. */
+const untilIndexed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: number, progress: Progress) {
+  while (true) {
+    const { changed, due, generation, lexical } = yield* standingOf(sql)
+    const vectors = generation === null ? 0 : yield* countOf(sql, `search_semantic_vectors_${generation}`)
+    const words = yield* countOf(sql, "search_semantic_word_vectors")
+    progress.step(`${lexical} by words, ${vectors} by vectors, ${words} by the table of words`)
+    // The last refresh of the statistics may wait for minutes while little has changed; a few documents do not matter.
+    const isCounted = lexical >= count && changed * 5 < count
+    if (isCounted && words >= count && vectors >= count && due === 0) return
+    yield* Effect.sleep("5 seconds")
+  }
+})
+
+/** The indexes that cost most to keep while rows come, on a server; made again when all is there. */
+const lateIndexes = (sql: SqlClient.SqlClient) =>
+  sql<{ name: string; definition: string }>`select indexname as name, indexdef as definition from pg_indexes
+    where tablename = 'search_lexical_documents' and indexdef like '% USING gin %'`
+
+const fill = Effect.fnUntraced(function* ({ sql }: Facilitator, { resources }: World, indexLate: boolean) {
+  const count = resources.length
+  const progress = new Progress("fill", 12)
+  const startedAt = performance.now()
+  const late = indexLate ? yield* lateIndexes(sql) : []
+  for (const { name } of late) yield* sql`drop index ${sql(name)}`.unprepared
+  yield* ingest(sql, resources)
+  // Rows that nobody in this process has published wake no consumer of facts by themselves.
+  yield* sql`select pg_notify('tollkeeper', 'the bench')`
+  progress.step(`${count} stored`)
+  yield* untilIndexed(sql, count, progress)
+  for (const { definition } of late) {
+    progress.step("an index is made")
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`set local statement_timeout = 0`.unprepared
+        yield* sql`set local maintenance_work_mem = '512MB'`.unprepared
+        yield* sql.unsafe(definition).unprepared
+      })
+    )
+  }
+  progress.end()
+  console.log(`  stored and indexed ${count} in ${seconds(startedAt)} s`)
+})
+
+/** The world, in the database of a facilitator that has every branch; filled unless it is there already. */
+export const populate = Effect.fnUntraced(function* (facilitator: Facilitator, count: number, indexLate: boolean) {
+  const world = makeWorld(count, QUERIES)
+  const known = yield* countOf(facilitator.sql, "catalog_resources")
+  if (known === count) return world
+  if (known > 0) return yield* Effect.die(new Error(`the database holds ${known} resources of another run`))
+  yield* fill(facilitator, world, indexLate)
+  const tables = ["catalog_resources", "catalog_options", "catalog_activity", "search_lexical_documents"]
+  for (const table of [...tables, "search_lexical_terms"])
+    yield* facilitator.sql`vacuum analyze ${facilitator.sql(table)}`.unprepared
+  return world
+})

@@ -1,0 +1,130 @@
+// Measures one kind of request over HTTP: processor time of this process and of the database's connections for one
+// request, the statements of one, and the clock's times beside it. The clients are a process of their own. With
+// TOLLKEEPER_BENCH_PROFILE naming a folder, what this process did is written there, as the developer tools read it.
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { Session } from "node:inspector/promises"
+import { loadavg } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import type { Facilitator } from "../support/facilitator.ts"
+import { atMost, type Bar, barLine } from "./rig/bars.ts"
+import type { LoadFigures, LoadJob } from "./searchLoad.ts"
+
+const MILLISECONDS = 8_000
+
+export interface Kind {
+  readonly name: string
+  readonly paths: ReadonlyArray<string>
+  readonly clients: number
+  /** Each path once and none before; otherwise all are asked once before the measurement, and then again and again. */
+  readonly isFirst?: boolean
+  /** What a good answer holds. Default: some resource that was found. */
+  readonly holds?: string
+  /** Milliseconds of this process's processor time for one request. */
+  readonly cpuMax?: number
+  /** Milliseconds of the clock. */
+  readonly p50Max?: number
+  readonly p95Max?: number
+}
+
+export const searchPath = (query: string, mode: string, more = ""): string =>
+  `/discovery/search?query=${encodeURIComponent(query)}${mode === "" ? "" : `&mode=${mode}`}${more}`
+
+/** Runs the clients in a process of their own. */
+const runLoad = (job: LoadJob): Promise<LoadFigures> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", fileURLToPath(new URL("searchLoad.ts", import.meta.url))],
+      { stdio: ["pipe", "pipe", "inherit"] }
+    )
+    let text = ""
+    child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()))
+    child.once("error", reject)
+    child.once("close", (code) =>
+      code === 0 ? resolve(JSON.parse(text) as LoadFigures) : reject(new Error(`the clients ended with ${code}`))
+    )
+    child.stdin.end(JSON.stringify(job))
+  })
+
+const quantile = (sorted: ReadonlyArray<number>, q: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
+
+/** Clock ticks of this system are a hundredth of a second. */
+const millisOf = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ")
+  return 10 * (Number(fields[11]) + Number(fields[12]))
+}
+
+/** Milliseconds of processor time of this database's connections so far; NaN where the server is elsewhere. */
+const databaseMillis = ({ sql }: Facilitator) =>
+  Effect.map(
+    sql<{ pid: number }>`select pid from pg_stat_activity
+      where datname = current_database() and backend_type = 'client backend'`,
+    (rows) => {
+      try {
+        return rows.reduce((sum, { pid }) => sum + millisOf(pid), 0)
+      } catch {
+        return Number.NaN
+      }
+    }
+  )
+
+/** Runs work; with a folder for it, what this process did meanwhile is kept there. */
+const profiled = async <A>(name: string, work: () => Promise<A>): Promise<A> => {
+  const folder = process.env["TOLLKEEPER_BENCH_PROFILE"]
+  if (folder === undefined) return work()
+  const session = new Session()
+  session.connect()
+  await session.post("Profiler.enable")
+  await session.post("Profiler.start")
+  try {
+    return await work()
+  } finally {
+    const { profile } = await session.post("Profiler.stop")
+    writeFileSync(join(folder, `${name.replaceAll(/\W+/g, "-")}.cpuprofile`), JSON.stringify(profile))
+    session.disconnect()
+  }
+}
+
+export interface Measured {
+  readonly bars: ReadonlyArray<Bar>
+  readonly isSound: boolean
+}
+
+const show = (value: number, digits: number, width: number) =>
+  (Number.isNaN(value) ? "?" : value.toFixed(digits)).padStart(width)
+
+/** Measures and prints a line. */
+export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, kind: Kind) {
+  const { clients, holds = `"resources":[{`, isFirst = false, name, paths } = kind
+  const port = Number(new URL(facilitator.url).port)
+  if (!isFirst) for (const path of paths) yield* facilitator.ask(path)
+  const databaseBefore = yield* databaseMillis(facilitator)
+  const serverBefore = process.cpuUsage()
+  const questionsMax = isFirst ? paths.length : Number.MAX_SAFE_INTEGER
+  const { elapsedMillis, times, wrong } = yield* Effect.promise(() =>
+    profiled(name, () => runLoad({ port, paths, clients, milliseconds: MILLISECONDS, questionsMax, holds }))
+  )
+  const { system, user } = process.cpuUsage(serverBefore)
+  const database = ((yield* databaseMillis(facilitator)) - databaseBefore) / times.length
+  const cpu = (system + user) / 1_000 / times.length
+  const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]
+  const faults = Object.entries(wrong).map(([what, count]) => `${count} ${what}`)
+  const bars = [
+    ...(kind.cpuMax === undefined ? [] : [atMost(`${name}: processor`, cpu, kind.cpuMax)]),
+    ...(kind.p50Max === undefined ? [] : [atMost(`${name}: p50`, p50, kind.p50Max)]),
+    ...(kind.p95Max === undefined ? [] : [atMost(`${name}: p95`, p95, kind.p95Max)])
+  ]
+  const isSound = faults.length === 0 && times.length >= Math.min(100, paths.length)
+  console.log(
+    `  ${name.padEnd(36)} processor ${show(cpu, 2, 5)} ms + database ${show(database, 2, 6)} ms   p50 ` +
+      `${show(p50, 1, 5)}  p95 ${show(p95, 1, 5)} ms   ${show((1_000 * times.length) / elapsedMillis, 0, 4)}/s   ` +
+      `${isSound ? bars.map(barLine).join(", ") : `NOT sound: ${times.length} answers, ${faults.join(", ")}`}   ` +
+      `load ${loadavg()[0]!.toFixed(1)}`
+  )
+  return { bars, isSound } satisfies Measured
+})
