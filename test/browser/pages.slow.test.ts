@@ -2,14 +2,17 @@
 // widths in both themes, signing in and out, moves, a server that goes away and comes back, and a hostile listing.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Effect, Exit, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { createHash } from "node:crypto"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { sourceLayer } from "../support/databases.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../support/facilitator.ts"
+import { freePort } from "../support/freePort.ts"
 import { chromiumPath, howToGetOne } from "./chromium.ts"
 import { launch, type Look, Visit } from "./Visit.ts"
 
@@ -17,6 +20,12 @@ const scope = Scope.makeUnsafe()
 let browser: Browser
 const start = (options: FacilitatorOptions = {}): Promise<Facilitator> =>
   Effect.runPromise(startFacilitator(options).pipe(Scope.provide(scope), Effect.provide(NodeServices.layer)))
+
+/** A database that outlives the facilitators over it. */
+const openDatabase = Effect.flatMap(
+  Layer.build(sourceLayer("pglite")),
+  (services) => Context.get(services, DatabaseSource).open
+)
 
 const ops = "operator-secret-012345"
 const shop = "shop-secret-0123456789"
@@ -175,6 +184,51 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
+    it("go on by themselves when the server was stopped and started again, the live view from where it was", async () => {
+      const opened = await Effect.runPromise(openDatabase.pipe(Scope.provide(scope)))
+      const options: FacilitatorOptions = {
+        database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }),
+        ledgerUrl: facilitator.ledgerUrl,
+        channels: 2,
+        environment: { SPONSOR_SECRET: Keypair.random().secret() },
+        set: [
+          `server.port=${await freePort()}`,
+          "plugins=[x402-exact,catalog,search-lexical,analytics,dashboard]",
+          "catalog_security.probe_origins=false"
+        ]
+      }
+      const before = await start(options)
+      await pay(before, "http://127.0.0.1:9/before", "Sold before")
+      const [overview, live] = [await Visit.open(browser, before.url), await Visit.open(browser, before.url)]
+      await overview.go("/dashboard")
+      await overview.page.getByText("Volume in USDC").waitFor()
+      await live.go("/dashboard#live")
+      const rows = live.page.locator("tbody tr")
+      await live.page.getByText("live", { exact: true }).waitFor()
+      await rows.filter({ hasText: "settled" }).waitFor()
+      await Effect.runPromise(before.stop)
+      await overview.page.getByText("What stands here is the last answer.").first().waitFor()
+      await live.page.getByText("What stands here is what was told before.").waitFor()
+      expect(await rows.count()).toBe(1)
+      const after = await start(options)
+      expect(after.url).toBe(before.url)
+      await overview.page.getByText("What stands here is the last answer.").first().waitFor({ state: "hidden" })
+      await live.page.getByText("live", { exact: true }).waitFor()
+      // Answered and refused: the browser gives the stream up, and the page does not.
+      await live.page.route("**/analytics/v1/events*", (route) => route.fulfill({ status: 503 }))
+      await live.go("/dashboard")
+      await live.go("/dashboard#live")
+      await live.page.getByText("takes no more followers now").waitFor()
+      await live.page.unroute("**/analytics/v1/events*")
+      await pay(after, "http://127.0.0.1:9/after", "Sold after")
+      await rows.filter({ hasText: "settled" }).nth(1).waitFor()
+      await overview.page.getByText("2 settlements", { exact: true }).waitFor()
+      expect([...overview.faults, ...live.faults]).toEqual([])
+      await overview.close()
+      await live.close()
+      await Effect.runPromise(after.stop)
+    }, 240_000)
+
     it("keep a hostile listing as text: markup, four kilobytes of marks of direction, a formula", async () => {
       const markup = `<script>document.title="owned"</script><img src=x onerror=document.title="owned">`
       const name = `${markup}${"\u202e\u2066".repeat(2_000)}=1+1`
@@ -220,8 +274,9 @@ describe.skipIf(chromiumPath() === undefined)(
       const day = (millis: number) =>
         new Intl.DateTimeFormat("en-US", { dateStyle: "medium", timeZone: "UTC" }).format(millis)
       const today = Date.parse(json.series.at(-1).bucket_start)
-      expect(await pointed(1)).toBe(`${day(today - 30 * 86_400_000)} (UTC) 0`)
-      expect(await pointed(width - 20)).toContain(`${day(today)} (UTC) 0.0`)
+      expect(await pointed(1)).toBe(`${day(today - 30 * 86_400_000)} (UTC) 0.00`)
+      const moved = Number(json.series.at(-1).total_amount) / 1e7
+      expect(await pointed(width - 20)).toBe(`${day(today)} (UTC) ${moved}`)
       expect(visit.faults).toEqual([])
       await visit.close()
     }, 120_000)
@@ -317,13 +372,18 @@ describe.skipIf(chromiumPath() === undefined)(
     it("sign in and out, and make each move with a reason that is kept", async () => {
       const folder = mkdtempSync(join(tmpdir(), "tollkeeper-browser-"))
       const [old, next] = [Keypair.random(), Keypair.random()]
+      const [firstChannels, nextChannels] = [1, 2].map(() => [1, 2, 3].map(() => Keypair.random()))
+      const seeds = (keys: ReadonlyArray<Keypair> = []) => keys.map((key) => key.secret()).join()
       writeFileSync(join(folder, "sponsor"), old.secret())
+      writeFileSync(join(folder, "channels"), seeds(firstChannels))
       const keyed = await start({
         channels: 2,
+        set: ["networks.ledger:testnet.channel_secrets_env=CHANNELS"],
         environment: {
           FACILITATOR_API_KEYS: `shop:${shop}`,
           OPERATOR_API_KEYS: `ops:${ops}`,
-          SPONSOR_SECRET_FILE: join(folder, "sponsor")
+          SPONSOR_SECRET_FILE: join(folder, "sponsor"),
+          CHANNELS_FILE: join(folder, "channels")
         }
       })
       const headers = { authorization: `Bearer ${shop}` }
@@ -378,6 +438,26 @@ describe.skipIf(chromiumPath() === undefined)(
       expect((await Effect.runPromise(keyed.ask("/supported", { headers }))).json.kinds[0].signer).toBe(
         next.publicKey()
       )
+      writeFileSync(join(folder, "channels"), `${seeds(nextChannels)};${seeds(firstChannels)}`)
+      await page.getByRole("button", { name: "Look again" }).click()
+      await page.getByRole("button", { name: "Rotate the channels" }).first().click()
+      await rotation.getByText("Every channel is another one then").waitFor()
+      await rotation.getByLabel("Why, for whoever reads it later").fill("the machine was lost")
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("a rotation of channels")
+      await rotation.getByRole("button", { name: "Rotate the channels" }).click()
+      await page.getByText("the machine was lost").waitFor()
+      // The new ones are made, lent, and pay; those of before are not lent any more.
+      const channels = page.getByRole("region", { name: "Channels, table" }).getByRole("row")
+      for (const key of nextChannels ?? [])
+        await channels
+          .filter({ has: page.locator(`code[title="${key.publicKey()}"]`) })
+          .getByText("ready", { exact: true })
+          .waitFor()
+      await pay(keyed, "http://127.0.0.1:9/rotated", "Paid by new channels", shop)
+      const used = await Effect.runPromise(keyed.sql<{ channel: string }>`select channel from kernel_settlements
+        where resource_url = 'http://127.0.0.1:9/rotated'`)
+      expect(nextChannels?.map((key) => key.publicKey())).toContain(used[0]!.channel)
 
       await Effect.runPromise(keyed.ask("/discovery/search?query=zebra%20maps"))
       const isKept = async (): Promise<boolean> => {

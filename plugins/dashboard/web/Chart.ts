@@ -10,7 +10,10 @@ export interface Line {
   readonly values: ReadonlyArray<number>
   /** A colour of the style sheet, such as `--brand`. */
   readonly colour: string
+  /** A value of the axis. */
   readonly text: (value: number) => string
+  /** A bucket's own figure, exact. */
+  readonly told: (index: number) => string
 }
 
 const height = 220
@@ -68,14 +71,14 @@ const optionsOf = (frame: HTMLElement, { at, bucket, lines }: Plotted): uPlot.Op
     cursor: { drag: { x: false, y: false } },
     series: [
       { label: bucket === "day" ? "Day" : "Hour", value: (_, value) => (value === null ? "–" : text(value)) },
-      ...lines.map(({ colour, label, text }) => ({
+      ...lines.map(({ colour, label, told }) => ({
         label,
         stroke: resolved(frame, colour),
         fill: resolved(frame, colour),
         width: 0,
         paths: uPlot.paths.bars!({ align: 1, size: [0.8, 60], radius: 0.1 }),
         points: { show: false },
-        value: (_: uPlot, value: number | null) => (value === null ? "–" : text(value))
+        value: (_: uPlot, __: number | null, ___: number, index: number | null) => (index === null ? "–" : told(index))
       }))
     ],
     axes: [

@@ -1,10 +1,10 @@
-// Settlements as they happen, from server-sent events: each is one row that changes until it has ended. A browser that
-// lost the stream comes back by itself where it stopped. Rows are drawn at most a few times a second and a bounded
-// number is kept, so that the page is at ease whatever arrives.
+// Settlements as they happen, from server-sent events: each is one row that changes until it has ended. Rows are drawn
+// at most a few times a second and a bounded number is kept, so that the page is at ease whatever arrives.
 import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { amount, type Denomination, duration, stroops } from "./format.ts"
-import { Moment, Name, Notice, Panel, State, Table } from "./parts.ts"
+import { LinkState, Moment, Name, Notice, Panel, State, Table } from "./parts.ts"
+import { type Link, useStream } from "./stream.ts"
 
 export interface News extends Denomination {
   readonly id: string
@@ -23,9 +23,6 @@ export interface News extends Denomination {
 
 const rowsMax = 100
 const drawEveryMillis = 200
-const types = ["recorded", "settled", "failed", "expired", "unresolved"]
-
-type Link = "opening" | "open" | "lost" | "refused"
 
 /** The newest first; a settlement that is told again changes its row. */
 const merged = (rows: ReadonlyArray<News>, news: ReadonlyArray<News>): ReadonlyArray<News> => {
@@ -36,37 +33,20 @@ const merged = (rows: ReadonlyArray<News>, news: ReadonlyArray<News>): ReadonlyA
 
 const useNews = (): { readonly rows: ReadonlyArray<News>; readonly link: Link } => {
   const [rows, change] = useState<ReadonlyArray<News>>([])
-  const [link, tell] = useState<Link>("opening")
   const waiting = useRef<Array<News>>([])
-  useEffect(() => {
-    const stream = new EventSource("/analytics/v1/events")
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const draw = () => {
-      timer = undefined
-      const news = waiting.current.splice(0)
-      change((rows) => merged(rows, news))
-    }
-    const hear = ({ data }: MessageEvent<string>) => {
-      waiting.current.push(JSON.parse(data) as News)
-      if (waiting.current.length > rowsMax) waiting.current.splice(0, waiting.current.length - rowsMax)
-      timer ??= setTimeout(draw, drawEveryMillis)
-    }
-    stream.onopen = () => tell("open")
-    stream.onerror = () => tell(stream.readyState === EventSource.CLOSED ? "refused" : "lost")
-    for (const type of types) stream.addEventListener(`settlement.${type}`, hear)
-    return () => {
-      stream.close()
-      clearTimeout(timer)
-    }
-  }, [])
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const draw = (): void => {
+    timer.current = undefined
+    const news = waiting.current.splice(0)
+    change((rows) => merged(rows, news))
+  }
+  const link = useStream("/analytics/v1/events", (data) => {
+    waiting.current.push(JSON.parse(data) as News)
+    if (waiting.current.length > rowsMax) waiting.current.splice(0, waiting.current.length - rowsMax)
+    timer.current ??= setTimeout(draw, drawEveryMillis)
+  })
+  useEffect(() => () => clearTimeout(timer.current), [])
   return { rows, link }
-}
-
-const words: Readonly<Record<Link, string>> = {
-  opening: "connecting…",
-  open: "live",
-  lost: "the facilitator does not answer; trying again…",
-  refused: "the stream was refused; reload the page to try again"
 }
 
 const took = ({ recorded_at, resolved_at }: News): string =>
@@ -81,9 +61,11 @@ export const LiveView = (): VNode<any> => {
     {
       title: "As it happens",
       wide: true,
-      actions: h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, words[link])
+      actions: h(LinkState, { link })
     },
-    link === "lost" ? h(Notice, { kind: "fault" }, "What stands here is what was told before.") : null,
+    link === "lost" || link === "refused"
+      ? h(Notice, { kind: "fault" }, "What stands here is what was told before.")
+      : null,
     h(Table<News>, {
       label: "Live settlements",
       rows,

@@ -84,25 +84,26 @@ const bucketsOf = ({
 }
 
 const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
+  const figure = (units: string) => (of.asset_decimals === null ? count(units) : decimal(units, of.asset_decimals))
   const { at, lines } = useMemo(() => {
     const scale = 10 ** (of.asset_decimals ?? 0)
     const symbol = of.asset_symbol ?? "units"
     const buckets = of.series.length === 0 ? [] : bucketsOf(of)
+    const unitsOf = (point: Point | undefined) => point?.total_amount ?? "0"
     return {
       at: buckets.map(([at]) => at),
       lines: [
         {
           label: `Volume (${symbol})`,
           colour: "--brand",
-          values: buckets.map(([, point]) => Number(point?.total_amount ?? 0) / scale),
-          text: (value: number) => String(Number(value.toPrecision(4)))
+          values: buckets.map(([, point]) => Number(unitsOf(point)) / scale),
+          text: (value: number) => String(Number(value.toPrecision(4))),
+          told: (index: number) => figure(unitsOf(buckets[index]?.[1]))
         }
       ]
     }
   }, [of])
   if (of.series.length === 0) return h("p", { class: "quiet" }, "Nothing happened in this window.")
-  const cell = (point: Point) =>
-    of.asset_decimals === null ? count(point.total_amount) : decimal(point.total_amount, of.asset_decimals)
   return h(
     "div",
     null,
@@ -123,7 +124,11 @@ const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
         empty: "Nothing happened in this window.",
         columns: [
           { head: "From", cell: ({ bucket_start }) => h(Moment, { at: bucket_start }) },
-          { head: `Volume (${of.asset_symbol ?? "units"})`, numeric: true, cell },
+          {
+            head: `Volume (${of.asset_symbol ?? "units"})`,
+            numeric: true,
+            cell: (point) => figure(point.total_amount)
+          },
           { head: "Settlements", numeric: true, cell: (point) => count(point.total_transactions) },
           { head: "Failed", numeric: true, cell: (point) => count(point.failed_transactions) },
           { head: "Buyers", numeric: true, cell: (point) => count(point.unique_buyers) },
@@ -204,7 +209,8 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
   const [days, change] = useState("30")
   const bucket = days === "1" || days === "7" ? "hour" : "day"
   const overview = useAsked<Overview>(`/analytics/v1/overview?days=${days}`, 5_000)
-  const series = useAsked<Timeseries>(`/analytics/v1/overview/timeseries?days=${days}&bucket=${bucket}`, 30_000)
+  const seriesPath = `/analytics/v1/overview/timeseries?days=${days}&bucket=${bucket}`
+  const series = useAsked<Timeseries>(seriesPath, 30_000)
   const breakdowns = useAsked<Breakdowns>(`/analytics/v1/overview/breakdowns?days=${days}`, 15_000)
   const standing = useAsked<FacilitatorStanding>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
   return h(
@@ -227,7 +233,7 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
       {
         title: "Over time",
         wide: true,
-        actions: h(SaveCsv, { name: "daily volume", path: `/analytics/v1/volume/daily?days=${days}&limit=200` })
+        actions: h(SaveCsv, { name: "volume over time", path: seriesPath })
       },
       h(Shown<Timeseries>, { asked: series, show: (of) => h(SeriesChart, { of }) })
     ),

@@ -1,13 +1,14 @@
 // A seller's own sales: what was settled for its key within the last quarter of an hour and from now on, as it happens,
 // and below it everything that an account was paid, from the reports. Refusals carry a sentence.
 import { h, type VNode } from "preact"
-import { useEffect, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { Moment, Name, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
+import { LinkState, Moment, Name, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
 import { type AssetShown, figureOf } from "./prices.ts"
 import { Reason } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
 import { Paging, settlementColumns } from "./SettlementsView.ts"
+import { type Link, useStream } from "./stream.ts"
 
 interface Sale {
   readonly id: string
@@ -23,33 +24,28 @@ interface Sale {
 }
 
 const rowsMax = 50
-const types = ["recorded", "settled", "failed", "expired", "unresolved"]
 
-const useSales = (): ReadonlyArray<Sale> => {
+const useSales = (): { readonly sales: ReadonlyArray<Sale>; readonly link: Link } => {
   const [sales, change] = useState<ReadonlyArray<Sale>>([])
-  useEffect(() => {
-    const stream = new EventSource("/settlements/events")
-    const hear = ({ data }: MessageEvent<string>) => {
-      const sale = JSON.parse(data) as Sale
-      change((known) =>
-        [sale, ...known.filter(({ id }) => id !== sale.id)]
-          .sort((a, b) => (a.recordedAt < b.recordedAt ? 1 : -1))
-          .slice(0, rowsMax)
-      )
-    }
-    for (const type of types) stream.addEventListener(`settlement.${type}`, hear)
-    return () => stream.close()
-  }, [])
-  return sales
+  const link = useStream("/settlements/events", (data) => {
+    const sale = JSON.parse(data) as Sale
+    change((known) =>
+      [sale, ...known.filter(({ id }) => id !== sale.id)]
+        .sort((a, b) => (a.recordedAt < b.recordedAt ? 1 : -1))
+        .slice(0, rowsMax)
+    )
+  })
+  return { sales, link }
 }
 
-export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
-  h(
+export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
+  const { link, sales } = useSales()
+  return h(
     Panel,
-    { title: "Your sales, as they happen", wide: true },
+    { title: "Your sales, as they happen", wide: true, actions: h(LinkState, { link }) },
     h(Table<Sale>, {
       label: "Sales",
-      rows: useSales(),
+      rows: sales,
       keyOf: ({ id }) => id,
       empty: "Nothing was settled for you within the last quarter of an hour. It will appear here by itself.",
       columns: [
@@ -65,6 +61,7 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
       ]
     })
   )
+}
 
 const pageSize = 25
 

@@ -2,9 +2,10 @@
 // only ever text, in an element of its own direction, so that neither markup nor marks of direction reach what stands
 // beside it.
 import { type ComponentChildren, h, render, type VNode } from "preact"
-import { useId } from "preact/hooks"
+import { useId, useState } from "preact/hooks"
 import type { Asked } from "./ask.ts"
 import { moment, short } from "./format.ts"
+import { type Link, linkWords } from "./stream.ts"
 
 export type Child = ComponentChildren
 
@@ -162,26 +163,42 @@ const tones: Readonly<Record<string, string>> = {
 export const State = ({ word }: { readonly word: string }): VNode<any> =>
   h("span", { class: `state ${tones[word] ?? "plain"}` }, word.replaceAll("_", " "))
 
-/** A button that saves a list as CSV, from the very route that the list came from. */
-export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> =>
-  h(
-    "button",
-    {
-      type: "button",
-      class: "small",
-      onClick: async () => {
-        const response = await fetch(path, { headers: { accept: "text/csv" }, credentials: "same-origin" })
-        if (!response.ok) return
-        const link = document.createElement("a")
-        link.href = URL.createObjectURL(await response.blob())
-        link.download = `${name}.csv`
-        link.click()
-        URL.revokeObjectURL(link.href)
-      }
-    },
-    "CSV",
-    h("span", { class: "spoken" }, ` of ${name}`)
+/** How a stream of settlements stands. */
+export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
+  h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkWords[link])
+
+/** Rows that a list's route gives at most. */
+const savedMax = 200
+
+const saveCsv = async (name: string, path: string): Promise<void> => {
+  const all = path.replace(/\blimit=[0-9]+/, `limit=${savedMax}`)
+  const response = await fetch(all, { headers: { accept: "text/csv" }, credentials: "same-origin" })
+  if (!response.ok) throw new Error(`status ${response.status}`)
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(await response.blob())
+  link.download = `${name}.csv`
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
+
+/**
+ * A button that saves a list as CSV, from the very route that the list came from: from the first row that is shown on,
+ * as many as the route gives. It says when that failed.
+ */
+export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> => {
+  const [isLost, tell] = useState(false)
+  const save = (): Promise<void> =>
+    saveCsv(name, path).then(
+      () => tell(false),
+      () => tell(true)
+    )
+  return h(
+    "span",
+    { class: "row" },
+    isLost ? h("span", { class: "state bad", role: "alert" }, "not saved; try again") : null,
+    h("button", { type: "button", class: "small", onClick: save }, "CSV", h("span", { class: "spoken" }, ` of ${name}`))
   )
+}
 
 /** The bar above every page; `end` stands at its end. */
 export const Bar = (props: { readonly here: string; readonly end?: Child }): VNode<any> =>
