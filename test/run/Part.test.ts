@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { countsOf, failuresOf, type Part } from "./Part.ts"
-import { partsOf } from "./parts.ts"
+import { lanesOf } from "./parts.ts"
 import { runPart } from "./runPart.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-part-"))
@@ -97,6 +97,13 @@ describe("a part", () => {
     expect(seconds).toBeLessThan(20)
   })
 
+  it("that ends for good leaves one beside it alone", async () => {
+    const short = runPart(program("console.log('1 passed, 0 failed')"), "held")
+    const long = runPart(program("setTimeout(() => console.log('2 passed, 0 failed'), 1_500)"), "held")
+    expect((await short).counts).toEqual({ passed: 1, failed: 0, skipped: 0 })
+    expect((await long).counts).toEqual({ passed: 2, failed: 0, skipped: 0 })
+  })
+
   it("whose program is not there has failed", async () => {
     const { counts } = await runPart({ ...program(""), command: join(folder, "none") })
     expect(counts).toMatchObject({ passed: 0, failed: 1 })
@@ -106,10 +113,14 @@ describe("a part", () => {
 describe("the plans", () => {
   it("end in time though two parts hang: what the others take by themselves ends long before they are stopped", () => {
     const minutes = (plan: "ok" | "daily" | "full") =>
-      partsOf(plan, "deno").reduce((sum, { minutesMax }) => sum + minutesMax, 0)
+      Math.max(...lanesOf(plan, "deno").map((parts) => parts.reduce((sum, { minutesMax }) => sum + minutesMax, 0)))
     // Continuous integration ends after 90 minutes, and both plans together take half of that where nothing hangs.
     expect(minutes("daily")).toBeLessThanOrEqual(65)
     expect(minutes("full")).toBeLessThanOrEqual(43)
-    expect(partsOf("daily", "deno").some(({ command }) => command === "deno")).toBe(true)
+    expect(
+      lanesOf("daily", "deno")
+        .flat()
+        .some(({ command }) => command === "deno")
+    ).toBe(true)
   })
 })

@@ -7,12 +7,13 @@ export type PlanName = "ok" | "daily" | "full"
 
 const node = process.execPath
 
+/** The compiler with Effect's own checker in it, and what it learned last time. */
 const types: Part = {
-  name: "types",
-  command: "node_modules/.bin/tsc",
-  args: ["--noEmit"],
+  name: "types and effects",
+  command: node,
+  args: ["test/run/types.mjs"],
   figures: "status",
-  minutesMax: 3
+  minutesMax: 5
 }
 
 const format: Part = {
@@ -29,27 +30,6 @@ const lint: Part = {
   args: ["--quiet", "--deny-warnings", "."],
   figures: "status",
   minutesMax: 1
-}
-
-/**
- * What only the types tell: an Effect that nobody runs, a service that nobody provides, an API of an earlier Effect.
- */
-const effects: Part = {
-  name: "effects",
-  command: "test/tools/node_modules/.bin/effect-tsgo",
-  args: [
-    "diagnostics",
-    "--project",
-    "tsconfig.json",
-    "--format",
-    "text",
-    "--severity",
-    "error",
-    "--lspconfig",
-    `{"name":"@effect/language-service"}`
-  ],
-  figures: "status",
-  minutesMax: 4
 }
 
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
@@ -156,9 +136,13 @@ const chaos: Part = {
   minutesMax: 4
 }
 
-/** The parts of a plan; `deno` is the program to use as Deno. */
-export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
-  if (plan === "ok") return [types, format, lint, effects, fast]
-  if (plan === "daily") return [types, format, lint, effects, onNode, onDeno(deno)]
-  return [slow, guides, conformance, conformanceOnDeno(deno), replay, exploration, simulation, mutation, chaos]
+/**
+ * The lanes of a plan: they run beside each other, and the parts of a lane one after another. Only what is for every
+ * few minutes has two, since the tests of the others are to have the machine to themselves. `deno` is the program to
+ * use as Deno.
+ */
+export const lanesOf = (plan: PlanName, deno: string): ReadonlyArray<ReadonlyArray<Part>> => {
+  if (plan === "ok") return [[fast], [format, lint, types]]
+  if (plan === "daily") return [[types, format, lint, onNode, onDeno(deno)]]
+  return [[slow, guides, conformance, conformanceOnDeno(deno), replay, exploration, simulation, mutation, chaos]]
 }

@@ -1,5 +1,5 @@
-// Runs one part in a process group of its own, passes its output through, and ends the whole group when the part takes
-// too long or the run is stopped, so that no server of a test outlives it.
+// Runs one part in a process group of its own, passes its output on, and ends the whole group when the part takes too
+// long or the run is stopped, so that no server of a test outlives it. Parts may run beside each other.
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -15,12 +15,12 @@ export interface Result {
   readonly failures: ReadonlyArray<string>
 }
 
-let running: ChildProcess | undefined
+const running = new Set<ChildProcess>()
 
-const endGroup = (signal: NodeJS.Signals): void => {
-  if (running?.pid === undefined) return
+const endGroup = ({ pid }: ChildProcess, signal: NodeJS.Signals): void => {
+  if (pid === undefined) return
   try {
-    process.kill(-running.pid, signal)
+    process.kill(-pid, signal)
   } catch {
     // It has ended by itself.
   }
@@ -32,7 +32,7 @@ for (const [signal, status] of [
   ["SIGHUP", 129]
 ] as const) {
   process.on(signal, () => {
-    endGroup("SIGTERM")
+    for (const child of running) endGroup(child, "SIGTERM")
     process.exit(status)
   })
 }
@@ -43,8 +43,11 @@ const environment = (part: Part): NodeJS.ProcessEnv => ({
   ...part.env
 })
 
+/** Where a part's output goes: through as it comes, or told whole when the part has ended, beside one that does. */
+export type Output = "passed" | "held"
+
 /** Runs the part to its end; never rejects. */
-export const runPart = (part: Part): Promise<Result> =>
+export const runPart = (part: Part, output: Output = "passed"): Promise<Result> =>
   new Promise((resolve) => {
     const folder = mkdtempSync(join(tmpdir(), "tollkeeper-run-"))
     const reportFile = join(folder, "report.json")
@@ -58,21 +61,27 @@ export const runPart = (part: Part): Promise<Result> =>
       detached: true,
       stdio: ["ignore", "pipe", "pipe"]
     })
-    running = child
+    running.add(child)
     let tail = ""
+    let held = ""
+    const tell = (text: string, to: NodeJS.WriteStream) => {
+      if (output === "held") held += text
+      else to.write(text)
+    }
     const limit = setTimeout(() => {
-      process.stdout.write(`\n${part.name} is stopped: it took more than ${part.minutesMax} minutes\n`)
-      endGroup("SIGKILL")
+      tell(`\n${part.name} is stopped: it took more than ${part.minutesMax} minutes\n`, process.stdout)
+      endGroup(child, "SIGKILL")
     }, part.minutesMax * 60_000)
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       tail = (tail + text).slice(-4_000)
-      process.stdout.write(text)
+      tell(text, process.stdout)
     })
-    child.stderr.setEncoding("utf8").on("data", (text: string) => process.stderr.write(text))
+    child.stderr.setEncoding("utf8").on("data", (text: string) => tell(text, process.stderr))
     const end = (status: number | null) => {
       clearTimeout(limit)
-      endGroup("SIGTERM")
-      running = undefined
+      endGroup(child, "SIGTERM")
+      running.delete(child)
+      if (held !== "") process.stdout.write(`\n── ${part.name}\n${held}`)
       const lastLine = tail.replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
       const counts = countsOf(part.figures, { status, lastLine, reportFile })
       const failures = part.figures === "vitest" ? failuresOf(reportFile, process.cwd()) : []
@@ -80,7 +89,7 @@ export const runPart = (part: Part): Promise<Result> =>
       resolve({ part, counts, failures, seconds: (performance.now() - started) / 1_000 })
     }
     child.once("error", (error) => {
-      process.stderr.write(`${part.command}: ${error.message}\n`)
+      tell(`${part.command}: ${error.message}\n`, process.stderr)
       end(1)
     })
     // The exit alone: a server that outlives its test may keep the pipes open, and is ended with the group.

@@ -1,14 +1,15 @@
-// Runs a plan's parts one after another, all of them whatever fails, prints the time and figures of each, and ends with
-// the line `N passed, N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep
-// only the parts whose names contain one of them: `npm test -- deno`. What failed is told once more at the end, by
-// name, and appended to the file that `TOLLKEEPER_TEST_FAILURES` names, for who sees the last lines of several runs.
+// Runs a plan's parts, all of them whatever fails, prints the time and figures of each, and ends with the line
+// `N passed, N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the
+// parts whose names contain one of them: `npm test -- deno`. What failed is told once more at the end, by name, and
+// appended to the file that `TOLLKEEPER_TEST_FAILURES` names, for who sees the last lines of several runs.
 import { appendFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
 import { install, root } from "../../runtime/bootstrap.mjs"
 import { systemBinaries } from "../support/postgres.ts"
-import { partsOf, type PlanName } from "./parts.ts"
-import { type Result, runPart } from "./runPart.ts"
+import type { Part } from "./Part.ts"
+import { lanesOf, type PlanName } from "./parts.ts"
+import { type Output, type Result, runPart } from "./runPart.ts"
 
 const plans: ReadonlyArray<string> = ["ok", "daily", "full"] satisfies ReadonlyArray<PlanName>
 const [plan = "daily", ...words] = process.argv.slice(2)
@@ -27,15 +28,22 @@ if (plan !== "ok" && systemBinaries() === undefined && !process.env["TOLLKEEPER_
   install(join(root, "test", "tools", "postgres"), "a PostgreSQL server for the tests")
 }
 
-const parts = partsOf(plan as PlanName, deno).filter(
-  ({ name }) => words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()))
-)
-const results: Array<Result> = []
-for (const part of parts) {
-  console.log(`\n── ${part.name}`)
-  const result = await runPart(part)
-  results.push(result)
+const isAsked = ({ name }: Part): boolean =>
+  words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()))
+const lanes = lanesOf(plan as PlanName, deno)
+  .map((parts) => parts.filter(isAsked))
+  .filter((parts) => parts.length > 0)
+
+const runLane = async (parts: ReadonlyArray<Part>, output: Output): Promise<ReadonlyArray<Result>> => {
+  const results: Array<Result> = []
+  for (const part of parts) {
+    if (output === "passed") console.log(`\n── ${part.name}`)
+    results.push(await runPart(part, output))
+  }
+  return results
 }
+// One lane at most speaks while it runs, or nobody could tell which part a line is from.
+const results = (await Promise.all(lanes.map((parts, lane) => runLane(parts, lane === 0 ? "passed" : "held")))).flat()
 
 console.log("\npart                                          seconds   passed   failed  skipped")
 for (const { counts, part, seconds } of results) {
