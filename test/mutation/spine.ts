@@ -278,12 +278,36 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "channels leased in no order",
-    changes: change(queue, "yield* Deferred.await(turn)\n", ""),
+    changes: change(queue, "yield* Deferred.await(turn.called)\n", ""),
     ...poolTests
   },
   {
     name: "one line for all principals",
-    changes: change(queue, "Effect.sync(() => queue.add(principal, turn))", 'Effect.sync(() => queue.add("", turn))'),
+    changes: change(queue, "this.#queue.add(principal, turn)", 'this.#queue.add("", turn)'),
+    ...poolTests
+  },
+  {
+    name: "a question to the store for each channel",
+    changes: change(queue, "Math.min(takeMax, 1 + turns.behind)", "1"),
+    ...poolTests
+  },
+  {
+    name: "a channel leased for somebody who has given up meanwhile kept from all",
+    changes: change(queue, "if (!turns.give(lease)) yield* release(lease)", "turns.give(lease)"),
+    ...poolTests
+  },
+  {
+    name: "what a close has freed not counted before it is lent",
+    changes: change(admission, "Math.min(channels, this.#scarcity.returned)", "0"),
+    ...poolUnderLoad
+  },
+  {
+    name: "freed channels counted on after others took them",
+    changes: change(
+      "kernel/settlement/channels/Scarcity.ts",
+      "this.#returned = Math.max(0, this.#returned - returned)\n",
+      ""
+    ),
     ...poolTests
   },
   {
@@ -343,8 +367,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a lease lost to the end of a wait",
     changes: change(
       queue,
-      "return Option.isSome(lease)\n      }, Effect.uninterruptible)",
-      "return Option.isSome(lease)\n      })"
+      "return own !== undefined\n      }, Effect.uninterruptible)",
+      "return own !== undefined\n      })"
     ),
     ...poolTests
   },
@@ -352,8 +376,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a lease lost to an interrupt",
     changes: change(
       queue,
-      "Effect.onInterrupt(() => (taken === undefined ? Effect.void : release(taken)))",
-      "(waited) => waited"
+      "return Exit.isSuccess(exit) || turn.lease === undefined ? Effect.void : release(turn.lease)",
+      "return Effect.void"
     ),
     ...poolTests
   },

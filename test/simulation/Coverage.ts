@@ -47,6 +47,7 @@ export const occurrences = [
   "fence lost",
   "recorded twice",
   "no channel free",
+  "several channels leased",
   "over budget",
   "too many open",
   "answer success",

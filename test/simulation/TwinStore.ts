@@ -320,9 +320,9 @@ export class TwinStore {
   // Channels
 
   /** Of these addresses alone, when they are given: those whose keys the caller holds. */
-  take(addresses?: ReadonlyArray<string>): Option.Option<ChannelLease> {
+  take(count: number, addresses?: ReadonlyArray<string>): ReadonlyArray<ChannelLease> {
     const now = this.#now()
-    const [channel] = [...this.channels.values()]
+    const free = [...this.channels.values()]
       .filter(
         ({ address, leasedUntil, sequence, settlement }) =>
           addresses?.includes(address) !== false &&
@@ -331,10 +331,12 @@ export class TwinStore {
           (leasedUntil === undefined || leasedUntil < now)
       )
       .sort((a, b) => a.usedAt - b.usedAt || a.usedOrder - b.usedOrder)
-    if (channel === undefined) return Option.none()
-    channel.fence += 1n
-    channel.leasedUntil = now + this.limits.leaseMillis
-    return Option.some({ address: channel.address, fence: channel.fence, sequence: channel.sequence! + 1n })
+      .slice(0, count)
+    return free.map((channel) => {
+      channel.fence += 1n
+      channel.leasedUntil = now + this.limits.leaseMillis
+      return { address: channel.address, fence: channel.fence, sequence: channel.sequence! + 1n }
+    })
   }
 
   release(lease: ChannelLease): void {

@@ -11,7 +11,8 @@ export type Step =
   | { readonly op: "wait"; readonly millis: number }
   /** Records with the lease that slot holds, or with a made-up one. */
   | { readonly op: "record"; readonly slot: number; readonly settlement: Omit<NewSettlement, "channel"> }
-  | { readonly op: "take"; readonly slot: number }
+  /** Leases several at once into a slot and those after it. */
+  | { readonly op: "take"; readonly slot: number; readonly count: number }
   | { readonly op: "release"; readonly slot: number }
   | { readonly op: "addAttempt"; readonly id: string; readonly outerHash: string; readonly attemptsKnown: number }
   | {
@@ -142,7 +143,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
   }
   const step = (): Step => {
     const roll = random.next()
-    if (roll < 0.14) return { op: "take", slot: int(0, slots - 1) }
+    if (roll < 0.14) return { op: "take", slot: int(0, slots - 1), count: int(1, 2) }
     if (roll < 0.34) return { op: "record", slot: int(0, slots - 1), settlement: settlement() }
     if (roll < 0.4) return { op: "release", slot: int(0, slots - 1) }
     if (roll < 0.46)

@@ -1,6 +1,6 @@
 // The store as a replica finds it: the in-memory tables behind calls that take time and may fail before or after they
 // had their effect.
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
@@ -98,11 +98,13 @@ export const simulatedStore = (world: World, replica: Replica) => {
     Layer.succeed(
       ChannelStore,
       ChannelStore.of({
-        take: stored(() => {
-          const lease = store.take(channels)
-          if (Option.isNone(lease)) coverage.count("no channel free")
-          return lease
-        }),
+        take: (count) =>
+          stored(() => {
+            const leases = store.take(count, channels)
+            if (leases.length === 0) coverage.count("no channel free")
+            if (leases.length > 1) coverage.count("several channels leased")
+            return leases
+          }),
         release: (lease) => stored(() => store.release(lease)),
         learn: (address, sequence, asOfLedger) => stored(() => store.learn(address, sequence, asOfLedger)),
         correct: (address, known, sequence, asOfLedger) =>

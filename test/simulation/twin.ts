@@ -100,6 +100,8 @@ export const sqlLayer = (kind: DatabaseKind) =>
 /** Both sides' answers as text that can be compared: keys in order, nothing undefined, dates as milliseconds. */
 const textOf = (value: unknown): string => JSON.stringify(plain(value))
 
+const byAddress = (leases: ReadonlyArray<ChannelLease>) => leases.toSorted((a, b) => (a.address < b.address ? -1 : 1))
+
 const plain = (value: unknown): unknown => {
   if (typeof value === "bigint") return `${value}n`
   if (value instanceof Date) return value.getTime()
@@ -156,8 +158,8 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
         yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
         return ["", ""]
       case "take": {
-        const [theirs, ours] = [yield* pool.take, twin.take()]
-        held[step.slot] = Option.getOrUndefined(ours)
+        const [theirs, ours] = [yield* pool.take(step.count), twin.take(step.count)].map(byAddress)
+        for (const [at, lease] of ours!.entries()) held[(step.slot + at) % slots] = lease
         return [theirs, ours]
       }
       case "release": {

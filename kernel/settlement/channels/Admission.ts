@@ -65,7 +65,8 @@ export class Admission {
     // In turns: before it comes, everybody else is served once more than it was, as far as they wait.
     let before = 0
     for (const places of this.#places.values()) before += Math.min(places, own + 1)
-    const free = this.#scarcity.isScarce ? 0 : channels
+    // Right after a close those that it freed are not lent yet, and whom it answered may come again at once.
+    const free = this.#scarcity.isScarce ? Math.min(channels, this.#scarcity.returned) : channels
     if (before < free) return 0
     const reckoned = Math.max(1, channels) / (ledgersHeld * ledgerMillis)
     const linear = (before + 1 - free) / (this.#scarcity.ratePerMilli(now, ledgerMillis) ?? reckoned)

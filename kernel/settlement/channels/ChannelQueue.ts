@@ -1,6 +1,7 @@
-// Those who wait for a channel, in turns over principals. Only the head of the queue asks the store; it is woken when a
-// channel may have come free, and looks by itself now and then.
-import { Clock, Context, Deferred, Duration, Effect, Latch, Layer, Option } from "effect"
+// Those who wait for a channel, in turns over principals. Only the head of the queue asks the store, for itself and for
+// all who stand behind it in one statement: a ledger's close frees many channels at a time. It is woken when a channel
+// may have come free, and looks by itself now and then.
+import { Clock, Context, Deferred, Duration, Effect, Exit, Latch, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 import { FairQueue } from "./FairQueue.ts"
@@ -10,7 +11,63 @@ import { spanned } from "../../spanned.ts"
 /** How often the head of the queue looks again without being woken: channels are freed by other replicas too. */
 const lookAgain = Duration.millis(250)
 
-type Turn = Deferred.Deferred<void>
+/** Channels that are asked for at once. */
+const takeMax = 100
+
+/** Somebody's place in the queue. */
+interface Turn {
+  /** Done when it is the head of the queue, or has its lease. */
+  readonly called: Deferred.Deferred<void>
+  lease: ChannelLease | undefined
+}
+
+const call = ({ called }: Turn) => Deferred.doneUnsafe(called, Effect.void)
+
+/** Who waits, and the one of them who asks. */
+class Turns {
+  readonly #queue = new FairQueue<Turn>()
+  readonly #nobody: () => void
+  #head: Turn | undefined
+
+  /** `nobody` is called when nobody waits any more. */
+  constructor(nobody: () => void) {
+    this.#nobody = nobody
+  }
+
+  /** Who stands behind the head. */
+  get behind(): number {
+    return this.#queue.size
+  }
+
+  add(principal: string): Turn {
+    const turn: Turn = { called: Deferred.makeUnsafe(), lease: undefined }
+    this.#queue.add(principal, turn)
+    return turn
+  }
+
+  /** Makes the next in turn the head, when there is none. */
+  pass(): void {
+    if (this.#head !== undefined) return
+    this.#head = this.#queue.next()
+    if (this.#head === undefined) this.#nobody()
+    else call(this.#head)
+  }
+
+  /** Gives a lease to the next behind the head; false when nobody is there. */
+  give(lease: ChannelLease): boolean {
+    const next = this.#queue.next()
+    if (next === undefined) return false
+    next.lease = lease
+    call(next)
+    return true
+  }
+
+  leave(principal: string, turn: Turn): void {
+    this.#queue.remove(principal, turn)
+    if (this.#head === turn) this.#head = undefined
+    this.pass()
+  }
+}
 
 export class ChannelQueue extends Context.Service<
   ChannelQueue,
@@ -33,65 +90,63 @@ export class ChannelQueue extends Context.Service<
       const store = yield* ChannelStore
       const bell = yield* Latch.make()
       const scarcity = new Scarcity()
-      const queue = new FairQueue<Turn>()
-      let head: Turn | undefined
+      const turns = new Turns(() => scarcity.ended())
 
-      /** Makes the next in turn the head of the queue, when it has none. */
-      const pass = Effect.suspend(() => {
-        if (head !== undefined) return Effect.void
-        head = queue.next()
-        if (head !== undefined) return Effect.asVoid(Deferred.succeed(head, undefined))
-        scarcity.ended()
-        return Effect.void
+      const freed = Effect.suspend(() => {
+        scarcity.freed()
+        return Effect.asVoid(bell.release)
       })
 
       const release = (lease: ChannelLease) =>
         store.release(lease).pipe(
-          Effect.andThen(bell.release),
+          Effect.andThen(freed),
           // A lease that cannot be given back ends by itself.
           Effect.catch((error) => Effect.logWarning("a channel lease was not given back and will run out", error))
         )
 
-      /** Tells of a lease that was taken, even when whoever asked for it is interrupted in that very moment. */
-      const take = Effect.fnUntraced(function* (taken: (lease: ChannelLease) => void) {
-        const lease = yield* store.take
+      /**
+       * Leases channels for the head of the queue and for those behind it, as many as there are; true when the head has
+       * one. Who is interrupted in that very moment has it all the same, and gives it back.
+       */
+      const take = Effect.fnUntraced(function* (turn: Turn) {
+        const [asked, returned] = [Math.min(takeMax, 1 + turns.behind), scarcity.returned]
+        const leases = yield* store.take(asked)
         const now = yield* Clock.currentTimeMillis
-        Option.match(lease, {
-          onNone: () => scarcity.found(now),
-          onSome: (lease) => {
-            scarcity.leased(now)
-            taken(lease)
-          }
-        })
-        return Option.isSome(lease)
+        for (const _ of leases) scarcity.leased(now)
+        if (leases.length < asked) scarcity.found(now, Math.max(0, returned - leases.length))
+        const [own, ...others] = leases
+        turn.lease = own
+        // Whom it was for has perhaps given up meanwhile.
+        for (const lease of others) if (!turns.give(lease)) yield* release(lease)
+        return own !== undefined
       }, Effect.uninterruptible)
 
-      const waitFor = Effect.fnUntraced(function* (turn: Turn, waitMax: Duration.Duration) {
-        let taken: ChannelLease | undefined
-        const served = Effect.gen(function* () {
-          yield* pass
-          yield* Deferred.await(turn)
-          while (!(yield* take((lease) => void (taken = lease)))) yield* Effect.timeoutOption(bell.await, lookAgain)
-        })
-        return yield* Effect.timeoutOption(served, waitMax).pipe(
-          Effect.map(() => Option.fromUndefinedOr(taken)),
-          Effect.onInterrupt(() => (taken === undefined ? Effect.void : release(taken)))
-        )
+      const waitFor = Effect.fnUntraced(function* (turn: Turn) {
+        turns.pass()
+        yield* Deferred.await(turn.called)
+        if (turn.lease !== undefined) return
+        while (!(yield* take(turn))) yield* Effect.timeoutOption(bell.await, lookAgain)
       })
 
-      const lease = (principal: string, waitMax: Duration.Duration) =>
+      const wait = (principal: string, waitMax: Duration.Duration) =>
         Effect.acquireUseRelease(
-          Effect.tap(Deferred.make<void>(), (turn) => Effect.sync(() => queue.add(principal, turn))),
-          (turn) => waitFor(turn, waitMax),
-          (turn) =>
+          Effect.sync(() => turns.add(principal)),
+          (turn) => Effect.as(Effect.timeoutOption(waitFor(turn), waitMax), turn),
+          (turn, exit) =>
             Effect.suspend(() => {
-              queue.remove(principal, turn)
-              if (head === turn) head = undefined
-              return pass
+              turns.leave(principal, turn)
+              return Exit.isSuccess(exit) || turn.lease === undefined ? Effect.void : release(turn.lease)
             })
-        ).pipe(spanned("channel.lease"))
+        )
 
-      return ChannelQueue.of({ lease, release, freed: Effect.asVoid(bell.release), scarcity })
+      const lease = (principal: string, waitMax: Duration.Duration) =>
+        wait(principal, waitMax).pipe(
+          // A lease that came in the moment in which the wait ended counts.
+          Effect.map(({ lease }) => Option.fromUndefinedOr(lease)),
+          spanned("channel.lease")
+        )
+
+      return ChannelQueue.of({ lease, release, freed, scarcity })
     })
   )
 }

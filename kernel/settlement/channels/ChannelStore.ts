@@ -2,7 +2,7 @@
 // again, and an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that
 // records a settlement and ends with its outcome. Only channels whose keys this process has are lent and counted:
 // replicas of other settings share the table.
-import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
@@ -27,8 +27,8 @@ type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 export class ChannelStore extends Context.Service<
   ChannelStore,
   {
-    /** Leases the free channel that rested longest; None when none is free at this moment. */
-    readonly take: Sql<Option.Option<ChannelLease>>
+    /** Leases up to `count` of the free channels that rested longest; none when none is free at this moment. */
+    readonly take: (count: number) => Sql<ReadonlyArray<ChannelLease>>
     /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
     readonly release: (lease: ChannelLease) => Sql<void>
     /**
@@ -52,19 +52,16 @@ export class ChannelStore extends Context.Service<
       const network = yield* Network
       const signer = yield* Signer
 
-      const take = Effect.gen(function* () {
-        const rows = yield* sql<{ address: string; fence: bigint; sequence: bigint }>`update kernel_channels
-          set fence = fence + 1,
-            leased_until = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(limits.channelLease)}::float8)
-          where address = (
-            select address from kernel_channels
-            where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
-              and sequence is not null and settlement is null
-              and (leased_until is null or leased_until < clock_timestamp())
-            order by used_at limit 1 for update skip locked)
-          returning address, fence, sequence + 1 as sequence`
-        return Option.fromUndefinedOr(rows[0])
-      })
+      const take = (count: number) => sql<ChannelLease>`with free as (
+          select address from kernel_channels
+          where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
+            and sequence is not null and settlement is null
+            and (leased_until is null or leased_until < clock_timestamp())
+          order by used_at limit ${count} for update skip locked)
+        update kernel_channels as c set fence = c.fence + 1,
+          leased_until = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(limits.channelLease)}::float8)
+        from free where c.address = free.address
+        returning c.address, c.fence, c.sequence + 1 as sequence`
 
       return ChannelStore.of({
         take,

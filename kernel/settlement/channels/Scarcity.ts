@@ -1,5 +1,6 @@
-// How fast channels come free, measured while somebody waits for one. As long as nobody does, nothing is scarce, and
-// nothing is known of the rate. Pure: the caller tells the time, in Unix milliseconds.
+// How fast channels come free, measured while somebody waits for one, and how many have come free since none was. As
+// long as nobody waits, nothing is scarce, and nothing is known of the rate. Pure: the caller tells the time, in Unix
+// milliseconds.
 
 /** Rates are measured over as long as channels are scarce, within these bounds: channels come back in bursts. */
 const measuredMillisMin = 3_000
@@ -12,25 +13,42 @@ const leasesMax = 4_096
 export class Scarcity {
   #leases: Array<number> = []
   #since: number | undefined
+  #returned = 0
 
   /** Somebody waits who found no free channel. */
   get isScarce(): boolean {
     return this.#since !== undefined
   }
 
+  /** Channels that this process has heard of coming free, and that nobody here has leased since. */
+  get returned(): number {
+    return this.#returned
+  }
+
+  /** A channel has come free. */
+  freed(): void {
+    this.#returned += 1
+  }
+
   leased(now: number): void {
+    this.#returned = Math.max(0, this.#returned - 1)
     this.#leases.push(now)
     if (this.#leases.length > leasesMax) this.#leases = this.#leases.slice(leasesMax / 2)
   }
 
-  /** Somebody found no free channel. */
-  found(now: number): void {
+  /**
+   * Somebody found no free channel beyond those that it leased. What had come free when it asked, `returned`, is taken:
+   * by itself or by another replica.
+   */
+  found(now: number, returned: number): void {
     this.#since ??= now
+    this.#returned = Math.max(0, this.#returned - returned)
   }
 
   /** Nobody waits any more. */
   ended(): void {
     this.#since = undefined
+    this.#returned = 0
   }
 
   /**

@@ -6,7 +6,7 @@ import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.t
 import { Leases } from "../../../kernel/settlement/Leases.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { channelName, emptyStore, endLeases, newSettlement, storeLayer } from "./store.ts"
+import { channelName, emptyStore, endLeases, newSettlement, storeLayer, takeOne } from "./store.ts"
 
 /** The leases of one more replica over the same database, and how it stops in order. */
 const replica = Effect.gen(function* () {
@@ -48,7 +48,7 @@ for (const kind of databaseKinds) {
           yield* emptyStore(4)
           const store = yield* ChannelStore
           const settlements = yield* Settlements
-          const taken = yield* Effect.forEach(Array.from({ length: 6 }), () => store.take, { concurrency: "unbounded" })
+          const taken = yield* Effect.forEach(Array.from({ length: 6 }), () => takeOne, { concurrency: "unbounded" })
           expect(
             taken
               .map(addressOf)
@@ -56,12 +56,18 @@ for (const kind of databaseKinds) {
               .sort()
           ).toEqual([0, 1, 2, 3].map(channelName))
           expect(yield* store.counts).toEqual({ ready: 4, free: 0 })
-          const [held, ...others] = taken.flatMap(Option.toArray)
+          yield* Effect.forEach(taken.flatMap(Option.toArray), store.release)
+          // Several at once are the same, and no more than there are.
+          const several = yield* Effect.forEach([3, 3], store.take, { concurrency: "unbounded" })
+          expect(several.flatMap((leases) => leases.map(({ address }) => address)).sort()).toEqual(
+            [0, 1, 2, 3].map(channelName)
+          )
+          const [held, ...others] = several.flat()
           yield* settlements.record(newSettlement(1, held!))
           yield* endLeases
           yield* store.release(held!)
           // Only the three that nothing holds come back, each under a new fence.
-          const again = yield* Effect.forEach(Array.from({ length: 4 }), () => store.take)
+          const again = yield* Effect.forEach(Array.from({ length: 4 }), () => takeOne)
           expect(
             again
               .flatMap(Option.toArray)
@@ -79,13 +85,13 @@ for (const kind of databaseKinds) {
         Effect.gen(function* () {
           yield* emptyStore(1)
           const store = yield* ChannelStore
-          const stale = Option.getOrThrow(yield* store.take)
+          const stale = Option.getOrThrow(yield* takeOne)
           yield* endLeases
-          const current = Option.getOrThrow(yield* store.take)
+          const current = Option.getOrThrow(yield* takeOne)
           yield* store.release(stale)
-          expect(addressOf(yield* store.take)).toBeUndefined()
+          expect(addressOf(yield* takeOne)).toBeUndefined()
           yield* store.release(current)
-          expect(addressOf(yield* store.take)).toBe(channelName(0))
+          expect(addressOf(yield* takeOne)).toBe(channelName(0))
         })
       )
 
@@ -97,7 +103,7 @@ for (const kind of databaseKinds) {
           yield* sql`update kernel_channels set address = 'elsewhere' where number = 1`
           yield* sql`update kernel_channels set state = 'retired' where number = 2`
           const store = yield* ChannelStore
-          expect([addressOf(yield* store.take), addressOf(yield* store.take)]).toEqual([channelName(3), undefined])
+          expect([addressOf(yield* takeOne), addressOf(yield* takeOne)]).toEqual([channelName(3), undefined])
           expect(yield* store.counts).toEqual({ ready: 1, free: 0 })
         })
       )

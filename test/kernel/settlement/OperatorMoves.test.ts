@@ -7,11 +7,11 @@ import { OperatorMoves } from "../../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer } from "./store.ts"
+import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
 
 const born = Effect.fnUntraced(function* (number: number) {
   const settlements = yield* Settlements
-  yield* settlements.record(newSettlement(number, Option.getOrThrow(yield* (yield* ChannelStore).take)))
+  yield* settlements.record(newSettlement(number, Option.getOrThrow(yield* takeOne)))
 })
 
 for (const kind of databaseKinds) {
@@ -97,9 +97,9 @@ for (const kind of databaseKinds) {
           // It may have landed: what it may have cost stays charged.
           expect((yield* books).own).toEqual({ reserved: 0n, committed: 50_000n })
           yield* store.learn("channel-0", 200n, 1_011)
-          expect(Option.isNone(yield* store.take)).toBe(true)
+          expect(Option.isNone(yield* takeOne)).toBe(true)
           yield* store.learn("channel-0", 200n, 1_012)
-          expect(Option.getOrThrow(yield* store.take).sequence).toBe(201n)
+          expect(Option.getOrThrow(yield* takeOne).sequence).toBe(201n)
         })
       )
 

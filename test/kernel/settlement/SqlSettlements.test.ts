@@ -15,10 +15,11 @@ import {
   keyedPrincipal,
   newSettlement,
   outcomeOf,
-  storeLayer
+  storeLayer,
+  takeOne
 } from "./store.ts"
 
-const lease = Effect.flatMap(ChannelStore, (store) => Effect.map(store.take, Option.getOrThrow))
+const lease = Effect.map(takeOne, Option.getOrThrow)
 const factsOf = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.map(sql<{ type: string }>`select type from kernel_facts order by id`, (rows) => rows.map(({ type }) => type))
 )
@@ -296,11 +297,11 @@ for (const kind of databaseKinds) {
               sequence_ledger: 1_009n
             })
             const store = yield* ChannelStore
-            expect(Option.isNone(yield* store.take)).toBe(true)
+            expect(Option.isNone(yield* takeOne)).toBe(true)
             yield* store.learn(channel.address, 300n, 1_008)
-            expect(Option.isNone(yield* store.take)).toBe(true)
+            expect(Option.isNone(yield* takeOne)).toBe(true)
             yield* store.learn(channel.address, 300n, 1_009)
-            expect(Option.getOrThrow(yield* store.take).sequence).toBe(301n)
+            expect(Option.getOrThrow(yield* takeOne).sequence).toBe(301n)
           }),
           1
         )

@@ -6,14 +6,13 @@ import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer } from "./store.ts"
+import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
 
 const keyless = { owner: "anonymous", source: "ip:192.0.2.1", keyed: false }
 const bob = { owner: "key:bob", source: "key:bob", keyed: true }
-const lease = Effect.flatMap(ChannelStore, (store) => Effect.map(store.take, Option.getOrThrow))
+const lease = Effect.map(takeOne, Option.getOrThrow)
 
 /** Records as today. */
 const recordToday = Effect.fnUntraced(function* (number: number, principal = keyless) {

@@ -6,13 +6,12 @@ import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Budget } from "../../../kernel/budget/Budget.ts"
 import { ChannelMoves } from "../../../kernel/settlement/channels/ChannelMoves.ts"
-import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { OperatorMoves } from "../../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { randomFrom, type Random } from "../../plugins/analytics/recount.ts"
-import { emptyStore, idOf, keyedPrincipal, newSettlement, outcomeOf, storeLayer } from "./store.ts"
+import { emptyStore, idOf, keyedPrincipal, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
 
 const seeds = [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED"] ?? number * 7_919))
 const channelCount = 12
@@ -37,7 +36,7 @@ interface History {
 }
 
 const born = Effect.fnUntraced(function* (random: Random, { all, leased }: History) {
-  const taken = yield* (yield* ChannelStore).take
+  const taken = yield* takeOne
   if (Option.isNone(taken)) return
   if (random.next() < 0.1) {
     leased.add(taken.value.address)

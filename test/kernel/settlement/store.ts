@@ -32,6 +32,12 @@ export const limitValues: LimitValues = {
   settlePerSecond: 0
 }
 
+/** Leases one channel, when one is free. */
+export const takeOne = Effect.gen(function* () {
+  const [lease] = yield* (yield* ChannelStore).take(1)
+  return Option.fromUndefinedOr(lease)
+})
+
 export const channelName = (number: number): string => `channel-${number}`
 
 /** A database with the repository, channel store, budget and leases over it. */

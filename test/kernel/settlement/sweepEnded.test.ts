@@ -4,12 +4,11 @@ import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Facts } from "../../../kernel/Facts.ts"
-import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { sweepBudget, sweepSettlements } from "../../../kernel/settlement/sweepEnded.ts"
 import { sweepFacts } from "../../../kernel/sweepFacts.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { channelName, emptyStore, idOf, newSettlement, outcomeOf, storeLayer } from "./store.ts"
+import { channelName, emptyStore, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
 
 const day = 86_400_000
 const keep = 30 * day
@@ -19,9 +18,8 @@ const passed = { network: "ledger:testnet", sequence: 2_000 }
 const populate = Effect.gen(function* () {
   yield* emptyStore(6)
   const settlements = yield* Settlements
-  const store = yield* ChannelStore
   for (let number = 0; number < 6; number++) {
-    const channel = Option.getOrThrow(yield* store.take)
+    const channel = Option.getOrThrow(yield* takeOne)
     const expires = number === 5 ? { authorizationExpiresLedger: 2_000 } : {}
     expect(yield* settlements.record(newSettlement(number, channel, expires))).toEqual({ _tag: "Recorded" })
   }

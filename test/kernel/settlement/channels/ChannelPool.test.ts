@@ -22,13 +22,14 @@ const makeStore = (delay = Duration.zero) => {
   const released: Array<string> = []
   const asked = { times: 0 }
   const store = ChannelStore.of({
-    take: Effect.andThen(
-      Effect.sleep(delay),
-      Effect.sync(() => {
-        asked.times += 1
-        return Option.fromUndefinedOr(free.shift())
-      })
-    ),
+    take: (count) =>
+      Effect.andThen(
+        Effect.sleep(delay),
+        Effect.sync(() => {
+          asked.times += 1
+          return free.splice(0, count)
+        })
+      ),
     release: (lease) => Effect.sync(() => void released.push(lease.address)),
     learn: () => Effect.void,
     correct: () => Effect.succeed(false),
@@ -214,6 +215,73 @@ describe("the channel pool", () => {
       expect(yield* lease).toEqual(Option.some(leaseOf(1)))
     }).pipe(Effect.provide(poolOf(store, { secondsPerLedger: 1, channels: 20 })))
   })
+
+  it.effect("leases what a ledger's close has freed for all who wait by one question, in turns [S84]", () => {
+    const { asked, free, released, store } = makeStore()
+    return Effect.gen(function* () {
+      const pool = yield* ChannelPool
+      const served: Array<string> = []
+      const ask = (principal: string) =>
+        leaseAs(principal).pipe(
+          Effect.tap(() => Effect.sync(() => served.push(principal))),
+          Effect.forkChild({ startImmediately: true })
+        )
+      const waiters = yield* Effect.forEach(
+        [...Array.from({ length: 30 }, () => "key:flood"), ...Array.from({ length: 5 }, () => "key:calm")],
+        ask
+      )
+      const before = asked.times
+      for (let number = 1; number <= 20; number++) free.push(leaseOf(number))
+      yield* pool.freed
+      yield* TestClock.adjust("10 millis")
+      // One for the twenty, and one of the next head's, which finds none.
+      expect(asked.times - before).toBe(2)
+      expect(served).toHaveLength(20)
+      expect(served.filter((principal) => principal === "key:calm")).toHaveLength(5)
+      yield* Effect.forEach(waiters, Fiber.interrupt, { concurrency: "unbounded" })
+      expect(released).toEqual([])
+    }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(20) })))
+  })
+
+  it.effect("gives back what it leased for those who gave up while it asked", () => {
+    const { free, released, store } = makeStore(Duration.millis(100))
+    return Effect.gen(function* () {
+      const head = yield* Effect.forkChild(lease, { startImmediately: true })
+      const others = yield* Effect.forEach([1, 2], () => Effect.forkChild(lease, { startImmediately: true }))
+      // The head asked for itself alone and found none; now it asks for three.
+      yield* TestClock.adjust("150 millis")
+      for (const number of [1, 2, 3]) free.push(leaseOf(number))
+      yield* (yield* ChannelPool).freed
+      yield* TestClock.adjust("50 millis")
+      yield* Effect.forEach(others, Fiber.interrupt)
+      yield* TestClock.adjust("50 millis")
+      expect(yield* Fiber.join(head)).toEqual(Option.some(leaseOf(1)))
+      expect(released).toEqual(["channel-2", "channel-3"])
+    }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(5) })))
+  })
+
+  it.effect(
+    "counts what a close has freed for those whom the close has answered and who come again at once [S84]",
+    () => {
+      const { free, store } = makeStore()
+      return Effect.gen(function* () {
+        const pool = yield* ChannelPool
+        const enter = pool.enter("key:a", Duration.seconds(25))
+        // Twenty are lent, and 44 wait for them: more than two ledgers.
+        const waiters = yield* Effect.forEach(Array.from({ length: 44 }), () =>
+          Effect.forkChild(lease, { startImmediately: true })
+        )
+        yield* TestClock.adjust("1 second")
+        const places = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.andThen(pool.freed, enter))
+        expect(places.map(({ _tag }) => _tag)).toEqual(places.map(() => "Place"))
+        // What was not freed, but taken by another replica, is counted no more once somebody has looked.
+        yield* TestClock.adjust("250 millis")
+        expect((yield* enter)._tag).toBe("Full")
+        expect(free).toEqual([])
+        yield* Effect.forEach(waiters, Fiber.interrupt, { concurrency: "unbounded" })
+      }).pipe(Effect.provide(poolOf(store, { secondsPerLedger: 1, channels: 20 })))
+    }
+  )
 
   it.effect("has no place taken once a channel is lent or given up", () => {
     const { free, store } = makeStore()

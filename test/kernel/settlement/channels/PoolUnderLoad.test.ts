@@ -14,17 +14,20 @@ const seconds = 60
 const channels = 20
 /** From a ledger's close to the end of its settlements. */
 const noticedMillis = 200
+/** What a question to the store takes. */
+const takenMillis = 10
 /** Between a place and the lease: what judging takes. */
 const judgedMillis = 40
 
 const world = (ledgerSeconds: number) => {
   let free = channels
   const store = ChannelStore.of({
-    take: Effect.sync(() => {
-      if (free === 0) return Option.none()
-      free -= 1
-      return Option.some({ address: "channel", fence: 1n, sequence: 1n })
-    }),
+    take: (count) =>
+      Effect.sync(() => {
+        const taken = Math.min(count, free)
+        free -= taken
+        return Array.from({ length: taken }, () => ({ address: "channel", fence: 1n, sequence: 1n }))
+      }).pipe(Effect.delay(Duration.millis(takenMillis))),
     release: () => Effect.sync(() => void (free += 1)),
     learn: () => Effect.void,
     correct: () => Effect.succeed(false),

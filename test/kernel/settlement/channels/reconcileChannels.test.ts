@@ -26,7 +26,7 @@ import { Vault } from "../../../../kernel/signer/Vault.ts"
 import { Supervisor } from "../../../../kernel/Supervisor.ts"
 import * as NodeCrypto from "../../../../runtime/platform/nodeCrypto.ts"
 import { databaseKinds, databaseLayer, type DatabaseKind } from "../../../support/databases.ts"
-import { limitValues } from "../store.ts"
+import { limitValues, takeOne } from "../store.ts"
 import { eventually } from "../../../support/eventually.ts"
 
 const balanceMin = 50_000_000n
@@ -407,7 +407,7 @@ for (const kind of databaseKinds) {
             const store = yield* ChannelStore
             expect(yield* store.correct(second!, 7n, 12n, 999)).toBe(false)
             expect(yield* store.correct(second!, 6n, 12n, 1_010)).toBe(false)
-            const leases = yield* Effect.forEach([1, 2], () => store.take)
+            const leases = yield* Effect.forEach([1, 2], () => takeOne)
             expect(
               leases
                 .flatMap(Option.toArray)
