@@ -85,7 +85,7 @@ const startTools = async ({ budget, facilitator, ledger, secret }: AgentOptions)
   const set = settings.flatMap((setting) => ["--set", setting])
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.ts"), "tools", "--state", state, ...set],
+    args: ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.mjs"), "tools", "--state", state, ...set],
     env: { TOOLS_PAYER_SECRET: secret },
     stderr: "ignore"
   })

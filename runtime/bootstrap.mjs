@@ -8,7 +8,7 @@ import { constants } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
-import { systemFault } from "./system.mjs"
+import { systemFault, underParent } from "./system.mjs"
 
 /** The folder of the project, without a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "")
@@ -103,21 +103,20 @@ export const findNode = () => {
   )
 }
 
-/**
- * The environment of a command. The ledger by itself is a process of somebody's tests, and shall be small: its entry is
- * kept compiled too, so that nothing loads the compiler of types, and memory comes from one place.
- */
-export const environmentOf = (command) =>
-  command === "ledger"
-    ? {
-        NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "tollkeeper"),
-        MALLOC_ARENA_MAX: "1",
-        ...process.env
-      }
-    : process.env
-
 /** How often a program under npm looks whether npm is still there. */
 const parentInterval = 500
+
+/** Whether the program that npm runs is this one's to watch, or sees to it by itself that it ends with npm. */
+const isUnderNpm = process.env.npm_lifecycle_event !== undefined
+
+/**
+ * Runs our own program, which ends with npm by itself, in this one's place: this process becomes it, where Node can do
+ * that, and nothing is left beside it.
+ */
+export const becomeOwn = (command, args, env = process.env) => {
+  if (typeof process.execve !== "function") return become(command, args, { env })
+  process.execve(command, [command, ...args], isUnderNpm ? underParent(env) : env)
+}
 
 /**
  * Runs a program in this one's place: same streams, signals handed on, and its exit status in the end. A terminal sends
@@ -132,7 +131,7 @@ export const become = (command, args, options) => {
     })
   }
   const parent = process.ppid
-  if (process.env.npm_lifecycle_event !== undefined) {
+  if (isUnderNpm) {
     setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), parentInterval).unref()
   }
   child.on("error", (error) => fail(`${command} could not be started: ${error.message}`))

@@ -14,7 +14,7 @@ export const moduleAt = (path: string, base: string): URL => new URL(`${path}${i
 /** The program that npm or a client of tools is to start, and `words` for it. */
 export const entry: string = isPackaged
   ? fileURLToPath(new URL("../../tollkeeper.mjs", import.meta.url))
-  : fileURLToPath(new URL("cli.ts", import.meta.url))
+  : fileURLToPath(new URL("cli.mjs", import.meta.url))
 
 /** What a person types for a command of this program. */
 export const typed = (command: "pay" | "start"): string =>

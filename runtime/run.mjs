@@ -1,13 +1,13 @@
 // `npm run pay` and `npm run tollkeeper` on any checkout, as `start.mjs` is for `npm start`: installs what is missing,
 // finds a Node that runs TypeScript, and becomes the program that the first argument names, relative to the project.
-import { become, environmentOf, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
+import { become, becomeOwn, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"
+import { environmentOf } from "./system.mjs"
 
 refuseOldNode()
 install(root, "what Tollkeeper needs")
 const [program = "", ...args] = process.argv.slice(2)
-become(findNode(), ["--disable-warning=ExperimentalWarning", join(root, program), ...args], {
-  cwd: process.cwd(),
-  env: environmentOf(args[0])
-})
+const words = ["--disable-warning=ExperimentalWarning", join(root, program), ...args]
+if (program === "runtime/cli.mjs") becomeOwn(findNode(), words, environmentOf(args[0], process.env, process.platform))
+else become(findNode(), words, { cwd: process.cwd() })

@@ -1,15 +1,16 @@
 // `npm start` on any checkout: needs git, npm and Node 20, and installs the rest. It then runs `tollkeeper start` of
 // the local profile in this process's place; arguments are handed on, and a profile named among them wins.
-import { become, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
+import { becomeOwn, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"
+import { environmentOf } from "./system.mjs"
 
 refuseOldNode()
 install(root, "what Tollkeeper needs")
 const args = process.argv.slice(2)
 const profile = args.some((arg) => arg === "--profile" || arg.startsWith("--profile=")) ? [] : ["--profile", "local"]
-become(
+becomeOwn(
   findNode(),
-  ["--disable-warning=ExperimentalWarning", join(root, "runtime", "cli.ts"), "start", ...profile, ...args],
-  { cwd: process.cwd() }
+  ["--disable-warning=ExperimentalWarning", join(root, "runtime", "cli.mjs"), "start", ...profile, ...args],
+  environmentOf("start", process.env, process.platform)
 )

@@ -113,7 +113,7 @@ const manifest = JSON.parse(readText("package.json")) as Record<
 >
 
 /** The program's own files, which run whatever plugins there are. `App.ts` lists them; a command may be about one. */
-const programs = ["runtime/cli.ts", "runtime/commandLine.ts", "runtime/greeting.ts", "runtime/serve.ts"]
+const programs = ["runtime/cli.mjs", "runtime/commandLine.ts", "runtime/greeting.ts", "runtime/serve.ts"]
 
 /** What a program reaches by relative imports, `but` some and what only they reach, with each one's imports. */
 const reachedFrom = (program: string, but: ReadonlyArray<string> = []): ReadonlyMap<string, ReadonlyArray<string>> => {

@@ -146,13 +146,14 @@ const told = (log: string): string => {
 /** Processor time until the ledger says where it is, and what it holds when it has answered. */
 const start = async (folder: string, name: string, words: ReadonlyArray<string>): Promise<Started> => {
   const log = join(folder, `${name}.log`)
-  const bootstrap = [join(root, "runtime", "run.mjs"), "runtime/cli.ts", "ledger", "--port", "0", ...words]
+  const bootstrap = [join(root, "runtime", "run.mjs"), "runtime/cli.mjs", "ledger", "--port", "0", ...words]
   const args = name === "entry" ? [...programArgs, "ledger", "--port", "0", ...words] : bootstrap
   const service: Service = startService(process.execPath, args, { cwd: root, log })
   try {
     await until("it listens", () => Promise.resolve(/\n {2}USDC/.test(told(log))), service)
-    const children = name === "entry" ? "" : readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, "utf8")
-    const pid = name === "entry" ? service.pid : Number(children.trim().split(" ")[0])
+    const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, "utf8").trim()
+    if (children !== "") throw new Error("something stays beside the ledger")
+    const { pid } = service
     const readyMillis = processorMillis(pid)
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(told(log))![0]
     await rpcCall(url)("getLatestLedger")

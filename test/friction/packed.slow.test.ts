@@ -31,7 +31,7 @@ describe("the package", () => {
     expect(sources).toEqual([])
     expect(paths).toEqual(
       expect.arrayContaining([
-        "runtime/dist/runtime/cli.js",
+        "runtime/dist/runtime/cli.mjs",
         "runtime/dist/runtime/platform/pgliteWorker.js",
         "runtime/dist/runtime/profiles/local.yaml",
         "runtime/dist/migrations/kernel/0001_facts.sql",

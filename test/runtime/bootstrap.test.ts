@@ -77,6 +77,44 @@ describe("a program in another's place", () => {
   })
 })
 
+describe("our own program", () => {
+  const module = (name: string) => JSON.stringify(join(root, "runtime", name))
+  const words = (program: string) => ["--input-type=module", "-e", program]
+  /** Says its process, and whether it was told of its parent, and stays. */
+  const program =
+    `import { endWithParent } from ${module("system.mjs")}; ` +
+    `const isTold = process.env.TOLLKEEPER_PARENT === String(process.ppid); endWithParent(); ` +
+    `console.log(process.pid, isTold, process.env.TOLLKEEPER_PARENT); setInterval(() => {}, 1_000)`
+  const becoming = words(
+    `import { becomeOwn } from ${module("bootstrap.mjs")}; ` +
+      `becomeOwn(process.execPath, ${JSON.stringify(words(program))})`
+  )
+  const start = (env: NodeJS.ProcessEnv) =>
+    spawn(findNode(), becoming, { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } })
+
+  it.each([
+    ["", false],
+    ["start", true]
+  ])("is the process that was started, and knows whether to end with npm (%s)", async (event, isTold) => {
+    const child = start({ npm_lifecycle_event: event === "" ? undefined : event })
+    expect(String((await once(child.stdout, "data"))[0]).trim()).toBe(`${child.pid} ${isTold} undefined`)
+    process.kill(child.pid!, "SIGKILL")
+    await once(child, "exit")
+  })
+
+  it("ends when npm is gone, even by a signal that nobody can hand on", async () => {
+    const npm =
+      `require("node:child_process").spawn(process.execPath, ${JSON.stringify(becoming)}, ` +
+      `{ stdio: "inherit", env: { ...process.env, npm_lifecycle_event: "start" } }); setInterval(() => {}, 1_000)`
+    const parent = spawn(findNode(), ["-e", npm], { stdio: ["ignore", "pipe", "inherit"] })
+    await once(parent.stdout, "data")
+    process.kill(parent.pid!, "SIGKILL")
+    // The program holds the pipe until it has ended.
+    parent.stdout.resume()
+    await once(parent.stdout, "end")
+  })
+})
+
 describe("npm start", () => {
   it("hands a refusal on as one sentence and status 1", () => {
     const { status, stderr } = spawnSync(findNode(), ["runtime/start.mjs", "--profile", "none-such"], {

@@ -53,6 +53,7 @@ const start = async (state: string, args: ReadonlyArray<string> = [], env: Recor
   })
   return {
     url,
+    pid: child.pid!,
     ledger: `http://127.0.0.1:${ledgerPort}`,
     text: () => text,
     /** Ends it as an operator would; its exit status. */
@@ -174,6 +175,10 @@ describe("a command line that cannot be understood", () => {
   })
 })
 
+/** What the system shows of a process's beginning, word by word; nothing where it shows none. */
+const shown = (pid: number, what: "cmdline" | "environ"): ReadonlyArray<string> =>
+  existsSync(`/proc/${pid}/${what}`) ? readFileSync(`/proc/${pid}/${what}`, "utf8").split("\0") : []
+
 describe("tollkeeper start", () => {
   it.concurrent.each([
     [
@@ -224,6 +229,11 @@ describe("tollkeeper start", () => {
     })
     await seller.close()
     expect([response.status, receipt?.success]).toEqual([200, true])
+    // The same process has begun again with what the C library is to be told, and without Node's compiler of types.
+    if (process.platform === "linux" && !("Deno" in globalThis)) {
+      expect(shown(facilitator.pid, "environ")).toEqual(expect.arrayContaining(["MALLOC_TRIM_THRESHOLD_=131072"]))
+      expect(shown(facilitator.pid, "cmdline")).toContain(join(root, "runtime", "cli.mjs"))
+    }
     expect(await facilitator.stop()).toBe(0)
     const lines = facilitator
       .text()

@@ -1,6 +1,6 @@
 // On which systems the program starts: a name for the platform is all that decides, so every one can be judged here.
 import { describe, expect, it } from "vitest"
-import { isTested, systemFault } from "../../runtime/system.mjs"
+import { environmentOf, isTested, lacks, systemFault } from "../../runtime/system.mjs"
 import { moduleAt, packageFile, typed } from "../../runtime/layout.ts"
 
 describe("a system", () => {
@@ -12,6 +12,23 @@ describe("a system", () => {
   it("that is Windows is refused with the reason and WSL as the remedy, others with the systems there are", () => {
     expect(systemFault("win32")).toMatch(/^Windows itself is not supported: .*; run it in WSL 2/)
     expect(systemFault("freebsd")).toBe("freebsd is not supported; run it on Linux, or on macOS")
+  })
+})
+
+describe("the environment of a command", () => {
+  it("has a start give back what is free and the ledger share one place, on Linux; what is set stands", () => {
+    const started = environmentOf("start", { A: "1", MALLOC_TRIM_THRESHOLD_: "9" }, "linux")
+    expect(started).toEqual({ A: "1", MALLOC_TRIM_THRESHOLD_: "9", MALLOC_MMAP_THRESHOLD_: "131072" })
+    expect(environmentOf("ledger", { A: "1" }, "linux")).toEqual({ A: "1", MALLOC_ARENA_MAX: "1" })
+    const environment = { A: "1" }
+    expect(environmentOf("tools", environment, "linux")).toBe(environment)
+    expect(environmentOf("start", environment, "darwin")).toBe(environment)
+  })
+
+  it("is lacked until all of it is there, so that a program that begins again does so once", () => {
+    const required = environmentOf("start", {}, "linux")
+    expect([lacks({}, required), lacks({ MALLOC_TRIM_THRESHOLD_: "9" }, required)]).toEqual([true, true])
+    expect(lacks({ ...required, A: "1" }, required)).toBe(false)
   })
 })
 

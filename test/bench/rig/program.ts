@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 export const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 /** What stands before the words of `tollkeeper` on Node's command line, in the project's folder. */
-export const programArgs: ReadonlyArray<string> = ["--disable-warning=ExperimentalWarning", "runtime/cli.ts"]
+export const programArgs: ReadonlyArray<string> = ["--disable-warning=ExperimentalWarning", "runtime/cli.mjs"]
 
 /** The same for Deno. */
 export const denoArgs: ReadonlyArray<string> = ["run", "-A", "--quiet", "runtime/cli.ts"]
