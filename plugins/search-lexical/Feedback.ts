@@ -71,6 +71,7 @@ const widened = (query: ReadQuery, lent: ReadonlyArray<Lent>): ReadQuery => {
       naming,
       weight: (share * known * worth) / all
     })),
+    phrase: query.phrase,
     mass: query.mass
   }
 }

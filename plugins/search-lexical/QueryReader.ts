@@ -14,6 +14,8 @@ export interface ReadQuery {
   readonly terms: ReadonlyArray<Term>
   /** Words of the documents that answer best, which rank and widen, and mean nothing by themselves (`Feedback.ts`). */
   readonly related: ReadonlyArray<Term>
+  /** Words that stand side by side in the query: a document where some do so gains this much. */
+  readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
   /** What a document could be worth that had every word of the query. */
   readonly mass: number
 }
@@ -82,6 +84,24 @@ const alikeTerm = (
     weight: alikeShare * likeness * rare,
     each: others.map(({ documents, lexeme, naming }) => ({ tsquery: quoted(lexeme), documents, naming }))
   }
+}
+
+/** What words side by side are worth, against the rarer of them. */
+const phraseShare = 0.15
+
+/** Every two words of the query that are neighbours and that documents hold. */
+const phraseOf = (
+  readings: ReadonlyArray<ReadonlyArray<Counted>>,
+  state: IndexState
+): Pick<Term, "tsquery" | "weight"> | undefined => {
+  const pairs = readings.slice(1, termsMax).flatMap(([b], at) => {
+    const [a] = readings[at]!
+    if (a === undefined || b === undefined || a.lexeme === b.lexeme || !isHeld(a) || !isHeld(b)) return []
+    return [{ tsquery: `(${quoted(a.lexeme)} <-> ${quoted(b.lexeme)})`, documents: Math.max(a.documents, b.documents) }]
+  })
+  if (pairs.length === 0) return undefined
+  const rare = pairs.reduce((sum, { documents }) => sum + rarity(documents, state.documents), 0) / pairs.length
+  return { tsquery: pairs.map(({ tsquery }) => tsquery).join(" | "), weight: phraseShare * rare }
 }
 
 const withAlike = (term: Term, alike: AlikeTerm | undefined): Term => (alike === undefined ? term : { ...term, alike })
@@ -158,7 +178,7 @@ export class QueryReader extends Context.Service<
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const mass = direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.length * rarity(0, state.documents)
-        return { terms, related: [], mass }
+        return { terms, related: [], phrase: phraseOf(readings.slice(0, words.length), state), mass }
       })
 
       return QueryReader.of({ read })

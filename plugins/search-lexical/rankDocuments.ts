@@ -64,6 +64,11 @@ export const rankStatement = (
   const worth = [...query.terms, ...query.related].map((term) =>
     term.alike === undefined ? worthOf(term) : sql`greatest(${worthOf(term)}, ${worthOf(term.alike)})`
   )
+  const { phrase } = query
+  const together =
+    phrase === undefined
+      ? []
+      : [sql`(case when d.document @@ ${phrase.tsquery}::tsquery then ${phrase.weight}::float8 else 0 end)`]
   // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
   const anyIn = (where: Condition["where"]) =>
     plan.conditions
@@ -83,7 +88,7 @@ export const rankStatement = (
           where language = ${state.language} and id = any(${`{${among.join(",")}}`}::int8[]) offset 0)`
   const passing = filtersFirst && among === undefined ? sql`and ${options.condition("s.id")}` : sql.literal("")
   return sql<Pick<Hit, "id" | "score">>`with ranked as materialized (
-      select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
+      select d.id, (${sql.join(" + ", false)([...worth, ...together])})::float8 as score
       from (select id, document, ${norm} as norm from ${source} s where language = ${state.language}
         and ${sql.or(chosen)} ${passing} order by id limit ${documentsMax}) d)
     select ranked.id, ranked.score / ${query.mass}::float8 as score from ranked

@@ -46,6 +46,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),
   planned("what holds related words alone completes a look", "{ ...plan, conditions:", "{ complete: true, conditions:"),
   readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),
+  readBy("words side by side are worth no more than apart", "const phraseShare = 0.15", "const phraseShare = 0"),
   readBy("one known part makes a compound", "&& found[2 * at + 1]!.some(isHeld)", ""),
   readBy("what is unknown is not missing", "+ unknown.length * rarity(0, state.documents)", ""),
   known("more unknown words than four are looked for", ".slice(0, standInsMax)", ""),

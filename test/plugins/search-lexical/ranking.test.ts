@@ -66,6 +66,21 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("ranks words that stand side by side, as in the query, above the same words apart", () =>
+      Effect.gen(function* () {
+        const { ids, search } = yield* indexed([
+          named(1, "First", "The header of letters for every block."),
+          named(2, "Second", "Letters of every block header for the."),
+          ...few.map((one) => ({ ...one, id: one.id + 10n }))
+        ])
+        expect(yield* ids("block header")).toEqual([2, 1])
+        expect(yield* ids("a block headers")).toEqual([2, 1])
+        const [equal, alike] = yield* search("header block")
+        expect(equal!.score).toBe(alike!.score)
+        expect((yield* ids("header of a block"))[0]).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("gains a stuffed resource nothing over an honest one", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed(few)
