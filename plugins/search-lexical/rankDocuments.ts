@@ -58,9 +58,10 @@ export const rankStatement = (
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
     length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
+  // Whether it is there at all costs a tenth of the frequency of words that are alike, and most are not there.
   const worthOf = ({ tsquery, weight }: Pick<Term, "tsquery" | "weight">) =>
-    sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document,
-      ${tsquery}::tsquery) + d.norm))`
+    sql`case when d.document @@ ${tsquery}::tsquery then ${weight}::float8 * (1 - d.norm / (ts_rank_cd(
+      ${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm)) else 0 end`
   const worth = [...query.terms, ...query.related].map((term) =>
     term.alike === undefined ? worthOf(term) : sql`greatest(${worthOf(term)}, ${worthOf(term.alike)})`
   )

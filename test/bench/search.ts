@@ -61,7 +61,7 @@ const withProvider = ({ questions }: World): ReadonlyArray<Kind> => {
 
 /** What is measured as everybody has it who configures nothing. */
 const withoutProvider = (world: World, cursors: ReadonlyArray<string>): ReadonlyArray<Kind> => {
-  const { mistyped, questions, resources, unknown } = world
+  const { mistyped, questions, unknown, urls } = world
   const browsing = { clients: CLIENTS, cpuMax: 0.4 }
   const found = `"resources":[`
   return [
@@ -75,10 +75,7 @@ const withoutProvider = (world: World, cursors: ReadonlyArray<string>): Readonly
     { name: "browse by cursor", paths: cursors, ...browsing, holds: `"items":[{` },
     {
       name: "one resource",
-      paths: resources
-        .filter(({ type }) => type === "http")
-        .slice(0, 500)
-        .map(({ url }) => `/discovery/resource?type=http&url=${encodeURIComponent(url)}`),
+      paths: urls.map((url) => `/discovery/resource?type=http&url=${encodeURIComponent(url)}`),
       ...browsing,
       holds: `"resource":{`
     },

@@ -8,11 +8,11 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { ingest } from "../relevance/ingest.ts"
+import { ingest, type IngestedResource } from "../relevance/ingest.ts"
 import type { Facilitator } from "../support/facilitator.ts"
 import { startKeptPostgres, startPostgres, type TestPostgres } from "../support/postgres.ts"
 import { Progress } from "./rig/Progress.ts"
-import { makeWorld, type World } from "./searchWorld.ts"
+import { makeWorld } from "./searchWorld.ts"
 
 /** Queries of each kind. */
 const QUERIES = 500
@@ -106,7 +106,11 @@ const lateIndexes = (sql: SqlClient.SqlClient) =>
   sql<{ name: string; definition: string }>`select indexname as name, indexdef as definition from pg_indexes
     where tablename = 'search_lexical_documents' and indexdef like '% USING gin %'`
 
-const fill = Effect.fnUntraced(function* ({ sql }: Facilitator, { resources }: World, indexLate: boolean) {
+const fill = Effect.fnUntraced(function* (
+  { sql }: Facilitator,
+  resources: ReadonlyArray<IngestedResource>,
+  indexLate: boolean
+) {
   const count = resources.length
   const progress = new Progress("fill", 12)
   const startedAt = performance.now()
@@ -133,11 +137,11 @@ const fill = Effect.fnUntraced(function* ({ sql }: Facilitator, { resources }: W
 
 /** The world, in the database of a facilitator that has every branch; filled unless it is there already. */
 export const populate = Effect.fnUntraced(function* (facilitator: Facilitator, count: number, indexLate: boolean) {
-  const world = makeWorld(count, QUERIES)
+  const { resources, world } = makeWorld(count, QUERIES)
   const known = yield* countOf(facilitator.sql, "catalog_resources")
   if (known === count) return world
   if (known > 0) return yield* Effect.die(new Error(`the database holds ${known} resources of another run`))
-  yield* fill(facilitator, world, indexLate)
+  yield* fill(facilitator, resources, indexLate)
   const tables = ["catalog_resources", "catalog_options", "catalog_activity", "search_lexical_documents"]
   for (const table of [...tables, "search_lexical_terms"])
     yield* facilitator.sql`vacuum analyze ${facilitator.sql(table)}`.unprepared

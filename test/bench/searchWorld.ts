@@ -34,13 +34,15 @@ export interface Question {
   readonly about: string
 }
 
+/** What is asked of the world. The resources themselves are held by nobody while something is measured. */
 export interface World {
-  readonly resources: ReadonlyArray<IngestedResource>
   readonly questions: ReadonlyArray<Question>
   /** Queries of 73 words that no resource holds. */
   readonly unknown: ReadonlyArray<string>
   /** Queries of up to 40 words of resources, each with a slip. */
   readonly mistyped: ReadonlyArray<string>
+  /** Of some HTTP resources. */
+  readonly urls: ReadonlyArray<string>
 }
 
 const unknownWords = 73
@@ -112,11 +114,13 @@ const mistypedQuery = (random: () => number): string => {
   return words.join(" ").slice(0, queryLengthMax).replace(/ \S*$/, "")
 }
 
-export const makeWorld = (count: number, questions: number): World => {
+export const makeWorld = (
+  count: number,
+  questions: number
+): { readonly world: World; readonly resources: ReadonlyArray<IngestedResource> } => {
   const random = randomFrom(7)
   const resources = Array.from({ length: count }, (_, at) => resourceAt(at, random))
-  return {
-    resources,
+  const world: World = {
     questions: Array.from({ length: questions }, (_, at) => {
       const { description, name, serviceName, tags } = resources[(at * 7_919) % count]!
       const all = [...serviceName.split(" "), ...tags, ...description.split(" ")]
@@ -128,8 +132,13 @@ export const makeWorld = (count: number, questions: number): World => {
       }
     }),
     unknown: Array.from({ length: questions }, () => unknownQuery(random)),
-    mistyped: Array.from({ length: questions }, () => mistypedQuery(random))
+    mistyped: Array.from({ length: questions }, () => mistypedQuery(random)),
+    urls: resources
+      .filter(({ type }) => type === "http")
+      .slice(0, questions)
+      .map(({ url }) => url)
   }
+  return { world, resources }
 }
 
 /** A vector of the text's first words: texts that share words are near each other. Not of length 1. */

@@ -10,7 +10,7 @@ import {
   type ResourceState,
   type ResourceType
 } from "../contract.ts"
-import { type Kept, serveBody, type Volatile } from "../store/ResourceWire.ts"
+import { type Kept, serveBody, volatileText } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 import { Cursors } from "./Cursors.ts"
 
@@ -40,20 +40,18 @@ interface DocumentRow {
   }>
 }
 
-export interface BodyRow extends Volatile {
+export interface BodyRow {
   readonly id: bigint
   readonly document: string
+  readonly volatile: string
 }
 
 /** Of `bodyFrom`. */
-export const bodyColumns = `r.id, r.document, r.updated_at as "updatedAt", r.state, r.verification,
-  r.ownership, r.grade, coalesce(a.recent_settled, 0) as settlements, coalesce(a.recent_payers, 0) as payers,
-  a.last_settled_at as "lastSettledAt", r.price_changed_at as "priceChangedAt", r.last_look_at as "lastLookAt",
-  r.uptime, r.version_hash as "versionHash"`
+export const bodyColumns = `r.id, r.document, ${volatileText} as volatile`
 
 export const bodyFrom = "catalog_resources r left join catalog_activity a on a.resource_id = r.id"
 
-export const bodyOf = (row: BodyRow): string => serveBody(row.document, row)
+export const bodyOf = ({ document, volatile }: BodyRow): string => serveBody(document, volatile)
 
 const toDocument = (row: DocumentRow): ResourceDocument => ({
   id: row.id,
@@ -85,8 +83,7 @@ const documentColumns = `r.id, r.type, r.resource, r.tool_name, r.origin, r.stat
 const documentsFrom = "catalog_resources r join catalog_activity a on a.resource_id = r.id"
 
 const idsOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>
-  sql`r.id in (select value::bigint
-    from jsonb_array_elements_text(${JSON.stringify(ids.slice(0, documentsMax).map(String))}::jsonb))`
+  sql`r.id = any(${`{${ids.slice(0, documentsMax).join(",")}}`}::int8[])`
 
 const inOrder = <A extends { readonly id: bigint }>(
   ids: ReadonlyArray<bigint>,

@@ -72,7 +72,7 @@ const askOne = (
     Effect.catchCause((cause) =>
       Effect.as(Effect.logWarning(`the ${branch.mode} branch of search did not answer`, cause), undefined)
     ),
-    Effect.withSpan(`search.${branch.mode}`)
+    Effect.withSpan(`search.${branch.mode}`, {}, { captureStackTrace: false })
   )
 
 /** Those that answered, side by side. `firstWindow`: beyond it, a fused answer asks for more candidates. */

@@ -51,6 +51,14 @@ const limitOf = (assets: ReadonlyArray<PricedAsset>): RegExp => {
   return new RegExp(`(?:${lead})?(?:\\b(?:${bound})|${budget})\\s*${amount}${end}`, "i")
 }
 
+/** Made once for the assets of a process: as much work as reading a query. */
+const limits = new WeakMap<ReadonlyArray<PricedAsset>, RegExp>()
+const limitIn = (assets: ReadonlyArray<PricedAsset>): RegExp => {
+  const known = limits.get(assets) ?? limitOf(assets)
+  limits.set(assets, known)
+  return known
+}
+
 interface Limit {
   readonly currency: string
   readonly text: string
@@ -89,7 +97,7 @@ const filterOf = (match: ReadonlyArray<string | undefined>, assets: ReadonlyArra
 
 export const readIntent = (query: string, filters: Filters, assets: ReadonlyArray<PricedAsset>): Intent => {
   const isOpen = filters.asset === undefined && filters.maxPrice === undefined
-  const match = isOpen ? limitOf(assets).exec(query) : null
+  const match = isOpen ? limitIn(assets).exec(query) : null
   const maxPrice = match === null ? undefined : filterOf(match, assets)
   const limits = maxPrice === undefined ? [] : [match![0]]
   const rest = limits[0] === undefined ? query : query.replace(limits[0], " ")

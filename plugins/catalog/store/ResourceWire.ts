@@ -9,7 +9,6 @@ import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { cleanJson, measureJson } from "../declaration/cleanText.ts"
 import type { Declaration, Description, Identity } from "../declaration/Declaration.ts"
-import type { Grade } from "../declaration/Grade.ts"
 import { lastingOf, type Operation } from "../contract.ts"
 import type { Fields } from "../fields.ts"
 
@@ -96,45 +95,28 @@ export const encodeBody = (identity: Identity, kept: Kept, options: ReadonlyArra
 /** The version hash of a public body, whole or without its volatile members. */
 export const versionHash = (crypto: Crypto["Service"], body: Fields): string => hashOf(crypto, lastingOf(body))
 
-export interface Volatile {
-  readonly updatedAt: Date
-  readonly state: string
-  readonly verification: string
-  readonly ownership: string
-  readonly grade: Grade
-  /** Settled payments and distinct payers of thirty days, as far as they count for rank. */
-  readonly settlements: bigint
-  readonly payers: bigint
-  /** Of any amount; none before the first. */
-  readonly lastSettledAt: Date | null
-  /** None while the price is its first. */
-  readonly priceChangedAt: Date | null
-  /** None before the first look that found out whether the resource lives. */
-  readonly lastLookAt: Date | null
-  /** Share of the looks of thirty days that found it alive. */
-  readonly uptime: number | null
-  readonly versionHash: string
-}
+const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/**
+ * The volatile members of a body as PostgreSQL writes them, over `catalog_resources r` and its `catalog_activity a` if
+ * it has one: a page of bodies is twenty texts then, and not as many times twelve values that this process would read
+ * and write again. What is null is left out: nobody has paid, the price is its first, nobody has looked. Settlements
+ * and payers are those of thirty days that count for rank; `uptime` is the share of thirty days' looks that found it
+ * alive. None of the words needs to be escaped: they are of closed sets.
+ */
+export const volatileText = `concat('"lastUpdated":"', ${isoTime("r.updated_at")},
+  '","status":"', r.state, '","verification":"', r.verification, '","ownership":"', r.ownership,
+  '","grade":"', r.grade, '","settlements":', coalesce(a.recent_settled, 0), ',"payers":', coalesce(a.recent_payers, 0),
+  ',"lastSettledAt":"' || ${isoTime("a.last_settled_at")} || '"',
+  ',"priceChangedAt":"' || ${isoTime("r.price_changed_at")} || '"',
+  ',"lastLookAt":"' || ${isoTime("r.last_look_at")} || '"',
+  ',"uptime":' || trim_scale(round(r.uptime::numeric, 4)), ',"versionHash":"', r.version_hash, '"}')`
 
 /**
  * The body as it is served: the stored text with its volatile members behind. Listed bodies only come as active or
  * stale.
  */
-export const serveBody = (document: string, told: Volatile): string =>
-  `${document.slice(0, -1)},${JSON.stringify({
-    lastUpdated: told.updatedAt.toISOString(),
-    status: told.state,
-    verification: told.verification,
-    ownership: told.ownership,
-    grade: told.grade,
-    settlements: Number(told.settlements),
-    payers: Number(told.payers),
-    ...(told.lastSettledAt === null ? {} : { lastSettledAt: told.lastSettledAt.toISOString() }),
-    ...(told.priceChangedAt === null ? {} : { priceChangedAt: told.priceChangedAt.toISOString() }),
-    ...(told.lastLookAt === null ? {} : { lastLookAt: told.lastLookAt.toISOString() }),
-    ...(told.uptime === null ? {} : { uptime: Math.round(told.uptime * 10_000) / 10_000 }),
-    versionHash: told.versionHash
-  }).slice(1)}`
+export const serveBody = (document: string, volatile: string): string => `${document.slice(0, -1)},${volatile}`
 
 const hashOf = (crypto: Crypto["Service"], value: unknown): string =>
   Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(value))))

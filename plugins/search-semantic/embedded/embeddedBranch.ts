@@ -2,7 +2,8 @@
 // download. It is kept in step as the lexical index is: a first run over the catalog, taken up again where it was left,
 // and then the catalog's facts. Until the first run is over it does not answer. Which words are alike it lends to the
 // other branches.
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer } from "effect"
+import type { SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Health } from "../../../kernel/Health.ts"
@@ -65,13 +66,14 @@ const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> =
 }
 
 const searchWords = Effect.fnUntraced(
-  function* ({ filters, limit, query, snapshot }: SearchRequest) {
+  function* (
+    { filters, limit, query, snapshot }: SearchRequest,
+    isComplete: Effect.Effect<boolean, SqlError.SqlError>
+  ) {
     const catalog = yield* Catalog
-    const vectors = yield* WordVectors
     const meaning = queryMeaning(yield* (yield* Words).table, query)
     if (meaning === undefined) return []
-    if (!(yield* vectors.state).complete)
-      return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
+    if (!(yield* isComplete)) return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
     const hits = yield* (yield* VectorIndex).nearest(place, {
       vector: meaning.vector,
       distinguishing: true,
@@ -102,6 +104,11 @@ const registered = Effect.gen(function* () {
   const health = yield* Health
   const vectors = yield* WordVectors
   const { embedded } = yield* SearchSettings
+  // Whether all resources have been read moves once: one question a second.
+  const isComplete = yield* Effect.cachedWithTTL(
+    Effect.map(vectors.state, ({ complete }) => complete),
+    (exit) => (Exit.isSuccess(exit) && exit.value ? "1 second" : 0)
+  )
   yield* startIndexing
   yield* search.lendWords((word, likenessMin) => Effect.map(table, (words) => words.alike(word, likenessMin)))
   yield* search.register({
@@ -109,7 +116,7 @@ const registered = Effect.gen(function* () {
     weight: embedded.weight,
     candidates: embedded.candidate_count,
     timeoutMillis: embedded.timeout_ms,
-    search: (request) => Effect.provideContext(searchWords(request), services),
+    search: (request) => Effect.provideContext(searchWords(request, isComplete), services),
     status: Effect.gen(function* () {
       const { state, ...detail } = yield* Effect.provideContext(report, services)
       return { health: state, ...detail, indexed: yield* vectors.count, generations: [] }
