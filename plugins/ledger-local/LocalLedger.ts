@@ -42,6 +42,8 @@ interface Shape {
   readonly call: (method: string, params?: unknown) => Effect.Effect<any>
   /** Closes one ledger now; its sequence. */
   readonly close: Effect.Effect<number>
+  /** Closes the next ledger for the clock; while close times are ahead of it, every second one of the empty ones. */
+  readonly closeDue: Effect.Effect<void>
   /** Closes several, one after the other. */
   readonly closeMany: (ledgers: number) => Effect.Effect<number>
   /** Sets the clock ahead and closes a ledger at the new time; its sequence. */
@@ -96,6 +98,7 @@ const make = Effect.fnUntraced(function* (
       return response.result
     }),
     close,
+    closeDue: machine.closeDue,
     closeMany: Effect.fnUntraced(function* (ledgers) {
       for (let i = 0; i < ledgers; i++) yield* close
       return ledger.latest.sequence

@@ -73,7 +73,7 @@ export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: 
       restart: "permanent",
       // A ledger that cannot be closed now is tried again at the next interval.
       run: Effect.forever(
-        Effect.catchDefect(Effect.delay(ledger.close, close), (defect) =>
+        Effect.catchDefect(Effect.delay(ledger.closeDue, close), (defect) =>
           Effect.logError("the embedded ledger could not close a ledger", defect)
         )
       )

@@ -54,7 +54,7 @@ export interface StandaloneOptions {
   readonly startTime?: bigint
   /** Randomness that follows from this word. */
   readonly seed?: string
-  /** No two ledgers have the same close time. */
+  /** No two ledgers have the same close time, however far ahead of the clock that is. */
   readonly strictCloseTimes?: boolean
   /** Protocol, limits and lifetimes; what is absent is as on the test network. */
   readonly chosen?: Chosen

@@ -115,7 +115,9 @@ export const ledger = Command.make(
       Flag.optional
     ),
     strictCloseTimes: Flag.Boolean("strict-close-times").pipe(
-      Flag.withDescription("Every ledger closes a second after the one before at least, whatever the clock says"),
+      Flag.withDescription(
+        "Every ledger closes a second after the one before at least, however far ahead of the clock"
+      ),
       Flag.withDefault(false)
     ),
     protocol: Flag.Int("protocol").pipe(

@@ -46,7 +46,8 @@ export const mutations: ReadonlyArray<Mutation> = [
         "    this.#queue = new Queue()\n    this.#heldUntil",
         "    this.#heldUntil"
       ],
-      ["close times are not strict", "(this.options.strictCloseTimes === true ? 1n : 0n)", "0n"]
+      ["close times run ahead of the clock for ever", "Number(next - now) <= this.options.aheadSecondsMax", "true"],
+      ["ledgers share their second", "Number(next - now) <= this.options.aheadSecondsMax", "false"]
     ]
   ),
   ...rules(

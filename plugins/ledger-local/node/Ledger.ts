@@ -1,8 +1,8 @@
 // The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked
 // for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
 // write it to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times
-// never go back, and where they are strict, no two ledgers have the same. Over a fork's state its methods may throw
-// `NotFetched`, before anything has changed, and are then called anew.
+// never go back, and no two ledgers have the same, unless they would run further ahead of the clock than they may. Over
+// a fork's state its methods may throw `NotFetched`, before anything has changed, and are then called anew.
 import { EnvelopeType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
@@ -40,8 +40,11 @@ export interface LedgerOptions {
   /** Expected seconds between two ledgers, for the time bounds of what is queued; 0 when closed by hand. */
   readonly closeIntervalSeconds: number
   readonly contracts?: ContractRuntime
-  /** Every ledger closes a second after the one before at least, as on the network, whatever the clock says. */
-  readonly strictCloseTimes?: boolean
+  /**
+   * Seconds that close times may run ahead of the clock, so that every ledger closes a second after the one before at
+   * least, as on the network. Ledgers that would go further share the time of the one before.
+   */
+  readonly aheadSecondsMax: number
 }
 
 /** What is left after a restart: the last ledger, with its state and the history before it. */
@@ -282,8 +285,10 @@ export class Ledger {
   }
 
   #closeTime(now: bigint): bigint {
-    const least = this.latest.closeTime + (this.options.strictCloseTimes === true ? 1n : 0n)
-    return now > least ? now : least
+    const { closeTime } = this.latest
+    const next = closeTime + 1n
+    if (now >= next) return now
+    return Number(next - now) <= this.options.aheadSecondsMax ? next : closeTime
   }
 
   /**

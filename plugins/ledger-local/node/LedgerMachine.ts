@@ -49,7 +49,7 @@ export interface MachineOptions {
   readonly startTime?: bigint
   /** Randomness that follows from this word. */
   readonly seed?: string
-  /** Every ledger closes a second after the one before at least; so it is without a clock of its own too. */
+  /** No two ledgers close in the same second, however far ahead of the clock that is; so with `startTime` too. */
   readonly strictCloseTimes?: boolean
 }
 
@@ -74,6 +74,8 @@ export interface LedgerMachine {
   ) => Effect.Effect<Closed, UpstreamFailed>
   /** Closes the next ledger. */
   readonly closeNext: Effect.Effect<ClosedLedger>
+  /** Closes the next ledger for the clock; while close times are ahead of it, every second one of the empty ones. */
+  readonly closeDue: Effect.Effect<void>
   /** Tells what the ledger met that it did not expect. */
   readonly tellDefects: Effect.Effect<void>
 }
@@ -105,7 +107,6 @@ interface Parts {
   readonly clock: LedgerClock
   /** Absent: in memory. */
   readonly journal: LedgerJournal | undefined
-  readonly strictCloseTimes: boolean
   /** Absent: the ledger began by itself. */
   readonly forked: ForkedEntries | undefined
 }
@@ -130,7 +131,7 @@ const lookingAt =
 
 /** One change at a time, each whole or not at all, and on disk before it is seen. */
 const machineOf = (parts: Parts): LedgerMachine => {
-  const { clock, forked, journal, ledger, passphrase, strictCloseTimes } = parts
+  const { clock, forked, journal, ledger, passphrase } = parts
   const closing = Semaphore.makeUnsafe(1)
   const snapshots = new Snapshots()
   const whole = <A>(change: Effect.Effect<A>): Effect.Effect<A> =>
@@ -156,15 +157,24 @@ const machineOf = (parts: Parts): LedgerMachine => {
       )
     )
   )
+  const closeNext = prepareNext.pipe(Effect.flatMap(take), closing.withPermits(1))
+  const { aheadSecondsMax } = ledger.options
+  let isLeftOut = false
+  const closeDue = Effect.flatMap(clock.now, (now) => {
+    const ahead = Number(ledger.latest.closeTime - now)
+    const isToRest = ledger.queue.size === 0 && ahead > 0 && ahead <= aheadSecondsMax && aheadSecondsMax < Infinity
+    isLeftOut = isToRest && !isLeftOut
+    return isLeftOut ? Effect.void : Effect.asVoid(closeNext)
+  })
   return {
     ledger,
     passphrase,
     now: clock.now,
-    // Ledgers that close a second apart may have run ahead of the clock; then it is their time that is set ahead.
+    // Ledgers may have run ahead of the clock; then it is their time that is set ahead.
     setAhead: (seconds) =>
       Effect.flatMap(clock.now, (present) => {
         const run = ledger.latest.closeTime - present
-        return Ref.update(clock.ahead, (before) => before + seconds + (strictCloseTimes && run > 0n ? run : 0n))
+        return Ref.update(clock.ahead, (before) => before + seconds + (run > 0n ? run : 0n))
       }),
     snapshot: Effect.map(Ref.get(clock.ahead), (seconds) => snapshots.keep(ledger.capture(), seconds)),
     revert: (id) =>
@@ -183,7 +193,8 @@ const machineOf = (parts: Parts): LedgerMachine => {
     look,
     close: (prepare) =>
       Effect.flatMap(clock.now, (now) => look(() => prepare(now))).pipe(Effect.flatMap(take), closing.withPermits(1)),
-    closeNext: prepareNext.pipe(Effect.flatMap(take), closing.withPermits(1))
+    closeNext,
+    closeDue
   }
 }
 
@@ -203,9 +214,19 @@ const clockOf = (startTime: bigint | undefined): LedgerClock => {
   return { ahead, now: Effect.zipWith(clock, Ref.get(ahead), (seconds, more) => seconds + more) }
 }
 
+/** A facilitator that watches the clock's ledgers warns of more, and a client's transaction lives for 30 s. */
+const AHEAD_SECONDS_MAX = { byClock: 5, byHand: 20 }
+
+/** How far close times may run ahead. A clock that closes several ledgers a second could not be kept to otherwise. */
+const aheadSecondsMax = ({ close, startTime, strictCloseTimes }: MachineOptions): number => {
+  if (strictCloseTimes ?? startTime !== undefined) return Infinity
+  if (typeof close !== "number") return AHEAD_SECONDS_MAX.byHand
+  return close < second ? 0 : AHEAD_SECONDS_MAX.byClock
+}
+
 const optionsOf = (
   options: MachineOptions,
-  own: Pick<LedgerOptions, "crypto" | "networkId" | "settings" | "strictCloseTimes">,
+  own: Pick<LedgerOptions, "crypto" | "networkId" | "settings">,
   contracts: WasmRuntime
 ): LedgerOptions => ({
   ...own,
@@ -215,6 +236,7 @@ const optionsOf = (
   },
   transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
   instructionsPerLedgerMax: INSTRUCTIONS_PER_LEDGER_MAX,
+  aheadSecondsMax: aheadSecondsMax(options),
   closeIntervalSeconds: typeof options.close === "number" ? Math.ceil(options.close / second) : 0,
   contracts
 })
@@ -244,7 +266,6 @@ export const openMachine = Effect.fnUntraced(function* (
   const passphrase = forked?.origin.passphrase ?? options.passphrase ?? TESTNET_PASSPHRASE
   const networkId = crypto.sha256(new TextEncoder().encode(passphrase))
   const { genesisSequence: sequence, startTime } = options
-  const { strictCloseTimes = startTime !== undefined } = options
   const settings = yield* settingsFor(options, forked)
   const clock = clockOf(startTime)
   if (folder !== undefined && forked === undefined && (yield* keepsFork(folder)))
@@ -262,11 +283,8 @@ export const openMachine = Effect.fnUntraced(function* (
         )
       : beginFork({ crypto, settings, now }, forked)
   const contracts = new WasmRuntime({ millis: options.contractMillisMax ?? CONTRACT_MILLIS_MAX, runWithin })
-  const ledger = new Ledger(
-    optionsOf(options, { crypto, networkId, settings, strictCloseTimes }, contracts),
-    stored ?? (yield* begin)
-  )
+  const ledger = new Ledger(optionsOf(options, { crypto, networkId, settings }, contracts), stored ?? (yield* begin))
   ledger.faults = combineFaults(options.faults ?? [])
   if (journal !== undefined && stored === undefined) yield* journal.begin(ledger.capture())
-  return machineOf({ ledger, passphrase, clock, journal, strictCloseTimes, forked })
+  return machineOf({ ledger, passphrase, clock, journal, forked })
 })

@@ -51,7 +51,7 @@ describe("advance", () => {
       expect((yield* post("?seconds=86400")).body).toEqual({ ledger: sequence + 1 })
       expect(ledger.ledger.latest.closeTime - closeTime).toBe(86_400n)
       yield* ledger.close
-      expect(ledger.ledger.latest.closeTime - closeTime).toBe(86_400n)
+      expect(ledger.ledger.latest.closeTime - closeTime).toBe(86_401n)
     }).pipe(Effect.provide(ledgerLayer()))
   )
 

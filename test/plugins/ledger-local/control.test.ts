@@ -2,6 +2,7 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { Asset, Contract, Operation, xdr } from "@stellar/stellar-sdk"
 import { handle } from "../../../plugins/ledger-local/httpApi.ts"
 import { LocalLedger, type LocalLedgerOptions } from "../../../plugins/ledger-local/LocalLedger.ts"
@@ -180,16 +181,60 @@ describe("a ledger with a seed and a time of its own", () => {
     }).pipe(Effect.provide(ledgerLayer(repeatable)))
   )
 
-  it.effect("by the machine's clock shares a second among its ledgers, unless close times are strict", () =>
+  const timesOf = (closes: number) =>
     Effect.gen(function* () {
-      const times = Effect.gen(function* () {
-        const ledger = yield* LocalLedger
-        yield* ledger.closeMany(3)
-        return [...ledger.ledger.history.from(0)].map(({ closeTime }) => closeTime)
-      })
-      expect(yield* times.pipe(Effect.provide(ledgerLayer()))).toEqual([0n, 0n, 0n, 0n])
-      expect(yield* times.pipe(Effect.provide(ledgerLayer({ strictCloseTimes: true })))).toEqual([0n, 1n, 2n, 3n])
+      const ledger = yield* LocalLedger
+      yield* ledger.closeMany(closes)
+      return [...ledger.ledger.history.from(0)].map(({ closeTime }) => Number(closeTime))
     })
+  const counted = (first: number, last: number): ReadonlyArray<number> =>
+    Array.from({ length: last - first + 1 }, (_, i) => first + i)
+
+  it.effect("by the machine's clock has a close time of its own for every ledger, up to a bound ahead of it", () =>
+    Effect.gen(function* () {
+      const byHand = yield* timesOf(23).pipe(Effect.provide(ledgerLayer()))
+      expect(byHand).toEqual([...counted(0, 20), 20, 20, 20])
+      const byClock = yield* timesOf(8).pipe(Effect.provide(ledgerLayer({ close: 1_000 })))
+      expect(byClock).toEqual([...counted(0, 5), 5, 5, 5])
+      expect(yield* timesOf(3).pipe(Effect.provide(ledgerLayer({ close: 999 })))).toEqual([0, 0, 0, 0])
+      const strict = ledgerLayer({ close: 999, strictCloseTimes: true })
+      expect(yield* timesOf(50).pipe(Effect.provide(strict))).toEqual(counted(0, 50))
+    })
+  )
+
+  it.effect("of the clock leaves out every second empty ledger while close times are ahead of it", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const [buyer] = [yield* fund("buyer"), yield* fund("seller"), yield* fund("agent")]
+      const ahead = ledger.ledger.latest
+      expect(ahead.closeTime).toBe(3n)
+      yield* TestClock.adjust("2 seconds")
+      yield* ledger.closeDue
+      expect(ledger.ledger.latest).toBe(ahead)
+      yield* ledger.closeDue
+      expect([ledger.ledger.latest.closeTime, ledger.ledger.latest.transactions.length]).toEqual([4n, 0])
+      const data = Operation.manageData({ name: "a", value: "b" })
+      const sent = yield* transaction(buyer, [data])
+      yield* ledger.call("sendTransaction", { transaction: sent.toEnvelope().toXdr("base64") })
+      yield* ledger.closeDue
+      expect([ledger.ledger.latest.closeTime, ledger.ledger.latest.transactions.length]).toEqual([5n, 1])
+      yield* TestClock.adjust("4 seconds")
+      for (const _ of [1, 2]) yield* ledger.closeDue
+      expect([ledger.ledger.latest.closeTime, ledger.ledger.latest.sequence]).toEqual([7n, ahead.sequence + 4])
+    }).pipe(Effect.provide(ledgerLayer({ close: 1_000 })))
+  )
+
+  it.effect("goes on closing when the machine's clock is set back", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      yield* TestClock.adjust("1 hour")
+      yield* ledger.close
+      yield* TestClock.setTime(0)
+      const before = ledger.ledger.latest
+      yield* ledger.closeDue
+      expect(ledger.ledger.latest.sequence).toBe(before.sequence + 1)
+      expect(ledger.ledger.latest.closeTime).toBe(before.closeTime)
+    }).pipe(Effect.provide(ledgerLayer({ close: 1_000 })))
   )
 })
 

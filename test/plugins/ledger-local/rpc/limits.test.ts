@@ -191,7 +191,7 @@ describe("getEvents", () => {
           inSuccessfulContractCall: true
         })
         expect(sent.events[0].id).toMatch(/^\d{19}-\d{10}$/)
-        expect(sent.events[0].ledgerClosedAt).toBe("1970-01-01T00:00:00Z")
+        expect(sent.events[0].ledgerClosedAt).toBe("1970-01-01T00:00:03Z")
         expect((yield* events([{ topics: [[symbol("fee"), "*"]] }])).events).toHaveLength(5)
         expect((yield* events([{ topics: [["*", "*"]] }])).events).toHaveLength(5)
         expect((yield* events([{ type: "system" }])).events).toHaveLength(0)
@@ -269,7 +269,7 @@ describe("friendbot and Horizon's ledgers", () => {
         const records = body._embedded.records
         expect(records.map(({ sequence }: any) => sequence)).toEqual([1_005, 1_004])
         expect(records[0]).toMatchObject({
-          closed_at: "1970-01-01T00:00:00Z",
+          closed_at: "1970-01-01T00:00:05Z",
           protocol_version: 27,
           base_fee_in_stroops: 100,
           prev_hash: records[1].hash

@@ -144,6 +144,7 @@ describe("a claimable balance", () => {
     "may be claimed only while its condition holds, counted from its creation where it is relative",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
+      // Every ledger is a second: the last second in which `early` may claim the first, the first in which no more.
       const [maker, early, late] = [yield* fund("maker"), yield* fund("early"), yield* fund("late")]
       const soon = Claimant.predicateBeforeRelativeTime("60")
       const to = [new Claimant(early.publicKey(), soon), new Claimant(late.publicKey(), Claimant.predicateNot(soon))]
@@ -151,7 +152,7 @@ describe("a claimable balance", () => {
       const second = yield* created(maker, native, "2", to)
       expect(yield* code(late, claim(first.id))).toBe("claimClaimableBalanceCannotClaim")
       expect(yield* code(maker, claim(first.id))).toBe("claimClaimableBalanceCannotClaim")
-      yield* ledger.advanceSeconds(59)
+      yield* ledger.advanceSeconds(55)
       expect(yield* code(early, claim(first.id))).toBe("claimClaimableBalanceSuccess")
       yield* ledger.advanceSeconds(1)
       expect(yield* code(early, claim(second.id))).toBe("claimClaimableBalanceCannotClaim")
