@@ -26,11 +26,6 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["fork.test.ts"],
     [
       [
-        "what a fork cannot fetch is thrown out of the queue",
-        "if (isCutOff && keysOf(frame).some((key) => !this.store.knows(key))) continue",
-        ""
-      ],
-      [
         "what a fork cannot fetch while it runs is banned",
         "if (!isMissing) for (const frame of out)",
         "for (const frame of out)"
