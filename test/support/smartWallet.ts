@@ -16,27 +16,10 @@ import {
 } from "@stellar/stellar-sdk"
 import type { Payer } from "./authorization.ts"
 import { testnetUsdcIssuer } from "./balances.ts"
-
-const leb = (value: number): ReadonlyArray<number> =>
-  value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)]
-/** A signed LEB128 number of 64 bits. */
-const sleb = (value: bigint): ReadonlyArray<number> => {
-  const low = Number(value & 127n)
-  const rest = value >> 7n
-  return (rest === 0n && low < 64) || (rest === -1n && low >= 64) ? [low] : [low | 128, ...sleb(rest)]
-}
-const sized = (content: ReadonlyArray<number>) => [...leb(content.length), ...content]
-const text = (value: string) => sized([...new TextEncoder().encode(value)])
-const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>) => [
-  id,
-  ...sized([...leb(items.length), ...items.flat()])
-]
+import { constant, environment, section, sized, text, u32Word } from "./contractModule.ts"
 
 const I64 = 0x7e
-/** A host value that is an unsigned 32-bit number. */
-const u32Word = (value: number) => (BigInt(value) << 32n) | 4n
 const voidWord = 2n
-const constant = (word: bigint) => [0x42, ...sleb(word)]
 
 /** The module's bytes for the wallet of `publicKey`. */
 const moduleOf = (publicKey: Uint8Array): Uint8Array =>
@@ -75,8 +58,7 @@ const moduleOf = (publicKey: Uint8Array): Uint8Array =>
       ])
     ),
     ...section(11, [0, 0x41, 0, 0x0b, ...sized([...publicKey])]),
-    0,
-    ...sized([...text("contractenvmetav0"), 0, 0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0])
+    ...environment
   ])
 
 const usdc = new Asset("USDC", testnetUsdcIssuer)
@@ -102,6 +84,18 @@ export const contractUsdc = async (ledgerUrl: string, contract: string): Promise
       ?.amount ?? 0
   )
 
+/** A wallet's code, and what its `__check_auth` takes for a payload. */
+export interface WalletKind {
+  readonly wasm: Uint8Array
+  readonly sign: (payload: Uint8Array) => xdr.ScVal
+}
+
+/** The wallet of a new ed25519 key. */
+export const keyWallet = (): WalletKind => {
+  const owner = Keypair.random()
+  return { wasm: moduleOf(owner.rawPublicKey()), sign: (payload) => xdr.ScVal.scvBytes(owner.sign(payload)) }
+}
+
 /**
  * Makes a wallet on the ledger at `ledgerUrl` and moves `amount` atomic units of USDC to it from `funder`, who pays all
  * fees.
@@ -109,11 +103,10 @@ export const contractUsdc = async (ledgerUrl: string, contract: string): Promise
 export const makeSmartWallet = async (
   ledgerUrl: string,
   funder: Keypair,
-  amount: bigint
+  amount: bigint,
+  { sign, wasm }: WalletKind = keyWallet()
 ): Promise<Payer & { readonly contract: string }> => {
   const server = new rpc.Server(ledgerUrl, { allowHttp: true })
-  const owner = Keypair.random()
-  const wasm = moduleOf(owner.rawPublicKey())
   await execute(server, funder, Operation.uploadContractWasm({ wasm: Buffer.from(wasm) }))
   const salt = Keypair.random().rawPublicKey()
   await execute(
@@ -142,5 +135,5 @@ export const makeSmartWallet = async (
       nativeToScVal(amount, { type: "i128" })
     )
   )
-  return { contract, sign: (payload) => xdr.ScVal.scvBytes(owner.sign(payload)) }
+  return { contract, sign }
 }
