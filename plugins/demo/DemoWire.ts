@@ -30,6 +30,7 @@ export const DemoRequired = Schema.Struct({
 }).annotate({ identifier: "DemoRequired" })
 
 export const DemoPayment = Schema.Struct({
+  x402Version: Schema.Literal(2),
   buyer: text("A new account with a little money."),
   paymentPayload: Schema.Struct({
     x402Version: Schema.Literal(2),

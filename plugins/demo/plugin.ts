@@ -84,6 +84,7 @@ const addRoutes = Effect.gen(function* () {
     const transaction = yield* signPayment(ledger, buyer, terms)
     const { extensions, resource } = paymentRequired(hostOf(request), terms)
     return json({
+      x402Version: 2 as const,
       buyer: buyer.publicKey(),
       paymentPayload: { x402Version: 2, payload: { transaction }, resource, accepted: terms, extensions },
       paymentRequirements: terms
