@@ -56,7 +56,12 @@ export const FacilitatorStanding = Schema.Struct({
     )
   }),
   sponsor: Schema.NullOr(
-    Schema.Struct({ balance_stroops: stroops, spendable_stroops: stroops, channels_usable: Schema.Int })
+    Schema.Struct({
+      balance_stroops: stroops,
+      spendable_stroops: stroops,
+      channels_usable: Schema.Int,
+      channel_balance_least_stroops: Schema.NullOr(units("Stroops of the usable channel that has least."))
+    })
   ).annotate({ description: "Null until it was read from the ledger." }),
   channels_required: Schema.Int,
   channels: Schema.Array(ChannelShown),

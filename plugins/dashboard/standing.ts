@@ -109,7 +109,8 @@ export const readStanding = Effect.gen(function* () {
           : {
               balance_stroops: (standing.account?.balanceStroops ?? 0n).toString(),
               spendable_stroops: spendable(standing).toString(),
-              channels_usable: standing.channelsUsable
+              channels_usable: standing.channelsUsable,
+              channel_balance_least_stroops: standing.channelStroopsLeast?.toString() ?? null
             },
       channels_required: count.known(),
       channels: channels.map(shownChannel),

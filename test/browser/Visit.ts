@@ -17,6 +17,8 @@ export const launch = (): Promise<Browser> =>
 export interface Look {
   readonly width: number
   readonly theme: "light" | "dark"
+  /** The viewer's time zone; the machine's when absent. */
+  readonly zone?: string
 }
 
 export class Visit {
@@ -44,7 +46,8 @@ export class Visit {
     const context = await browser.newContext({
       viewport: { width: look.width, height: 900 },
       colorScheme: look.theme,
-      reducedMotion: "reduce"
+      reducedMotion: "reduce",
+      ...(look.zone === undefined ? {} : { timezoneId: look.zone })
     })
     const page = await context.newPage()
     page.setDefaultTimeout(30_000)

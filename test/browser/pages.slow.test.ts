@@ -161,6 +161,11 @@ describe.skipIf(chromiumPath() === undefined)(
         visit.page.getByRole("button", { name: "CSV of settlements" }).click()
       ])
       expect(saved.suggestedFilename()).toBe("settlements.csv")
+      const { json: all } = await Effect.runPromise(facilitator.ask("/analytics/v1/overview?days=30"))
+      await visit.go("/dashboard#participants")
+      await visit.page
+        .getByText(`${all.organic.successful_transactions} of ${all.successful_transactions} settled; the rest`)
+        .waitFor()
       await visit.go("/")
       await visit.page.getByText("Price history").first().click()
       const prices = visit.page.getByRole("region", { name: "Prices over time, table" })
@@ -280,6 +285,47 @@ describe.skipIf(chromiumPath() === undefined)(
       expect(visit.faults).toEqual([])
       await visit.close()
     }, 120_000)
+
+    it("tell times in the viewer's own zone and in UTC", async () => {
+      const zone = "Asia/Kathmandu"
+      const visit = await Visit.open(browser, facilitator.url, { width: 1_280, theme: "light", zone })
+      await visit.go("/dashboard#settlements")
+      const time = visit.page.locator("tbody time").first()
+      const at = await time.getAttribute("datetime")
+      const own = new Intl.DateTimeFormat("en-US", { dateStyle: "medium", timeStyle: "medium", timeZone: zone })
+      expect(await time.innerText()).toBe(`${own.format(new Date(at!))}\n${at!.slice(0, 19).replace("T", " ")} UTC`)
+      await visit.close()
+    }, 120_000)
+
+    it.each(["light", "dark"] as const)(
+      "try the interface in the %s theme: make, verify and settle a payment",
+      async (theme) => {
+        const visit = await Visit.open(browser, facilitator.url, { width: 1_280, theme })
+        const { page } = visit
+        await visit.go("/docs")
+        const answerOf = async (path: string, body?: string) => {
+          const block = page.locator(".opblock").filter({ has: page.locator(`[data-path="${path}"]`) })
+          await block.locator(".opblock-summary").first().click()
+          if (body !== undefined) await block.locator("textarea").first().fill(body)
+          await block.getByRole("button", { name: "Execute" }).click()
+          const answer = block.locator(".live-responses-table")
+          expect([path, await answer.locator("tbody td.response-col_status").first().innerText()]).toEqual([
+            path,
+            expect.stringMatching(/^200/)
+          ])
+          return answer.locator("pre").first().innerText()
+        }
+        expect(JSON.parse(await answerOf("/supported")).kinds[0].x402Version).toBe(2)
+        const made = await answerOf("/demo/payments")
+        expect(JSON.parse(await answerOf("/verify", made)).isValid).toBe(true)
+        expect(JSON.parse(await answerOf("/settle", made)).success).toBe(true)
+        expect(await visit.axe()).toEqual([])
+        await visit.picture(`the interface tried ${theme}`)
+        expect(visit.faults).toEqual([])
+        await visit.close()
+      },
+      240_000
+    )
 
     it("open by the keyboard alone", async () => {
       const visit = await Visit.open(browser, facilitator.url)

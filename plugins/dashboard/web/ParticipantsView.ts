@@ -5,7 +5,7 @@ import { useAsked } from "./ask.ts"
 import { amount, count, percent } from "./format.ts"
 import { Days } from "./OverviewView.ts"
 import { Figures, Moment, Name, Panel, SaveCsv, Shown, Table } from "./parts.ts"
-import type { Leader, Leaderboard } from "./reports.ts"
+import type { Leader, Leaderboard, Overview } from "./reports.ts"
 
 const Share = ({ of, whole }: { readonly of: string; readonly whole: string }): VNode<any> => {
   const share = percent(of, whole)
@@ -62,12 +62,36 @@ const Board = (props: { readonly role: "buyers" | "sellers"; readonly days: stri
   )
 }
 
+/** How much of it went to nobody who had paid the payer before. */
+const Organic = ({ of }: { readonly of: Overview }): VNode<any> =>
+  h(Figures, {
+    items: [
+      {
+        label: "Organic settlements",
+        value: percent(of.organic.successful_transactions, of.successful_transactions),
+        note:
+          `${count(of.organic.successful_transactions)} of ${count(of.successful_transactions)} settled; ` +
+          "the rest paid back"
+      },
+      {
+        label: "Organic volume",
+        value: percent(of.organic.total_amount, of.total_amount),
+        note: `${amount(of.organic.total_amount, of)} of ${amount(of.total_amount, of)}`
+      }
+    ]
+  })
+
 export const ParticipantsView = (): VNode<any> => {
   const [days, change] = useState("30")
+  const overview = useAsked<Overview>(`/analytics/v1/overview?days=${days}`, 15_000)
   return h(
     "div",
     { class: "grid" },
-    h("div", { class: "panel wide" }, h(Days, { days, change })),
+    h(
+      Panel,
+      { title: "What is organic", wide: true, actions: h(Days, { days, change }) },
+      h(Shown<Overview>, { asked: overview, show: (of) => h(Organic, { of }) })
+    ),
     h(Board, { role: "sellers", days }),
     h(Board, { role: "buyers", days })
   )

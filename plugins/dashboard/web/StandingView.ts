@@ -49,6 +49,7 @@ export interface FacilitatorStanding {
     readonly balance_stroops: string
     readonly spendable_stroops: string
     readonly channels_usable: number
+    readonly channel_balance_least_stroops: string | null
   } | null
   readonly channels_required: number
   readonly channels: ReadonlyArray<ChannelShown>
@@ -84,7 +85,14 @@ export const StandingFigures = ({ of }: { readonly of: FacilitatorStanding }): V
         ? []
         : [
             { label: "Sponsor's balance", value: stroops(sponsor.balance_stroops) },
-            { label: "Channels usable", value: count(sponsor.channels_usable) }
+            {
+              label: "Channels usable",
+              value: count(sponsor.channels_usable),
+              note:
+                sponsor.channel_balance_least_stroops === null
+                  ? undefined
+                  : `${stroops(sponsor.channel_balance_least_stroops)} in each, or more`
+            }
           ])
     ]
   })

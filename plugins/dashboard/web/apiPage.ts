@@ -13,7 +13,21 @@ const parts: ReadonlyArray<readonly [selector: string, label: string]> = [
   ["section.models", "Schemas"]
 ]
 
+/** What an opened route shows: what is sent and answered is reached by the keyboard, and has a name. */
+const mendOpened = (): void => {
+  for (const text of place.querySelectorAll("pre.microlight:not([tabindex])")) text.setAttribute("tabindex", "0")
+  for (const body of place.querySelectorAll("textarea.body-param__text:not([aria-label])"))
+    body.setAttribute("aria-label", "Request body")
+  for (const answers of place.querySelectorAll("table.responses-table[id]:not([aria-label])"))
+    answers.setAttribute("aria-label", `Responses of ${answers.id.replace(/_responses$/, "").replaceAll("_", " ")}`)
+  for (const heading of place.querySelectorAll("h4.opblock-title:not([aria-level])")) {
+    heading.setAttribute("role", "heading")
+    heading.setAttribute("aria-level", "3")
+  }
+}
+
 const mend = (): void => {
+  mendOpened()
   for (const [selector, label] of parts)
     for (const part of place.querySelectorAll(`:is(${selector}):not([aria-label])`))
       part.setAttribute("aria-label", label)
