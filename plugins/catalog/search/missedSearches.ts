@@ -110,8 +110,9 @@ export interface MissedPage {
 
 /** The words of the days since then: of all that is kept they are counted already, of fewer days here. */
 const countedWords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, since: string) {
-  const [kept] = yield* sql<{ readonly whole: boolean }>`select not exists (
-    select 1 from catalog_missed_searches where day < ${since}::date) as whole`
+  // The least day is the index's first; whether there is one before that day could be a look through all of them.
+  const [kept] = yield* sql<{ readonly whole: boolean }>`select coalesce(min(day) >= ${since}::date, true) as whole
+    from catalog_missed_searches`
   return kept!.whole
     ? sql`not materialized (select words, sessions, times, last_at, 1 as rows from catalog_missed_words)`
     : sql`materialized (
