@@ -22,6 +22,22 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "node/fork/fetchEntries.ts",
+    ["fork.test.ts"],
+    [
+      [
+        "a node that lags a little ends the start of a fork",
+        "latest < at.sequence && latest >= at.sequence - BEHIND_MAX",
+        "latest < 0 && at.sequence < BEHIND_MAX"
+      ]
+    ]
+  ),
+  ...rules(
+    "node/fork/Upstream.ts",
+    ["fork.test.ts"],
+    [["a fork gives up where it asked too often", "status !== 429 ||", "status !== 0 ||"]]
+  ),
+  ...rules(
     "node/Ledger.ts",
     ["fork.test.ts"],
     [

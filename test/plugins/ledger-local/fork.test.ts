@@ -3,12 +3,13 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, type Scope } from "effect"
-import { Asset, Contract, type Keypair, Operation, xdr } from "@stellar/stellar-sdk"
+import { Address, Asset, Contract, type Keypair, Operation, xdr } from "@stellar/stellar-sdk"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 import { Listeners } from "../../../kernel/platform/Listeners.ts"
 import { testnet } from "../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { BODY_BYTES_MAX, handle } from "../../../plugins/ledger-local/httpApi.ts"
+import { withChoices } from "../../../plugins/ledger-local/node/chosenSettings.ts"
 import { LocalLedger, type LocalLedgerOptions } from "../../../plugins/ledger-local/LocalLedger.ts"
 import { USDC_CONTRACT } from "../../../plugins/ledger-local/node/accounts.ts"
 import type { Faults, RpcFault } from "../../../plugins/ledger-local/node/Faults.ts"
@@ -16,7 +17,7 @@ import { Upstream } from "../../../plugins/ledger-local/node/fork/Upstream.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
 import { layer as nodeHttpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
 import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
-import { outcome, submit } from "./contracts.ts"
+import { contractId, outcome, submit } from "./contracts.ts"
 import { contract, VOID_BODY } from "./engine/wasm/assemble.ts"
 import { account, apply, fund, keypair, send, transaction, usdcAsset } from "./support.ts"
 
@@ -196,6 +197,40 @@ describe("a fork", () => {
   )
 
   test(
+    "has what the upstream archived as archived, whether or not that tells until when it lived",
+    Effect.gen(function* () {
+      const known = yield* network({ settings: withChoices(testnet, { minTtlLedgers: 16 }) })
+      const { upstream } = known
+      const owner = yield* on(upstream, fund("owner"))
+      for (const step of ["upload", "create"] as const) {
+        yield* on(upstream, submit(owner, contract({ body: VOID_BODY }), step))
+        yield* upstream.close
+      }
+      const id = Address.contract(Buffer.from(yield* on(upstream, contractId(owner))))
+      yield* upstream.closeMany(40)
+      const untold = (result: unknown) => ({
+        ...(result as object),
+        entries: (result as any).entries.map(({ liveUntilLedgerSeq: _, ...entry }: any) => entry)
+      })
+      const nulled = (result: unknown) => ({
+        ...(result as object),
+        entries: (result as any).entries.map((entry: any) => ({ ...entry, liveUntilLedgerSeq: null }))
+      })
+      for (const change of [(result: unknown) => result, untold, nulled]) {
+        yield* upstream.setFaults(entries({ kind: "wrong", change }))
+        const fork = yield* forkOf(known)
+        const call = new Contract(id.toString()).call("run")
+        const draft = yield* on(fork, transaction(owner, [call], { signers: [] }))
+        const simulated = yield* fork.call("simulateTransaction", { transaction: draft.toEnvelope().toXdr("base64") })
+        expect(simulated.restorePreamble?.transactionData).toBeTypeOf("string")
+        const called = yield* on(fork, submit(owner, contract({ body: VOID_BODY }), "call"))
+        yield* fork.close
+        expect((yield* on(fork, outcome(called.hash))).inner).toBe("invokeHostFunctionEntryArchived")
+      }
+    })
+  )
+
+  test(
     "takes an account that the upstream used after the fork began for one that was used before",
     Effect.gen(function* () {
       const known = yield* network()
@@ -289,6 +324,48 @@ describe("an upstream that cannot be asked", () => {
       yield* upstream.setFaults([])
       expect((yield* on(fork, apply(tx))).status).toBe("SUCCESS")
       expect((yield* fork.rpc(simulated)).result).toMatchObject({ results: [{}] })
+    })
+  )
+
+  /** Plays a fault for the first so many questions for entries, and counts all of them. */
+  const atFirst = (times: number, fault: RpcFault) => {
+    const met = { questions: 0 }
+    const onRpc: Faults["onRpc"] = (method) =>
+      method === "getLedgerEntries" && ++met.questions <= times ? fault : undefined
+    return { met, faults: [{ onRpc }] }
+  }
+
+  test(
+    "is asked again where too many questions were asked, three times at most",
+    Effect.gen(function* () {
+      const known = yield* network()
+      const { upstream } = known
+      const payer = yield* on(upstream, fund("payer"))
+      const fork = yield* forkOf(known)
+      const passing = atFirst(2, { kind: "status", status: 429 })
+      yield* upstream.setFaults(passing.faults)
+      expect(yield* on(fork, balanceOf(payer))).toBe(10_000_0000000n)
+      expect(passing.met.questions).toBe(3)
+      const lasting = atFirst(Infinity, { kind: "status", status: 429 })
+      yield* upstream.setFaults(lasting.faults)
+      const { error } = yield* fork.rpc(request("getLedgerEntries", { keys: [accountKey(keypair("payee"))] }))
+      expect(error!.message).toMatch(/HTTP 429/)
+      expect(lasting.met.questions).toBe(4)
+    })
+  )
+
+  test(
+    "is waited for when its node is a ledger behind the one that the fork began from, as one behind a balancer is",
+    Effect.gen(function* () {
+      const known = yield* network()
+      const { upstream } = known
+      yield* upstream.closeMany(3)
+      const late = atFirst(2, { kind: "stale", ledgers: 1 })
+      yield* upstream.setFaults(late.faults)
+      // The first question is for the settings, of whichever ledger they are; the second for the first entries.
+      const fork = yield* forkOf(known)
+      expect(fork.ledger.latest.sequence).toBe(1_004)
+      expect(late.met.questions).toBe(3)
     })
   )
 

@@ -1,6 +1,7 @@
 // Entries of the forked network by their keys, with the times to live of those that have one, as they stand when they
 // are asked for. They are taken for what they were in the ledger that the fork begins from: what has changed since
-// counts as changed in it. A key that the answer leaves out has no entry, if the node that says so has that ledger.
+// counts as changed in it. A key that the answer leaves out has no entry, if the node that says so has that ledger; a
+// node that is about to have it is asked again.
 import { Effect, Schema } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
 import { hasTtl, keyOfEntry, keyString, type KeyString, ttlEntry, ttlHash } from "../../engine/state/LedgerKeys.ts"
@@ -12,6 +13,10 @@ import { Upstream, upstreamFailed } from "./Upstream.ts"
 
 /** Keys that Stellar RPC takes at once. */
 const KEYS_MAX = 200
+/** Behind one address stand several nodes, and one may be so many ledgers behind another; it is waited for. */
+const BEHIND_MAX = 3
+const LOOKS_MAX = 8
+const PAUSE = "1 second"
 
 const Item = Schema.Struct({
   xdr: Schema.String,
@@ -82,7 +87,15 @@ const readItem = (crypto: EngineCrypto, at: ForkedAt, item: typeof Item.Type): F
 const ask = Effect.fnUntraced(function* (crypto: EngineCrypto, at: ForkedAt, keys: ReadonlyArray<KeyString>) {
   const upstream = yield* Upstream
   const params = { keys: keys.map((key) => toBase64(fromLatin1(key))) }
-  const { entries, latestLedger } = yield* upstream.ask("getLedgerEntries", params, Entries)
+  const look = upstream.ask("getLedgerEntries", params, Entries)
+  let answer = yield* look
+  const isSoonThere = ({ latestLedger: latest }: typeof Entries.Type) =>
+    latest < at.sequence && latest >= at.sequence - BEHIND_MAX
+  for (let looks = 1; looks < LOOKS_MAX && isSoonThere(answer); looks++) {
+    yield* Effect.sleep(PAUSE)
+    answer = yield* look
+  }
+  const { entries, latestLedger } = answer
   if (latestLedger < at.sequence)
     return yield* upstreamFailed(`it is at ledger ${latestLedger}, and the fork began from ledger ${at.sequence}`)
   const found = yield* Effect.try({
