@@ -44,6 +44,8 @@ export class Crypto extends Context.Service<
     readonly ed25519PublicKey: (seed: Uint8Array) => Uint8Array
     /** 64-byte signature by a 32-byte seed. */
     readonly ed25519Sign: (seed: Uint8Array, message: Uint8Array) => Uint8Array
+    /** The same for who signs again and again: the seed is parsed once, which costs as much as a signature. */
+    readonly ed25519Signer: (seed: Uint8Array) => (message: Uint8Array) => Uint8Array
     /**
      * ECDSA P-256 over an already computed 32-byte digest; `publicKey` is the 65-byte uncompressed point, `signature`
      * 64 bytes r‖s.

@@ -61,8 +61,12 @@ class Holders {
 
   local = (seed: Seed): string => {
     const address = StrKey.encodeEd25519PublicKey(this.#crypto.ed25519PublicKey(Redacted.value(seed)))
-    if (!this.#signs.has(address))
-      this.#signs.set(address, (hash) => Effect.sync(() => this.#crypto.ed25519Sign(Redacted.value(seed), hash)))
+    if (!this.#signs.has(address)) {
+      let signer: ((message: Uint8Array) => Uint8Array) | undefined
+      this.#signs.set(address, (hash) =>
+        Effect.sync(() => (signer ??= this.#crypto.ed25519Signer(Redacted.value(seed)))(hash))
+      )
+    }
     return address
   }
 

@@ -99,6 +99,10 @@ const make = (): Crypto["Service"] => {
       return plain(der.subarray(der.length - 32))
     },
     ed25519Sign: (seed, message) => plain(native.sign(null, message, ed25519Private(seed))),
+    ed25519Signer: (seed) => {
+      const key = ed25519Private(seed)
+      return (message) => plain(native.sign(null, message, key))
+    },
     keccak256: (bytes) => plain(keccak_256(bytes)),
     secp256k1Recover: (digest, signature, recoveryId) => {
       if (

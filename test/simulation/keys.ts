@@ -38,7 +38,7 @@ const networkOf = (channelCount: number) =>
 
 const unsigned = Layer.effect(
   Crypto,
-  Effect.map(Crypto, (crypto) => Crypto.of({ ...crypto, ed25519Sign: () => new Uint8Array(64) }))
+  Effect.map(Crypto, (crypto) => Crypto.of({ ...crypto, ed25519Signer: () => () => new Uint8Array(64) }))
 ).pipe(Layer.provide(NodeCrypto.layer))
 
 export interface Keys {

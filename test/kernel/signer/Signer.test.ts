@@ -340,6 +340,33 @@ describe("the vault", () => {
     }).pipe(Effect.provide(Layer.merge(vaultWith(), signers)))
   )
 
+  it.effect("parses a seed once however often it signs, and none that signs nothing", () => {
+    let parsed = 0
+    const counted = Layer.effect(
+      Crypto,
+      Effect.map(Crypto, (crypto) =>
+        Crypto.of({
+          ...crypto,
+          ed25519Signer: (seed) => {
+            parsed += 1
+            return crypto.ed25519Signer(seed)
+          }
+        })
+      )
+    ).pipe(Layer.provide(cryptoLayer))
+    const vault = Vault.layer.pipe(Layer.provide([networkWith(), counted, hostAt("/nowhere"), NodeServices.layer]))
+    return Effect.gen(function* () {
+      const { sign } = (yield* Vault).accounts()
+      expect(parsed).toBe(0)
+      for (const fill of [1, 2, 3]) {
+        const message = new Uint8Array(32).fill(fill)
+        const { signature } = (yield* sign(channel, message))!
+        expect(channels[0]!.verify(Buffer.from(message), Buffer.from(signature))).toBe(true)
+      }
+      expect(parsed).toBe(1)
+    }).pipe(Effect.provide(vault))
+  })
+
   it.effect("derives the same channels from the same sponsor on every replica", () =>
     Effect.gen(function* () {
       const derived = (sponsorSecret: string) =>

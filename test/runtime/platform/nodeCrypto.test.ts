@@ -33,6 +33,8 @@ describe("nodeCrypto", () => {
       const message = unhex("af82")
       const signature = crypto.ed25519Sign(seed, message)
       expect(hex(signature).slice(0, 16)).toBe("6291d657deec2402")
+      const sign = crypto.ed25519Signer(seed)
+      expect([hex(sign(message)), hex(sign(message))]).toEqual([hex(signature), hex(signature)])
       expect(crypto.ed25519VerifyNative(publicKey, message, signature)).toBe(true)
       expect(crypto.ed25519VerifyNative(publicKey, abc, signature)).toBe(false)
       expect(crypto.ed25519VerifyNative(publicKey.subarray(1), message, signature)).toBe(false)
