@@ -13,6 +13,7 @@ import { factRow, Facts } from "../Facts.ts"
 import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
 import { endedFact, recordedFact } from "./facts.ts"
+import { gatherNotes } from "./gatherNotes.ts"
 import type { Outcome } from "./Settlement.ts"
 import {
   type AdoptAnswer,
@@ -22,7 +23,6 @@ import {
   type NewSettlement,
   type RecordAnswer,
   type ResolveAnswer,
-  type SentNote,
   Settlements
 } from "./Settlements.ts"
 import {
@@ -167,17 +167,6 @@ const addAttempt = Effect.fnUntraced(function* (id: string, attempt: NewAttempt,
   )
 }, spanned("Settlements.addAttempt"))
 
-const noteSent = Effect.fnUntraced(function* (id: string, number: number, sent: SentNote) {
-  const sql = yield* SqlClient.SqlClient
-  const isTaken = sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
-  yield* sql`with sent as (
-      update kernel_attempts set sent_status = ${sent.status}, sent_ledger = ${sent.ledger},
-        sent_at = clock_timestamp(),
-        sent_code = ${sent.code ?? null}, taken = taken or ${isTaken}
-      where settlement = ${id} and number = ${number})
-    update kernel_settlements set state = 'submitted' where id = ${id} and state = 'prepared'`
-}, spanned("Settlements.noteSent"))
-
 const open = Effect.fnUntraced(function* (limit: number) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(recordColumns)
@@ -299,13 +288,6 @@ const adopt = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
   )
 }, spanned("Settlements.adopt"))
 
-const claimDelivery = Effect.fnUntraced(function* (id: string, principal: string) {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql`update kernel_settlements set delivered_at = clock_timestamp()
-    where id = ${id} and principal = ${principal} and state = 'settled' and delivered_at is null returning 1`
-  return rows.length === 1
-}, spanned("Settlements.claimDelivery"))
-
 const openCount = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{
@@ -355,18 +337,22 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const own = yield* ownServices
     const given = Effect.provideContext(own)
+    // To put one service or two over a caller's own costs a tenth of copying all that both have.
+    const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
+    const withFacts = Effect.provideService(Facts, yield* Facts)
+    const { claimDelivery, noteSent } = yield* gatherNotes
     return Settlements.of({
-      find: (query) => given(find(query)),
+      find: (query) => withSql(find(query)),
       record: (settlement) => given(record(settlement)),
       addAttempt: (id, attempt, attemptsKnown) => given(addAttempt(id, attempt, attemptsKnown)),
-      noteSent: (id, number, sent) => given(noteSent(id, number, sent)),
+      noteSent,
       open: (limit) => given(open(limit)),
-      resolve: (id, outcome, attemptsKnown) => given(resolve(id, outcome, attemptsKnown)),
+      resolve: (id, outcome, attemptsKnown) => withFacts(withSql(resolve(id, outcome, attemptsKnown))),
       freeChannel: (id, ledger) => given(freeChannel(id, ledger)),
-      claimDelivery: (id, principal) => given(claimDelivery(id, principal)),
+      claimDelivery,
       openCount: given(openCount),
       adopt: (settlement) => given(adopt(settlement)),
-      byIds: (ids) => given(byIds(ids)),
+      byIds: (ids) => withSql(byIds(ids)),
       lookup: (principal, by) => given(lookup(principal, by))
     })
   })

@@ -42,6 +42,7 @@ const decideTests = { catcher: vitest("test/kernel/settlement/decide.test.ts"), 
 const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 
 const settlements = "kernel/settlement/SqlSettlements.ts"
+const noting = "kernel/settlement/gatherNotes.ts"
 const deciding = "kernel/settlement/decide.ts"
 const gathering = "kernel/settlement/gatherEvidence.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
@@ -52,6 +53,45 @@ const besideVersion01 = "migrations/kernel/0015_beside_version_01.sql"
 const schema = "migrations/kernel/0002_settlement.sql"
 
 export const mutations: ReadonlyArray<Mutation> = [
+  {
+    name: "two claims of one success granted by one statement",
+    changes: [
+      { file: noting, from: "keyOf: ({ id }: Claim) => id,", to: "keyOf: ({ id }: Claim) => id + Math.random()," }
+    ],
+    ...storeTests
+  },
+  {
+    name: "two answers to one attempt noted by one statement",
+    changes: [
+      {
+        file: noting,
+        from: "keyOf: ({ id, number }: Noting) => `${id} ${number}`,",
+        to: "keyOf: ({ id, number }: Noting) => `${id} ${number} ${Math.random()}`,"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "a statement for each payment of a moment",
+    changes: [{ file: noting, from: "const callsMax = 100", to: "const callsMax = 1" }],
+    ...storeTests
+  },
+  {
+    name: "calls of one key in one statement",
+    changes: [
+      {
+        file: "kernel/database/gathered.ts",
+        from: "next.size < callsMax && !next.has(key)) next.set(key, call)",
+        to: "next.size < callsMax) next.set(`${key} ${next.size}`, call)"
+      }
+    ],
+    ...fast("database/gathered.test.ts")
+  },
+  {
+    name: "calls left without an answer when their statements end",
+    changes: [{ file: "kernel/database/gathered.ts", from: "Effect.ensuring(ended)", to: "Effect.tap(ended)" }],
+    ...fast("database/gathered.test.ts")
+  },
   {
     name: "submit before record",
     changes: [
@@ -557,7 +597,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a later refusal makes one forget that a node took it",
-    changes: [{ file: settlements, from: "taken = taken or ${isTaken}", to: "taken = ${isTaken}" }],
+    changes: [{ file: noting, from: "taken = a.taken or t.taken", to: "taken = t.taken" }],
     ...storeTests
   },
   {

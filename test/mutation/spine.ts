@@ -31,6 +31,7 @@ const machine = "kernel/settlement/decide.ts"
 const driving = "kernel/settlement/drive.ts"
 const spending = "kernel/settlement/findSpending.ts"
 const settlements = "kernel/settlement/SqlSettlements.ts"
+const noting = "kernel/settlement/gatherNotes.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
 const connections = "kernel/database/Connections.ts"
@@ -113,7 +114,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a delivery claimed twice",
-    changes: change(settlements, "and state = 'settled' and delivered_at is null", "and state = 'settled'"),
+    changes: change(noting, "and s.state = 'settled' and s.delivered_at is null", "and s.state = 'settled'"),
     ...by("settlement/SqlSettlements.test.ts")
   },
   {
@@ -213,7 +214,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a delivery claimed by any principal",
-    changes: change(settlements, "and principal = ${principal} and state = 'settled'", "and state = 'settled'"),
+    changes: change(noting, "and s.principal = c.principal and s.state = 'settled'", "and s.state = 'settled'"),
     ...by("settlement/SqlSettlements.test.ts")
   },
   {
@@ -285,6 +286,15 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "one line for all principals",
     changes: change(queue, "this.#queue.add(principal, turn)", 'this.#queue.add("", turn)'),
     ...poolTests
+  },
+  {
+    name: "a seed parsed for each signature",
+    changes: change(
+      "kernel/signer/Vault.ts",
+      "(signer ??= this.#crypto.ed25519Signer(Redacted.value(seed)))(hash)",
+      "this.#crypto.ed25519Signer(Redacted.value(seed))(hash)"
+    ),
+    ...by("signer/Signer.test.ts", {})
   },
   {
     name: "a question to the store for each channel",

@@ -386,6 +386,69 @@ for (const kind of databaseKinds) {
         )
       )
 
+      it.effect("notes and grants what comes in one moment together, to each its own", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const sql = yield* SqlClient.SqlClient
+            const numbers = [1, 2, 3, 4]
+            yield* emptyStore(numbers.length)
+            for (const number of numbers) yield* settlements.record(newSettlement(number, yield* lease))
+            const atOnce = { concurrency: "unbounded" } as const
+            const note = (number: number) =>
+              settlements.noteSent(
+                idOf(number),
+                1,
+                number === 3
+                  ? { status: "Error", code: "txBadAuth", ledger: 1_003 }
+                  : { status: "Pending", code: undefined, ledger: 1_000 + number }
+              )
+            yield* Effect.forEach(numbers, note, atOnce)
+            const transactions = () => sql<{ many: number }>`select count(distinct xmin::text)::int as many
+              from kernel_settlements`
+            expect(yield* transactions()).toEqual([{ many: 1 }])
+            const noted = (yield* settlements.open(10)).map(({ attempts, id, state }) => ({
+              id,
+              state,
+              sent: attempts.map(({ sentCode, sentLedger, sentStatus, taken }) => [
+                sentStatus,
+                sentCode,
+                sentLedger,
+                taken
+              ])
+            }))
+            expect(noted).toEqual(
+              numbers.map((number) => ({
+                id: idOf(number),
+                state: "submitted",
+                sent: [
+                  number === 3 ? ["Error", "txBadAuth", 1_003, false] : ["Pending", undefined, 1_000 + number, true]
+                ]
+              }))
+            )
+            // Two answers to one attempt: what a node took stays taken, whichever is noted last.
+            const answers = ["Pending", "Error"] as const
+            yield* Effect.forEach(
+              answers,
+              (status) => settlements.noteSent(idOf(3), 1, { status, code: undefined, ledger: 1_004 }),
+              atOnce
+            )
+            const [third] = (yield* settlements.open(10)).filter(({ id }) => id === idOf(3))
+            expect(third!.attempts).toMatchObject([{ taken: true, sentStatus: "Error" }])
+
+            for (const number of [1, 2, 4]) yield* settlements.resolve(idOf(number), outcomeOf("settled"))
+            const claims = [1, 1, 2, 3, 4].map((number) => ({ number, principal: number === 4 ? "key:b" : "key:a" }))
+            expect(
+              yield* Effect.forEach(
+                claims,
+                ({ number, principal }) => settlements.claimDelivery(idOf(number), principal),
+                atOnce
+              )
+            ).toEqual([true, false, true, false, false])
+          })
+        )
+      )
+
       it.effect("changes nothing for who did not know of the newest attempt", () =>
         fresh(
           Effect.gen(function* () {

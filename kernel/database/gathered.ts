@@ -1,0 +1,69 @@
+// Many calls of one kind as one statement: who calls while a statement is under way goes with the next one, together
+// with all who came meanwhile. Nobody waits for company: what finds nothing under way starts in the same moment, with
+// whatever else that moment asks for. A statement never holds two calls of one key, so that an update meets each of its
+// rows once; the later one goes with the next. A failure is told to all who went along; a caller that is interrupted
+// leaves its call behind, which may still be done.
+import { Deferred, Effect, Exit } from "effect"
+
+export interface Gathering<A, B, E, R> {
+  /** Calls of one statement at most. */
+  readonly callsMax: number
+  /** What two calls of one statement may not share. */
+  readonly keyOf: (call: A) => string
+  /** The answers to some calls, in their order. */
+  readonly run: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
+}
+
+interface Call<A, B, E> {
+  readonly given: A
+  readonly answer: Deferred.Deferred<B, E>
+}
+
+/** Takes out the calls of the next statement: the first of each key. */
+const takeNext = <A, B, E, R>(waiting: Array<Call<A, B, E>>, { callsMax, keyOf }: Gathering<A, B, E, R>) => {
+  const next = new Map<string, Call<A, B, E>>()
+  const later: Array<Call<A, B, E>> = []
+  for (const call of waiting.splice(0)) {
+    const key = keyOf(call.given)
+    if (next.size < callsMax && !next.has(key)) next.set(key, call)
+    else later.push(call)
+  }
+  waiting.push(...later)
+  return [...next.values()]
+}
+
+/** The call of which many become one; its statements end with the Scope. */
+export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gathering<A, B, E, R>) {
+  const scope = yield* Effect.scope
+  const services = yield* Effect.context<R>()
+  const waiting: Array<Call<A, B, E>> = []
+  let isUnderWay = false
+
+  const step = Effect.gen(function* () {
+    const calls = takeNext(waiting, gathering)
+    const exit = yield* Effect.exit(gathering.run(calls.map(({ given }) => given)))
+    for (const [at, { answer }] of calls.entries())
+      Deferred.doneUnsafe(answer, Exit.isSuccess(exit) ? Exit.succeed(exit.value[at]!) : Exit.failCause(exit.cause))
+    if (Exit.isFailure(exit) && Exit.hasInterrupts(exit)) return yield* Effect.interrupt
+  })
+  /** Whatever ends it, nobody waits for an answer that does not come. */
+  const ended = Effect.sync(() => {
+    isUnderWay = false
+    for (const { answer } of waiting.splice(0)) Deferred.doneUnsafe(answer, Effect.interrupt)
+  })
+  const runAll = Effect.whileLoop({
+    while: () => waiting.length > 0,
+    body: () => step,
+    step: () => undefined
+  }).pipe(Effect.ensuring(ended), Effect.provideContext(services))
+
+  return (given: A): Effect.Effect<B, E> =>
+    Effect.suspend(() => {
+      const answer = Deferred.makeUnsafe<B, E>()
+      waiting.push({ given, answer })
+      if (isUnderWay) return Deferred.await(answer)
+      isUnderWay = true
+      // It begins when all that runs in this moment has had its turn.
+      return Effect.andThen(Effect.forkIn(runAll, scope), Deferred.await(answer))
+    })
+})

@@ -1,0 +1,88 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Latch, Scope } from "effect"
+import { describe } from "vitest"
+import { gathered } from "../../../kernel/database/gathered.ts"
+
+/** Statements that wait until they are let go, and what each of them held. */
+const makeStatements = Effect.fnUntraced(function* (callsMax: number) {
+  const gate = yield* Latch.make()
+  const held: Array<ReadonlyArray<string>> = []
+  const call = yield* gathered({
+    callsMax,
+    keyOf: (word: string) => word[0]!,
+    run: Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+      held.push(words)
+      yield* gate.await
+      if (words.includes("bad")) return yield* Effect.fail("refused" as const)
+      return words.map((word) => word.toUpperCase())
+    })
+  })
+  /** Until so many statements have begun. */
+  const begun = (count: number) =>
+    Effect.whileLoop({ while: () => held.length < count, body: () => Effect.yieldNow, step: () => undefined })
+  return { begun, gate, held, call }
+})
+
+const ask = (call: (word: string) => Effect.Effect<string, string>, words: ReadonlyArray<string>) =>
+  Effect.forEach(words, (word) => Effect.forkChild(Effect.exit(call(word)), { startImmediately: true }))
+
+describe("calls that are gathered", () => {
+  it.effect("go together when they come in one moment, and with the next statement when they come later", () =>
+    Effect.gen(function* () {
+      const { begun, call, gate, held } = yield* makeStatements(10)
+      const first = yield* ask(call, ["a", "b"])
+      yield* begun(1)
+      const second = yield* ask(call, ["c", "d", "e"])
+      yield* gate.open
+      const answers = yield* Effect.forEach([...first, ...second], Fiber.join)
+      expect(answers).toEqual(["A", "B", "C", "D", "E"].map((word) => Exit.succeed(word)))
+      expect(held).toEqual([
+        ["a", "b"],
+        ["c", "d", "e"]
+      ])
+      // And again, once nothing was under way.
+      expect(yield* call("f")).toBe("F")
+    })
+  )
+
+  it.effect("never go with another of their key, nor with more than there may be", () =>
+    Effect.gen(function* () {
+      const { call, gate, held } = yield* makeStatements(2)
+      yield* gate.open
+      const calls = yield* ask(call, ["a1", "a2", "b1", "a3", "c1"])
+      expect(yield* Effect.forEach(calls, Fiber.join)).toEqual(
+        ["A1", "A2", "B1", "A3", "C1"].map((word) => Exit.succeed(word))
+      )
+      expect(held).toEqual([["a1", "b1"], ["a2", "c1"], ["a3"]])
+    })
+  )
+
+  it.effect("are all told of their own statement's failure, and of no other's", () =>
+    Effect.gen(function* () {
+      const { call, gate } = yield* makeStatements(2)
+      yield* gate.open
+      const calls = yield* ask(call, ["a", "bad", "c"])
+      expect(yield* Effect.forEach(calls, Fiber.join)).toEqual([
+        Exit.fail("refused"),
+        Exit.fail("refused"),
+        Exit.succeed("C")
+      ])
+    })
+  )
+
+  it.effect("go on when one who called goes away, and end with the Scope", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { begun, call, gate } = yield* Scope.provide(makeStatements(1), scope)
+      const [gone, other, last] = yield* ask(call, ["a", "b", "c"])
+      yield* begun(1)
+      yield* Fiber.interrupt(gone!)
+      yield* gate.release
+      yield* begun(2)
+      yield* gate.release
+      expect(yield* Fiber.join(other!)).toEqual(Exit.succeed("B"))
+      yield* Scope.close(scope, Exit.void)
+      expect(Exit.hasInterrupts(yield* Fiber.join(last!))).toBe(true)
+    })
+  )
+})
