@@ -173,7 +173,7 @@ interface Cost {
 const costOf = async (world: World, subject: Subject, plan: Plan, rows: number): Promise<Cost> => {
   const clock = () => processorMillis(subject.pid) + familyMillis(world.databasePid)
   // What filled the tables has pushed other code and data aside.
-  await warm(world, [subject], 300)
+  await warm(world, [{ subject }], 300)
   await pause(1_000)
   const before = clock()
   await pause(idleMillis)
@@ -232,7 +232,7 @@ interface Part {
 
 /** One payment of each kind, so that there is something to copy. */
 const beginnings = async ({ database, subject, world }: Part): Promise<void> => {
-  await warm(world, [subject], 600)
+  await warm(world, [{ subject }], 600)
   for (const kind of ["plain", "metadata"] as const) {
     await signed(world, kind, channels)
     const sent = { pool: kind, port: subject.port, from: 0, count: channels, load: { clients: channels } }

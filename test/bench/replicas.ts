@@ -115,7 +115,11 @@ const startAll = async (world: World, warmVerifies: number, progress: Progress):
     subjects.push(await world.startOurs({ name: `replica-${subjects.length}`, channels, beside }))
   }
   progress.step("warming")
-  await warm(world, subjects, warmVerifies)
+  await warm(
+    world,
+    subjects.map((subject) => ({ subject })),
+    warmVerifies
+  )
   for (const one of subjects) await cost(world, [one], settles(channels))
   return subjects
 }

@@ -14,7 +14,7 @@ const oneCase = (cpu: number | null, rate = 100, database = 0): Case => ({
   curve: Array.from({ length: 101 }, () => 1),
   cpu: { facilitator: cpu, database, ledger: 1, clients: 1 },
   cpuRounds: [cpu],
-  outcomes: {}
+  outcomes: { "200 valid": 100 }
 })
 
 const settling = (settled: number, ledgers: number): Settling => ({
@@ -72,8 +72,11 @@ describe("the bars of payments", () => {
   })
 
   it("are missed one by one, each by its own figure", () => {
-    const { counted: calls, refusals, settle, variants, verify } = reached
+    const { counted: calls, open, refusals, settle, variants, verify } = reached
+    const expired = { "200 valid": 99, "200 invalid_stellar_auth_expired": 1 }
     const cases: ReadonlyArray<readonly [Partial<Figures>, string]> = [
+      [{ open: { ...open, class: { ...open.class, outcomes: expired } } }, "honest payments found valid"],
+      [{ variants: { ...variants, keys: { ...variants.keys, outcomes: expired } } }, "honest payments found valid"],
       [{ verify: { ...verify, ours: oneCase(0.31, 250) } }, "verify: CPU of the class's"],
       [{ verify: { ...verify, ours: oneCase(0.3, 249) } }, "verify: throughput of the class's"],
       [{ counted: { ...calls, verify: counted(1.1, 0) } }, "verify: RPC calls"],

@@ -8,6 +8,10 @@ const databaseCpu = ({ cpu }: Case): number => cpu.database ?? Number.NaN
 /** The rate with something over the rate without, where the facilitator's processor is what bounds both. */
 const rateKept = (without: Case, withIt: Case): number => ownCpu(without) / ownCpu(withIt)
 
+/** What was found valid of honest payments: a refused one costs less, so a figure with it says nothing. */
+const validShare = (cases: ReadonlyArray<Case>): number =>
+  Math.min(...cases.map(({ answers, outcomes }) => (outcomes["200 valid"] ?? 0) / answers))
+
 /** What an idle facilitator does is taken off by its mean, so a count may miss by this much a payment. */
 const countSlack = 0.05
 
@@ -26,9 +30,11 @@ const busyMillisMax = 1_300
 const busyRateMin = 85
 
 export const judge = (figures: Figures): ReadonlyArray<Bar> => {
-  const { busy, counted, refusals, settle, variants, verify } = figures
+  const { busy, counted, open, refusals, settle, variants, verify } = figures
   const polls = (pollsPerLedger * counted.settle.ledgers) / counted.settle.payments
+  const honest = [verify.ours, verify.class, open.ours, open.class, refusals.valid, ...Object.values(variants)]
   return [
+    atLeast("honest payments found valid", validShare(honest), 1),
     atMost("verify: CPU of the class's", ownCpu(verify.ours) / ownCpu(verify.class), 0.3),
     atLeast("verify: throughput of the class's", verify.ours.rate / verify.class.rate, 2.5),
     ...counts("verify", counted.verify, 1, 0),

@@ -137,6 +137,32 @@ const outcomeOf = ({ body, status }: Answer): { readonly outcome: string; readon
 /** The port of a connection by its number. */
 type PortAt = (connection: number) => number
 
+/** A connection on which nothing was asked for so long is not trusted: a server may be about to close it. */
+const restMillisMax = 2_000
+
+interface Rested {
+  readonly socket: Socket
+  readonly since: number
+}
+
+/** Connections that wait for the next round, by their port: a seller keeps its own. */
+const rested = new Map<number, Array<Rested>>()
+
+const connectionTo = (port: number): Socket | Promise<Socket> => {
+  const waiting = rested.get(port) ?? []
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    if (!one.socket.destroyed && performance.now() - one.since < restMillisMax) return one.socket
+    one.socket.destroy()
+  }
+  return opened(port)
+}
+
+const rest = (port: number, socket: Socket): void => {
+  const waiting = rested.get(port) ?? []
+  rested.set(port, waiting)
+  waiting.push({ socket, since: performance.now() })
+}
+
 /** Collects times and outcomes while something is sent. */
 class Tally {
   readonly times: Array<number> = []
@@ -153,10 +179,10 @@ class Tally {
 
 const closedLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, clients: number, tally: Tally) => {
   const many = Math.min(clients, requests.length)
-  const sockets = await Promise.all(Array.from({ length: many }, (_, at) => opened(port(at))))
+  const sockets = await Promise.all(Array.from({ length: many }, (_, at) => connectionTo(port(at))))
   let next = 0
+  const from = performance.now()
   try {
-    const from = performance.now()
     await Promise.all(
       sockets.map(async (socket) => {
         for (let at = next++; at < requests.length; at = next++) {
@@ -165,10 +191,13 @@ const closedLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, clients
         }
       })
     )
-    return (performance.now() - from) / 1_000
-  } finally {
+  } catch (error) {
     for (const socket of sockets) socket.destroy()
+    throw error
   }
+  const seconds = (performance.now() - from) / 1_000
+  for (const [at, socket] of sockets.entries()) rest(port(at), socket)
+  return seconds
 }
 
 const openLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, perSecond: number, tally: Tally) => {

@@ -1,6 +1,6 @@
-// One case of the bench of payments: what is sent, to whom, in rounds that alternate between the subjects so that the
-// machine's moods fall on all of them. Each payment is sent to a facilitator once; what a facilitator still does for
-// it shortly after the last answer counts as well.
+// One case of the bench of payments: what is sent, to whom, in many short rounds that alternate between the subjects,
+// so that the machine's moods fall on all of them; what all rounds took is divided by all answers. Each payment is sent
+// to a facilitator once; what a facilitator still does for it after the last answer counts as well.
 import { familyMillis, pause, processorMillis } from "../rig/processes.ts"
 import type { Case, Cpu, Settling } from "./figures.ts"
 import type { PaymentKind, SendFigures, SendOrder } from "./orders.ts"
@@ -8,6 +8,13 @@ import type { Subject, World } from "./world.ts"
 
 /** What follows an answer (a listing, a batch of log lines) is done within this, and is counted. */
 const afterMillis = 300
+/** The same between short rounds: a batch of log lines is written. */
+const betweenMillis = 50
+/** What is written behind the payments, each second, is done within this. */
+const behindMillis = 1_200
+
+/** Payments that are signed at a time: on a slow machine too they are sent long before they expire. */
+const signedMax = 600
 
 export interface Contender {
   readonly name: string
@@ -26,12 +33,13 @@ const known = (value: number): number | null => (Number.isFinite(value) ? value 
 export const measureRound = async (
   world: World,
   subject: Subject,
-  order: Omit<SendOrder, "order" | "port">
+  order: Omit<SendOrder, "order" | "port">,
+  waitMillis = afterMillis
 ): Promise<Round> => {
   const clocks = () => [processorMillis(subject.pid), familyMillis(world.databasePid), processorMillis(world.ledgerPid)]
   const before = clocks()
   const figures = await world.clients.send({ ...order, port: subject.port })
-  await pause(afterMillis)
+  await pause(waitMillis)
   const [facilitator, database, ledger] = clocks().map((now, at) => known((now - before[at]!) / figures.answers))
   return {
     ...figures,
@@ -47,16 +55,19 @@ const median = (values: ReadonlyArray<number>): number => {
     : (sorted[Math.ceil(half) - 1]! + sorted[Math.min(sorted.length - 1, Math.floor(half))]!) / 2
 }
 
-const medianOf = (values: ReadonlyArray<number | null>): number | null =>
-  known(median(values.map((value) => value ?? Number.NaN)))
+/** What all rounds took, for one answer. */
+const perAnswer = (rounds: ReadonlyArray<Round>, of: (cpu: Cpu) => number | null): number | null => {
+  const millis = rounds.reduce((sum, { answers, cpu }) => sum + (of(cpu) ?? Number.NaN) * answers, 0)
+  return known(millis / rounds.reduce((sum, { answers }) => sum + answers, 0))
+}
 
-/** The rounds of one contender as one case: medians, so that one round beside a busy neighbour does not decide. */
+/** The rounds of one contender as one case: processor time in all, and of rates and latencies the medians. */
 export const together = (name: string, subject: string, rounds: ReadonlyArray<Round>): Case => {
   const outcomes: Record<string, number> = {}
   for (const round of rounds)
     for (const [what, count] of Object.entries(round.outcomes)) outcomes[what] = (outcomes[what] ?? 0) + count
   const of = (pick: (round: Round) => number) => median(rounds.map(pick))
-  const cpu = (who: keyof Cpu) => medianOf(rounds.map((round) => round.cpu[who]))
+  const cpu = (who: keyof Cpu) => perAnswer(rounds, (cpu) => cpu[who])
   return {
     name,
     subject,
@@ -80,33 +91,87 @@ export const together = (name: string, subject: string, rounds: ReadonlyArray<Ro
   }
 }
 
-/** Verifies of several contenders in turns, forwards and backwards; payments are signed anew for each round. */
+export interface Turns {
+  readonly rounds: number
+  /** Payments of a round. */
+  readonly count: number
+  readonly clients: number
+}
+
+/** Verifies of several contenders, who take turns forwards and backwards between `begin` and `end` of each block. */
+const takeTurns = async (
+  world: World,
+  contenders: ReadonlyArray<Contender>,
+  { clients, count, rounds }: Turns,
+  step: (what: string) => void,
+  {
+    begin,
+    end,
+    waitMillis
+  }: { readonly begin: () => void; readonly end: () => Promise<void>; readonly waitMillis: number }
+): Promise<ReadonlyArray<ReadonlyArray<Round>>> => {
+  const measured = contenders.map((): Array<Round> => [])
+  const block = Math.max(1, Math.floor(signedMax / count))
+  const names = [...new Set(contenders.map(({ name }) => name))].join(", ")
+  for (let first = 0; first < rounds; first += block) {
+    const last = Math.min(first + block, rounds)
+    step(`${names}: rounds ${first + 1} to ${last} of ${rounds}`)
+    for (const kind of new Set(contenders.map(({ kind }) => kind))) await signed(world, kind, (last - first) * count)
+    begin()
+    for (let round = first; round < last; round++) {
+      const order = contenders.map((_, at) => at)
+      for (const at of round % 2 === 0 ? order : order.toReversed()) {
+        const { key, kind, subject } = contenders[at]!
+        const sent = { pool: kind, path: "/verify" as const, from: (round - first) * count, count, load: { clients } }
+        const order = key === undefined ? sent : { ...sent, key }
+        measured[at]!.push(await measureRound(world, subject, order, waitMillis))
+      }
+    }
+    await end()
+  }
+  return measured
+}
+
+/** Verifies of several contenders in turns. */
 export const alternate = async (
   world: World,
   contenders: ReadonlyArray<Contender>,
-  { clients, count, rounds }: { readonly rounds: number; readonly count: number; readonly clients: number },
+  turns: Turns,
   step: (what: string) => void
 ): Promise<ReadonlyArray<Case>> => {
-  const measured = contenders.map((): Array<Round> => [])
-  for (let round = 0; round < rounds; round++) {
-    step(`${[...new Set(contenders.map(({ name }) => name))].join(", ")}: round ${round + 1} of ${rounds}`)
-    for (const kind of new Set(contenders.map(({ kind }) => kind))) await signed(world, kind, count)
-    const order = contenders.map((_, at) => at)
-    for (const at of round % 2 === 0 ? order : order.toReversed()) {
-      const { key, kind, subject } = contenders[at]!
-      measured[at]!.push(
-        await measureRound(world, subject, {
-          pool: kind,
-          path: "/verify",
-          from: 0,
-          count,
-          load: { clients },
-          ...(key === undefined ? {} : { key })
-        })
-      )
-    }
-  }
+  const block = { begin: () => {}, end: async () => {}, waitMillis: betweenMillis }
+  const measured = await takeTurns(world, contenders, turns, step, block)
   return contenders.map(({ name, subject }, at) => together(name, subject.name, measured[at]!))
+}
+
+/**
+ * The same of contenders with a process each, which differ in one thing. What that thing costs comes when it likes, in
+ * batches, while others have their turn: all that a process does from the first round of a block until a second after
+ * the last is counted as its own. What it does by itself in that time is counted too, and is the same for all.
+ */
+export const alternateWhole = async (
+  world: World,
+  contenders: ReadonlyArray<Contender>,
+  turns: Turns,
+  step: (what: string) => void
+): Promise<ReadonlyArray<Case>> => {
+  const clocks = () => contenders.map(({ subject }) => processorMillis(subject.pid))
+  const spent = contenders.map(() => 0)
+  let before = clocks()
+  const measured = await takeTurns(world, contenders, turns, step, {
+    begin: () => {
+      before = clocks()
+    },
+    end: async () => {
+      await pause(behindMillis)
+      for (const [at, now] of clocks().entries()) spent[at]! += now - before[at]!
+    },
+    waitMillis: 0
+  })
+  return contenders.map(({ name, subject }, at) => {
+    const one = together(name, subject.name, measured[at]!)
+    return { ...one, cpu: { ...one.cpu, facilitator: known(spent[at]! / one.answers) } }
+  })
 }
 
 /** Payments of a kind, signed just now; the pool has the kind's name. */

@@ -1,7 +1,8 @@
 // The parts of the bench of payments, one function each: every part starts what only it needs and stops it again.
 import { createServer } from "node:http"
 import type { Case, Figures, Settling } from "./figures.ts"
-import { alternate, measureRound, type Round, settlingOf, signed, together } from "./measure.ts"
+import { alternate, alternateWhole, measureRound, type Round, settlingOf, signed, together } from "./measure.ts"
+import type { PaymentKind } from "./orders.ts"
 import type { Plan } from "./plan.ts"
 import { channelsBeside, type Subject, type World } from "./world.ts"
 
@@ -9,22 +10,36 @@ type Step = (what: string) => void
 
 /** Distinct payments that warm a facilitator; they are sent again until there were enough. */
 const warmPool = 300
+/** Those that are older are signed anew: one that has expired warms little. */
+const warmMillisMax = 30_000
 
-/** Verifies until the code is hot, on each in turns. */
-export const warm = async (world: World, subjects: ReadonlyArray<Subject>, verifies: number, key?: string) => {
-  await signed(world, "plain", warmPool)
-  const credential = key === undefined ? {} : { key }
-  for (let sent = 0; sent < verifies; sent += warmPool)
-    for (const { port } of subjects)
+export interface Warmed {
+  readonly subject: Subject
+  /** Default: plain ones. */
+  readonly kind?: PaymentKind
+  readonly key?: string
+}
+
+/** Verifies until the code is hot, on each in turns, over the connections that are measured then. */
+export const warm = async (world: World, warmed: ReadonlyArray<Warmed>, verifies: number) => {
+  const kinds = new Set(warmed.map(({ kind = "plain" }) => kind))
+  let signedAt = -Infinity
+  for (let sent = 0; sent < verifies; sent += warmPool) {
+    if (performance.now() - signedAt > warmMillisMax) {
+      for (const kind of kinds) await signed(world, kind, warmPool)
+      signedAt = performance.now()
+    }
+    for (const { key, kind = "plain", subject } of warmed)
       await world.clients.send({
-        pool: "plain",
-        port,
+        pool: kind,
+        port: subject.port,
         path: "/verify",
         from: 0,
         count: warmPool,
         load: { clients: 32 },
-        ...credential
+        ...(key === undefined ? {} : { key })
       })
+  }
 }
 
 /** Verifies at a rate that the slower of the two carries easily: half of what the class reached. */
@@ -128,54 +143,44 @@ const startCollector = async () => {
 
 const key = "0123456789abcdef-bench"
 
+/** Each of its own, started alike: bare, with keys, with telemetry, with a catalog. */
+const startVariants = async (world: World, collectorUrl: string) => {
+  const listening = { plugins: ["x402-exact", "catalog"], set: ["catalog_security.probe_origins=false"] }
+  const sent = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl,
+    OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+    OTEL_TRACES_SAMPLER_ARG: "0.1"
+  }
+  return {
+    bare: await world.startOurs({ name: "bare", channels: 1 }),
+    keyed: await world.startOurs({ name: "keys", channels: 1, env: { FACILITATOR_API_KEYS: `bench:${key}` } }),
+    telemetry: await world.startOurs({ name: "telemetry", channels: 1, env: sent }),
+    plain: await world.startOurs({ name: "catalog", channels: 1, ...listening }),
+    metadata: await world.startOurs({ name: "metadata", channels: 1, ...listening })
+  }
+}
+
 /** The same verify with keys, with telemetry, and with a catalog that listens, each beside one that differs in this. */
-export const variants = async (world: World, bare: Subject, plan: Plan, step: Step): Promise<Figures["variants"]> => {
+export const variants = async (world: World, plan: Plan, step: Step): Promise<Figures["variants"]> => {
   step("starting the variants")
   const collector = await startCollector()
-  const keyed = await world.startOurs({ name: "keys", channels: 1, env: { FACILITATOR_API_KEYS: `bench:${key}` } })
-  const telemetry = await world.startOurs({
-    name: "telemetry",
-    channels: 1,
-    env: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
-      OTEL_TRACES_SAMPLER_ARG: "0.1"
-    }
-  })
-  const catalog = await world.startOurs({
-    name: "catalog",
-    channels: 1,
-    plugins: ["x402-exact", "catalog"],
-    set: ["catalog_security.probe_origins=false"]
-  })
+  const started = await startVariants(world, collector.url)
+  const contenders = [
+    { name: "bare", subject: started.bare, kind: "plain" },
+    { name: "keys", subject: started.keyed, kind: "plain", key },
+    { name: "telemetry", subject: started.telemetry, kind: "plain" },
+    { name: "plain", subject: started.plain, kind: "plain" },
+    { name: "metadata", subject: started.metadata, kind: "metadata" }
+  ] as const
   try {
     step("warming the variants")
-    await warm(world, [telemetry, catalog, bare], plan.warmVerifies)
-    await warm(world, [keyed], plan.warmVerifies, key)
+    await warm(world, contenders, plan.warmVariants)
     const size = { ...plan.variants, clients: plan.verify.clients }
-    const [one, two, three] = await alternate(
-      world,
-      [
-        { name: "bare", subject: bare, kind: "plain" },
-        { name: "keys", subject: keyed, kind: "plain", key },
-        { name: "telemetry", subject: telemetry, kind: "plain" }
-      ],
-      size,
-      step
-    )
+    const [bare, keys, telemetry, plain, metadata] = await alternateWhole(world, contenders, size, step)
     if (collector.requests() === 0) throw new Error("nothing was sent to the collector: telemetry was not on")
-    const [plain, metadata] = await alternate(
-      world,
-      [
-        { name: "plain", subject: catalog, kind: "plain" },
-        { name: "metadata", subject: catalog, kind: "metadata" }
-      ],
-      size,
-      step
-    )
-    return { bare: one!, keys: two!, telemetry: three!, plain: plain!, metadata: metadata! }
+    return { bare: bare!, keys: keys!, telemetry: telemetry!, plain: plain!, metadata: metadata! }
   } finally {
-    for (const subject of [keyed, telemetry, catalog]) await subject.stop()
+    for (const subject of Object.values(started)) await subject.stop()
     collector.stop()
   }
 }
