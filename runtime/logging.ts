@@ -73,7 +73,7 @@ const lineOfJson = (entry: Logger.Options<unknown>): string => {
 }
 
 /** The lines of requests are the many ones; every other line leaves at once. */
-const isOfRequest = ({ logLevel, message }: Logger.Options<unknown>): boolean =>
+export const isOfRequest = ({ logLevel, message }: Logger.Options<unknown>): boolean =>
   logLevel === "Info" && Array.isArray(message) && message[0] === "request"
 
 const json = Logger.make<unknown, void>((entry) => writer.line(lineOfJson(entry), !isOfRequest(entry)))

@@ -1,7 +1,10 @@
-// Which traces are sent. One begins with a request, here or elsewhere: what a process does by itself is never sent, so
-// an idle one sends nothing. For a tracer that has none of its own there are the samplers that `OTEL_TRACES_SAMPLER`
-// names, which decide at the root by the trace id.
-import { Option, Tracer } from "effect"
+// Which traces are sent, and which lines of requests with them. A trace begins with a request, here or elsewhere: what
+// a process does by itself is never sent, so an idle one sends nothing. For a tracer that has none of its own there are
+// the samplers that `OTEL_TRACES_SAMPLER` names, which decide at the root by the trace id. A span is active for nobody
+// but its own children, which learn of it from their fiber: a tracer that made it active for each step would be asked
+// at each, of every request, for libraries of which this process has none.
+import { type Logger, Option, References, Tracer } from "effect"
+import { isOfRequest } from "../logging.ts"
 
 export interface Sampler {
   /** Whether a trace is sent, by its id. */
@@ -32,18 +35,8 @@ export const samplerOf = (variables: Readonly<Record<string, string | undefined>
 const unsent = (options: Parameters<Tracer.Tracer["span"]>[0]) =>
   Tracer.nativeTracer.span({ ...options, sampled: false })
 
-/** A tracer that makes its span the active one for each step of a fiber does so below a span that is sent alone. */
-const contextOf = ({ context }: Tracer.Tracer): Pick<Tracer.Tracer, "context"> =>
-  context === undefined
-    ? {}
-    : {
-        context: (primitive, fiber) =>
-          fiber.cache.span?.sampled === true ? context(primitive, fiber) : primitive["~effect/Effect/evaluate"](fiber)
-      }
-
 /** The tracer for requests alone; whatever is below a span that is not sent is not sent either. */
 export const forRequests = (tracer: Tracer.Tracer): Tracer.Tracer => ({
-  ...contextOf(tracer),
   span: (options) => {
     const parent = Option.getOrUndefined(options.parent)
     const isSent = parent === undefined ? options.kind === "server" : parent._tag === "ExternalSpan" || parent.sampled
@@ -64,3 +57,17 @@ export const sampled = (tracer: Tracer.Tracer, sampler: Sampler): Tracer.Tracer 
     return sampler.keeps(span.traceId) ? span : unsent(options)
   }
 })
+
+/** What a verification and a look at health are told by when all is well. */
+const oftenAsked = /^\/(verify$|health(\/|$))/
+
+/**
+ * Whether a line of the log is sent to a collector: all but those that say that a verification or a look at health went
+ * well, in a trace that is not sent. A refusal, a fault and a settlement always are, and so is what is no request's.
+ */
+export const isLineSent = (entry: Logger.Options<unknown>): boolean => {
+  const { fiber } = entry
+  if (fiber.cache.span?.sampled !== false || !isOfRequest(entry)) return true
+  const { path, reason, status } = fiber.getRef(References.CurrentLogAnnotations)
+  return reason !== undefined || status !== 200 || !oftenAsked.test(String(path))
+}

@@ -2,11 +2,11 @@
 // spans go through the OpenTelemetry SDK, on Deno through Effect's own exporter, which the sampler of the variables is
 // added to here; metrics and logs through the latter on both.
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
-import { ConfigProvider, Effect, Layer, References, Tracer } from "effect"
+import { ConfigProvider, Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import process from "node:process"
-import { forRequests, sampled, samplerOf } from "./sampler.ts"
+import { forRequests, isLineSent, sampled, samplerOf } from "./sampler.ts"
 
 const serviceName = process.env["OTEL_SERVICE_NAME"] ?? "tollkeeper"
 const shutdownMillis = 1_000
@@ -53,6 +53,21 @@ const onDeno = changed((tracer) => forRequests(sampled(tracer, samplerOf(process
   Layer.provide(OtlpTracer.layerFromConfig({ resource }))
 )
 
+const sentOf = (logger: Logger.Logger<unknown, unknown>): Logger.Logger<unknown, unknown> =>
+  Logger.make((entry) => {
+    if (isLineSent(entry)) logger.log(entry)
+  })
+
+/** Beside the loggers there are. */
+const logs = Layer.effect(
+  Logger.CurrentLoggers,
+  Effect.gen(function* () {
+    const before = yield* Logger.CurrentLoggers
+    const sending = yield* Layer.build(OtlpLogger.layerFromConfig({ resource, mergeWithExisting: false }))
+    return new Set([...before, ...[...Context.get(sending, Logger.CurrentLoggers)].map(sentOf)])
+  })
+)
+
 /** What is sent of these signals, one at least. */
 export const sentLayer = (signals: ReadonlyArray<"TRACES" | "METRICS" | "LOGS">): Layer.Layer<never> => {
   const traces = "Deno" in globalThis ? onDeno : onNode
@@ -60,7 +75,7 @@ export const sentLayer = (signals: ReadonlyArray<"TRACES" | "METRICS" | "LOGS">)
     // Without a place to send them to, no span is made, by libraries neither.
     signals.includes("TRACES") ? traces : Layer.succeed(References.TracerEnabled, false),
     ...(signals.includes("METRICS") ? [OtlpMetrics.layerFromConfig({ resource })] : []),
-    ...(signals.includes("LOGS") ? [OtlpLogger.layerFromConfig({ resource })] : [])
+    ...(signals.includes("LOGS") ? [logs] : [])
   ] as never as ReadonlyArray<Layer.Layer<never>>
   // What it provides are the references of tracer, logger and metrics, which nobody has to name.
   return Layer.mergeAll(layers[0]!, ...layers.slice(1)).pipe(

@@ -248,7 +248,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["letters beyond the alphabet", "code < 128 ? values[code]! : -1", "values[code & 127]!"]
   ]),
   ...guards("runtime/platform/sampler.ts", "test/runtime/platform/sampler.test.ts", [
-    ["each step of what is not sent", "fiber.cache.span?.sampled === true ?", "fiber.cache.span !== undefined ?"]
+    ["the lines of each good verification", "fiber.cache.span?.sampled !== false || ", ""],
+    ["no line of a trace that is not sent", "reason !== undefined || status !== 200 || ", ""]
   ]),
   ...guards("kernel/remembered.ts", "test/kernel/remembered.test.ts", [
     ["texts without number are kept", "if (known.size >= max)", "if (known.size >= 1e9)"],
