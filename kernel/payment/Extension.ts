@@ -42,6 +42,8 @@ export class Extensions extends Context.Service<
     /** Declares a key for `/supported` that needs no observer, such as `payment-identifier`. */
     readonly declare: (key: string) => Effect.Effect<void, never, Scope.Scope>
     readonly find: (key: string) => Option.Option<Extension>
+    /** Whether somebody observes or declares the neutral key. */
+    readonly isKnown: (key: string) => boolean
     /** Neutral keys, sorted. */
     readonly keys: () => ReadonlyArray<string>
     /**
@@ -74,6 +76,7 @@ export class Extensions extends Context.Service<
           )
         ),
       find: (key) => Option.fromUndefinedOr(extensions.get(key)),
+      isKnown: (key) => extensions.has(key) || declared.has(key),
       keys: () => [...new Set([...extensions.keys(), ...declared])].sort(),
       watch: (watcher) =>
         Effect.asVoid(

@@ -144,7 +144,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["keys of terms are not looked at", "isKept(key) && isKept(item)", "isKept(item)"]
   ]),
   ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/input.test.ts", [
-    ["a dropped extension is not told of", "isDropped === true && known.includes(key)", "isDropped === undefined"]
+    ["a dropped extension is not told of", "isDropped === true && extensions.isKnown(key)", "isDropped === undefined"]
   ]),
   ...guards("runtime/platform/httpServer.ts", "test/runtime/stop.daily.test.ts", [
     ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
@@ -356,11 +356,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Effect.suspend(() => extension.observe(observation))",
       "extension.observe(observation)"
     ],
-    [
-      "an extension may take for ever",
-      "Effect.timeoutOption(Deferred.await(answer), timeMax)",
-      "Effect.asSome(Deferred.await(answer))"
-    ]
+    ["an extension may take for ever", "Effect.timeoutOption(Fiber.await(fiber), timeMax)", "Fiber.await(fiber)"]
   ]),
   ...guards("kernel/ledger/Ed25519.ts", "test/kernel/ledger/Ed25519.test.ts", [
     ["a key of small order", "  !isSmallOrder(publicKey) &&\n", ""],
