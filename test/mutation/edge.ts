@@ -117,6 +117,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["missed words name a person", 'word.includes("@") ||', ""],
     ["missed words of what was found", "ids.length > 0 || offset > 0", "offset > 0"]
   ]),
+  ...guards("plugins/catalog/search/missedSearches.ts", "test/plugins/catalog/search/recount.daily.test.ts", [
+    ["missed words of all days for fewer", "coalesce(min(day) >= ${since}::date, true)", "true"],
+    ["missed words of days before", "where day >= ${since}::date group by words", "group by words"]
+  ]),
   ...guards("kernel/settlement/channels/KeyRotation.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
     ["a rotation to other keys than were told", "planned !== undefined && planned !== idOf(next)", 'planned === ""']
   ]),
