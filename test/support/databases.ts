@@ -1,15 +1,14 @@
 // Databases for tests: the embedded one in memory and a real PostgreSQL, each fresh. TOLLKEEPER_TEST_DATABASES (default
-// `pglite`) says which of the two a run covers. The embedded one starts from a dumped folder, since making one takes
-// seconds.
+// `pglite`) says which of the two a run covers. Those that are to have tables are copies of one in which the migrations
+// ran: the embedded one starts from a dumped folder, the server's from a template.
 import { PgClient } from "@effect/sql-pg"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { randomUUID } from "node:crypto"
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { createHash, randomUUID } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
@@ -27,17 +26,22 @@ export const databaseKinds: ReadonlyArray<DatabaseKind> = (process.env["TOLLKEEP
   .split(",")
   .filter((kind): kind is DatabaseKind => kind === "pglite" || kind === "postgres")
 
-const dumpFile = join(tmpdir(), `tollkeeper-pglite-0.5.14-${process.getuid?.() ?? "user"}.tar`)
+const migrationsPath = fileURLToPath(new URL("../../migrations/", import.meta.url))
 
-/** The dump of an empty embedded database, made by whoever needs it first on this machine. */
-const emptyDump = Effect.gen(function* () {
-  if (existsSync(dumpFile)) return dumpFile
-  const bytes = yield* Effect.scoped(Effect.flatMap(openEmbedded({}), (database) => database.dump))
-  const draft = `${dumpFile}.${randomUUID()}`
-  writeFileSync(draft, bytes)
-  renameSync(draft, dumpFile)
-  return dumpFile
-})
+/** Whether this owner has migrations of its own. */
+const hasFolder = (owner: string): boolean => existsSync(join(migrationsPath, owner))
+
+/** Tells what the migrations of these owners make from what other migrations, or others of them, would make. */
+const fingerprint = (owners: ReadonlyArray<string>): string => {
+  const hash = createHash("sha256")
+  for (const owner of owners) {
+    const folder = join(migrationsPath, owner)
+    for (const file of readdirSync(folder).sort()) {
+      hash.update(`${owner}/${file}\n`).update(readFileSync(join(folder, file)))
+    }
+  }
+  return hash.digest("hex").slice(0, 16)
+}
 
 let compiled: Promise<WebAssembly.Module> | undefined
 
@@ -49,55 +53,142 @@ const code = Effect.promise(
     ))
 )
 
-const embeddedSource = Layer.succeed(DatabaseSource, {
-  open: Effect.gen(function* () {
-    const { connect, dump } = yield* openEmbedded({ from: yield* emptyDump, code: yield* code })
-    return { kind: "embedded" as const, connect, dump, connectionsMax: 8 }
+type Embedded = Effect.Success<ReturnType<typeof openEmbedded>>
+
+const sourceOf = ({ connect, dump }: Embedded) => ({ kind: "embedded" as const, connect, dump, connectionsMax: 8 })
+
+/** Dumps of the embedded database, kept for the next run of this tree. */
+const dumpsFolder = fileURLToPath(new URL("../../node_modules/.cache/tollkeeper/", import.meta.url))
+
+/**
+ * The dump of an embedded database in which the migrations of `owners` have run, made by whoever needs it first. What
+ * earlier migrations made goes then.
+ */
+const dumpOf = (owners: ReadonlyArray<string>): Effect.Effect<string, unknown> =>
+  Effect.gen(function* () {
+    const set = owners.length === 0 ? "empty" : owners.join("+")
+    const file = join(dumpsFolder, `pglite-0.5.14-${set}-${fingerprint(owners)}.tar`)
+    if (existsSync(file)) return file
+    const from = owners.length === 0 ? {} : { from: yield* dumpOf([]), code: yield* code }
+    const database = yield* openEmbedded(from)
+    if (owners.length > 0)
+      yield* migrate(Layer.succeed(DatabaseSource, { open: Effect.succeed(sourceOf(database)) }), owners)
+    const bytes = yield* database.dump
+    mkdirSync(dumpsFolder, { recursive: true })
+    const draft = `${file}.${randomUUID()}`
+    writeFileSync(draft, bytes)
+    const old = readdirSync(dumpsFolder).filter(
+      (name) => name.startsWith(`pglite-0.5.14-${set}-`) && name.endsWith(".tar")
+    )
+    renameSync(draft, file)
+    for (const name of old) if (name !== basename(file)) rmSync(join(dumpsFolder, name), { force: true })
+    return file
+  }).pipe(Effect.scoped)
+
+const embeddedSource = (owners: ReadonlyArray<string>) =>
+  Layer.succeed(DatabaseSource, {
+    open: Effect.gen(function* () {
+      const from = yield* Effect.orDie(dumpOf(owners))
+      return sourceOf(yield* openEmbedded({ from, code: yield* code }))
+    })
   })
-})
+
+/** A session on a server's maintenance database, or on the one that the URL names. */
+const onServer = <A, E>(url: string, use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
+  Effect.orDie(
+    Effect.scoped(
+      Effect.flatMap(SqlClient.SqlClient, use).pipe(
+        Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
+      )
+    )
+  )
+
+const urlOf = (server: string, database: string): Redacted.Redacted => {
+  const own = new URL(server)
+  own.pathname = `/${database}`
+  return Redacted.make(own.href)
+}
+
+/**
+ * The database from which those are copied in which the migrations of `owners` have run, made by whoever needs it first
+ * on a server that is the run's own. On a server that outlives the run nothing shall be left, so each database there is
+ * migrated by itself.
+ */
+const templateOf = (server: string, owners: ReadonlyArray<string>): Effect.Effect<string | undefined> => {
+  if (owners.length === 0 || process.env["TOLLKEEPER_TEST_DATABASE_URL"]) return Effect.succeed(undefined)
+  const name = `template_${fingerprint(owners)}`
+  return onServer(server, (sql) =>
+    Effect.gen(function* () {
+      // For the session: whoever comes second finds it made.
+      yield* sql`select pg_advisory_lock(hashtext(${name}))`
+      const made = yield* sql`select 1 from pg_database where datname = ${name}`
+      if (made.length > 0) return name
+      const draft = `draft_${randomUUID().replaceAll("-", "")}`
+      yield* sql`create database ${sql(draft)}`.unprepared
+      const source = { kind: "server" as const, url: urlOf(server, draft) }
+      yield* migrate(Layer.succeed(DatabaseSource, { open: Effect.succeed(source) }), owners)
+      yield* sql`alter database ${sql(draft)} rename to ${sql(name)}`.unprepared
+      return name
+    })
+  )
+}
 
 /** A fresh database on the run's server, dropped when the Scope closes. */
-const serverSource = Layer.succeed(DatabaseSource, {
-  open: Effect.gen(function* () {
-    const url = inject("postgresUrl")
-    const name = `test_${randomUUID().replaceAll("-", "")}`
-    const admin = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
-      Effect.orDie(
-        Effect.scoped(
-          Effect.flatMap(SqlClient.SqlClient, use).pipe(
-            Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
-          )
-        )
+const serverSource = (owners: ReadonlyArray<string>) =>
+  Layer.succeed(DatabaseSource, {
+    open: Effect.gen(function* () {
+      const server = inject("postgresUrl")
+      const name = `test_${randomUUID().replaceAll("-", "")}`
+      const template = yield* templateOf(server, owners)
+      yield* Effect.acquireRelease(
+        onServer(server, (sql) =>
+          template === undefined
+            ? sql`create database ${sql(name)}`.unprepared
+            : sql`create database ${sql(name)} template ${sql(template)}`.unprepared
+        ),
+        () => onServer(server, (sql) => sql`drop database ${sql(name)} with (force)`.unprepared)
       )
-    yield* Effect.acquireRelease(
-      admin((sql) => sql`create database ${sql(name)}`.unprepared),
-      () => admin((sql) => sql`drop database ${sql(name)} with (force)`.unprepared)
-    )
-    const own = new URL(url)
-    own.pathname = `/${name}`
-    return { kind: "server" as const, url: Redacted.make(own.href) }
+      return { kind: "server" as const, url: urlOf(server, name) }
+    })
   })
-})
 
 /** A place for the database alone; for tests that start whole processes' worth of layers over one database. */
 export const sourceLayer = (kind: DatabaseKind): Layer.Layer<DatabaseSource> =>
-  kind === "pglite" ? embeddedSource : serverSource
+  kind === "pglite" ? embeddedSource([]) : serverSource([])
 
-export const migrationsFolder = Layer.succeed(Migrations.MigrationsFolder, {
-  path: fileURLToPath(new URL("../../migrations/", import.meta.url))
-})
+/**
+ * The same, with the migrations run of those of these plugins that have any, and the kernel's: a copy of a database in
+ * which they ran. Whoever starts on it runs them again, and finds nothing to do.
+ */
+export const migratedSourceLayer = (
+  kind: DatabaseKind,
+  plugins: ReadonlyArray<string>
+): Layer.Layer<DatabaseSource> => {
+  const owners = ["kernel", ...plugins.filter((id) => id !== "kernel" && hasFolder(id)).sort()]
+  return kind === "pglite" ? embeddedSource(owners) : serverSource(owners)
+}
+
+export const migrationsFolder = Layer.succeed(Migrations.MigrationsFolder, { path: migrationsPath })
 
 const platform = Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, migrationsFolder)
 
-/** A fresh database with the migrations of `owners` run, and what running migrations needs. */
-export const databaseLayer = (kind: DatabaseKind, owners: ReadonlyArray<string> = ["kernel"]) =>
+/** What is in `source`, with the migrations of `owners` run. */
+const migrated = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<string>) =>
   Layer.effectDiscard(Effect.forEach(owners, Migrations.run)).pipe(
     Layer.provideMerge(Database.layer),
     Layer.provideMerge(platform),
-    Layer.provide(sourceLayer(kind)),
+    Layer.provide(source),
     Layer.provide(Settings.layerTest({}, () => Option.none())),
     Layer.orDie
   )
+
+/** Runs them and lets go of the database; by itself, since whoever asks is building a client too. */
+const migrate = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<string>) =>
+  Effect.provide(Effect.void, migrated(source, owners), { local: true })
+
+/** A fresh database with the migrations of `owners` run, and what running migrations needs. */
+export const databaseLayer = (kind: DatabaseKind, owners: ReadonlyArray<string> = ["kernel"]) =>
+  migrated(owners.length === 0 ? sourceLayer(kind) : migratedSourceLayer(kind, owners), owners)
 
 /** Runs the same facts against each database of this run. */
 export const describeDatabases = (

@@ -15,7 +15,7 @@ import { loadProfile } from "../../runtime/profile.ts"
 import { serve } from "../../runtime/serve.ts"
 import { usdcBalance } from "./balances.ts"
 import { makePayment, type Payment, type PaymentOptions } from "./buyer.ts"
-import { type DatabaseKind, sourceLayer } from "./databases.ts"
+import { type DatabaseKind, migratedSourceLayer } from "./databases.ts"
 import { freePort } from "./freePort.ts"
 import { type RpcCall, rpcCall } from "./rpcCall.ts"
 
@@ -119,7 +119,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
     const running = yield* serve({
       profile,
       stateFolder,
-      database: typeof database === "string" ? sourceLayer(database) : database,
+      database: typeof database === "string" ? migratedSourceLayer(database, profile.plugins) : database,
       onReady: (address, services) => Effect.asVoid(Deferred.succeed(ready, { port: address!.port, services }))
     }).pipe(
       Effect.provideService(CrashPoints, options.atStep ?? (() => Effect.void)),
