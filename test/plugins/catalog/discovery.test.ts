@@ -24,7 +24,12 @@ const open = (database: (typeof databaseKinds)[number]) =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator({
         database,
-        set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"],
+        set: [
+          "plugins=[ledger-local, x402-exact, catalog]",
+          "catalog_security.probe_origins=false",
+          // A page's tag changes with the end of its cursor, every third of this: not while a test looks.
+          "discovery.cursor_minutes=1440"
+        ],
         environment: { OPERATOR_API_KEYS: operatorKey }
       })
       const payer = yield* facilitator.account()
