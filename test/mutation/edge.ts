@@ -460,7 +460,32 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["endpoints that differ are asked alike", "yield* rpc.setUnfit(", "void ("],
     ["what is in doubt is refused", "Effect.andThen(look, follower.noDoubt)", "look"],
-    ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""]
+    ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""],
+    [
+      "ledgers looked for as often while nobody pays",
+      "(yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsing)",
+      "0"
+    ],
+    [
+      "everybody woken by a ledger while nobody pays",
+      'if (change === "advanced" && !(yield* interest.isThere)) return\n',
+      ""
+    ],
+    [
+      "a ledger that goes on elsewhere not told while nobody pays",
+      'if (change === "advanced" && !(yield* interest.isThere)) return',
+      "if (!(yield* interest.isThere)) return"
+    ],
+    [
+      "who brings a payment after a rest judged by an old ledger",
+      "isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake",
+      "following.wake"
+    ],
+    [
+      "an interest that never ends",
+      "at - renewedAt <= interestMillis +",
+      "at - renewedAt <= Infinity * interestMillis +"
+    ]
   ]),
   ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     ["any ledger ahead is the next", 'return ledgers <= reachOf(belief, at, pace) ? "next" : "ahead"', 'return "next"'],

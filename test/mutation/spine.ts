@@ -47,6 +47,7 @@ const knowing = "kernel/payment/settle/known.ts"
 const settling = "kernel/payment/settle/settlePayment.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
 const work = "kernel/payment/settle/Work.ts"
+const sponsoring = "kernel/settlement/Sponsor.ts"
 
 const change = (file: string, from: string, to: string) => [{ file, from, to }]
 
@@ -286,6 +287,31 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "one line for all principals",
     changes: change(queue, "this.#queue.add(principal, turn)", 'this.#queue.add("", turn)'),
     ...poolTests
+  },
+  {
+    name: "the follower woken by each payment, in the ledger of its record too",
+    changes: change(work, "if (sentLedger > attempt.recordedLedger) yield*", "yield*"),
+    ...by("payment/settle/Work.test.ts", {})
+  },
+  {
+    name: "a payment during whose sending a ledger closed followed by the next one alone",
+    changes: change(work, "if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake", ""),
+    ...by("payment/settle/Work.test.ts", {})
+  },
+  {
+    name: "the sponsor read as often while nobody pays",
+    changes: change(sponsoring, "(attended || notes.isFaulty() ? every : everyUnattended)", "every"),
+    ...by("settlement/Sponsor.test.ts", {})
+  },
+  {
+    name: "the sponsor read seldom while payments come",
+    changes: change(sponsoring, "(attended || notes.isFaulty() ? every", "(notes.isFaulty() ? every"),
+    ...by("settlement/Sponsor.test.ts", {})
+  },
+  {
+    name: "a sponsor that cannot pay read seldom",
+    changes: change(sponsoring, "(attended || notes.isFaulty() ? every", "(attended ? every"),
+    ...by("settlement/Sponsor.test.ts", {})
   },
   {
     name: "a seed parsed for each signature",
