@@ -13,8 +13,9 @@ const betweenMillis = 50
 /** What is written behind the payments, each second, is done within this. */
 const behindMillis = 1_200
 
-/** Payments that are signed at a time: on a slow machine too they are sent long before they expire. */
+/** Payments that are signed at a time, and how old they may get before others are: they live for sixty ledgers. */
 const signedMax = 600
+const signedMillisMax = 20_000
 
 export interface Contender {
   readonly name: string
@@ -98,34 +99,39 @@ export interface Turns {
   readonly clients: number
 }
 
-/** Verifies of several contenders, who take turns forwards and backwards between `begin` and `end` of each block. */
+/** What is read before the first round of payments that are signed at a time, and after the last. */
+interface Block {
+  readonly begin: () => void
+  readonly end: () => Promise<void>
+  /** Between rounds. */
+  readonly waitMillis: number
+}
+
+/** Verifies of several contenders, who take turns forwards and backwards. */
 const takeTurns = async (
   world: World,
   contenders: ReadonlyArray<Contender>,
   { clients, count, rounds }: Turns,
   step: (what: string) => void,
-  {
-    begin,
-    end,
-    waitMillis
-  }: { readonly begin: () => void; readonly end: () => Promise<void>; readonly waitMillis: number }
+  { begin, end, waitMillis }: Block
 ): Promise<ReadonlyArray<ReadonlyArray<Round>>> => {
   const measured = contenders.map((): Array<Round> => [])
-  const block = Math.max(1, Math.floor(signedMax / count))
+  const blockMax = Math.max(1, Math.floor(signedMax / count))
   const names = [...new Set(contenders.map(({ name }) => name))].join(", ")
-  for (let first = 0; first < rounds; first += block) {
-    const last = Math.min(first + block, rounds)
-    step(`${names}: rounds ${first + 1} to ${last} of ${rounds}`)
-    for (const kind of new Set(contenders.map(({ kind }) => kind))) await signed(world, kind, (last - first) * count)
+  const send = ({ key, kind, subject }: Contender, place: number) => {
+    const sent = { pool: kind, path: "/verify" as const, from: place * count, count, load: { clients } }
+    return measureRound(world, subject, key === undefined ? sent : { ...sent, key }, waitMillis)
+  }
+  for (let round = 0; round < rounds;) {
+    const block = Math.min(blockMax, rounds - round)
+    step(`${names}: round ${round + 1} of ${rounds}`)
+    for (const kind of new Set(contenders.map(({ kind }) => kind))) await signed(world, kind, block * count)
+    const signedAt = performance.now()
     begin()
-    for (let round = first; round < last; round++) {
+    for (let place = 0; place < block && performance.now() - signedAt < signedMillisMax; place++, round++) {
       const order = contenders.map((_, at) => at)
-      for (const at of round % 2 === 0 ? order : order.toReversed()) {
-        const { key, kind, subject } = contenders[at]!
-        const sent = { pool: kind, path: "/verify" as const, from: (round - first) * count, count, load: { clients } }
-        const order = key === undefined ? sent : { ...sent, key }
-        measured[at]!.push(await measureRound(world, subject, order, waitMillis))
-      }
+      for (const at of round % 2 === 0 ? order : order.toReversed())
+        measured[at]!.push(await send(contenders[at]!, place))
     }
     await end()
   }
