@@ -152,11 +152,12 @@ export const runScript = Effect.fnUntraced(function* (file: string) {
   const path = yield* Path.Path
   const script = yield* read(file)
   const accounts: Array<LocalAccount> = []
-  for (const { name, usdc } of script.accounts ?? []) {
+  for (const [i, { name, usdc }] of (script.accounts ?? []).entries()) {
     const account = localAccount(crypto, name)
     accounts.push(account)
     if (yield* ledger.exists(account.id)) continue
-    yield* ledger.fund(account.address, usdc === undefined ? {} : { usdcUnits: unitsOf(usdc) })
+    const funded = yield* ledger.fund(account.address, usdc === undefined ? {} : { usdcUnits: unitsOf(usdc) })
+    if (funded === undefined) return yield* refuse(`accounts[${i}]: the friendbot cannot give it what it is to have`)
   }
   const contracts: Array<Scripted["contracts"][number]> = []
   for (const [i, contract] of (script.contracts ?? []).entries()) {

@@ -76,14 +76,15 @@ export interface Standalone extends Serving {
 
 const SEED_USDC_UNITS = 10_000_0000000n
 
-/** Funds the demonstration accounts that do not exist yet. */
+/** Funds the demonstration accounts that do not exist yet; without USDC on a fork of a network that has none. */
 const seed = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const crypto = yield* Crypto
   const accounts = demoNames.map((name) => localAccount(crypto, name))
   for (const { address, id } of accounts) {
     if (yield* ledger.exists(id)) continue
-    yield* ledger.fund(address, { usdcUnits: SEED_USDC_UNITS })
+    const funded = yield* ledger.fund(address, { usdcUnits: SEED_USDC_UNITS })
+    if (funded === undefined) yield* ledger.fund(address)
   }
   return accounts.map(({ name, address, secret }): SeededAccount => ({ name, address, secret }))
 })

@@ -22,6 +22,22 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "runScript.ts",
+    ["runScript.test.ts"],
+    [
+      [
+        "what a script's account could not be given is passed over",
+        "if (funded === undefined) return",
+        "if (false) return"
+      ]
+    ]
+  ),
+  ...rules(
+    "standalone.ts",
+    ["fork.test.ts"],
+    [["accounts to begin with are told of where they are not", "if (funded === undefined) yield*", "if (false) yield*"]]
+  ),
+  ...rules(
     "node/fork/fetchEntries.ts",
     ["fork.test.ts"],
     [

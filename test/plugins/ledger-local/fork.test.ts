@@ -3,10 +3,11 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, type Scope } from "effect"
-import { Address, Asset, Contract, type Keypair, Operation, xdr } from "@stellar/stellar-sdk"
+import { Address, Asset, Contract, Keypair, Operation, xdr } from "@stellar/stellar-sdk"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 import { Listeners } from "../../../kernel/platform/Listeners.ts"
+import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { testnet } from "../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { BODY_BYTES_MAX, handle } from "../../../plugins/ledger-local/httpApi.ts"
 import { withChoices } from "../../../plugins/ledger-local/node/chosenSettings.ts"
@@ -14,6 +15,7 @@ import { LocalLedger, type LocalLedgerOptions } from "../../../plugins/ledger-lo
 import { USDC_CONTRACT } from "../../../plugins/ledger-local/node/accounts.ts"
 import type { Faults, RpcFault } from "../../../plugins/ledger-local/node/Faults.ts"
 import { Upstream } from "../../../plugins/ledger-local/node/fork/Upstream.ts"
+import { standalone } from "../../../plugins/ledger-local/standalone.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
 import { layer as nodeHttpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
 import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
@@ -21,7 +23,14 @@ import { contractId, outcome, submit } from "./contracts.ts"
 import { contract, VOID_BODY } from "./engine/wasm/assemble.ts"
 import { account, apply, fund, keypair, send, transaction, usdcAsset } from "./support.ts"
 
-const platform = Layer.mergeAll(nodeCrypto, nodeHttpCalls, nodeListeners, NodeFileSystem.layer, NodePath.layer)
+const platform = Layer.mergeAll(
+  nodeCrypto,
+  nodeHttpCalls,
+  nodeListeners,
+  NodeFileSystem.layer,
+  NodePath.layer,
+  Supervisor.layer
+)
 type Platform = Layer.Success<typeof platform>
 
 const open = <E>(layer: Layer.Layer<LocalLedger, E, Platform>) =>
@@ -254,6 +263,12 @@ describe("a fork", () => {
       const bare = yield* forkOf(known)
       expect(yield* bare.fund(keypair("a").publicKey())).toBeDefined()
       expect(yield* bare.fund(keypair("a").publicKey(), { usdcUnits: 5n })).toBeUndefined()
+      // Accounts to begin with are there all the same.
+      const seeded = yield* standalone({ port: 0, close: "manual", fork: known.url, seedAccounts: true })
+      const keys = seeded.accounts.map(({ address }) => accountKey(Keypair.fromPublicKey(address)))
+      const asking = { method: "POST", body: JSON.stringify(request("getLedgerEntries", { keys })) }
+      const there = yield* Effect.promise(async () => (await fetch(seeded.url, asking)).json() as Promise<any>)
+      expect(there.result.entries).toHaveLength(4)
       yield* known.upstream.setFaults([])
       const whole = yield* forkOf(known)
       expect(yield* whole.fund(keypair("a").publicKey(), { usdcUnits: 5n })).toBeDefined()

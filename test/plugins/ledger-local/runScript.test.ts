@@ -70,6 +70,13 @@ describe("a script", () => {
         "contracts[0].wasm: none.wasm cannot be read"
       )
       expect(yield* refused({ accounts, contracts: [{ ...nobody, wasm: "script.json" }] })).toMatch(/^contracts\[0\]: /)
+      const ledger = yield* LocalLedger
+      const broke = LocalLedger.of({ ...ledger, fund: () => Effect.succeed(undefined) })
+      const rich = { accounts: [{ name: "alice" }, { name: "rich", usdc: "1" }] }
+      yield* run({ accounts: [{ name: "alice" }] })
+      expect(yield* refused(rich).pipe(Effect.provideService(LocalLedger, broke))).toMatch(
+        /^accounts\[1\]: the friendbot /
+      )
       expect(yield* refused({ accounts, contracts: [{ ...nobody, arguments: [{ nonsense: 1 }] }] })).toMatch(
         /^contracts\[0\]\.arguments\[0\]: /
       )
