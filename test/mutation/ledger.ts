@@ -135,7 +135,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
-    "engine/wasm/curveFunctions.ts",
+    "engine/wasm/curvePoints.ts",
     ["engine/wasm/CurveFunctions.test.ts"],
     [
       [
@@ -147,7 +147,13 @@ export const mutations: ReadonlyArray<Mutation> = [
         "a point off the curve is added",
         "  if (!isOnCurve(vm, curve, at)) throw invalid(`${curve.group.name}: point not on curve`)\n",
         "  isOnCurve(vm, curve, at)\n"
-      ],
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/wasm/curveFunctions.ts",
+    ["engine/wasm/CurveFunctions.test.ts"],
+    [
       [
         "pairings are computed before they are paid",
         '    vm.charge(cost, count)\n    vm.charge("memCmp", targetBytes)\n',

@@ -1,150 +1,38 @@
 // Host functions on the pairing curves BLS12-381 (`c.4` to `c.l`, `c.x`, `c.y`) and BN254 (`c.m` to `c.w`, `c.z`):
 // points in and out as bytes, scalars as 256-bit integers modulo the order of the group. What each does, checks and
 // charges follows the network's host step by step, so that what it refuses is refused with the same error, and every
-// step is paid for before it is done.
+// step is paid for before it is done. `curvePoints.ts` reads and writes points.
 import type { WeierstrassPoint } from "@noble/curves/abstract/weierstrass.js"
 import { pippenger } from "@noble/curves/abstract/curve.js"
 import { bls12_381 } from "@noble/curves/bls12-381.js"
 import { bn254 } from "@noble/curves/bn254.js"
-import {
-  BadPoint,
-  blsG1,
-  blsG2,
-  bnG1,
-  bnG2,
-  type Coordinates,
-  type Pair,
-  type PointGroup
-} from "../curves/PointGroup.ts"
+import type { Pair } from "../curves/PointGroup.ts"
 import { mapToG1, mapToG2 } from "../curves/mapToCurve.ts"
 import { blsScalars, bnScalars, type Scalars } from "../curves/Scalars.ts"
 import { HostError } from "../host/HostError.ts"
 import type { CpuCostName } from "../state/cpuCosts.ts"
 import { ScType } from "../xdr/types.ts"
-import { bool, bytes, readBytes } from "../xdr/ScVal.ts"
+import { bool, readBytes } from "../xdr/ScVal.ts"
 import type { ScVal } from "../xdr/Xdr.ts"
+import {
+  blsG1Charged,
+  blsG2Charged,
+  bnG1Charged,
+  bnG2Charged,
+  type Charged,
+  invalid,
+  isInSubgroup,
+  isOnCurve,
+  readCoordinates,
+  readMember,
+  readMembers,
+  type Readable,
+  readPoint,
+  writeAffine,
+  writePoint
+} from "./curvePoints.ts"
 import { readScalar, resultScalar } from "./scalarValues.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
-
-const invalid = (message: string): HostError => HostError.of("Crypto", "InvalidInput", message)
-
-/** A group with the names of what its operations cost. */
-interface Charged<F> {
-  readonly group: PointGroup<F>
-  readonly decode: CpuCostName
-  readonly encode: CpuCostName
-  readonly onCurve: CpuCostName
-  /** Absent where every point of the curve is in the group. */
-  readonly inSubgroup: CpuCostName | undefined
-  readonly toAffine: CpuCostName
-  readonly add: CpuCostName
-  readonly multiply: CpuCostName
-  readonly multiplyMany: CpuCostName
-  readonly scalars: Scalars
-  /** Copies that the host makes of a point's bytes while it reads them, in the order it makes them. */
-  readonly copies: ReadonlyArray<number>
-}
-
-const blsG1Charged: Charged<bigint> = {
-  group: blsG1,
-  decode: "bls12381DecodeFp",
-  encode: "bls12381EncodeFp",
-  onCurve: "bls12381G1CheckPointOnCurve",
-  inSubgroup: "bls12381G1CheckPointInSubgroup",
-  toAffine: "bls12381G1ProjectiveToAffine",
-  add: "bls12381G1Add",
-  multiply: "bls12381G1Mul",
-  multiplyMany: "bls12381G1Msm",
-  scalars: blsScalars,
-  copies: []
-}
-
-const blsG2Charged: Charged<Pair> = {
-  group: blsG2,
-  decode: "bls12381DecodeFp",
-  encode: "bls12381EncodeFp",
-  onCurve: "bls12381G2CheckPointOnCurve",
-  inSubgroup: "bls12381G2CheckPointInSubgroup",
-  toAffine: "bls12381G2ProjectiveToAffine",
-  add: "bls12381G2Add",
-  multiply: "bls12381G2Mul",
-  multiplyMany: "bls12381G2Msm",
-  scalars: blsScalars,
-  copies: []
-}
-
-const bnG1Charged: Charged<bigint> = {
-  group: bnG1,
-  decode: "bn254DecodeFp",
-  encode: "bn254EncodeFp",
-  onCurve: "bn254G1CheckPointOnCurve",
-  inSubgroup: undefined,
-  toAffine: "bn254G1ProjectiveToAffine",
-  add: "bn254G1Add",
-  multiply: "bn254G1Mul",
-  multiplyMany: "bn254G1Msm",
-  scalars: bnScalars,
-  copies: [32, 32, 32, 32]
-}
-
-/** Points of this group only come in. */
-const bnG2Charged: Pick<Charged<Pair>, "group" | "decode" | "onCurve" | "inSubgroup" | "copies"> = {
-  group: bnG2,
-  decode: "bn254DecodeFp",
-  onCurve: "bn254G2CheckPointOnCurve",
-  inSubgroup: "bn254G2CheckPointInSubgroup",
-  copies: [64, 64, 64, 64]
-}
-
-type Readable<F> = Pick<Charged<F>, "group" | "decode" | "onCurve" | "inSubgroup" | "copies">
-
-const readCoordinates = <F>(vm: Vm, { group, decode, copies }: Readable<F>, value: ScVal): Coordinates<F> => {
-  const content = readBytes(value)
-  vm.charge("visitObject")
-  try {
-    const at = group.read(content)
-    // Infinity on BN254 is recognized before anything is decoded.
-    if (at === undefined && copies.length > 0) return at
-    for (const length of copies) vm.charge("memCpy", length)
-    vm.chargeEach(decode, 2 * group.elements.units)
-    return at
-  } catch (error) {
-    if (!(error instanceof BadPoint)) throw error
-    throw invalid(`${group.name}: ${error.message}`)
-  }
-}
-
-const isOnCurve = <F>(vm: Vm, { group, onCurve, copies }: Readable<F>, at: Coordinates<F>): boolean => {
-  if (at !== undefined || copies.length === 0) vm.charge(onCurve)
-  return group.isOnCurve(at)
-}
-
-const isInSubgroup = <F>(vm: Vm, curve: Readable<F>, point: WeierstrassPoint<F>): boolean => {
-  if (curve.inSubgroup === undefined || (point.is0() && curve.copies.length > 0)) return true
-  vm.charge(curve.inSubgroup)
-  return curve.group.isInSubgroup(point)
-}
-
-/** A point on the curve, that need not be in the subgroup. */
-const readPoint = <F>(vm: Vm, curve: Readable<F>, value: ScVal): WeierstrassPoint<F> => {
-  const at = readCoordinates(vm, curve, value)
-  if (!isOnCurve(vm, curve, at)) throw invalid(`${curve.group.name}: point not on curve`)
-  return curve.group.pointAt(at)
-}
-
-const readMember = <F>(vm: Vm, curve: Readable<F>, value: ScVal): WeierstrassPoint<F> => {
-  const point = readPoint(vm, curve, value)
-  if (!isInSubgroup(vm, curve, point)) throw invalid(`${curve.group.name}: point not in the correct subgroup`)
-  return point
-}
-
-const readMembers = <F>(vm: Vm, curve: Readable<F>, word: bigint): Array<WeierstrassPoint<F>> => {
-  const items = vm.vec(word)
-  vm.charge("visitObject")
-  vm.charge("memAlloc", items.length * 2 * curve.group.elements.bytes)
-  vm.charge("visitObject")
-  return items.map((item) => readMember(vm, curve, item))
-}
 
 const SCALAR_BYTES = 32
 
@@ -154,20 +42,6 @@ const readScalars = (vm: Vm, scalars: Scalars, word: bigint): Array<bigint> => {
   vm.charge("memAlloc", items.length * SCALAR_BYTES)
   vm.charge("visitObject")
   return items.map((item) => readScalar(vm, scalars, item))
-}
-
-/** The bytes of a point given by its affine coordinates. */
-const writeAffine = <F>(vm: Vm, { group, encode }: Charged<F>, point: WeierstrassPoint<F>): ScVal => {
-  vm.chargeEach(encode, 2 * group.elements.units)
-  vm.chargeCopied(2 * group.elements.bytes)
-  vm.chargeObject()
-  vm.charge("visitObject")
-  return bytes(group.write(point))
-}
-
-const writePoint = <F>(vm: Vm, curve: Charged<F>, point: WeierstrassPoint<F>): ScVal => {
-  vm.charge(curve.toAffine)
-  return writeAffine(vm, curve, point)
 }
 
 const add =
