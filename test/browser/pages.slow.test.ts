@@ -121,7 +121,13 @@ describe.skipIf(chromiumPath() === undefined)(
         const visit = await Visit.open(browser, facilitator.url, look)
         const { json } = await Effect.runPromise(facilitator.ask("/analytics/v1/transactions?limit=1"))
         const life = `/dashboard#settlement/${json.items[0].transaction_hash}`
-        for (const [name, path, shows] of [...views, ["a life", life, "Ended: settled"] as const]) {
+        const { json: listed } = await Effect.runPromise(facilitator.ask("/analytics/v1/resources?limit=1"))
+        const listing = `/dashboard#resource/${listed.items[0].id}`
+        const single = [
+          ["a life", life, "Ended: settled"],
+          ["a listing", listing, " USDC"]
+        ] as const
+        for (const [name, path, shows] of [...views, ...single]) {
           await visit.go("/health")
           await visit.go(path)
           await visit.page.getByText(shows).first().waitFor()
@@ -164,7 +170,7 @@ describe.skipIf(chromiumPath() === undefined)(
       const { json: all } = await Effect.runPromise(facilitator.ask("/analytics/v1/overview?days=30"))
       await visit.go("/dashboard#participants")
       await visit.page
-        .getByText(`${all.organic.successful_transactions} of ${all.successful_transactions} settled; the rest`)
+        .getByText(`${all.organic.successful_transactions} of ${all.successful_transactions} settled`, { exact: true })
         .waitFor()
       await visit.go("/")
       await visit.page.getByText("Price history").first().click()
@@ -189,7 +195,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
-    it("go on by themselves when the server was stopped and started again, the live view from where it was", async () => {
+    it("go on by themselves when the server was stopped and started again, the live view as well", async () => {
       const opened = await Effect.runPromise(openDatabase.pipe(Scope.provide(scope)))
       const options: FacilitatorOptions = {
         database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }),

@@ -4,7 +4,7 @@ import { h, type VNode } from "preact"
 import { useMemo, useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { Chart } from "./Chart.ts"
-import { amount, count, decimal, percent, stroops } from "./format.ts"
+import { amount, count, counted, decimal, percent, stroops } from "./format.ts"
 import { Figures, Moment, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
 import type { Session } from "./session.ts"
 import { type FacilitatorStanding, StandingFigures } from "./StandingView.ts"
@@ -38,7 +38,7 @@ const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
       ...of.amounts.map((one) => ({
         label: `Volume in ${one.asset_symbol ?? "another asset"}`,
         value: amount(one.amount, one),
-        note: `${count(one.transactions)} settlements`
+        note: counted(one.transactions, "settlement")
       })),
       {
         label: "Settled",

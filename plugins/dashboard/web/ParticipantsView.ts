@@ -69,9 +69,7 @@ const Organic = ({ of }: { readonly of: Overview }): VNode<any> =>
       {
         label: "Organic settlements",
         value: percent(of.organic.successful_transactions, of.successful_transactions),
-        note:
-          `${count(of.organic.successful_transactions)} of ${count(of.successful_transactions)} settled; ` +
-          "the rest paid back"
+        note: `${count(of.organic.successful_transactions)} of ${count(of.successful_transactions)} settled`
       },
       {
         label: "Organic volume",

@@ -6,6 +6,7 @@ import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { count } from "./format.ts"
 import { type Child, Figures, Moment, Name, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
+import { type AssetShown, priceOf } from "./prices.ts"
 import type { Cataloged, Listed } from "./reports.ts"
 import { Paging } from "./SettlementsView.ts"
 
@@ -71,10 +72,13 @@ const cellOf = (value: unknown): Child =>
     : value === null || value === undefined
       ? "–"
       : typeof value === "object"
-        ? h("code", null, JSON.stringify(value))
+        ? h("details", null, h("summary", null, "What it says"), h("pre", null, JSON.stringify(value, null, 2)))
         : /^[0-9a-f]{64}$|^[GC][A-Z2-7]{55}$/.test(String(value))
           ? h(Name, { text: String(value) })
           : written(String(value))
+
+/** `pay_to` → `Pay to`. */
+const headOf = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`
 
 /** A history as it comes: a column for each member. */
 const Entries = (props: { readonly title: string; readonly rows: ReadonlyArray<Entry> }): VNode<any> => {
@@ -87,10 +91,20 @@ const Entries = (props: { readonly title: string; readonly rows: ReadonlyArray<E
       rows: props.rows.slice(0, 50),
       keyOf: (row) => String(props.rows.indexOf(row)),
       empty: "None.",
-      columns: names.map((name) => ({ head: name.replaceAll("_", " "), cell: (row: Entry) => cellOf(row[name]) }))
+      columns: names.map((name) => ({ head: headOf(name), cell: (row: Entry) => cellOf(row[name]) }))
     })
   )
 }
+
+/** An option with its price in the asset's own units, in place of atomic ones. */
+const pricedBy =
+  (assets: ReadonlyArray<AssetShown>) =>
+  ({ amount, asset, scheme, ...rest }: Entry): Entry => ({
+    price: priceOf({ amount: String(amount), asset: String(asset), scheme: String(scheme) }, assets),
+    scheme,
+    ...rest,
+    asset
+  })
 
 const moves: ReadonlyArray<readonly [move: string, label: string, question: string]> = [
   ["quarantine", "Quarantine", "Take this listing out of the public catalog until it is restored?"],
@@ -123,6 +137,8 @@ const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonl
 
 export const ResourceView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
   const [look, lookAgain] = useState(0)
+  const about = useAsked<{ readonly assets: ReadonlyArray<AssetShown> }>("/dashboard/v1/about")
+  const assets = about.state === "ready" ? about.body.assets : []
   return h(Shown<History>, {
     asked: useAsked<History>(`/analytics/v1/resources/${encodeURIComponent(props.id)}?look=${look}`),
     show: (of) =>
@@ -155,7 +171,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
           )
         ),
         h(Entries, { title: "Versions", rows: of.versions }),
-        h(Entries, { title: "Prices", rows: of.payment_options }),
+        h(Entries, { title: "Prices", rows: of.payment_options.map(pricedBy(assets)) }),
         h(Entries, { title: "Decisions", rows: of.decisions }),
         h(Entries, { title: "Claims of ownership", rows: of.claims }),
         h(Entries, { title: "Observations", rows: of.observations })

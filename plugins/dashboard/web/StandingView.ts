@@ -71,7 +71,7 @@ export const StandingFigures = ({ of }: { readonly of: FacilitatorStanding }): V
       ...in_flight.map((one) => ({
         label: `In flight in ${one.asset_symbol ?? "another asset"}`,
         value: amount(one.amount, one),
-        note: `${count(one.settlements)} settlements`
+        note: counted(one.settlements, "settlement")
       })),
       { label: "Half settle within", value: seconds(pace.p50_ms), note: `p50 of the newest ${count(pace.over)}` },
       { label: "Nearly all within", value: seconds(pace.p95_ms), note: "p95" },
