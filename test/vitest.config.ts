@@ -19,6 +19,9 @@ export default defineConfig({
     ],
     globalSetup: ["test/support/globalSetup.ts"],
     pool: "forks",
+    // Most fast files take less time than a process of their own and its imports, so in `npm run ok` they share one.
+    // `npm test` gives each file its own, so nothing that it shows hangs on what ran before.
+    isolate: !onlyFast,
     // What a passing test prints is noise.
     silent: "passed-only",
     maxWorkers: 2,
