@@ -292,8 +292,8 @@ export interface Hit {
   /** Higher is better; comparable within one answer only. */
   readonly score: number
   /**
-   * 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score`
-   * times that of the best hit, in every branch, is left out.
+   * 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score` times that of the
+   * best hit, in every branch, is left out, and all of a branch whose best is below `search.minimum_best_relevance`.
    */
   readonly relevance: number
 }

@@ -177,7 +177,9 @@ export class QueryReader extends Context.Service<
           return like === undefined ? [] : [onlyAlike(like)]
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
-        const mass = direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.length * rarity(0, state.documents)
+        const mass =
+          direct.reduce((sum, { weight }) => sum + weight, 0) +
+          unknown.length * rarity(Math.min(1, state.documents), state.documents)
         return { terms, related: [], phrase: phraseOf(readings.slice(0, words.length), state), mass }
       })
 

@@ -37,6 +37,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   rerankers("searches wait for the reranker without number", "state.atWork >= atOnceMax", "false"),
   rerankers("twins ask twice", "if (running !== undefined) return yield* Deferred.await(running)", ""),
   fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true"),
+  fusedBy("a branch whose best hit is weak has found something", "best < bestMin ? Infinity", "best < 0 ? Infinity"),
   spread("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
   ranked(
     "what is alike adds to the word itself",
@@ -48,7 +49,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),
   readBy("words side by side are worth no more than apart", "const phraseShare = 0.15", "const phraseShare = 0"),
   readBy("one known part makes a compound", "&& found[2 * at + 1]!.some(isHeld)", ""),
-  readBy("what is unknown is not missing", "+ unknown.length * rarity(0, state.documents)", ""),
+  readBy(
+    "what is unknown is not missing",
+    "+ unknown.length * rarity(Math.min(1, state.documents), state.documents)",
+    ""
+  ),
   known("more unknown words than four are looked for", ".slice(0, standInsMax)", ""),
   known(
     "a word of three letters stands for what it begins",

@@ -148,7 +148,11 @@ export class Ranker extends Context.Service<
           weight: Math.max(branch.weight, Number.EPSILON),
           hits
         }))
-        const fused = fuse(branches, { k: settings.rrf_k, relevanceMin: settings.minimum_relevance_score })
+        const fused = fuse(branches, {
+          k: settings.rrf_k,
+          relevanceMin: settings.minimum_relevance_score,
+          bestMin: settings.minimum_best_relevance
+        })
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,

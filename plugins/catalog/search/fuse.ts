@@ -12,11 +12,10 @@ export interface Ranked {
 
 export interface FuseOptions {
   readonly k: number
-  /**
-   * Hits below this share of their branch's best hit, in every branch that found them, are left out; a branch whose
-   * best hit is below it has found nothing.
-   */
+  /** Hits below this share of their branch's best hit, in every branch that found them, are left out. */
   readonly relevanceMin: number
+  /** A branch whose best hit is less relevant has found nothing. */
+  readonly bestMin: number
 }
 
 /** Where a hit stands in one branch, rank from 1. */
@@ -39,14 +38,17 @@ export const byScore = (
 ): number => b.score - a.score || (a.id < b.id ? -1 : 1)
 
 /** The relevance that a hit of a branch must have. */
-const cutOf = (hits: ReadonlyArray<Hit>, relevanceMin: number): number => {
+const cutOf = (
+  hits: ReadonlyArray<Hit>,
+  { bestMin, relevanceMin }: Pick<FuseOptions, "bestMin" | "relevanceMin">
+): number => {
   const best = Math.max(0, ...hits.map(({ relevance }) => relevance))
-  return best < relevanceMin ? Infinity : relevanceMin * best
+  return best < bestMin ? Infinity : relevanceMin * best
 }
 
 /** Best first. */
-export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseOptions): ReadonlyArray<Fused> => {
-  const cuts = new Map(branches.map(({ hits, mode }) => [mode, cutOf(hits, relevanceMin)]))
+export const fuse = (branches: ReadonlyArray<Ranked>, { k, ...minima }: FuseOptions): ReadonlyArray<Fused> => {
+  const cuts = new Map(branches.map(({ hits, mode }) => [mode, cutOf(hits, minima)]))
   const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], BranchRank>> }>()
   for (const { hits, mode, weight } of branches) {
     let rank = 0

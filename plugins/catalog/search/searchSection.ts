@@ -137,9 +137,15 @@ const fields = {
     default: 0.05,
     min: 0,
     max: 1,
+    doc: "Hits below this share of their branch's best hit are left out; 0 keeps all."
+  }),
+  minimum_best_relevance: fraction({
+    default: 0.15,
+    min: 0,
+    max: 1,
     doc:
-      "Hits below this share of their branch's best hit are left out, and a branch whose best hit's relevance is " +
-      "below it has found nothing; 0 keeps all."
+      "A branch whose best hit's relevance is below this has found nothing: a document with every word of the query " +
+      "in its name has about 0.6 by words; 0 keeps all."
   }),
   first_window: integer({
     default: 60,

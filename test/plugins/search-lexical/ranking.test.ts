@@ -101,6 +101,15 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("holds a word that nobody has against a document no more than the rarest word that there is", () =>
+      Effect.gen(function* () {
+        const { search } = yield* indexed([named(1, "Weather", "Of any city.")])
+        const [hit] = yield* search("weather tomorrow morning")
+        expect(hit!.relevance).toBeGreaterThan(0.2)
+        expect(hit!.relevance).toBeLessThan(0.3)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("looks for what was meant by four unknown words of a query, and by none of three letters", () =>
       Effect.gen(function* () {
         const names = ["astrology", "botany", "chemistry", "dentistry", "economics", "farming"]

@@ -18,7 +18,7 @@ describe("fusion", () => {
   ] as const
 
   it("adds weight / (k + rank) of each branch and tells the standings [S130]", () => {
-    const fused = fuse(branches, { k: 10, relevanceMin: 0 })
+    const fused = fuse(branches, { k: 10, relevanceMin: 0, bestMin: 0 })
     expect(ids(fused)).toEqual([2, 3, 1])
     expect(fused[0]!.score).toBeCloseTo(0.2 / 12 + 0.8 / 12, 12)
     expect(fused[0]!.standings).toEqual({
@@ -36,7 +36,7 @@ describe("fusion", () => {
             { mode: "lexical", weight: 1, hits: [weak(1), weak(2)] },
             { mode: "semantic", weight: 1, hits: hits(2) }
           ],
-          { k: 10, relevanceMin: 0.05 }
+          { k: 10, relevanceMin: 0.05, bestMin: 0.05 }
         )
       )
     ).toEqual([2])
@@ -45,14 +45,15 @@ describe("fusion", () => {
   it("measures what is weak by the branch's best hit, and finds nothing where the best is weak", () => {
     const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
     const found = (...hits: ReadonlyArray<Hit>) =>
-      ids(fuse([{ mode: "lexical", weight: 1, hits }], { k: 10, relevanceMin: 0.2 }))
+      ids(fuse([{ mode: "lexical", weight: 1, hits }], { k: 10, relevanceMin: 0.2, bestMin: 0.3 }))
     expect(found(hit(1, 0.5), hit(2, 0.11), hit(3, 0.09))).toEqual([1, 2])
-    expect(found(hit(1, 0.19), hit(2, 0.18))).toEqual([])
+    expect(found(hit(1, 0.29), hit(2, 0.28))).toEqual([])
+    expect(found(hit(1, 0.31), hit(2, 0.07))).toEqual([1, 2])
   })
 
   it("gives equals of a branch one rank, and the next the rank it has", () => {
     const equals = [1, 2, 3].map((id): Hit => ({ id: BigInt(id), score: id < 3 ? 1 : 0.5, relevance: 0.5 }))
-    const fused = fuse([{ mode: "lexical", weight: 1, hits: equals }], { k: 10, relevanceMin: 0 })
+    const fused = fuse([{ mode: "lexical", weight: 1, hits: equals }], { k: 10, relevanceMin: 0, bestMin: 0 })
     expect(fused.map(({ score }) => score)).toEqual([1 / 11, 1 / 11, 1 / 13])
   })
 
@@ -64,7 +65,7 @@ describe("fusion", () => {
             { mode: "lexical", weight: 1, hits: hits(1) },
             { mode: "semantic", weight: 1, hits: hits(2) }
           ],
-          { k: 10, relevanceMin: 0 }
+          { k: 10, relevanceMin: 0, bestMin: 0 }
         )
       )
     ).toEqual([1, 2])
