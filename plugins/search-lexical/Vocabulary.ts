@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import { gramsOf, isMistyped } from "./words.ts"
+import { gramsOf, isMistyped, stemmedAs } from "./words.ts"
 
 export interface Counted {
   readonly lexeme: string
@@ -55,10 +55,11 @@ const keep = <A>(map: Map<string, A>, key: string, value: A): void => {
 const readWords = Effect.fnUntraced(function* (words: ReadonlyArray<string>, language: string) {
   const sql = yield* SqlClient.SqlClient
   const found = new Map<string, Array<Counted>>(words.map((word) => [word, []]))
+  const asked = words.map((word) => ({ word, stems: stemmedAs(word, language) }))
   const rows = yield* sql<Counted & { readonly word: string }>`
     select w.word, q.lexeme, coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
-    from jsonb_array_elements_text(${JSON.stringify(words)}::jsonb) w (word),
-      unnest(tsvector_to_array(to_tsvector(${language}::regconfig, w.word))) q (lexeme)
+    from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text),
+      unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
     left join search_lexical_terms t on t.language = ${language} and t.lexeme = q.lexeme collate "C"`
   for (const { word, ...counted } of rows) found.get(word)?.push(counted)
   return found

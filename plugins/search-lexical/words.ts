@@ -31,11 +31,28 @@ const inPairs = (run: string): string => {
         .join(" ")} `
 }
 
+const unmarked: Readonly<Record<string, string>> = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: "i" }
+
+const withoutMark = (letter: string): string => {
+  const lower = letter.toLowerCase()
+  return letter === lower ? unmarked[lower]! : unmarked[lower]!.toUpperCase()
+}
+
+/** Latin letters without the marks that people leave out: `pronóstico` as `pronostico`, `Straße` as `Strasse`. */
+const withoutMarks = (text: string): string =>
+  /[\u00c0-\u024f\u1e00-\u1eff]/.test(text)
+    ? text
+        .normalize("NFD")
+        .replace(/(\p{Script=Latin})\p{M}+/gu, "$1")
+        .normalize("NFC")
+        .replace(/[ßæœøłđı]/gi, withoutMark)
+    : text
+
 const keep = (word: string): boolean => word !== "" && word.length <= wordLengthMax
 
 /** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
 export const wordsOf = (text: string, charactersMax = 8_192): Words => {
-  const normal = text.slice(0, charactersMax).normalize("NFKC")
+  const normal = withoutMarks(text.slice(0, charactersMax).normalize("NFKC"))
   const joined = [
     ...[...normal.matchAll(hyphenated), ...normal.matchAll(camelCased)].map(([, a, b]) => `${a}${b}`.toLowerCase()),
     ...[...normal.matchAll(mixed)].map(([word]) => word.toLowerCase())
@@ -130,6 +147,15 @@ export const queryWords = (query: string, language: string): Words => {
   const telling = language === "english" ? words.filter((word) => !framing.has(word)) : words
   return { words: telling.length === 0 ? words : telling, joined: [...joined, ...currencyWords(query)] }
 }
+
+const cyrillic = /\p{Script=Cyrillic}/u
+
+/**
+ * The configuration that stems a text in an index of a language: in an English one, what has Cyrillic letters is
+ * stemmed as Russian; PostgreSQL's configuration of that name stems words in Latin letters as English.
+ */
+export const stemmedAs = (text: string, language: string): string =>
+  language === "english" && cyrillic.test(text) ? "russian" : language
 
 /** Pieces of three letters of a word between blanks, as trigram indexes have them. */
 export const gramsOf = (word: string): ReadonlyArray<string> => {

@@ -22,6 +22,7 @@ const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.test.ts")
 const readBy = inFile("search-lexical/QueryReader.ts", "search-lexical/ranking.test.ts")
 const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.test.ts")
+const written = inFile("search-lexical/words.ts", "search-lexical/ranking.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
@@ -47,6 +48,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),
   planned("what holds related words alone completes a look", "{ ...plan, conditions:", "{ complete: true, conditions:"),
   readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),
+  written("letters keep their marks", "withoutMarks(text.slice(0, charactersMax)", "(text.slice(0, charactersMax)"),
+  written("Russian is stemmed as English", 'cyrillic.test(text) ? "russian"', 'cyrillic.test(text) ? "english"'),
   readBy("words side by side are worth no more than apart", "const phraseShare = 0.15", "const phraseShare = 0"),
   readBy("one known part makes a compound", "&& found[2 * at + 1]!.some(isHeld)", ""),
   readBy(

@@ -5,7 +5,7 @@ import { resourceTexts, tellingWords } from "../../search-lexical/contract.ts"
 import type { Meaning, WordTable } from "./WordTable.ts"
 
 /** Another way from texts to vectors is another revision. */
-export const recipe = "1"
+export const recipe = "2"
 
 const fields = [
   ["a", 1],

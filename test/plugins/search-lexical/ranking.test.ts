@@ -136,6 +136,25 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("finds words with and without the marks of their letters", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed([...few, named(7, "Übersetzer", "Straßennamen, pronóstico y prévisions météo.")])
+        for (const query of ["ubersetzer", "ÜBERSETZER", "strassennamen", "pronostico", "prevision meteo", "Météo"])
+          expect(yield* ids(query), query).toEqual([7])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("finds Russian words by their stems in an English index, and English ones beside them", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed([
+          ...few,
+          named(7, "Погода сейчас", "Текущая погода и прогноз на неделю по городам, forecasts by cities.", ["погода"])
+        ])
+        for (const query of ["погоду", "городов", "неделями"]) expect(yield* ids(query), query).toEqual([7])
+        expect(new Set(yield* ids("forecasting"))).toEqual(new Set([1, 7]))
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("finds words that were written as one by its two parts, where documents hold both", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([

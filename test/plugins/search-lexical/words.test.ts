@@ -38,6 +38,13 @@ describe("words", () => {
     expect(wordsOf("pay-as-you-go").joined).toEqual([])
   })
 
+  it("takes the marks off Latin letters and leaves those of other scripts", () => {
+    expect(wordsOf("Übersetzer ŁÓDŹ Straße pronóstico Đà smørrebrød").words).toEqual(
+      "ubersetzer lodz strasse pronostico da smorrebrod".split(" ")
+    )
+    expect(wordsOf("ёлка йод άλφα 한국어 が").words).toEqual("ёлка йод άλφα 한국어 が".split(" "))
+  })
+
   it("drops what is too long to be a word and cuts what is too long to be read", () => {
     expect(wordsOf(`ok ${"x".repeat(41)}`).words).toEqual(["ok"])
     expect(wordsOf("word ".repeat(10_000)).words.length).toBeLessThanOrEqual(1_639)
