@@ -104,6 +104,17 @@ describe("the bars of payments", () => {
     for (const [change, name] of cases) expect(missed({ ...reached, ...change })).toEqual([name])
   })
 
+  it("of what differs in one thing are judged by the middle of the blocks that both had", () => {
+    const { variants } = reached
+    const blocks = (...cpuRounds: ReadonlyArray<number | null>): Case => ({ ...oneCase(1), cpuRounds })
+    const judged = (bare: Case, telemetry: Case) =>
+      missed({ ...reached, variants: { ...variants, bare, telemetry, keys: bare } })
+    // A machine that slows down, and one block in which a neighbour had the processor.
+    expect(judged(blocks(1, 2, 3), blocks(1.1, 2.2, 9))).toEqual([])
+    expect(judged(blocks(1, 2, 3), blocks(1.2, 2.4, 3))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
+    expect(judged(blocks(1, 2, 3), blocks(1, 2, null))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
+  })
+
   it("are not reached by what the system does not tell", () => {
     const blind = judge({ ...reached, verify: { ours: oneCase(null, 250), class: oneCase(null, 100) } })
     expect(blind.filter(({ holds }) => !holds).map(barLine)).toEqual([

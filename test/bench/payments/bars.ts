@@ -1,12 +1,17 @@
 // The bars that payments must reach, judged from figures alone: what could not be measured is not reached.
 import { atLeast, atMost, type Bar } from "../rig/bars.ts"
 import type { Case, Counted, Figures } from "./figures.ts"
+import { median } from "./median.ts"
 
 const ownCpu = ({ cpu }: Case): number => cpu.facilitator ?? Number.NaN
 const databaseCpu = ({ cpu }: Case): number => cpu.database ?? Number.NaN
 
-/** The rate with something over the rate without, where the facilitator's processor is what bounds both. */
-const rateKept = (without: Case, withIt: Case): number => ownCpu(without) / ownCpu(withIt)
+/**
+ * The rate with something over the rate without, where the facilitator's processor is what bounds both: of each block
+ * of rounds, in which both had the same machine, and of these the median.
+ */
+const rateKept = (without: Case, withIt: Case): number =>
+  median(without.cpuRounds.map((cpu, at) => (cpu ?? Number.NaN) / (withIt.cpuRounds[at] ?? Number.NaN)))
 
 /** What was found valid of honest payments: a refused one costs less, so a figure with it says nothing. */
 const validShare = (cases: ReadonlyArray<Case>): number =>

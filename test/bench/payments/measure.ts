@@ -3,6 +3,7 @@
 // to a facilitator once; what a facilitator still does for it after the last answer counts as well.
 import { familyMillis, pause, processorMillis } from "../rig/processes.ts"
 import type { Case, Cpu, Settling } from "./figures.ts"
+import { median } from "./median.ts"
 import type { PaymentKind, SendFigures, SendOrder } from "./orders.ts"
 import type { Subject, World } from "./world.ts"
 
@@ -46,14 +47,6 @@ export const measureRound = async (
     ...figures,
     cpu: { facilitator: facilitator!, database: database!, ledger: ledger!, clients: known(figures.clientCpu) }
   }
-}
-
-const median = (values: ReadonlyArray<number>): number => {
-  const sorted = values.toSorted((a, b) => a - b)
-  const half = sorted.length / 2
-  return sorted.length === 0
-    ? Number.NaN
-    : (sorted[Math.ceil(half) - 1]! + sorted[Math.min(sorted.length - 1, Math.floor(half))]!) / 2
 }
 
 /** What all rounds took, for one answer. */
@@ -102,7 +95,8 @@ export interface Turns {
 /** What is read before the first round of payments that are signed at a time, and after the last. */
 interface Block {
   readonly begin: () => void
-  readonly end: () => Promise<void>
+  /** Told how many rounds there were. */
+  readonly end: (rounds: number) => Promise<void>
   /** Between rounds. */
   readonly waitMillis: number
 }
@@ -128,12 +122,13 @@ const takeTurns = async (
     for (const kind of new Set(contenders.map(({ kind }) => kind))) await signed(world, kind, block * count)
     const signedAt = performance.now()
     begin()
-    for (let place = 0; place < block && performance.now() - signedAt < signedMillisMax; place++, round++) {
+    let place = 0
+    for (; place < block && performance.now() - signedAt < signedMillisMax; place++, round++) {
       const order = contenders.map((_, at) => at)
       for (const at of round % 2 === 0 ? order : order.toReversed())
         measured[at]!.push(await send(contenders[at]!, place))
     }
-    await end()
+    await end(place)
   }
   return measured
 }
@@ -153,7 +148,8 @@ export const alternate = async (
 /**
  * The same of contenders with a process each, which differ in one thing. What that thing costs comes when it likes, in
  * batches, while others have their turn: all that a process does from the first round of a block until a second after
- * the last is counted as its own. What it does by itself in that time is counted too, and is the same for all.
+ * the last is counted as its own. What it does by itself in that time is counted too, and is the same for all. The
+ * figures of rounds are those of blocks here.
  */
 export const alternateWhole = async (
   world: World,
@@ -162,21 +158,21 @@ export const alternateWhole = async (
   step: (what: string) => void
 ): Promise<ReadonlyArray<Case>> => {
   const clocks = () => contenders.map(({ subject }) => processorMillis(subject.pid))
-  const spent = contenders.map(() => 0)
+  const spent = contenders.map((): Array<number> => [])
   let before = clocks()
   const measured = await takeTurns(world, contenders, turns, step, {
     begin: () => {
       before = clocks()
     },
-    end: async () => {
+    end: async (rounds) => {
       await pause(behindMillis)
-      for (const [at, now] of clocks().entries()) spent[at]! += now - before[at]!
+      for (const [at, now] of clocks().entries()) spent[at]!.push((now - before[at]!) / (rounds * turns.count))
     },
     waitMillis: 0
   })
   return contenders.map(({ name, subject }, at) => {
     const one = together(name, subject.name, measured[at]!)
-    return { ...one, cpu: { ...one.cpu, facilitator: known(spent[at]! / one.answers) } }
+    return { ...one, cpu: { ...one.cpu, facilitator: known(median(spent[at]!)) }, cpuRounds: spent[at]!.map(known) }
   })
 }
 
