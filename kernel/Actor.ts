@@ -4,13 +4,15 @@
 // again; what repeats itself is said once a minute, and that it is over. A
 // defect is a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept: exactly one more turn
 // follows.
-import { Clock, Duration, Effect, Queue, type Scope } from "effect"
+import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
 import { Supervisor } from "./Supervisor.ts"
 
 export interface ReconcilerSpec<E, R> {
   readonly id: string
   /** The longest time between two turns. An Effect may decide it anew before each wait. */
   readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
+  /** How long what wakes it gathers before the turn, which is for all of it; absent: the turn comes at once. */
+  readonly gather?: Duration.Input
   /** Bounded, idempotent work. */
   readonly turn: Effect.Effect<void, E, R>
 }
@@ -50,10 +52,13 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
     // A turn that finds nothing to do would send spans for ever; what it does for a payment continues that one's trace.
     Effect.withTracerEnabled(false)
   )
+  const { gather } = spec
+  const gathered = gather === undefined ? Effect.void : Effect.andThen(Effect.sleep(gather), Queue.clear(wakes))
   const run = Effect.forever(
     Effect.gen(function* () {
       yield* turn
-      yield* Effect.timeoutOption(Queue.take(wakes), yield* every)
+      const woken = yield* Effect.timeoutOption(Queue.take(wakes), yield* every)
+      if (Option.isSome(woken)) yield* gathered
     })
   )
   yield* supervisor.start({ id: spec.id, restart: "permanent", run })

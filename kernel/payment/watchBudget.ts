@@ -8,11 +8,14 @@ import { Budget, type BudgetStanding, type Usage } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Greeting } from "../Greeting.ts"
+import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { money } from "../telemetry/metrics.ts"
 import { Schemes } from "./Scheme.ts"
 
 const every = Duration.seconds(10)
+/** Nothing is spent then but by other replicas. */
+const everyUnattended = Duration.seconds(30)
 
 interface Scope extends Usage {
   readonly name: string
@@ -35,6 +38,7 @@ const levelOf = ({ maxStroops, usedStroops }: Usage, paymentStroops: bigint): 0 
 
 export const watchBudget = Effect.gen(function* () {
   const budget = yield* Budget
+  const clock = yield* LedgerClock
   const limits = yield* Limits
   const network = yield* Network
   const schemes = yield* Schemes
@@ -88,5 +92,9 @@ export const watchBudget = Effect.gen(function* () {
     for (const [name, scope] of lastTold)
       if (!scopes.some((one) => one.name === name)) yield* tell({ ...scope, usedStroops: 0n })
   })
-  yield* reconciler({ id: "budget-watch", every, turn })
+  yield* reconciler({
+    id: "budget-watch",
+    every: Effect.map(clock.isAttended, (isAttended) => (isAttended ? every : everyUnattended)),
+    turn
+  })
 })

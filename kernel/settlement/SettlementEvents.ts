@@ -2,7 +2,7 @@
 // now, in the journal's order, of one principal. A position resumes it anywhere; an event may be told twice, and none
 // is skipped. Who waits is woken by what this process publishes at once, and by other replicas' within a second; all
 // who wait share one look at the journal.
-import { Context, Effect, Layer, Queue, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../Actor.ts"
 import { Facts } from "../Facts.ts"
@@ -12,7 +12,9 @@ import type { SettlementRecord } from "./Settlements.ts"
 import { spanned } from "../spanned.ts"
 
 /** The longest another replica's facts wait to be noticed. */
-const lookEvery = "1 second"
+const lookEvery = Duration.seconds(1)
+/** Whoever begins to wait wakes it. */
+const whileNobodyWaits = Duration.minutes(1)
 /** Events looked at at once on the way back in time: a window costs what it holds, not what the journal holds. */
 const lookBackMax = 1_000
 
@@ -52,6 +54,16 @@ const factsOf =
   (sql: SqlClient.SqlClient) =>
   ({ principal }: Whose) =>
     principal === undefined ? sql`principal is not null` : sql`principal = ${principal}`
+
+/** Wakes those who wait for something of these principals. */
+const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, principals: ReadonlySet<string> | "all") =>
+  Effect.forEach(
+    [...attending].filter(
+      ([, principal]) => principal === undefined || principals === "all" || principals.has(principal)
+    ),
+    ([queue]) => Queue.offer(queue, undefined),
+    { discard: true }
+  )
 
 export class SettlementEvents extends Context.Service<
   SettlementEvents,
@@ -105,27 +117,21 @@ export class SettlementEvents extends Context.Service<
 
       /** Where the last look ended; undefined while nobody waits. */
       let seen: bigint | undefined
-      const wake = (principals: ReadonlySet<string> | "all") =>
-        Effect.forEach(
-          [...attending].filter(
-            ([, principal]) => principal === undefined || principals === "all" || principals.has(principal)
-          ),
-          ([queue]) => Queue.offer(queue, undefined),
-          { discard: true }
-        )
       const look = Effect.gen(function* () {
         if (attending.size === 0) return void (seen = undefined)
         const [from, end] = [seen, yield* facts.end]
         seen = end
         if (from === end) return
-        if (from === undefined || from > end) return yield* wake("all")
+        if (from === undefined || from > end) return yield* wake(attending, "all")
         const told = yield* sql<{ principal: string }>`select distinct principal from kernel_facts
           where position > ${from} and position <= ${end} and principal is not null`
-        yield* wake(new Set(told.map(({ principal }) => principal)))
+        yield* wake(attending, new Set(told.map(({ principal }) => principal)))
       })
-      const looking = yield* reconciler({ id: "settlement-events", every: lookEvery, turn: look }).pipe(
-        Effect.provideService(Supervisor, yield* Supervisor)
-      )
+      const looking = yield* reconciler({
+        id: "settlement-events",
+        every: Effect.sync(() => (attending.size === 0 ? whileNobodyWaits : lookEvery)),
+        turn: look
+      }).pipe(Effect.provideService(Supervisor, yield* Supervisor))
       yield* facts.onPublished(Effect.suspend(() => (attending.size === 0 ? Effect.void : looking.wake)))
 
       const attend = Effect.fnUntraced(function* ({ principal }: Whose) {
@@ -133,6 +139,7 @@ export class SettlementEvents extends Context.Service<
           Effect.tap(Queue.sliding<void>(1), (queue) => Effect.sync(() => attending.set(queue, principal))),
           (queue) => Effect.sync(() => attending.delete(queue))
         )
+        if (attending.size === 1) yield* looking.wake
         return Effect.asVoid(Queue.take(queue))
       })
 

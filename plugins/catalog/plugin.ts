@@ -1,7 +1,7 @@
 // The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves
 // discovery. It provides the contract that search, analytics and others build on. A fault in it never touches a
 // payment.
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../kernel/Actor.ts"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
@@ -65,17 +65,28 @@ const reading = Layer.mergeAll(Browse.layer, History.layer, Records.layer).pipe(
   Layer.provide(Layer.mergeAll(Cursors.layer, Counts.layer))
 )
 
+/** What is seen of payments is stored together, so much later. */
+const gather = Duration.seconds(1)
+
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
     const config = yield* Config
     const extensions = yield* Extensions
     const { observe } = yield* Observer
-    const { flush } = yield* Sightings
+    const sightings = yield* Sightings
+    const { flush } = sightings
     if (config.autoCatalog) yield* extensions.register({ key: "catalog", observe })
     yield* addDiscoveryRoutes
     yield* addAdministrationRoutes
     yield* addSellerRoutes
-    yield* reconciler({ id: "journal", every: "1 second", turn: flush })
+    const journal = yield* reconciler({
+      id: "journal",
+      // What could not be stored is tried again; while nothing has gathered there is nothing to look for.
+      every: Effect.map(sightings.isEmpty, (isEmpty) => (isEmpty ? Duration.minutes(1) : gather)),
+      gather,
+      turn: flush
+    })
+    yield* sightings.onFirst(journal.wake)
     // What has gathered is stored before the database under it closes.
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
     yield* startAge

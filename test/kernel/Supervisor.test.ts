@@ -96,6 +96,29 @@ it.effect("a reconciler turns at once, on each tick, and once more for wake-ups 
   )
 )
 
+it.effect("a reconciler that gathers has one turn for all that wakes it within the time, and its tick is as ever", () =>
+  supervised(
+    Effect.gen(function* () {
+      const turns = yield* Ref.make(0)
+      const turn = Ref.update(turns, (n) => n + 1)
+      const actor = yield* reconciler({ id: "r", every: "1 minute", gather: "1 second", turn })
+      yield* TestClock.adjust("1 millis")
+      expect(yield* Ref.get(turns)).toBe(1)
+      yield* actor.wake
+      yield* TestClock.adjust("400 millis")
+      yield* actor.wake
+      yield* TestClock.adjust("400 millis")
+      expect(yield* Ref.get(turns)).toBe(1)
+      yield* TestClock.adjust("200 millis")
+      expect(yield* Ref.get(turns)).toBe(2)
+      yield* TestClock.adjust("50 seconds")
+      expect(yield* Ref.get(turns)).toBe(2)
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* Ref.get(turns)).toBe(3)
+    })
+  )
+)
+
 it.effect("a typed failure of a turn waits for the next tick; it does not count as a death", () =>
   supervised(
     Effect.gen(function* () {

@@ -209,7 +209,9 @@ const ofLooks: ReadonlyArray<Mutation> = [
     "case when false then"
   ),
   leasing("a lease leaves its look due", "leased_until = ${until}, due_at = ${until}", "leased_until = ${until}"),
-  leasing("claims are looked at in the turn of sellers", "turn: turn(false)", "turn: turn(true)"),
+  leasing("claims are looked at in the turn of sellers", "askDue(false)", "askDue(true)"),
+  leasing("what is asked for waits for the next tick", "yield* onAsked(Effect.andThen(begin, actor.wake))", ""),
+  leasing("what waits for its look is looked for ever more rarely", "wasDue ? restMin : ", ""),
   leasing("what was paid for waits for what was free", "not free and due_at < leased_until", "false"),
   raised("a sold listing's look stays behind the claims", "set stands = true, free = false", "set stands = stands"),
   documented(

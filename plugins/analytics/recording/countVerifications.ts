@@ -1,6 +1,6 @@
 // Verifications are counted in memory and written about every 100 ms: a crash loses at most those, and no verification
 // waits for a statement. What cannot be written is kept for the next time; it is one number a day (S145).
-import { Clock, Effect } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Extensions } from "../../../kernel/payment/Extension.ts"
@@ -41,8 +41,10 @@ export const startVerifications = Effect.gen(function* () {
 
   const flushing = yield* reconciler({
     id: "verifications",
-    every: "5 seconds",
-    turn: Effect.andThen(Effect.sleep(gather), flush)
+    // What could not be written is tried again.
+    every: Effect.sync(() => (waiting.size === 0 ? Duration.minutes(1) : Duration.seconds(5))),
+    gather,
+    turn: flush
   })
   yield* extensions.watch((valid) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {

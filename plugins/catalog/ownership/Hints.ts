@@ -31,19 +31,24 @@ export class Hints extends Context.Service<
     readonly ask: (identity: Identity, method: string, payer: string) => Effect.Effect<void>
     /** What waits now, which waits no more. */
     readonly take: Effect.Effect<ReadonlyArray<Hint>>
+    /** Calls back when something waits after nothing had. */
+    readonly onFirst: (heard: Effect.Effect<void>) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Hints") {
   static readonly layer = Layer.sync(Hints, () => {
     const waiting = new Map<string, Hint>()
+    let first: Effect.Effect<void> = Effect.void
     const count = (same: (hint: Hint) => boolean): number => [...waiting.values()].filter(same).length
     return Hints.of({
       ask: (identity, method, payer) =>
-        Effect.sync(() => {
-          if (waiting.size >= waitingMax || waiting.has(keyOf(identity))) return
-          if (count((hint) => hint.payer === payer) >= perPayerMax) return
-          if (count((hint) => hint.identity.origin === identity.origin) >= perOriginMax) return
+        Effect.suspend(() => {
+          if (waiting.size >= waitingMax || waiting.has(keyOf(identity))) return Effect.void
+          if (count((hint) => hint.payer === payer) >= perPayerMax) return Effect.void
+          if (count((hint) => hint.identity.origin === identity.origin) >= perOriginMax) return Effect.void
           waiting.set(keyOf(identity), { identity, method, payer })
+          return waiting.size === 1 ? first : Effect.void
         }),
+      onFirst: (heard) => Effect.sync(() => void (first = heard)),
       take: Effect.sync(() => {
         const hints = [...waiting.values()]
         waiting.clear()
@@ -81,5 +86,6 @@ export const startHints = Effect.gen(function* () {
     )
   })
 
-  yield* reconciler({ id: "hints", every: "2 seconds", turn })
+  const { wake } = yield* reconciler({ id: "hints", every: "1 minute", gather: "1 second", turn })
+  yield* hints.onFirst(wake)
 })

@@ -2,7 +2,7 @@
 // holder does not return in time is taken by the next one, and the late holder's word is void. Listings that somebody
 // stands for have an actor to themselves, so that neither a flood of claims nor the slow origins of those delay a
 // seller's new price. They never run on a payment's path.
-import { Clock, Effect } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import type { Kept } from "../store/ResourceWire.ts"
@@ -15,6 +15,12 @@ import { Verdicts } from "./Verdicts.ts"
 const batchMax = 8
 const atOnce = 4
 const leaseSeconds = 60
+/** What is asked for here is looked at so much later. */
+const gather = Duration.seconds(1)
+/** Between two turns; doubled with each that finds nothing due: what other replicas ask for waits so long at most. */
+const [restMin, restMax] = [Duration.seconds(2), Duration.seconds(16)]
+export const restAfter = (rest: Duration.Duration, wasDue: boolean): Duration.Duration =>
+  wasDue ? restMin : Duration.min(restMax, Duration.times(rest, 2))
 /** Until what was too much for its origin is tried again. */
 const laterSeconds = 60
 
@@ -49,6 +55,21 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, stands: boolean
     from due join catalog_resources r on r.id = due.resource_id`
 }
 
+/** An actor that looks for what is due, soon after something was asked for and less often the longer nothing is. */
+const startActor = Effect.fnUntraced(function* <E>(id: string, askDue: Effect.Effect<boolean, E>) {
+  const { onAsked } = yield* Changes
+  let rest: Duration.Duration = restMin
+  const turn = Effect.map(askDue, (wasDue) => {
+    rest = restAfter(rest, wasDue)
+  })
+  const actor = yield* reconciler({ id, every: Effect.sync(() => rest), gather, turn })
+  // A look follows soon, and others after it should the transaction that asked for it end late.
+  const begin = Effect.sync(() => {
+    rest = restMin
+  })
+  yield* onAsked(Effect.andThen(begin, actor.wake))
+})
+
 /** Asks for as long as the Scope lives. */
 export const startProbes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -79,18 +100,19 @@ export const startProbes = Effect.gen(function* () {
     } else if (yield* apply(row.id, row.fence, asked, now)) yield* moved
   })
 
-  const turn = Effect.fnUntraced(function* (stands: boolean) {
-    while (true) {
+  /** Whether anything was due. */
+  const askDue = Effect.fnUntraced(function* (stands: boolean) {
+    for (let isFirst = true; ; isFirst = false) {
       const due = yield* leaseProbes(sql, new Date(yield* Clock.currentTimeMillis), stands)
       yield* Effect.forEach(
         due,
         (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
         { concurrency: atOnce, discard: true }
       )
-      if (due.length < batchMax) return
+      if (due.length < batchMax) return !isFirst || due.length > 0
     }
   })
 
-  yield* reconciler({ id: "probes", every: "2 seconds", turn: turn(true) })
-  yield* reconciler({ id: "probes-of-claims", every: "2 seconds", turn: turn(false) })
+  yield* startActor("probes", askDue(true))
+  yield* startActor("probes-of-claims", askDue(false))
 })

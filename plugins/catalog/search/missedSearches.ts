@@ -18,6 +18,8 @@ const waitingMax = 2_000
 /** Rows of one day; what comes later that day is not kept. */
 const ofDayMax = 20_000
 const millisPerDay = 86_400_000
+/** What comes so soon after the first is written with it. */
+const gather = "1 second"
 
 /** Whether a word may name somebody or be a secret: an address, a link, a key, a long number. */
 const isTelling = (word: string): boolean =>
@@ -81,15 +83,17 @@ export const startMissedSearches = Effect.gen(function* () {
     yield* pruneMissed(sql, now, days)
   })
 
+  const writing = yield* reconciler({ id: "missed-searches", every: "1 minute", gather, turn: flush })
   yield* search.observe(
     Effect.fnUntraced(function* ({ ids, missing, offset, query, session }) {
       // What a branch that was away would have found is not missing.
       if (days === 0 || ids.length > 0 || offset > 0 || missing.length > 0) return
       const words = keptWords(query)
-      if (words !== "") yield* Queue.offer(waiting, { words, session, at: yield* Clock.currentTimeMillis })
+      if (words === "") return
+      yield* Queue.offer(waiting, { words, session, at: yield* Clock.currentTimeMillis })
+      yield* writing.wake
     })
   )
-  yield* reconciler({ id: "missed-searches", every: "1 second", turn: flush })
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })
 

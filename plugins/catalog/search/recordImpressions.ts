@@ -11,6 +11,8 @@ import { type Impression, Search, SearchSettings } from "../contract.ts"
 const waitingMax = 10_000
 const batchMax = 1_000
 const millisPerDay = 86_400_000
+/** What comes so soon after the first is written with it. */
+const gather = "1 second"
 
 interface Waiting extends Impression {
   readonly at: number
@@ -56,9 +58,11 @@ export const startImpressions = Effect.gen(function* () {
     yield* sql`delete from catalog_impressions where at < ${new Date(now - days * millisPerDay)}`
   })
 
+  const writing = yield* reconciler({ id: "search-impressions", every: "1 minute", gather, turn: flush })
   yield* search.observe((impression) =>
-    Effect.flatMap(Clock.currentTimeMillis, (at) => Effect.asVoid(Queue.offer(waiting, { ...impression, at })))
+    Effect.flatMap(Clock.currentTimeMillis, (at) =>
+      Effect.andThen(Queue.offer(waiting, { ...impression, at }), writing.wake)
+    )
   )
-  yield* reconciler({ id: "search-impressions", every: "1 second", turn: flush })
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })

@@ -9,6 +9,10 @@ export class Changes extends Context.Service<
     readonly listed: Effect.Effect<void>
     /** A listing was moved, by an operator, its origin or time: nothing that was remembered of it is trusted. */
     readonly moved: Effect.Effect<void>
+    /** A look at an origin was asked for, in a transaction that may not have ended yet. */
+    readonly asked: Effect.Effect<void>
+    /** Calls back when a look was asked for; it must not wait. */
+    readonly onAsked: (heard: Effect.Effect<void>) => Effect.Effect<void>
     /** Calls back after every change; `wasMoved` tells the two kinds apart. */
     readonly onChange: (heard: (wasMoved: boolean) => void) => Effect.Effect<void>
   }
@@ -16,7 +20,10 @@ export class Changes extends Context.Service<
   static readonly layer = Layer.sync(Changes, () => {
     const listeners = new Set<(wasMoved: boolean) => void>()
     const tell = (wasMoved: boolean) => Effect.sync(() => listeners.forEach((heard) => heard(wasMoved)))
+    const looks = new Set<Effect.Effect<void>>()
     return Changes.of({
+      asked: Effect.suspend(() => Effect.forEach(looks, (heard) => heard, { discard: true })),
+      onAsked: (heard) => Effect.sync(() => void looks.add(heard)),
       listed: tell(false),
       moved: tell(true),
       onChange: (heard) => Effect.sync(() => void listeners.add(heard))

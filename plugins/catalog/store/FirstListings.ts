@@ -7,6 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
+import { Changes } from "./Changes.ts"
 import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
 import { Quotas, type Share } from "./Quotas.ts"
 import { awaitsOrigin, type Carrier, claimantOf, isFree, type Recorded, unavailable } from "./Recorded.ts"
@@ -49,12 +50,14 @@ export class FirstListings extends Context.Service<
       const facts = yield* Facts
       const config = yield* Config
       const quotas = yield* Quotas
+      const { asked } = yield* Changes
       const versions = yield* Versions
 
       const begin = Effect.fnUntraced(function* (id: bigint, { by, isFree, now, reason }: Beginning) {
         yield* sql`insert into catalog_activity ${sql.insert({ resource_id: id, last_seen_at: now })}`
         yield* recordMove(sql, id, now, { by, move: "listed", from: null, to: "active", reason })
         yield* requestProbe(sql, id, config, { isFree, now })
+        yield* asked
         yield* tellChange(facts, id, "listed")
       })
 

@@ -7,6 +7,7 @@ import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
 import { type Declaration, type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import { type Grade, mayDisplace } from "../declaration/Grade.ts"
+import { Changes } from "./Changes.ts"
 import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
 import { type Claimant, Quotas } from "./Quotas.ts"
 import { type Carrier, claimantOf, isFree, type Recorded, rejected, unavailable } from "./Recorded.ts"
@@ -87,6 +88,16 @@ const restated = Effect.fnUntraced(function* (
   return { ...row, declaration: kept, version: row.version + 1, version_hash: versions.bodyOf(words).hash }
 })
 
+const conflicting = (row: ResourceRow, payTo: string): Recorded =>
+  rejected("payto_conflict", `declared by ${payTo}, owned by another recipient (${row.ownership})`, row.id)
+
+const differing = (row: ResourceRow, { grade }: Carrier): Recorded => ({
+  decision: "held",
+  reason: "awaits_origin",
+  detail: `${grade} words differ from the ${row.grade} ones that are listed`,
+  resourceId: row.id
+})
+
 export class Redeclarations extends Context.Service<
   Redeclarations,
   {
@@ -104,6 +115,7 @@ export class Redeclarations extends Context.Service<
       const facts = yield* Facts
       const config = yield* Config
       const quotas = yield* Quotas
+      const { asked } = yield* Changes
       const versions = yield* Versions
 
       const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, now: Date) {
@@ -111,8 +123,8 @@ export class Redeclarations extends Context.Service<
         yield* keepClaim(sql, row.id, declaration, now)
         // Whoever pays another recipient may pay himself.
         yield* requestProbe(sql, row.id, config, { isFree: true, now })
-        const detail = `declared by ${payTo}, owned by another recipient (${row.ownership})`
-        return rejected("payto_conflict", detail, row.id)
+        yield* asked
+        return conflicting(row, payTo)
       })
 
       /** What else follows from a declaration of the owner, whether or not its words were taken. */
@@ -130,8 +142,8 @@ export class Redeclarations extends Context.Service<
       /** What is listed stays as it is; its origin is asked, for it may have changed. */
       const differs = Effect.fnUntraced(function* (row: ResourceRow, carrier: Carrier) {
         yield* requestProbe(sql, row.id, config, { isFree: isFree(carrier), now: carrier.now })
-        const detail = `${carrier.grade} words differ from the ${row.grade} ones that are listed`
-        return { decision: "held", reason: "awaits_origin", detail, resourceId: row.id } as Recorded
+        yield* asked
+        return differing(row, carrier)
       })
 
       /** Makes its words the newest version, as far as the day's quotas go. */

@@ -1,5 +1,5 @@
 // What is written behind the payments: when resources were last seen, how often they were paid and by whom, and what
-// came of observations. It gathers in memory, an actor stores it in batches every second; a crash loses at most that
+// came of observations. It gathers in memory, an actor stores it in batches within a second; a crash loses at most that
 // second, and a database that is away loses what is over the bounds, counted. A settled payment counts once, by its
 // transaction, whichever replica saw it. No payment waits for any of it.
 import { Clock, Context, Effect, Layer } from "effect"
@@ -20,6 +20,10 @@ export class Sightings extends Context.Service<
     readonly observe: (observed: ObservedDeclaration) => Effect.Effect<void>
     /** Stores what has gathered. What fails is kept for the next time. */
     readonly flush: Effect.Effect<void, SqlError.SqlError>
+    /** Whether nothing has gathered. */
+    readonly isEmpty: Effect.Effect<boolean>
+    /** Calls back when something gathers after nothing had. */
+    readonly onFirst: (heard: Effect.Effect<void>) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Sightings") {
   static readonly layer = Layer.effect(
@@ -57,10 +61,16 @@ export class Sightings extends Context.Service<
         for (const digest of fresh) gathered.countRow(batch.observations.get(digest)!.payer)
       }).pipe(Effect.withSpan("catalog.flush"))
 
+      let first: Effect.Effect<void> = Effect.void
+      const gather = (one: () => Effect.Effect<void>) =>
+        Effect.suspend(() => (gathered.isEmpty ? Effect.andThen(Effect.suspend(one), first) : one()))
+
       return Sightings.of({
-        touch: (id, at, sale) => gathered.touch(id, at, sale),
-        observe: (observed) => gathered.observe(observed),
-        flush
+        touch: (id, at, sale) => gather(() => gathered.touch(id, at, sale)),
+        observe: (observed) => gather(() => gathered.observe(observed)),
+        flush,
+        isEmpty: Effect.sync(() => gathered.isEmpty),
+        onFirst: (heard) => Effect.sync(() => void (first = heard))
       })
     })
   )

@@ -129,10 +129,14 @@ export class Gathered {
     return Effect.void
   }
 
+  get isEmpty(): boolean {
+    return this.#touches.size === 0 && this.#sales.size === 0 && this.#observations.size === 0
+  }
+
   /** What has gathered, which is not here any more; undefined when there is nothing. */
   take(): Batch | undefined {
+    if (this.isEmpty) return undefined
     const batch = { touches: this.#touches, sales: this.#sales, observations: this.#observations }
-    if (batch.touches.size === 0 && batch.sales.size === 0 && batch.observations.size === 0) return undefined
     this.#touches = new Map()
     this.#sales = new Map()
     this.#observations = new Map()

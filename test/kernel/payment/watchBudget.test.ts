@@ -7,6 +7,7 @@ import { Limits } from "../../../kernel/config/Limits.ts"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Greeting } from "../../../kernel/Greeting.ts"
 import { Schemes } from "../../../kernel/payment/Scheme.ts"
+import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { watchBudget } from "../../../kernel/payment/watchBudget.ts"
 import { CurrentPlugin } from "../../../kernel/Plugin.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
@@ -37,6 +38,7 @@ const watching = <A, E>(
       sponsoredPerPrincipalPerDayStroopsMax: 1_000_000n
     } as never),
     Layer.succeed(Network, { feeCeilings: () => ({ totalStroopsMax: 200_000n }) } as never),
+    Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true) }),
     Layer.succeed(Schemes, { all: () => [{ scheme: "fixed" }] } as never),
     Greeting.layer,
     Supervisor.layer,

@@ -1,13 +1,13 @@
 // When a seller's origin is asked while others do what they can to delay it: with payments that cost them nothing, with
 // claims whose origins answer slowly, and while a look is under way. The clock is the test's, the database a real one.
-import { expect, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { expect, it, layer } from "@effect/vitest"
+import { Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { Config } from "../../../plugins/catalog/Config.ts"
 import { type AskedResource, type OriginAnswer, Origins } from "../../../plugins/catalog/ownership/Origins.ts"
-import { leaseProbes, startProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
+import { leaseProbes, restAfter, startProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { answerOf, openStore, type Said, shop, values } from "./store.ts"
 
@@ -24,6 +24,15 @@ const openListed = Effect.gen(function* () {
   yield* look(answerOf({ said: [ours] }))
   const due = Effect.flatMap(now, (now) => leaseProbes(sql, now, true))
   return { ...store, due, id: resourceId! }
+})
+
+it("rests of the looks for what is due double from 2 s to 16 s while nothing is, and begin anew when something was", () => {
+  const rests = [1, 2, 3, 4, 5].reduce<ReadonlyArray<Duration.Duration>>(
+    (all) => [...all, restAfter(all.at(-1)!, false)],
+    [Duration.seconds(2)]
+  )
+  expect(rests.map(Duration.toSeconds)).toEqual([2, 4, 8, 16, 16, 16])
+  expect(Duration.toSeconds(restAfter(Duration.seconds(16), true))).toBe(2)
 })
 
 describeDatabases(
@@ -102,6 +111,35 @@ describeDatabases(
             yield* sightings.flush
             expect(yield* leaseProbes(sql, yield* now, true)).toMatchObject([{ id: resourceId, free: false }])
           })
+        )
+      )
+
+      it.effect(
+        "comes a second or two after it was asked for, however long nothing was due",
+        timed(
+          Effect.gen(function* () {
+            const store = yield* openStore({ newResourcesPerDayMax: 1_000 })
+            const asked: Array<AskedResource> = []
+            const ask = (one: AskedResource) => Effect.sync(() => (asked.push(one), answerOf({ said: [ours] })))
+            yield* Effect.provideContext(startProbes, store.parts).pipe(
+              Effect.provide(Layer.succeed(Origins, { ask, read: () => Effect.succeed([]) })),
+              Effect.provide(Layer.succeed(Config, values))
+            )
+            // Turns with nothing due: the statements are real, so each has its time.
+            for (let turns = 0; turns < 6; turns++) {
+              yield* TestClock.adjust("16 seconds")
+              yield* TestClock.withLive(Effect.sleep("20 millis"))
+            }
+            yield* store.declare(ours)
+            let seconds = 0
+            for (; seconds < 10 && asked.length === 0; seconds++) {
+              yield* TestClock.adjust("1 second")
+              for (let waits = 0; waits < 200 && asked.length === 0; waits++)
+                yield* TestClock.withLive(Effect.sleep("10 millis"))
+            }
+            expect(asked).toHaveLength(1)
+            expect(seconds).toBeLessThan(10)
+          }).pipe(Effect.scoped)
         )
       )
 
