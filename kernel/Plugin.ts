@@ -3,7 +3,7 @@
 // kernel registry while that Layer is built; the Layer's Scope takes it back.
 // `define` makes the compiler hold `needs` equal to what the Layer really requires, and `catalogue` makes it hold the
 // order of a list of plugins. Nothing here runs: the Loader starts plugins.
-import { Context, type FileSystem, type Layer, type Path } from "effect"
+import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import type { Declaration } from "./config/NetworkKeys.ts"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
@@ -111,6 +111,11 @@ export const define = <const P extends Shape>(
       ? Proof<Layer.Services<P["layer"]>, P["needs"]>
       : [aProviderCannotBeOptional: OutOf<P>]
 ): Plugin<P["id"], OutOf<P>, Layer.Error<P["layer"]>, Layer.Services<P["layer"]>, P["needs"]> => plugin as any
+
+/** The Layer of a module that is loaded when the plugin starts, for what is large and rarely enabled. */
+export const loaded = <Out, E, R>(
+  module: () => Promise<{ readonly layer: Layer.Layer<Out, E, R> }>
+): Layer.Layer<Out, E, R> => Layer.unwrap(Effect.map(Effect.promise(module), ({ layer }) => layer))
 
 type Missing<Need, Have> =
   Need extends Contract<infer Id, infer Services>

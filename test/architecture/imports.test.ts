@@ -201,6 +201,14 @@ describe("imports", () => {
     expect(readText("runtime/platform/telemetry.ts")).toContain('await import("./telemetrySent.ts")')
   })
 
+  it("of the plugins' list reach the SDK of MCP by what is loaded when a profile enables it alone", () => {
+    const sdk = [...reachedFrom("runtime/App.ts", ["plugins/mcp-tools/serveTools.ts"])].flatMap(([path, imports]) =>
+      imports.filter((one) => one.startsWith("@modelcontextprotocol/")).map((one) => `${path}: ${one}`)
+    )
+    expect(sdk).toEqual([])
+    expect(readText("plugins/mcp-tools/plugin.ts")).toContain('loaded(() => import("./serveTools.ts"))')
+  })
+
   it("of the product name only packages that are installed with it", () => {
     const bare = sourcesIn("kernel", "plugins", "runtime").flatMap(({ imports, path }) =>
       imports

@@ -1,0 +1,84 @@
+// The agent tool server as it is started: its tools, its callers' keys, its edge. Loaded when a profile enables it,
+// since it brings the SDK of MCP, which a facilitator has no use for.
+import { Effect, Layer } from "effect"
+import { Server } from "../../kernel/config/Server.ts"
+import { SettingsRefused } from "../../kernel/config/Settings.ts"
+import { Greeting } from "../../kernel/Greeting.ts"
+import { Callers } from "../../kernel/http/Callers.ts"
+import { Keys } from "../../kernel/http/Keys.ts"
+import { Config } from "./Config.ts"
+import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
+import { getTool } from "./discovery/getResource.ts"
+import { searchTool } from "./discovery/searchResources.ts"
+import { Wrapping } from "./discovery/wrapResource.ts"
+import { Admission } from "./server/Admission.ts"
+import { Calls } from "./server/Calls.ts"
+import { McpServers } from "./server/McpServers.ts"
+import { serveHttp } from "./server/serveHttp.ts"
+import { Sessions } from "./server/Sessions.ts"
+import { Stateless } from "./server/Stateless.ts"
+import { serveStdio } from "./server/StdioTransport.ts"
+import { Tools } from "./Tools.ts"
+import { Upstreams } from "./Upstream.ts"
+
+/** A signer that no enabled plugin pays with is a mistake of the profile; asked once every plugin stands. */
+const somebodyPays = Effect.gen(function* () {
+  const { signer } = yield* Config
+  const tools = yield* Tools
+  return Effect.suspend(() =>
+    signer.mode === "none" || tools.all().some(({ pays }) => pays)
+      ? Effect.void
+      : new SettingsRefused({
+          path: "signer.mode",
+          message: `${signer.mode} is set and nothing pays: add mcp-tools-pay to plugins, or set the mode none`
+        })
+  )
+})
+
+const started = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { http, signer, transport } = yield* Config
+    const keys = yield* Keys
+    const { register } = yield* Tools
+    yield* (yield* Greeting).title("Tollkeeper's agent tools are ready")
+    // A caller nobody knows is never handed the operator's money.
+    if (signer.mode !== "none" && transport === "http" && !keys.keyed()) {
+      return yield* new SettingsRefused({
+        path: "http.api_keys_env",
+        message: `with a signer, agents need keys in ${http.apiKeysEnv}`
+      })
+    }
+    yield* register(yield* searchTool)
+    yield* register(yield* getTool)
+    const before = yield* somebodyPays
+    yield* transport === "stdio" ? serveStdio(before) : serveHttp(before)
+  })
+)
+
+/** The keys are those that `http.api_keys_env` names. They stay in here: a facilitator is known by having such. */
+const agents = Callers.layer.pipe(
+  Layer.provideMerge(Keys.layer),
+  Layer.provide(
+    Layer.effect(
+      Server,
+      Effect.gen(function* () {
+        const { http } = yield* Config
+        return { ...(yield* Server), apiKeysEnv: http.apiKeysEnv }
+      })
+    )
+  )
+)
+
+/** What other plugins build on. */
+const provided = Layer.mergeAll(DiscoveryClient.layer, Wrapping.layer, Layer.provide(Admission.layer, agents)).pipe(
+  Layer.provideMerge(Upstreams.layer),
+  Layer.provideMerge(Layer.merge(Config.layer, Tools.layer))
+)
+
+const edge = Layer.merge(Sessions.layer, Stateless.layer).pipe(
+  Layer.provideMerge(McpServers.layer),
+  Layer.provideMerge(Layer.merge(Calls.layer, agents))
+)
+
+/** What the plugin starts. */
+export const layer = started.pipe(Layer.provide(edge), Layer.provideMerge(provided))
