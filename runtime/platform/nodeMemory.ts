@@ -2,10 +2,9 @@
 // room that compiling two thousand modules took, and the engine would keep most of it for good. It takes a quarter of a
 // second once, so it waits until the start's own work is done. Deno has no such request, and keeps what it has.
 import { Effect } from "effect"
-import process from "node:process"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { reduceAsEver } from "./startHeap.ts"
+import { reduceAsEver, takesFlags } from "./startHeap.ts"
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void
 
@@ -19,10 +18,8 @@ const collect = Effect.sync(() => {
   gc?.({ type: "major", execution: "sync", flavor: "last-resort" })
 })
 
-const isDeno = process.versions["deno"] !== undefined
-
 /** For a process that is ready, and has nothing more to begin with. */
-export const giveBackMemoryNow: Effect.Effect<void> = isDeno ? Effect.void : collect
+export const giveBackMemoryNow: Effect.Effect<void> = takesFlags ? collect : Effect.void
 
 /** The engine's own collections after a large one are due by then. */
 const reducedAfter = "15 seconds"
@@ -31,6 +28,6 @@ const reducedAfter = "15 seconds"
 export const reduceLater: Effect.Effect<void> = Effect.andThen(Effect.sleep(reducedAfter), Effect.sync(reduceAsEver))
 
 /** To be forked when the process is ready. */
-export const giveBackMemory: Effect.Effect<void> = isDeno
-  ? Effect.void
-  : Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(reduceLater))
+export const giveBackMemory: Effect.Effect<void> = takesFlags
+  ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(reduceLater))
+  : Effect.void

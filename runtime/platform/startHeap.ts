@@ -4,20 +4,21 @@
 import process from "node:process"
 import { setFlagsFromString } from "node:v8"
 
-const isNode = !("Deno" in globalThis)
+/** Whether the engine takes flags while it runs; Deno's does not. */
+export const takesFlags = !("Deno" in globalThis)
 
 /** Before anything is loaded. */
 export const growSlowly = (): void => {
-  if (isNode) setFlagsFromString("--optimize-for-size")
+  if (takesFlags) setFlagsFromString("--optimize-for-size")
 }
 
 /** Before anything large is read, and when everything is there. */
 export const growFreely = (): void => {
-  if (isNode) setFlagsFromString("--no-optimize-for-size")
+  if (takesFlags) setFlagsFromString("--no-optimize-for-size")
 }
 
 /** An older engine has no such flag, and would complain of it. */
-const hasCount = isNode && Number.parseInt(process.versions.v8, 10) >= 13
+const hasCount = takesFlags && Number.parseInt(process.versions.v8, 10) >= 13
 const reduceTimes = (count: number): void => {
   if (hasCount) setFlagsFromString(`--memory-reducer-gc-count=${count}`)
 }

@@ -1,0 +1,51 @@
+// What a start asks of the engine: flags are taken while the program runs, and two of them are known by what they do.
+import { expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import process from "node:process"
+import { afterEach, vi } from "vitest"
+
+const { set } = vi.hoisted(() => ({ set: [] as Array<string> }))
+vi.mock("node:v8", async (original) => ({
+  ...(await original<typeof import("node:v8")>()),
+  setFlagsFromString: (flag: string) => void set.push(flag)
+}))
+const { giveBackMemory } = await import("../../../runtime/platform/nodeMemory.ts")
+const heap = await import("../../../runtime/platform/startHeap.ts")
+
+afterEach(() => void set.splice(0))
+
+const isDeno = "Deno" in globalThis
+const counts = Number.parseInt(process.versions.v8, 10) >= 13
+
+it("a program that starts grows slowly until it is there, and collects by itself as ever afterwards", () => {
+  heap.growSlowly()
+  heap.reduceNothing()
+  heap.growFreely()
+  heap.reduceAsEver()
+  const expected = [
+    "--optimize-for-size",
+    ...(counts ? ["--memory-reducer-gc-count=0"] : []),
+    "--no-optimize-for-size",
+    ...(counts ? ["--memory-reducer-gc-count=2"] : [])
+  ]
+  expect(set).toEqual(isDeno ? [] : expected)
+  expect(heap.takesFlags).toBe(!isDeno)
+})
+
+it.effect(
+  "memory is given back two seconds after the start, and by the engine itself from fifteen seconds later on",
+  () =>
+    Effect.gen(function* () {
+      const giving = yield* Effect.forkChild(giveBackMemory)
+      yield* TestClock.adjust("1900 millis")
+      expect(set).toEqual([])
+      yield* TestClock.adjust("100 millis")
+      expect(set).toEqual(isDeno ? [] : ["--expose-gc", "--no-expose-gc"])
+      yield* TestClock.adjust("14 seconds")
+      expect(set).toHaveLength(isDeno ? 0 : 2)
+      yield* TestClock.adjust("1 second")
+      expect(set.slice(2)).toEqual(isDeno || !counts ? [] : ["--memory-reducer-gc-count=2"])
+      yield* Fiber.join(giving)
+    })
+)
