@@ -238,7 +238,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     'origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`',
     'origin.startsWith("http://127.0.0.1")'
   ),
-  inFile("mcp-tools/plugin.ts", composition)(
+  inFile("mcp-tools/serveTools.ts", composition)(
     "a signer without a plugin that pays",
     'signer.mode === "none" || tools.all()',
     "true || tools.all()"
