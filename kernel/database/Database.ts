@@ -119,8 +119,12 @@ const forever = Duration.infinity
 
 type Observed = (pool: () => PoolStanding) => void
 
-/** What bounds a session's statements on the server itself. */
+/**
+ * What bounds a session's statements on the server itself. Statements here take milliseconds and look dearer to the
+ * planner than they are: to compile one takes the server most of a second.
+ */
 const sessionLimits = (values: Values): Readonly<Record<string, string>> => ({
+  jit: "off",
   statement_timeout: String(values.statement_timeout_ms),
   lock_timeout: String(values.lock_timeout_ms),
   idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)

@@ -65,7 +65,10 @@ const readWords = Effect.fnUntraced(function* (words: ReadonlyArray<string>, lan
   return found
 })
 
-/** What may stand for lexemes, in one statement: words that begin with one, and words alike by trigrams. */
+/**
+ * What may stand for lexemes, in one statement: words that begin with one, and words alike by trigrams. `offset 0`
+ * keeps what two words share from being counted once for each time it is read.
+ */
 const readAlternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, language: string) {
   const sql = yield* SqlClient.SqlClient
   const asked = lexemes.map((lexeme) => ({ lexeme, grams: gramsOf(lexeme) }))
@@ -85,7 +88,7 @@ const readAlternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<str
           (select count(*) from unnest(grams) g where g = any (asked.grams))::float8 as shared
         from search_lexical_terms
         where language = ${language} and grams && asked.grams
-          and length(lexeme) between length(asked.lexeme) - 2 and length(asked.lexeme) + 2) alike
+          and length(lexeme) between length(asked.lexeme) - 2 and length(asked.lexeme) + 2 offset 0) alike
       where shared / (size + cardinality(asked.grams) - shared) >= ${likenessMin}
       order by likeness desc, documents desc limit 20) t`
 })

@@ -67,15 +67,9 @@ const nearest = Effect.fn("ScanIndex.nearest")(function* (
     }
   })
   const exact = Effect.map(
-    sql<{ id: bigint }>`select r.id from catalog_resources r where ${condition()} limit ${amongMax}`,
-    (rows) =>
-      toHits(
-        vectors.nearest(
-          vector,
-          limit,
-          rows.map(({ id }) => id)
-        )
-      )
+    sql<{ ids: string | null }>`select string_agg(id::text, ',') as ids
+      from (select r.id from catalog_resources r where ${condition()} limit ${amongMax}) found`,
+    ([row]) => toHits(vectors.nearest(vector, limit, row?.ids?.split(",").map(BigInt) ?? []))
   )
   return yield* lookCloser({ filtered, limit }, look, exact)
 })

@@ -13,7 +13,7 @@ import type { Facilitator } from "../support/facilitator.ts"
 import { atMost, type Bar, barLine } from "./rig/bars.ts"
 import type { LoadFigures, LoadJob } from "./searchLoad.ts"
 
-const MILLISECONDS = Number(process.env["MS"] ?? 8_000)
+const MILLISECONDS = 8_000
 
 export interface Kind {
   readonly name: string

@@ -23,9 +23,16 @@ const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranki
 const readBy = inFile("search-lexical/QueryReader.ts", "search-lexical/ranking.test.ts")
 const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.test.ts")
 const written = inFile("search-lexical/words.ts", "search-lexical/ranking.test.ts")
+const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
+
+const vectors = "test/plugins/search-semantic/queryVectors.test.ts"
+const provided = {
+  catcher: ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", vectors],
+  environment
+}
 
 export const mutations: ReadonlyArray<Mutation> = [
   weighed("what is merely claimed is worth as much", "hit.score * weights.unproven_share", "hit.score"),
@@ -57,6 +64,21 @@ export const mutations: ReadonlyArray<Mutation> = [
     "+ unknown.length * rarity(Math.min(1, state.documents), state.documents)",
     ""
   ),
+  {
+    name: "a slow provider is waited for by every search",
+    changes: [
+      { file: "plugins/search-semantic/QueryVectors.ts", from: 'if (pace === "slow") return yield* tooSlow', to: "" }
+    ],
+    ...provided
+  },
+  {
+    name: "a search waits for the question whether a slow provider is fast again",
+    changes: [
+      { file: "plugins/search-semantic/QueryVectors.ts", from: 'if (pace === "probe") return yield* tooSlow', to: "" }
+    ],
+    ...provided
+  },
+  bounded("every word's like is looked for", ".slice(0, alikeWordsMax)", ""),
   known("more unknown words than four are looked for", ".slice(0, standInsMax)", ""),
   known(
     "a word of three letters stands for what it begins",

@@ -25,6 +25,13 @@ describeDatabases("the SQL client", (database, kind) => {
             expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
           })
       )
+
+      it.effect("compiles no statement, which would take the server longer than any of them", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          expect(yield* sql`show jit`).toEqual([{ jit: "off" }])
+        })
+      )
     }
 
     if (kind === "pglite") {

@@ -1,0 +1,121 @@
+// What the dearest queries cost that anybody may send: statements are counted, for the processor's time is not to be
+// told from a test.
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Tracer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Search } from "../../../plugins/catalog/contract.ts"
+import { Observers, searchRegistry } from "../../../plugins/catalog/search/SearchRegistry.ts"
+import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
+import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
+import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
+import { rankDocuments } from "../../../plugins/search-lexical/rankDocuments.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { resourceDocument } from "./resourceDocument.ts"
+
+const words = ["weather", "forecast", "translation", "sanctions", "currency", "exchange", "restaurant", "museum"]
+
+const documents = Array.from({ length: 200 }, (_, at) =>
+  resourceDocument({
+    id: BigInt(at + 1),
+    serviceName: `${words[at % 8]} ${words[(at * 3 + 1) % 8]}`,
+    description: `${words[(at * 5 + 2) % 8]} by ${words[(at * 7 + 3) % 8]} of every city`,
+    tags: [words[(at + 4) % 8]!],
+    resource: `https://seller-${at}.example/api`
+  })
+)
+
+const letters = (at: number): string => String.fromCharCode(97 + (at % 26), 97 + (Math.floor(at / 26) % 26))
+
+/** 512 characters at most, each of them as dear as its author could make it. */
+const dear: Readonly<Record<string, string>> = {
+  "73 words that nobody has": Array.from({ length: 73 }, (_, at) => `q${letters(at)}xzy`).join(" "),
+  "words with a slip": words
+    .flatMap((word) => [2, 3, 4, 5].map((at) => `${word.slice(0, at)}${word[at + 1]}${word[at]}${word.slice(at + 2)}`))
+    .join(" ")
+    .slice(0, 512),
+  "every word there is, again and again": Array.from({ length: 50 }, (_, at) => words[at % 8]).join(" "),
+  "long words written as one": Array.from(
+    { length: 12 },
+    (_, at) => `${words[at % 8]}${words[(at + 1) % 8]}q${letters(at)}`
+  )
+    .join(" ")
+    .slice(0, 512),
+  "a script without blanks": Array.from({ length: 512 }, (_, at) => String.fromCodePoint(0x4e00 + at * 7)).join(""),
+  "single letters": Array.from({ length: 256 }, (_, at) => letters(at)[0]).join(" "),
+  "one word of 512 letters": "w".repeat(512),
+  "nothing but hyphens between letters": Array.from({ length: 256 }, (_, at) => letters(at)[0]).join("-"),
+  "what PostgreSQL reads as an expression": `'weather' & !'a' | <-> ( :* \\ ${"\\'".repeat(200)}`
+}
+
+/** Runs an effect and counts its statements. */
+const counted = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+  let statements = 0
+  const tracer = Tracer.make({
+    span: (options) => {
+      if (options.kind === "client") statements += 1
+      return new Tracer.NativeSpan(options)
+    }
+  })
+  const value = yield* Effect.withTracer(effect, tracer)
+  return { value, statements }
+})
+
+const indexed = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("english"))
+  yield* store.write(documents)
+  yield* store.refresh
+  yield* store.scannedTo(200n, true)
+  const registry = searchRegistry.pipe(Layer.provide(Observers.layer))
+  const parts = yield* Effect.provide(
+    Effect.all({
+      reader: Effect.service(QueryReader),
+      feedback: Effect.service(Feedback),
+      lent: Effect.service(Search)
+    }),
+    Layer.merge(QueryReader.layer, Feedback.layer).pipe(Layer.provideMerge(registry))
+  )
+  return { sql, store, ...parts }
+})
+
+/** As the branch searches: what is read of a query, what it is lent, and the ranking. */
+const statementsMax = 12
+const termsMax = 16
+const alikeAskedMax = 8
+
+describeDatabases(
+  "a query that is made to be dear",
+  (layer) => {
+    it.effect("costs a dozen statements at most when it is new, and two when it is known [S117]", () =>
+      Effect.gen(function* () {
+        const { feedback, lent, reader, sql, store } = yield* indexed
+        let asked = 0
+        let all = 0
+        yield* lent.lendWords((word) => {
+          asked += 1
+          return Effect.succeed(words.filter((one) => one !== word).map((one) => ({ word: one, likeness: 0.9 })))
+        })
+        const state = yield* store.answering
+        const condition = () => sql`true`
+        const search = Effect.fnUntraced(function* (query: string) {
+          const read = yield* feedback.widen(query, yield* reader.read(query, state), state, condition)
+          expect(read.terms.length).toBeLessThanOrEqual(termsMax)
+          return yield* rankDocuments(sql, state, read, { condition, limit: 60 })
+        })
+        for (const [name, query] of Object.entries(dear)) {
+          asked = 0
+          const first = yield* counted(search(query))
+          expect([name, first.statements <= statementsMax]).toEqual([name, true])
+          all += first.statements
+          expect([name, asked <= alikeAskedMax]).toEqual([name, true])
+          const again = yield* counted(search(query))
+          expect([name, again.statements <= 2]).toEqual([name, true])
+          expect([name, again.value]).toEqual([name, first.value])
+        }
+        // A word of 512 letters costs none.
+        expect(all).toBeGreaterThan(2 * Object.keys(dear).length)
+      }).pipe(Effect.scoped, Effect.provide(layer))
+    )
+  },
+  ["kernel", "search-lexical"]
+)
