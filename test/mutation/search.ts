@@ -61,8 +61,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   readBy("one known part makes a compound", "&& found[2 * at + 1]!.some(isHeld)", ""),
   readBy(
     "what is unknown is not missing",
-    "+ unknown.length * rarity(Math.min(1, state.documents), state.documents)",
-    ""
+    "unknown.length * rarity(Math.min(1, state.documents), state.documents)",
+    "0"
   ),
   {
     name: "a slow provider is waited for by every search",
