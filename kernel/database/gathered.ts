@@ -1,8 +1,8 @@
 // Many calls of one kind as one statement: who calls while a statement is under way goes with the next one, together
 // with all who came meanwhile. Nobody waits for company: what finds nothing under way starts in the same moment, with
 // whatever else that moment asks for. A statement never holds two calls of one key, so that an update meets each of its
-// rows once; the later one goes with the next. A failure is told to all who went along; a caller that is interrupted
-// leaves its call behind, which may still be done.
+// rows once; the later one goes with the next. A failure is told to all who went along. A caller that is interrupted
+// takes its call back, unless its statement is under way: that one may still be done.
 import { Deferred, Effect, Exit } from "effect"
 
 export interface Gathering<A, B, E, R> {
@@ -41,29 +41,42 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
 
   const step = Effect.gen(function* () {
     const calls = takeNext(waiting, gathering)
+    if (calls.length === 0) return
     const exit = yield* Effect.exit(gathering.run(calls.map(({ given }) => given)))
     for (const [at, { answer }] of calls.entries())
       Deferred.doneUnsafe(answer, Exit.isSuccess(exit) ? Exit.succeed(exit.value[at]!) : Exit.failCause(exit.cause))
     if (Exit.isFailure(exit) && Exit.hasInterrupts(exit)) return yield* Effect.interrupt
   })
-  /** Whatever ends it, nobody waits for an answer that does not come. */
-  const ended = Effect.sync(() => {
+  /** Asked in one turn with the answer, so that whoever calls next finds it ended, or is taken along. */
+  const goesOn = (): boolean => {
+    isUnderWay = waiting.length > 0
+    return isUnderWay
+  }
+  /** Nobody waits for an answer that does not come. */
+  const failed = Effect.sync(() => {
     isUnderWay = false
     for (const { answer } of waiting.splice(0)) Deferred.doneUnsafe(answer, Effect.interrupt)
   })
-  const runAll = Effect.whileLoop({
-    while: () => waiting.length > 0,
-    body: () => step,
-    step: () => undefined
-  }).pipe(Effect.ensuring(ended), Effect.provideContext(services))
+  const runAll = Effect.whileLoop({ while: goesOn, body: () => step, step: () => undefined }).pipe(
+    Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : failed)),
+    Effect.provideContext(services)
+  )
 
   return (given: A): Effect.Effect<B, E> =>
     Effect.suspend(() => {
-      const answer = Deferred.makeUnsafe<B, E>()
-      waiting.push({ given, answer })
-      if (isUnderWay) return Deferred.await(answer)
+      const call: Call<A, B, E> = { given, answer: Deferred.makeUnsafe() }
+      waiting.push(call)
+      const answer = Deferred.await(call.answer).pipe(
+        Effect.onInterrupt(() =>
+          Effect.sync(() => {
+            const at = waiting.indexOf(call)
+            if (at >= 0) waiting.splice(at, 1)
+          })
+        )
+      )
+      if (isUnderWay) return answer
       isUnderWay = true
       // It begins when all that runs in this moment has had its turn.
-      return Effect.andThen(Effect.forkIn(runAll, scope), Deferred.await(answer))
+      return Effect.andThen(Effect.forkIn(runAll, scope), answer)
     })
 })

@@ -88,8 +88,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...fast("database/gathered.test.ts")
   },
   {
+    name: "a call that is made for who has gone away",
+    changes: [{ file: "kernel/database/gathered.ts", from: "if (at >= 0) waiting", to: "if (at >= 9) waiting" }],
+    ...fast("database/gathered.test.ts")
+  },
+  {
     name: "calls left without an answer when their statements end",
-    changes: [{ file: "kernel/database/gathered.ts", from: "Effect.ensuring(ended)", to: "Effect.tap(ended)" }],
+    changes: [
+      {
+        file: "kernel/database/gathered.ts",
+        from: "(Exit.isSuccess(exit) ? Effect.void : failed)",
+        to: "(Exit.isSuccess(exit) ? failed : Effect.void)"
+      }
+    ],
     ...fast("database/gathered.test.ts")
   },
   {

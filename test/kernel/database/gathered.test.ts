@@ -70,6 +70,18 @@ describe("calls that are gathered", () => {
     })
   )
 
+  it.effect("are taken back by who goes away before their statement begins", () =>
+    Effect.gen(function* () {
+      const { begun, call, gate, held } = yield* makeStatements(1)
+      const [first, second, third] = yield* ask(call, ["a", "b", "c"])
+      yield* begun(1)
+      yield* Fiber.interrupt(second!)
+      yield* gate.open
+      yield* Effect.forEach([first!, third!], Fiber.join)
+      expect(held).toEqual([["a"], ["c"]])
+    })
+  )
+
   it.effect("go on when one who called goes away, and end with the Scope", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
