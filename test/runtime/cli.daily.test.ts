@@ -170,7 +170,7 @@ describe("a command line that cannot be understood", () => {
   it("has the defaults in its help, which ends well and says nothing else", async () => {
     const { status, stderr, stdout } = await run("start", "--help")
     expect([status, stderr]).toEqual([0, ""])
-    for (const word of ["default local", "default .tollkeeper", "default 4022", "default 8000", "default 8443"])
+    for (const word of ["default local", "default .tollkeeper", "default 4022", "default 8000", "default 443 above"])
       expect(stdout).toContain(word)
   })
 })

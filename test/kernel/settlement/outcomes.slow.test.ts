@@ -68,11 +68,11 @@ describe("a payment", () => {
     "whose record was lost is found on the ledger, stored again and delivered once [S87, S93]",
     () =>
       Effect.gen(function* () {
-        const facilitator = yield* start()
+        // Five times as long, for a machine that starves: a lost payment that has expired meanwhile is refused as such.
+        const facilitator = yield* start({ closeMillis: 1_000 })
         const { pay, payTo } = yield* parties(facilitator)
-        // A minute at this pace, for a machine that starves: once it has ended, a lost payment is refused as such.
-        const named = yield* pay("lost-with-the-database", 1_500)
-        const unnamed = yield* pay(undefined, 1_500)
+        const named = yield* pay("lost-with-the-database")
+        const unnamed = yield* pay()
         const first = yield* Effect.forEach([named, unnamed], ({ body }) => facilitator.settle(body))
         expect(first.map(({ json }) => json.success)).toEqual([true, true])
         const fees = yield* facilitator.sql`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`
