@@ -110,7 +110,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(first.json.errorReason).toBe("settle_ledger_transaction_status_unknown")
         yield* eventually(
           facilitator.ask("/settlements?identifier=it-never-lands-anywhere"),
-          ({ json }) => json.items[0].status === "failed"
+          ({ json }) => json.items?.[0]?.status === "failed"
         )
         const answer = yield* facilitator.settle(payment.body)
         expect(answer.json).toMatchObject({
