@@ -101,7 +101,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       authorizationExpiresLedger: int(1_005, 1_050),
       fingerprint: `fingerprint-${number}`,
       principal: principalOf(principal),
-      identifier: chance(0.5) ? Option.some(`identifier-${int(1, 2)}`) : Option.none(),
+      identifier: chance(0.5) ? Option.some("identifier") : Option.none(),
       payer: `payer-${births % 2}`,
       payTo: `seller-${int(1, 2)}`,
       asset: "asset",

@@ -6,11 +6,11 @@ import { describe } from "vitest"
 import { databaseKinds } from "../support/databases.ts"
 import { firstDifference, sqlLayer } from "./twin.ts"
 
-const seeds = Array.from({ length: 25 }, (_, index) => index + 1)
+const seeds = Array.from({ length: 40 }, (_, index) => index + 1)
 
 describe.each(databaseKinds)("on %s", (kind) => {
   it.live(
-    "25 histories end alike on the SQL repository and on its twin",
+    "40 histories end alike on the SQL repository and on its twin",
     () =>
       Effect.gen(function* () {
         for (const seed of seeds) expect(yield* firstDifference(seed)).toBeUndefined()
