@@ -1,11 +1,10 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Fiber, Latch, Option } from "effect"
+import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { type AdoptedSettlement, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { eventually } from "../../support/eventually.ts"
 import {
   books,
   channelName,
@@ -34,26 +33,6 @@ const channelRow = Effect.fnUntraced(function* (address: string) {
   }>`select settlement::text, sequence, sequence_ledger, fence
     from kernel_channels where address = ${address}`
   return row!
-})
-
-/**
- * Lets births go on only when several have come to a channel's row, which somebody else has locked: without its lock,
- * each of them has judged it free by then.
- */
-const meetingAt = Effect.fnUntraced(function* <A, E, R>(address: string, births: Effect.Effect<A, E, R>) {
-  const sql = yield* SqlClient.SqlClient
-  const locked = yield* Latch.make()
-  const answers = yield* Effect.forkChild(Effect.andThen(locked.await, births))
-  const waiting = sql<{ many: number }>`select count(*)::int as many from pg_locks l
-    join pg_database d on d.oid = l.database and d.datname = current_database() where not l.granted`
-  yield* sql.withTransaction(
-    Effect.gen(function* () {
-      yield* sql`select 1 from kernel_channels where address = ${address} for update`
-      yield* locked.open
-      yield* eventually(waiting, ([found]) => found!.many >= 2)
-    })
-  )
-  return yield* Fiber.join(answers)
 })
 
 const nothing = { reserved: 0n, committed: 0n }
@@ -234,12 +213,11 @@ for (const kind of databaseKinds) {
           Effect.gen(function* () {
             const settlements = yield* Settlements
             const one = yield* lease
-            const births = Effect.forEach(
+            const answers = yield* Effect.forEach(
               [1, 2, 3, 4, 5, 6],
               (number) => settlements.record(newSettlement(number, one)),
               { concurrency: "unbounded" }
             )
-            const answers = yield* kind === "postgres" ? meetingAt(one.address, births) : births
             expect(answers.map(({ _tag }) => _tag).toSorted()).toEqual([
               ...Array.from({ length: 5 }, () => "FenceLost"),
               "Recorded"
