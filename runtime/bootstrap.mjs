@@ -8,7 +8,7 @@ import { constants } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
-import { systemFault, underParent } from "./system.mjs"
+import { systemFault, underParent, whileOrphaned } from "./system.mjs"
 
 /** The folder of the project, without a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "")
@@ -103,9 +103,6 @@ export const findNode = () => {
   )
 }
 
-/** How often a program under npm looks whether npm is still there. */
-const parentInterval = 500
-
 /** Whether the program that npm runs is this one's to watch, or sees to it by itself that it ends with npm. */
 const isUnderNpm = process.env.npm_lifecycle_event !== undefined
 
@@ -130,10 +127,7 @@ export const become = (command, args, options) => {
       if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)
     })
   }
-  const parent = process.ppid
-  if (isUnderNpm) {
-    setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), parentInterval).unref()
-  }
+  if (isUnderNpm) whileOrphaned(process.ppid, () => child.kill("SIGTERM"))
   child.on("error", (error) => fail(`${command} could not be started: ${error.message}`))
   child.on("exit", (status, signal) => process.exit(signal === null ? status : 128 + constants.signals[signal]))
 }

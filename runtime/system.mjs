@@ -36,7 +36,13 @@ export const environmentOf = (command, environment, platform) => {
 export const lacks = (environment, required) => Object.keys(required).some((name) => environment[name] === undefined)
 
 const parentVariable = "TOLLKEEPER_PARENT"
+/** How often a program under npm looks whether npm is still there, in milliseconds. */
 const parentInterval = 500
+
+/** Calls again and again while this process's parent is another one than `parent`; keeps no process alive. */
+export const whileOrphaned = (parent, call) => {
+  setInterval(() => process.ppid !== parent && call(), parentInterval).unref()
+}
 
 /** The environment of a program that `endWithParent` ends when this process's parent is gone. */
 export const underParent = (environment) => ({ ...environment, [parentVariable]: String(process.ppid) })
@@ -45,6 +51,5 @@ export const underParent = (environment) => ({ ...environment, [parentVariable]:
 export const endWithParent = () => {
   const parent = Number(process.env[parentVariable] ?? 0)
   delete process.env[parentVariable]
-  if (parent === 0) return
-  setInterval(() => process.ppid !== parent && process.kill(process.pid, "SIGTERM"), parentInterval).unref()
+  if (parent !== 0) whileOrphaned(parent, () => process.kill(process.pid, "SIGTERM"))
 }

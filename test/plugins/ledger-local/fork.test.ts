@@ -1,13 +1,11 @@
 // A ledger that goes on from another one's state, which is a second embedded ledger behind a real socket: what it reads
 // there, when and how often, that it writes nothing there, and that what could not be asked is never taken for absent.
-import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, type Scope } from "effect"
 import { Address, Asset, Contract, Keypair, Operation, xdr } from "@stellar/stellar-sdk"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 import { Listeners } from "../../../kernel/platform/Listeners.ts"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { testnet } from "../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { BODY_BYTES_MAX, handle } from "../../../plugins/ledger-local/httpApi.ts"
 import { withChoices } from "../../../plugins/ledger-local/node/chosenSettings.ts"
@@ -16,21 +14,11 @@ import { USDC_CONTRACT } from "../../../plugins/ledger-local/node/accounts.ts"
 import type { Faults, RpcFault } from "../../../plugins/ledger-local/node/Faults.ts"
 import { Upstream } from "../../../plugins/ledger-local/node/fork/Upstream.ts"
 import { standalone } from "../../../plugins/ledger-local/standalone.ts"
-import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
-import { layer as nodeHttpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
-import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
 import { contractId, outcome, submit } from "./contracts.ts"
 import { contract, VOID_BODY } from "./engine/wasm/assemble.ts"
+import { platform } from "./platform.ts"
 import { account, apply, fund, keypair, send, transaction, usdcAsset } from "./support.ts"
 
-const platform = Layer.mergeAll(
-  nodeCrypto,
-  nodeHttpCalls,
-  nodeListeners,
-  NodeFileSystem.layer,
-  NodePath.layer,
-  Supervisor.layer
-)
 type Platform = Layer.Success<typeof platform>
 
 const open = <E>(layer: Layer.Layer<LocalLedger, E, Platform>) =>

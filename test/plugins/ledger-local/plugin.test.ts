@@ -1,5 +1,4 @@
 // The ledger as a user meets it: as a plugin with its listeners, and by itself.
-import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, FileSystem, Layer, Option } from "effect"
 import * as https from "node:https"
@@ -7,25 +6,13 @@ import { type AddressInfo, createServer, type Server } from "node:net"
 import { Greeting } from "../../../kernel/Greeting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { LocalLedger } from "../../../plugins/ledger-local/LocalLedger.ts"
 import { plugin } from "../../../plugins/ledger-local/plugin.ts"
 import { standalone } from "../../../plugins/ledger-local/standalone.ts"
-import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
-import { layer as nodeHttpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
-import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
 import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
+import { platform } from "./platform.ts"
 import { keypair } from "./support.ts"
-
-const platform = Layer.mergeAll(
-  nodeCrypto,
-  nodeHttpCalls,
-  nodeListeners,
-  NodeFileSystem.layer,
-  NodePath.layer,
-  Supervisor.layer
-)
 
 const call = (url: string, method: string, params: unknown = {}) =>
   Effect.promise(async () => {

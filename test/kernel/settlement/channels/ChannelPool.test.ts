@@ -73,6 +73,12 @@ const leaseAs = (principal: string) =>
     return place._tag === "Full" ? place : yield* place.lease
   })
 const lease = leaseAs("key:a")
+/** Begins to wait, and notes whose turn it was when it has a channel. */
+const asking = (served: Array<string>) => (principal: string) =>
+  leaseAs(principal).pipe(
+    Effect.tap(() => Effect.sync(() => served.push(principal))),
+    Effect.forkChild({ startImmediately: true })
+  )
 
 describe("the channel pool", () => {
   it.effect("serves those who wait in order of arrival, as channels come free [S84, S340]", () => {
@@ -163,11 +169,7 @@ describe("the channel pool", () => {
     return Effect.gen(function* () {
       const pool = yield* ChannelPool
       const served: Array<string> = []
-      const ask = (principal: string) =>
-        leaseAs(principal).pipe(
-          Effect.tap(() => Effect.sync(() => served.push(principal))),
-          Effect.forkChild({ startImmediately: true })
-        )
+      const ask = asking(served)
       const flood = yield* Effect.forEach(Array.from({ length: 200 }), () => ask("key:flood"))
       const calm = yield* Effect.forEach(Array.from({ length: 5 }), () => ask("key:calm"))
       for (let number = 1; number <= 11; number++) {
@@ -221,11 +223,7 @@ describe("the channel pool", () => {
     return Effect.gen(function* () {
       const pool = yield* ChannelPool
       const served: Array<string> = []
-      const ask = (principal: string) =>
-        leaseAs(principal).pipe(
-          Effect.tap(() => Effect.sync(() => served.push(principal))),
-          Effect.forkChild({ startImmediately: true })
-        )
+      const ask = asking(served)
       const waiters = yield* Effect.forEach(
         [...Array.from({ length: 30 }, () => "key:flood"), ...Array.from({ length: 5 }, () => "key:calm")],
         ask
