@@ -80,6 +80,10 @@ const make = (): Crypto["Service"] => {
   )
   const ed25519Private = (seed: Uint8Array): native.KeyObject =>
     native.createPrivateKey({ key: Buffer.concat([ed25519SeedPrefix, seed]), format: "der", type: "pkcs8" })
+  const ed25519Signer = (seed: Uint8Array) => {
+    const key = ed25519Private(seed)
+    return (message: Uint8Array) => plain(native.sign(null, message, key))
+  }
   return {
     sha256: (bytes) => plain(native.hash("sha256", bytes, "buffer")),
     hmacSha256: (key, bytes) => plain(native.createHmac("sha256", secretKey(key)).update(bytes).digest()),
@@ -98,11 +102,8 @@ const make = (): Crypto["Service"] => {
       const der = native.createPublicKey(ed25519Private(seed)).export({ format: "der", type: "spki" })
       return plain(der.subarray(der.length - 32))
     },
-    ed25519Sign: (seed, message) => plain(native.sign(null, message, ed25519Private(seed))),
-    ed25519Signer: (seed) => {
-      const key = ed25519Private(seed)
-      return (message) => plain(native.sign(null, message, key))
-    },
+    ed25519Sign: (seed, message) => ed25519Signer(seed)(message),
+    ed25519Signer,
     keccak256: (bytes) => plain(keccak_256(bytes)),
     secp256k1Recover: (digest, signature, recoveryId) => {
       if (
