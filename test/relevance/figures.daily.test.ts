@@ -4,15 +4,18 @@ import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../support/databases.ts"
 import { isPresent, loadDataset } from "./dataset.ts"
 import { headlineOf, interval, mean, ndcg10, recall20, reciprocalRank } from "./figures.ts"
-import { halfOf, judgedSet } from "./judged.ts"
+import { halfOf, ownSet } from "./judged.ts"
 import { measure, type Measured, type Mode } from "./measure.ts"
 
-describe("the project's own set", () => {
-  it("judges listings that are there, and splits its queries in two", () => {
-    const set = judgedSet([])
+describe("the project's own sets", () => {
+  it.each([
+    ["judged", 200, 80],
+    ["trial", 60, 64]
+  ] as const)("%s judges listings that are there, and splits its queries in two", (name, listings, queries) => {
+    const set = ownSet(name)
     const names = new Set(set.resources.map(({ name }) => name))
-    expect(names.size).toBe(200)
-    expect(set.queries).toHaveLength(80)
+    expect(names.size).toBe(listings)
+    expect(set.queries).toHaveLength(queries)
     const halves = Map.groupBy(set.queries, ({ id }) => halfOf(id))
     expect([...halves.values()].every((half) => half.length > 25)).toBe(true)
     for (const [, grades] of set.grades)

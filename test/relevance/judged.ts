@@ -1,15 +1,17 @@
-// The project's own relevance set: 200 made-up listings and 80 queries over them and, where it is there, the shared 500
-// resources, judged before anything was tuned to them (grades 0 to 3; an unjudged pair is 0, a query without any
-// judgment has no answer). A query belongs to one half or the other by a hash of its id: what is tuned is tuned on the
-// first half alone.
+// The project's own relevance sets, judged before anything was tuned to them (grades 0 to 3; an unjudged pair is 0, a
+// query without any judgment has no answer). `judged` has 200 made-up listings and 80 queries over them and, where it
+// is there, the shared 500 resources; `trial` has 60 listings of other fields and 64 queries, as a newcomer would try
+// them. A query belongs to one half or the other by a hash of its id: what is tuned is tuned on the first half alone.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Option } from "effect"
 import { resourceDocument } from "../plugins/search-lexical/resourceDocument.ts"
 import type { Dataset, RawResource, RelevanceQuery } from "./dataset.ts"
 
-const rows = (file: string): ReadonlyArray<ReadonlyArray<string>> =>
-  readFileSync(new URL(`judged/${file}`, import.meta.url), "utf8")
+export type OwnSet = "judged" | "trial"
+
+const rows = (set: OwnSet, file: string): ReadonlyArray<ReadonlyArray<string>> =>
+  readFileSync(new URL(`${set}/${file}`, import.meta.url), "utf8")
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => line.split("\t"))
@@ -45,11 +47,11 @@ const resourceOf = (
 export const halfOf = (id: string): "tuning" | "held" =>
   createHash("sha256").update(id).digest()[0]! % 2 === 0 ? "tuning" : "held"
 
-/** The set, over these resources besides its own. */
-export const judgedSet = (others: Dataset["resources"]): Dataset => {
-  const queries = rows("queries.tsv")
+/** A set, over these resources besides its own. */
+export const ownSet = (set: OwnSet, others: Dataset["resources"] = []): Dataset => {
+  const queries = rows(set, "queries.tsv")
   return {
-    resources: [...rows("listings.tsv").map(resourceOf), ...others],
+    resources: [...rows(set, "listings.tsv").map(resourceOf), ...others],
     queries: queries.map(([id, kind, query, filters, grades]): RelevanceQuery => ({
       id: id!,
       class: kind!,
