@@ -50,8 +50,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "node/fork/Upstream.ts",
-    ["fork.test.ts"],
-    [["a fork gives up where it asked too often", "status !== 429 ||", "status !== 0 ||"]]
+    ["node/fork/Upstream.test.ts"],
+    [
+      ["a fork gives up where it asked too often", "if (busyStatuses.has(status)) return true", ""],
+      ["a fork gives up at a rate limit by number", "busyCodes.has(error.code) ||", ""],
+      ["a fork gives up at a rate limit in words", "|| busyWords.test(error.message)", ""],
+      ["a fork asks for longer than it has", "if (pause === undefined || left <= 0)", "if (pause === undefined)"]
+    ]
   ),
   ...rules(
     "node/Ledger.ts",

@@ -288,7 +288,7 @@ describe("an upstream that cannot be asked", () => {
   })
   const behind = (result: unknown) => ({ entries: [], latestLedger: (result as any).latestLedger - 500 })
   const faults: ReadonlyArray<readonly [RpcFault, RegExp]> = [
-    [{ kind: "status", status: 503 }, /HTTP 503/],
+    [{ kind: "status", status: 500 }, /HTTP 500/],
     [{ kind: "status", status: 200 }, /not JSON/],
     [{ kind: "error", code: -32_603, message: "no database" }, /error -32603: no database/],
     [{ kind: "wrong", change: garbage }, /cannot be read/],
@@ -386,7 +386,7 @@ describe("an upstream that cannot be asked", () => {
       for (const key of [one, two]) yield* on(fork, balanceOf(key))
       const near = yield* on(fork, send(yield* on(fork, transaction(one, [paymentTo(two, "1")]))))
       const needy = yield* on(fork, send(yield* on(fork, transaction(two, [paymentTo(far, "1")]))))
-      yield* upstream.setFaults(entries({ kind: "status", status: 503 }))
+      yield* upstream.setFaults(entries({ kind: "status", status: 500 }))
       const before = fork.ledger.latest.sequence
       expect(yield* fork.close).toBe(before + 1)
       expect((yield* on(fork, outcome(near.hash))).status).toBe("SUCCESS")

@@ -1,28 +1,37 @@
-// Questions to the RPC of the network that a fork begins from: bounded in time and size, each asked once, but where too
-// many were asked: public nodes allow so many a second, and a fork asks many when it begins. What is not answered, or
-// answered with what cannot be read, is `UpstreamFailed`, and says nothing about any entry. Neither the address, which
-// may hold a key, nor what was asked stands in it.
-import { Context, Data, Effect, Layer, Schema } from "effect"
-import { type HttpAnswered, HttpCalls } from "../../../../kernel/platform/HttpCalls.ts"
+// Questions to the RPC of the network that a fork begins from: bounded in time and size, each asked once, but where
+// the other side says that it is only busy, by its status or inside an answer: public nodes allow so many questions a
+// second, and a fork asks many when it begins. What is not answered, or answered with what cannot be read, is
+// `UpstreamFailed`, and says nothing about any entry. Neither the address, which may hold a key, nor what was asked
+// stands in it.
+import { Clock, Context, Data, Effect, Layer, Option, Schema } from "effect"
+import { type HttpAnswered, type HttpCall, HttpCalls } from "../../../../kernel/platform/HttpCalls.ts"
 
 /** The forked network could not be asked. */
 export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{ readonly message: string }> {}
 
-/** A question that takes longer is not waited for. */
+/** A question that takes longer is not waited for, all times that it is asked together. */
 const TIMEOUT_MILLIS = 10_000
-/** Pauses after an answer that too many questions were asked, where it names no shorter or longer one. */
+/** Pauses after an answer that the other side is busy, where it names no shorter or longer one. */
 const PAUSES_MILLIS = [250, 500, 1_000]
 /** A longer pause is not waited for. */
 const PAUSE_MILLIS_MAX = 2_000
+/** Too many questions; a gateway whose node is away for the moment. */
+const busyStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
+/** What gateways say inside an answer of HTTP 200 when too many questions were asked: a code of their own, or words. */
+const busyCodes: ReadonlySet<number> = new Set([429, 503, -32_005, -32_029])
+const busyWords = /rate.?limit|too many requests|limit (exceeded|reached)|queue limit|throttl|overloaded|try again/i
 /** The latest ledger of a busy network comes with all of its transactions. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+/** Characters of an answer at most that may say nothing but that too many questions were asked. */
+const BUSY_CHARACTERS_MAX = 16_384
 /** Characters of an upstream's own words that are told. */
 const WORDS_MAX = 200
 
 const Answer = Schema.Struct({
   result: Schema.optionalKey(Schema.Unknown),
-  error: Schema.optionalKey(Schema.Struct({ code: Schema.Number, message: Schema.String }))
+  error: Schema.optionalKey(Schema.NullOr(Schema.Struct({ code: Schema.Number, message: Schema.String })))
 })
+const readAnswer = Schema.decodeUnknownOption(Schema.fromJsonString(Answer))
 
 const faults = {
   timeout: "it did not answer in time",
@@ -33,13 +42,35 @@ const faults = {
 export const upstreamFailed = (why: string): UpstreamFailed =>
   new UpstreamFailed({ message: `the forked network's RPC could not be asked: ${why}` })
 
+/** Whether the other side says that it is only busy. */
+const isBusy = ({ body, status }: HttpAnswered): boolean => {
+  if (busyStatuses.has(status)) return true
+  if (body.length > BUSY_CHARACTERS_MAX) return false
+  const error = Option.getOrUndefined(readAnswer(body))?.error ?? undefined
+  return error !== undefined && (busyCodes.has(error.code) || busyWords.test(error.message))
+}
+
 /** How long to wait before asking again, in milliseconds; undefined to ask no more. */
-const pauseOf = ({ retryAfter, status }: HttpAnswered, round: number): number | undefined => {
+const pauseOf = (said: HttpAnswered, round: number): number | undefined => {
   const pause = PAUSES_MILLIS[round]
-  if (status !== 429 || pause === undefined) return undefined
+  if (pause === undefined || !isBusy(said)) return undefined
+  const { retryAfter } = said
   const asked = retryAfter !== undefined && /^[0-9]{1,6}$/.test(retryAfter) ? Number(retryAfter) * 1_000 : pause
   return asked <= PAUSE_MILLIS_MAX ? asked : undefined
 }
+
+/** One question, put again while the other side is busy, as often and as long as allowed. */
+const post = Effect.fnUntraced(function* (call: Omit<HttpCall, "timeoutMillis">) {
+  const http = yield* HttpCalls
+  const end = (yield* Clock.currentTimeMillis) + TIMEOUT_MILLIS
+  for (let round = 0, left = TIMEOUT_MILLIS; ; round++) {
+    const said = yield* http.post({ ...call, timeoutMillis: left })
+    const pause = pauseOf(said, round)
+    left = end - (yield* Clock.currentTimeMillis) - (pause ?? 0)
+    if (pause === undefined || left <= 0) return { ...said, asked: round === 0 ? "" : `, asked ${round + 1} times` }
+    yield* Effect.sleep(pause)
+  }
+})
 
 export class Upstream extends Context.Service<
   Upstream,
@@ -59,25 +90,19 @@ export class Upstream extends Context.Service<
             url,
             headers: { "content-type": "application/json" },
             body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-            timeoutMillis: TIMEOUT_MILLIS,
             bytesMax: ANSWER_BYTES_MAX
           }
-          let said = yield* http.post(call)
-          for (let round = 0; ; round++) {
-            const pause = pauseOf(said, round)
-            if (pause === undefined) break
-            yield* Effect.sleep(pause)
-            said = yield* http.post(call)
-          }
-          if (said.status !== 200) return yield* upstreamFailed(`it answered ${method} with HTTP ${said.status}`)
+          const said = yield* Effect.provideService(post(call), HttpCalls, http)
+          if (said.status !== 200)
+            return yield* upstreamFailed(`it answered ${method} with HTTP ${said.status}${said.asked}`)
           const parsed = yield* Effect.try({
             try: () => JSON.parse(said.body) as unknown,
             catch: () => "not JSON" as const
           })
           const { error, result } = yield* Schema.decodeUnknownEffect(Answer)(parsed)
-          if (error !== undefined)
+          if (error !== undefined && error !== null)
             return yield* upstreamFailed(
-              `it answered ${method} with error ${error.code}: ${error.message.slice(0, WORDS_MAX)}`
+              `it answered ${method} with error ${error.code}: ${error.message.slice(0, WORDS_MAX)}${said.asked}`
             )
           return yield* Schema.decodeUnknownEffect(answer)(result)
         })
