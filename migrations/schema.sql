@@ -755,7 +755,8 @@ CREATE TABLE public.search_lexical_state (
     average_lexemes double precision DEFAULT 1 NOT NULL,
     changed integer DEFAULT 0 NOT NULL,
     refreshed_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
-    begun_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
+    begun_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    spoken text DEFAULT ''::text NOT NULL
 );
 
 CREATE TABLE public.search_lexical_terms (

@@ -19,6 +19,8 @@ export interface IndexState {
   /** As of the last refresh. */
   readonly documents: number
   readonly averageLexemes: number
+  /** The other languages that listings are in, those of most listings, by their tags (`languages.ts`). */
+  readonly spoken: string
   readonly changed: number
   /** When the statistics were last refreshed. */
   readonly refreshedAt: Date
@@ -59,8 +61,8 @@ export class LexicalStore extends Context.Service<
             from search_lexical_state where language <> ${language}
           on conflict (language) do update set begun_at = excluded.begun_at`
         const columns = sql.literal(
-          `language, scanned, complete, documents, average_lexemes as "averageLexemes", changed, refreshed_at as ` +
-            `"refreshedAt"`
+          `language, scanned, complete, documents, average_lexemes as "averageLexemes", spoken, changed, ` +
+            `refreshed_at as "refreshedAt"`
         )
         const retired: IndexState = {
           language,
@@ -68,6 +70,7 @@ export class LexicalStore extends Context.Service<
           complete: true,
           documents: 0,
           averageLexemes: 1,
+          spoken: "",
           changed: 0,
           refreshedAt: new Date(0)
         }

@@ -24,6 +24,10 @@ const termsMax = 16
 
 export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
+/** A word's lexeme, or any of those that it is in the languages of listings. */
+const tsqueryOf = ({ foreign = [], lexeme }: Pick<Counted, "foreign" | "lexeme">): string =>
+  [lexeme, ...foreign].map(quoted).join(" | ")
+
 /** Robertson and Sparck Jones' inverse document frequency, never negative. */
 export const rarity = (documents: number, all: number): number =>
   Math.log(1 + (Math.max(0, all - documents) + 0.5) / (documents + 0.5))
@@ -32,18 +36,18 @@ export const rarity = (documents: number, all: number): number =>
 const distinct = (all: ReadonlyArray<Counted>, there: Set<string>): ReadonlyArray<Counted> =>
   all.filter(({ lexeme }) => !there.has(lexeme) && there.add(lexeme))
 
-const termOf = ({ documents, lexeme, naming }: Counted, state: IndexState): Term => ({
-  tsquery: quoted(lexeme),
-  documents,
-  naming,
-  weight: rarity(documents, state.documents)
+const termOf = (counted: Counted, state: IndexState): Term => ({
+  tsquery: tsqueryOf(counted),
+  documents: counted.documents,
+  naming: counted.naming,
+  weight: rarity(counted.documents, state.documents)
 })
 
 /** One term of all that may have been meant. */
 const standInTerm = ({ found, share }: Alternatives, state: IndexState): Term => {
   const documents = found.reduce((sum, one) => sum + one.documents, 0)
   return {
-    tsquery: found.map(({ lexeme }) => quoted(lexeme)).join(" | "),
+    tsquery: found.map(tsqueryOf).join(" | "),
     documents,
     naming: found.reduce((sum, one) => sum + one.naming, 0),
     weight: share * rarity(documents, state.documents)
@@ -80,9 +84,9 @@ const alikeTerm = (
   // As rare as the word, or as what stands for it: common words are no sign of a rare one.
   const rare = Math.min(rarity(documents, state.documents), rarity(held, state.documents))
   return {
-    tsquery: others.map(({ lexeme }) => quoted(lexeme)).join(" | "),
+    tsquery: others.map(tsqueryOf).join(" | "),
     weight: alikeShare * likeness * rare,
-    each: others.map(({ documents, lexeme, naming }) => ({ tsquery: quoted(lexeme), documents, naming }))
+    each: others.map((one) => ({ tsquery: tsqueryOf(one), documents: one.documents, naming: one.naming }))
   }
 }
 
@@ -97,7 +101,7 @@ const phraseOf = (
   const pairs = readings.slice(1, termsMax).flatMap(([b], at) => {
     const [a] = readings[at]!
     if (a === undefined || b === undefined || a.lexeme === b.lexeme || !isHeld(a) || !isHeld(b)) return []
-    return [{ tsquery: `(${quoted(a.lexeme)} <-> ${quoted(b.lexeme)})`, documents: Math.max(a.documents, b.documents) }]
+    return [{ tsquery: `((${tsqueryOf(a)}) <-> (${tsqueryOf(b)}))`, documents: Math.max(a.documents, b.documents) }]
   })
   if (pairs.length === 0) return undefined
   const rare = pairs.reduce((sum, { documents }) => sum + rarity(documents, state.documents), 0) / pairs.length

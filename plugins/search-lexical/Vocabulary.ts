@@ -6,10 +6,13 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
+import { type Foreign, foreignIn, isSmall, languageMark, withoutMark } from "./languages.ts"
 import { gramsOf, isMistyped, stemmedAs } from "./words.ts"
 
 export interface Counted {
   readonly lexeme: string
+  /** The lexemes that it is in other languages, with their marks; of those that documents hold. */
+  readonly foreign?: ReadonlyArray<string>
   readonly documents: number
   readonly naming: number
 }
@@ -51,18 +54,50 @@ const keep = <A>(map: Map<string, A>, key: string, value: A): void => {
   if (map.size > keptMax) map.delete(map.keys().next().value!)
 }
 
+interface Reading extends Counted {
+  readonly word: string
+  /** The mark of another language; of the index's own none. */
+  readonly ending: string
+}
+
+/** One word's lexemes of the index's own language, with what the word is in others. */
+const joined = (
+  word: string,
+  readings: ReadonlyArray<Reading>,
+  others: ReadonlyArray<Foreign>
+): ReadonlyArray<Counted> => {
+  const own = readings.filter(({ ending }) => ending === "")
+  const foreign = readings.filter(({ documents, ending }) => ending !== "" && documents > 0)
+  const [first, ...rest] = own.map(({ documents, lexeme, naming }): Counted => ({ lexeme, documents, naming }))
+  if (first === undefined) return []
+  if (foreign.length === 0) {
+    // "un" and "fur" are no missing words where listings are in French and German.
+    return own.every(({ documents }) => documents === 0) && isSmall(word, others) ? [] : [first, ...rest]
+  }
+  const whole: Counted = {
+    lexeme: first.lexeme,
+    foreign: foreign.map(({ lexeme }) => lexeme),
+    documents: foreign.reduce((sum, one) => sum + one.documents, first.documents),
+    naming: foreign.reduce((sum, one) => sum + one.naming, first.naming)
+  }
+  return [whole, ...rest]
+}
+
 /** Words as lexemes, by word; one that the language leaves out has none. */
-const readWords = Effect.fnUntraced(function* (words: ReadonlyArray<string>, language: string) {
+const readWords = Effect.fnUntraced(function* (words: ReadonlyArray<string>, { language, spoken }: IndexState) {
   const sql = yield* SqlClient.SqlClient
-  const found = new Map<string, Array<Counted>>(words.map((word) => [word, []]))
-  const asked = words.map((word) => ({ word, stems: stemmedAs(word, language) }))
-  const rows = yield* sql<Counted & { readonly word: string }>`
-    select w.word, q.lexeme, coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
-    from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text),
-      unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
-    left join search_lexical_terms t on t.language = ${language} and t.lexeme = q.lexeme collate "C"`
-  for (const { word, ...counted } of rows) found.get(word)?.push(counted)
-  return found
+  const others = foreignIn(spoken)
+  const asked = words.flatMap((word) => [
+    { word, stems: stemmedAs(word, language), ending: "" },
+    ...others.map(({ ending, stems }) => ({ word, stems, ending }))
+  ])
+  const rows = yield* sql<Reading>`select w.word, w.ending, q.lexeme || w.ending as lexeme,
+      coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
+    from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text, ending text)
+    cross join lateral unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
+    left join search_lexical_terms t on t.language = ${language} and t.lexeme = (q.lexeme || w.ending) collate "C"`
+  const byWord = Map.groupBy(rows, ({ word }) => word)
+  return new Map(words.map((word) => [word, joined(word, byWord.get(word) ?? [], others)]))
 })
 
 /**
@@ -88,7 +123,8 @@ const readAlternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<str
           (select count(*) from unnest(grams) g where g = any (asked.grams))::float8 as shared
         from search_lexical_terms
         where language = ${language} and grams && asked.grams
-          and length(lexeme) between length(asked.lexeme) - 2 and length(asked.lexeme) + 2 offset 0) alike
+          and length(split_part(lexeme, ${languageMark}, 1)) between length(asked.lexeme) - 2
+            and length(asked.lexeme) + 2 offset 0) alike
       where shared / (size + cardinality(asked.grams) - shared) >= ${likenessMin}
       order by likeness desc, documents desc limit 20) t`
 })
@@ -101,7 +137,7 @@ const alternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>
       const own = rows.get(lexeme) ?? []
       const longer = own.filter(({ partial }) => partial)
       if (longer.length > 0) return [lexeme, { found: longer, share: partialShare }]
-      const alike = own.filter((one) => isMistyped(lexeme, one.lexeme)).slice(0, mistypedMax)
+      const alike = own.filter((one) => isMistyped(lexeme, withoutMark(one.lexeme))).slice(0, mistypedMax)
       return [lexeme, alike.length === 0 ? undefined : { found: alike, share: mistypedShare }]
     })
   )
@@ -168,7 +204,7 @@ export class Vocabulary extends Context.Service<
           const unread = [...new Set(words)].filter((word) => !readings.has(word))
           const found: ReadonlyMap<string, ReadonlyArray<Counted>> = unread.length === 0
             ? new Map()
-            : yield* readWords(unread, state.language)
+            : yield* readWords(unread, state)
           const all = words.map((word) => readings.get(word) ?? found.get(word)!)
           for (const [word, reading] of found) keep(readings, word, reading)
           return all
@@ -198,7 +234,7 @@ export class Vocabulary extends Context.Service<
           const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
           const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
           const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
-          const read = all.size === 0 ? new Map() : yield* readWords([...all], state.language)
+          const read = all.size === 0 ? new Map() : yield* readWords([...all], state)
           for (const [at, word] of unread.entries()) {
             // Nobody lends words yet: that is no knowledge to keep.
             if (looked[at] === undefined) continue

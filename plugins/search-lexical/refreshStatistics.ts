@@ -1,14 +1,18 @@
 // In how many documents each lexeme stands, and how long documents are: counted anew when a fifth of the documents has
 // changed, after five minutes with any change at all, and at once while there are few. A ranking does not need the
-// exact numbers. One replica counts; another that comes meanwhile finds nothing due.
+// exact numbers. One replica counts; another that comes meanwhile finds nothing due. Counted too is which other
+// languages listings are in: the marks of their lexemes tell (`languages.ts`).
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { Lane } from "../../kernel/database/Lane.ts"
+import { languageMark } from "./languages.ts"
 
 const refreshAfterMillis = 300_000
 /** Up to so many documents counting takes milliseconds. */
 const countedAlways = 2_000
+/** Languages that queries are read in beside the index's own: those with most listings. */
+const spokenMax = 4
 
 const isDue = Effect.fnUntraced(function* (language: string) {
   const sql = yield* SqlClient.SqlClient
@@ -31,9 +35,9 @@ const countLexemes = Effect.fnUntraced(function* (language: string) {
         where c.lexeme = t.lexeme)
     )
     insert into search_lexical_terms as old (language, lexeme, documents, naming, grams)
-    select ${language}, lexeme, documents, coalesce(naming, 0), array(select distinct substr('  ' || lexeme ||
-      ' ', at, 3) from generate_series(1, length(lexeme) + 1) at)
-    from counted left join named using (lexeme) where length(lexeme) <= 80
+    select ${language}, lexeme, documents, coalesce(naming, 0), array(select distinct substr('  ' || word || ' ',
+      at, 3) from generate_series(1, length(word) + 1) at)
+    from counted left join named using (lexeme), split_part(lexeme, ${languageMark}, 1) word where length(lexeme) <= 80
     on conflict (language, lexeme) do update set documents = excluded.documents, naming = excluded.naming
     where (old.documents, old.naming) <> (excluded.documents, excluded.naming)`
 })
@@ -47,7 +51,10 @@ const count = Effect.fnUntraced(function* (language: string) {
   yield* sql`set local statement_timeout = '10min'`.unprepared
   yield* countLexemes(language)
   yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${now}, documents = d.count,
-      average_lexemes = d.average
+      average_lexemes = d.average, spoken = (select coalesce(string_agg(tag, ',' order by most desc, tag), '') from (
+        select split_part(lexeme, ${languageMark}, 2) as tag, max(documents) as most from search_lexical_terms
+        where language = ${language} and position(${languageMark} in lexeme) > 0
+        group by 1 order by most desc, tag limit ${spokenMax}) m)
     from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average
       from search_lexical_documents where language = ${language}) d
     where language = ${language}`

@@ -1,27 +1,53 @@
 // Documents into the index of every language there is: while the language changes, any replica may be the one that
-// hears of a change. An older version never replaces a newer one.
+// hears of a change. An older version never replaces a newer one. A listing in another language than the index's own is
+// stemmed as that language, and its lexemes bear its mark (`languages.ts`).
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ResourceDocument } from "../catalog/contract.ts"
-import { documentText } from "./documentText.ts"
+import { documentText, type WeightedText } from "./documentText.ts"
+import { foreignOf } from "./languages.ts"
 import { stemmedAs } from "./words.ts"
+
+/** How the texts of a document are stemmed in the index of a language, without the small words of its own. */
+const stemmed = (text: WeightedText, language: string) => {
+  const words = Object.values(text).join(" ").split(" ")
+  const foreign = foreignOf(words, language)
+  if (foreign === undefined) return { stems: stemmedAs(words.join(" "), language), ending: "", ...text }
+  const telling = (field: string) =>
+    field
+      .split(" ")
+      .filter((word) => !foreign.smallWords.has(word))
+      .join(" ")
+  const { ending, stems } = foreign
+  return { stems, ending, a: telling(text.a), b: telling(text.b), c: telling(text.c), d: telling(text.d) }
+}
+
+/** A field's lexemes. Those of another language get its mark; words are letters and digits, so none needs an escape. */
+const vectorOf = (field: "a" | "b" | "c" | "d"): string => `setweight(case when ending = ''
+  then to_tsvector(stems::regconfig, ${field})
+  else (select coalesce(string_agg(format('''%s'':%s', lexeme || ending, array_to_string(positions, ',')), ' '), '')
+    ::tsvector from unnest(to_tsvector(stems::regconfig, ${field}))) end, '${field.toUpperCase()}')`
+
+const vectors = (["a", "b", "c", "d"] as const).map(vectorOf).join(" || ")
 
 export const writeDocuments = Effect.fn("LexicalStore.write")(function* (documents: ReadonlyArray<ResourceDocument>) {
   if (documents.length === 0) return
   const sql = yield* SqlClient.SqlClient
-  const rows = documents.map((document) => {
-    const text = documentText(document)
-    const english = stemmedAs(Object.values(text).join(" "), "english")
-    return { id: String(document.id), version: document.version, english, ...text }
-  })
+  const languages = yield* sql<{ language: string }>`select language from search_lexical_state`
+  const rows = languages.flatMap(({ language }) =>
+    documents.map((document) => ({
+      language,
+      id: String(document.id),
+      version: document.version,
+      ...stemmed(documentText(document), language)
+    }))
+  )
   yield* sql`with written as (
       insert into search_lexical_documents as old (language, id, version, document)
-      select s.language, id, version, setweight(to_tsvector(l.stems, a), 'A') || setweight(to_tsvector(l.stems, b), 'B')
-        || setweight(to_tsvector(l.stems, c), 'C') || setweight(to_tsvector(l.stems, d), 'D')
-      from search_lexical_state s, jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (id bigint, version
-        integer, english text, a text, b text, c text, d text),
-        lateral (select (case s.language when 'english' then r.english else s.language end)::regconfig as stems) l
-      order by s.language, id
+      select r.language, id, version, ${sql.literal(vectors)}
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (language text, id bigint, version integer,
+        stems text, ending text, a text, b text, c text, d text) join search_lexical_state s using (language)
+      order by r.language, id
       on conflict (language, id) do update set version = excluded.version, document = excluded.document
       where old.version < excluded.version or (old.version = excluded.version
         and old.document <> excluded.document)

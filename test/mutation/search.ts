@@ -22,6 +22,7 @@ const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.test.ts")
 const readBy = inFile("search-lexical/QueryReader.ts", "search-lexical/ranking.test.ts")
 const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.test.ts")
+const spoken = inFile("search-lexical/languages.ts", "search-lexical/ranking.test.ts")
 const written = inFile("search-lexical/words.ts", "search-lexical/ranking.test.ts")
 const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
@@ -57,6 +58,18 @@ export const mutations: ReadonlyArray<Mutation> = [
   readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),
   written("letters keep their marks", "withoutMarks(text.slice(0, charactersMax)", "(text.slice(0, charactersMax)"),
   written("Russian is stemmed as English", 'cyrillic.test(text) ? "russian"', 'cyrillic.test(text) ? "english"'),
+  spoken("one small word makes a language", "const smallWordsMin = 2", "const smallWordsMin = 1"),
+  spoken(
+    "every listing is stemmed as English",
+    "if (language !== indexLanguage && count > best.count)",
+    "if (false as boolean)"
+  ),
+  known(
+    "queries are read in the index's language alone",
+    "const others = foreignIn(spoken)",
+    "const others = foreignIn('')"
+  ),
+  known("small words of other languages are missing", "&& isSmall(word, others) ? []", "&& false ? []"),
   readBy("words side by side are worth no more than apart", "const phraseShare = 0.15", "const phraseShare = 0"),
   readBy("one known part makes a compound", "&& found[2 * at + 1]!.some(isHeld)", ""),
   readBy(

@@ -16,8 +16,8 @@ const lexical = {
   language: text({
     default: "english",
     doc:
-      "Text search configuration of PostgreSQL, for documents and queries alike; a change " +
-      "rebuilds the index beside the old one."
+      "Text search configuration of PostgreSQL, for documents and queries alike; listings in another language are " +
+      "stemmed as that where their small words tell it. A change rebuilds the index beside the old one."
   }),
   weight: fraction({ default: 0.2, min: 0, max: 1, doc: "Weight of the lexical rank in the fused rank." }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the lexical branch hands to fusion." }),

@@ -155,6 +155,46 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("stems listings as the languages that they are written in, and queries as each of those", () =>
+      Effect.gen(function* () {
+        const { ids, search, store } = yield* indexed([
+          ...few,
+          named(11, "Wohnungssuche", "Freie Wohnungen und Häuser mit Preisen für die Stadt", ["mieten"]),
+          named(12, "Annuaire", "Trouve les médecins et les dentistes près de chez vous"),
+          named(13, "Vuelos", "Encuentra los billetes económicos de avión y los compara"),
+          named(14, "Orari", "Partenze e arrivi dei treni nelle stazioni"),
+          named(15, "Receitas", "Receitas rápidas com os ingredientes que você tem"),
+          named(16, "Woningen", "Huizen en woningen te huur in het centrum van de stad")
+        ])
+        for (const [query, id] of [
+          ["Wohnung mit Preis", 11],
+          ["Mieter Wohnung", 11],
+          ["dentiste", 12],
+          ["trouver un médecin", 12],
+          ["billete económico", 13],
+          ["comparar billetes", 13],
+          ["stazione", 14],
+          ["treno", 14],
+          ["receita rápida", 15]
+        ] as const)
+          expect(yield* ids(query), query).toEqual([id])
+        // The four languages of most listings, and English as before.
+        expect((yield* store.answering).spoken.split(",")).toHaveLength(4)
+        expect((yield* ids("forecasting the weather"))[0]).toBe(1)
+        // Small words of those languages are not missing.
+        const [plain, framed] = [yield* search("dentiste"), yield* search("un dentiste pour vous")]
+        expect(framed[0]!.relevance).toBe(plain[0]!.relevance)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("reads an English catalog in English alone", () =>
+      Effect.gen(function* () {
+        const { ids, store } = yield* indexed([...few, named(7, "La Liga", "League scores")])
+        expect((yield* store.answering).spoken).toBe("")
+        expect(yield* ids("la liga score")).toEqual([7])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("finds words that were written as one by its two parts, where documents hold both", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([
