@@ -2,7 +2,7 @@
 // fewer than the pool may open (others have them, or a pooler stands before it) is no fault: the pool works with what
 // it has, and tries now and then whether there are more. A connection whose statement was left behind comes back when
 // that has ended.
-import { Clock, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { Lane, type LaneName } from "./Lane.ts"
 import { type Leftover, within } from "../within.ts"
@@ -161,6 +161,13 @@ const cleanUp = (connection: Connection, leftover: Leftover): Effect.Effect<void
     Effect.ignore(Effect.timeout(connection.executeUnprepared("ROLLBACK", [], undefined), rollbackWait))
   )
 
+/**
+ * Runs what takes a connection from the driver's pool, or gives it back, with the Scope alone: the pool has services of
+ * its own, and each release of the driver's would copy all those of a caller, for each statement twice.
+ */
+const alone = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>, own: Scope.Scope): Effect.Effect<A, E> =>
+  Effect.updateContext(effect, () => Context.make(Scope.Scope, own))
+
 /** Lends the connections of `pool` in the lane of whoever asks. `owner` keeps what is left behind. */
 export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scope): Acquirer => {
   const permits = new Permits(bounds.connectionsMax)
@@ -172,20 +179,21 @@ export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scop
       Effect.gen(function* () {
         while (true) {
           yield* restore(permits.take(lane))
-          const own = yield* Scope.make()
-          const exit = yield* Effect.exit(Scope.provide(restore(pool), own))
+          const own = Scope.makeUnsafe()
+          const exit = yield* Effect.exit(alone(restore(pool), own))
           const now = yield* Clock.currentTimeMillis
-          const giveBack = Effect.andThen(Scope.close(own, Exit.void), permits.release(lane))
+          const giveBack = Effect.andThen(alone(Scope.close(own, Exit.void), own), permits.release(lane))
           if (Exit.isSuccess(exit)) {
             yield* permits.grow(now)
             let leftover: Leftover | undefined
-            yield* Effect.addFinalizer(() =>
+            const release = Effect.suspend(() =>
               leftover === undefined
                 ? giveBack
                 : Effect.forkIn(Effect.ensuring(cleanUp(exit.value, leftover), giveBack), owner, {
                     startImmediately: true
                   })
             )
+            yield* Scope.addFinalizer(yield* Effect.scope, release)
             return bounded(exit.value, bounds.answerWait[lane], owner, (left) => void (leftover = left))
           }
           const refusal = refusalOf(exit)
@@ -200,11 +208,16 @@ export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scop
 
   return Effect.flatMap(Lane, (lane) => {
     let last: SqlError.SqlError | undefined
-    return lease(lane, (error) => void (last = error)).pipe(
-      Effect.timeoutOrElse({
-        duration: bounds.connectionWait,
-        orElse: () => (last === undefined ? tookTooLong("connect", bounds.connectionWait) : Effect.fail(last))
-      })
+    // One that is there at once is waited for by nobody, and costs no timer.
+    return within(
+      lease(lane, (error) => void (last = error)),
+      {
+        longest: bounds.connectionWait,
+        owner,
+        late: Effect.suspend(() =>
+          last === undefined ? tookTooLong("connect", bounds.connectionWait) : Effect.fail(last)
+        )
+      }
     )
   })
 }
