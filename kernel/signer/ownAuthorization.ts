@@ -44,16 +44,33 @@ const without = (call: Invoked, position: number): Invoked => ({
   args: call.args.map((argument, index) => (index === position ? voidValue : argument))
 })
 
-/** Whether `bytes` hold the 32 bytes of `key` anywhere: coarse on purpose, no structure can hide it. */
-const contains = (bytes: Uint8Array, key: Uint8Array): boolean => {
-  for (let at = bytes.indexOf(key[0]!); at >= 0 && at + 32 <= bytes.length; at = bytes.indexOf(key[0]!, at + 1)) {
-    if (sameBytes(bytes.subarray(at, at + 32), key)) return true
+/** The bytes that a key begins with, four together. */
+const beginningOf = (key: Uint8Array): number => (key[0]! | (key[1]! << 8) | (key[2]! << 16) | (key[3]! << 24)) >>> 0
+
+/** Our keys by what they begin with, made once for each list of them: there may be hundreds. */
+const byBeginning = new WeakMap<ReadonlyArray<Uint8Array>, ReadonlyMap<number, ReadonlyArray<Uint8Array>>>()
+
+const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
+  const known = byBeginning.get(keys) ?? Map.groupBy(keys, beginningOf)
+  byBeginning.set(keys, known)
+  return known
+}
+
+/**
+ * Whether `bytes` hold the 32 bytes of one of `keys` anywhere, by one look along them: coarse on purpose, no structure
+ * can hide it.
+ */
+export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): boolean => {
+  const known = keysByBeginning(keys)
+  let four = 0
+  for (let end = 0; end < bytes.length; end++) {
+    four = ((four >>> 8) | (bytes[end]! << 24)) >>> 0
+    const at = end - 3
+    if (at < 0 || at + 32 > bytes.length) continue
+    if (known.get(four)?.some((key) => sameBytes(bytes.subarray(at, at + 32), key)) === true) return true
   }
   return false
 }
-
-export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): boolean =>
-  keys.some((key) => contains(bytes, key))
 
 /** Another's authorization, without the argument at which the sponsor may stand in the very same function. */
 const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Array => {

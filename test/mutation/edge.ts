@@ -549,8 +549,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/signer/ownAuthorization.ts", "test/kernel/signer/Signer.test.ts", [
     [
       "an account of ours in the call",
-      "keys.some((key) => contains(bytes, key))",
-      "keys.some((key) => key.length === 0 && contains(bytes, key))"
+      "known.get(four)?.some((key) => sameBytes(",
+      "known.get(four)?.some((key) => key.length === 0 && sameBytes("
     ]
   ]),
   ...guards("kernel/signer/Signer.ts", "test/kernel/signer/Signer.test.ts", [

@@ -281,6 +281,8 @@ const ofTheSigner: ReadonlyArray<Mutation> = [
     "return rest.some((bytes) => holdsAny(bytes, ourKeys)) ?",
     "return rest.length < 1 ?"
   ),
+  signed("a key at the very end is overlooked", "at + 32 > bytes.length", "at + 32 >= bytes.length"),
+  signed("a key is looked for at every fourth byte alone", "if (at < 0 ||", "if (at < 0 || at % 4 !== 0 ||"),
   signed("others may name the sponsor", "...others.map((entry) => othersBytes(entry, call, position))", ""),
   signed("any settlement may name us", "if (own.length !== 1 || position < 0) return named", ""),
   signed(

@@ -8,6 +8,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { settlementTransaction } from "../../../kernel/stellar/Envelope.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
+import { holdsAny } from "../../../kernel/signer/ownAuthorization.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
@@ -275,4 +276,30 @@ describe("a settlement with the sponsor's authorization", () => {
       }).pipe(Effect.scoped, Effect.provide(signers))
     )
   }
+})
+
+describe("the look for our keys in bytes", () => {
+  const keys = [sponsor, former, channelPair].map((pair) => StrKey.decodeEd25519PublicKey(pair.publicKey()))
+
+  it("finds each of them at every offset, the first and the last", () => {
+    for (const key of keys)
+      for (let at = 0; at <= 40; at++) {
+        const bytes = new Uint8Array(72).fill(key[0]!)
+        bytes.set(key, at)
+        expect(holdsAny(bytes, keys), `at ${at}`).toBe(true)
+      }
+  })
+
+  it("takes nothing else for one: other bytes after its beginning, one that is cut off, none at all", () => {
+    for (const key of keys) {
+      for (let at = 0; at < 32; at++) {
+        const other = key.slice()
+        other[at]! ^= 1
+        expect(holdsAny(other, keys), `another byte ${at}`).toBe(false)
+      }
+      expect(holdsAny(key.subarray(0, 31), keys)).toBe(false)
+    }
+    expect(holdsAny(new Uint8Array(0), keys)).toBe(false)
+    expect(holdsAny(keys[0]!, [])).toBe(false)
+  })
 })
