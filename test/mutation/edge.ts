@@ -354,7 +354,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       'errorReason: spelled.replace("status_unknown", "failed"), errorMessage: message'
     ]
   ]),
-  ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/hostile.daily.test.ts", [
+  ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/observePayment.test.ts", [
     [
       "an extension that throws changes the answer",
       "Effect.suspend(() => extension.observe(observation))",

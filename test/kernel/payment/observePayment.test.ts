@@ -1,0 +1,71 @@
+// What becomes of the answer's header when observers answer at once, late, never, or break.
+import { expect, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Logger, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { type ExtensionOutcome, Extensions, type PaymentObservation } from "../../../kernel/payment/Extension.ts"
+import { observePayment } from "../../../kernel/payment/observePayment.ts"
+
+const success: ExtensionOutcome = { status: "success" }
+
+const observation = (keys: ReadonlyArray<string>): PaymentObservation => ({
+  payment: { extensions: new Map(keys.map((key) => [key, { sentKey: `sent ${key}`, value: {} }])) } as never,
+  stage: "verified",
+  payer: "G",
+  transaction: Option.none(),
+  authorization: () => Option.none()
+})
+
+/** Has these observed; the fiber that waits for the header. */
+const observing = Effect.fnUntraced(function* (
+  observers: Readonly<Record<string, () => Effect.Effect<ExtensionOutcome>>>
+) {
+  const extensions = yield* Extensions
+  for (const [key, observe] of Object.entries(observers)) yield* extensions.register({ key, observe })
+  const scope = yield* Effect.scope
+  const header = observePayment(extensions, observation(Object.keys(observers)), scope)
+  return yield* Effect.forkChild(header, { startImmediately: true })
+})
+
+/** What the header says, once it is there; None while it is waited for. */
+const said = (fiber: Fiber.Fiber<Option.Option<string>>) => {
+  const exit = fiber.pollUnsafe()
+  if (exit?._tag !== "Success") return exit
+  return JSON.parse(Buffer.from(Option.getOrThrow(exit.value), "base64").toString()) as unknown
+}
+
+const layer = Layer.merge(Extensions.layer, Logger.layer([]))
+
+it.effect("an observer that never answers is waited for fifty milliseconds, and so are several together [S254]", () =>
+  Effect.gen(function* () {
+    const fiber = yield* observing({
+      one: () => Effect.never,
+      other: () => Effect.never,
+      quick: () => Effect.succeed(success)
+    })
+    yield* TestClock.adjust("49 millis")
+    expect(said(fiber)).toBeUndefined()
+    yield* TestClock.adjust("1 millis")
+    const processing = { status: "processing" }
+    expect(said(fiber)).toEqual({ "sent one": processing, "sent other": processing, "sent quick": success })
+  }).pipe(Effect.scoped, Effect.provide(layer))
+)
+
+it.effect("an observer that answers in time is heard, and not waited for any longer", () =>
+  Effect.gen(function* () {
+    const fiber = yield* observing({ slow: () => Effect.as(Effect.sleep("20 millis"), success) })
+    yield* TestClock.adjust("20 millis")
+    expect(said(fiber)).toEqual({ "sent slow": success })
+  }).pipe(Effect.scoped, Effect.provide(layer))
+)
+
+it.effect("an observer that throws or dies is processing, at once [S255]", () =>
+  Effect.gen(function* () {
+    const fiber = yield* observing({
+      dies: () => Effect.die("boom"),
+      throws: () => {
+        throw new Error("boom")
+      }
+    })
+    expect(said(fiber)).toEqual({ "sent dies": { status: "processing" }, "sent throws": { status: "processing" } })
+  }).pipe(Effect.scoped, Effect.provide(layer))
+)
