@@ -2,6 +2,7 @@
 // run ok`, `*.slow.test.ts` take longer and run only in the full test run.
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 const onlySlow = process.env["TOLLKEEPER_TEST_SLOW"] === "only"
 const onlyFast = process.env["TOLLKEEPER_TEST_FAST"] === "only"
@@ -10,6 +11,18 @@ const onlyFast = process.env["TOLLKEEPER_TEST_FAST"] === "only"
  * alone. Everything that executes the program runs on both.
  */
 const textOnly = "Deno" in globalThis ? ["test/architecture/**"] : []
+
+/**
+ * What takes seconds begins before what takes less, so that no worker is left with a long file at the end; a fresh
+ * checkout has no times of an earlier run to go by.
+ */
+class LongFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const isLong = ({ moduleId }: TestSpecification) => /\.(daily|slow)\.test\.ts$/.test(moduleId)
+    const sorted = await super.sort(files)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
 
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
@@ -30,7 +43,10 @@ export default defineConfig({
     isolate: !onlyFast,
     // What a passing test prints is noise.
     silent: "passed-only",
-    maxWorkers: 2,
+    // One more than a small machine has processors: a test waits about as long as it computes, for a ledger that
+    // closes, a program that starts, PostgreSQL.
+    maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
     // A shared machine may starve a whole facilitator once; what fails twice is a defect.
     retry: process.env["CI"] === "true" ? 1 : 0,
     // Bounds for what hangs. A shared machine takes ten times as long as a quiet one, and that is no fault.
