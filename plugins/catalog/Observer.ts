@@ -78,6 +78,7 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
       yield* changes.onChange((wasMoved) => {
         if (wasMoved) remembered.forget()
       })
+      yield* sightings.onStanding((standings, now) => remembered.confirm(standings, now))
 
       const touch = (observation: PaymentObservation, { decision, resourceId }: Recorded, now: Date) =>
         resourceId === undefined || decision === "rejected"

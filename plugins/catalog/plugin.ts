@@ -1,7 +1,7 @@
 // The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves
 // discovery. It provides the contract that search, analytics and others build on. A fault in it never touches a
 // payment.
-import { Duration, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../kernel/Actor.ts"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
@@ -48,7 +48,7 @@ import { Listings } from "./store/Listings.ts"
 import { Quotas } from "./store/Quotas.ts"
 import { startAge } from "./store/reconcileAge.ts"
 import { Redeclarations } from "./store/Redeclarations.ts"
-import { Sightings } from "./store/Sightings.ts"
+import { gatherMillis, Sightings } from "./store/Sightings.ts"
 import { Versions } from "./store/Versions.ts"
 
 /** What writes the catalog. */
@@ -65,30 +65,26 @@ const reading = Layer.mergeAll(Browse.layer, History.layer, Records.layer).pipe(
   Layer.provide(Layer.mergeAll(Cursors.layer, Counts.layer))
 )
 
-/** What is seen of payments is stored together, so much later. */
-const gather = Duration.seconds(1)
-
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
     const config = yield* Config
     const extensions = yield* Extensions
     const { observe } = yield* Observer
     const sightings = yield* Sightings
-    const { flush } = sightings
     if (config.autoCatalog) yield* extensions.register({ key: "catalog", observe })
     yield* addDiscoveryRoutes
     yield* addAdministrationRoutes
     yield* addSellerRoutes
     const journal = yield* reconciler({
       id: "journal",
-      // What could not be stored is tried again; while nothing has gathered there is nothing to look for.
-      every: Effect.map(sightings.isEmpty, (isEmpty) => (isEmpty ? Duration.minutes(1) : gather)),
-      gather,
-      turn: flush
+      // What could not be stored is tried again.
+      every: sightings.dueIn,
+      gather: gatherMillis,
+      turn: sightings.storeDue
     })
     yield* sightings.onFirst(journal.wake)
     // What has gathered is stored before the database under it closes.
-    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(sightings.flush, "2 seconds")))
     yield* startAge
     yield* startCircles
     if (config.probeOrigins) yield* Effect.andThen(startProbes, startHints)

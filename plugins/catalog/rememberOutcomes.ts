@@ -1,16 +1,26 @@
 // What came of declarations that were seen a moment ago, by a digest of each, for as long as nothing newer of the same
-// resource is known: the same declaration again costs no statement.
+// resource is known: the same declaration again costs no statement. One that changed nothing stays known while its
+// resource is seen to stand as it did, which is read with what is stored of it anyway; else each is judged anew after
+// half a minute.
 import type { ExtensionOutcome } from "../../kernel/payment/Extension.ts"
 import type { Recorded } from "./store/Recorded.ts"
 
 /** How long a digest stands for its outcome: what another replica or an operator changes is noticed after this. */
 const rememberMillis = 30_000
+/** However it stands, it is judged again after this, and observed. */
+const judgedMillis = 600_000
 const rememberedMax = 20_000
 
 export interface KnownOutcome {
   readonly outcome: ExtensionOutcome
   readonly recorded: Recorded
-  readonly until: number
+  readonly judgedAt: number
+}
+
+/** How a resource stood when that was last read. */
+interface ResourceStanding {
+  readonly standing: string
+  readonly readAt: number
 }
 
 export const outcomeOf = ({ decision, reason }: Recorded): ExtensionOutcome => {
@@ -28,6 +38,7 @@ export class Remembered {
   readonly #byDigest = new Map<string, KnownOutcome>()
   /** The version hash of a resource that was recorded last. */
   readonly #latest = new Map<string, string>()
+  readonly #standings = new Map<string, ResourceStanding>()
 
   /** True when discovery shows something else now. */
   keep(digest: string, recorded: Recorded, now: number): boolean {
@@ -35,16 +46,29 @@ export class Remembered {
     if (resourceId !== undefined && versionHash !== undefined) limited(this.#latest, String(resourceId), versionHash)
     const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
     if (!isOpen && reason !== "catalog_unavailable")
-      limited(this.#byDigest, digest, { outcome: outcomeOf(recorded), recorded, until: now + rememberMillis })
+      limited(this.#byDigest, digest, { outcome: outcomeOf(recorded), recorded, judgedAt: now })
     return decision === "listed" || decision === "updated"
   }
 
   /** What is still true of a digest. */
   recall(digest: string, now: number): KnownOutcome | undefined {
     const known = this.#byDigest.get(digest)
-    if (known === undefined || known.until < now) return undefined
-    const { resourceId, versionHash } = known.recorded
-    return versionHash === undefined || this.#latest.get(String(resourceId)) === versionHash ? known : undefined
+    if (known === undefined || now - known.judgedAt > judgedMillis) return undefined
+    const { recorded } = known
+    const { resourceId, versionHash } = recorded
+    if (versionHash !== undefined && this.#latest.get(String(resourceId)) !== versionHash) return undefined
+    return this.#stillStands(known, now) ? known : undefined
+  }
+
+  #stillStands({ judgedAt, recorded: { resourceId, standing } }: KnownOutcome, now: number): boolean {
+    const read = standing === undefined ? undefined : this.#standings.get(String(resourceId))
+    if (read === undefined || read.readAt < judgedAt) return now - judgedAt <= rememberMillis
+    return read.standing === standing && now - read.readAt <= rememberMillis
+  }
+
+  /** How resources stand now. */
+  confirm(standings: ReadonlyMap<bigint, string>, now: number): void {
+    for (const [id, standing] of standings) limited(this.#standings, String(id), { standing, readAt: now })
   }
 
   forget(): void {

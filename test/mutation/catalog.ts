@@ -316,6 +316,31 @@ const ofOrder: ReadonlyArray<Mutation> = [
   )
 ]
 
+const known = inFile("rememberOutcomes.ts", "sightings")
+const standingAs = inFile("store/Resources.ts", "sightings")
+const seen = inFile("store/Sightings.ts", "sightings")
+
+const ofMemory: ReadonlyArray<Mutation> = [
+  known("what stands otherwise is still known", "read.standing === standing && ", ""),
+  known(
+    "how it stood is believed for ever",
+    "read.standing === standing && now - read.readAt <= rememberMillis",
+    "true"
+  ),
+  known("a look from before it was judged counts", "read.readAt < judgedAt", "false"),
+  known("nothing is ever judged again", "now - known.judgedAt > judgedMillis", "false"),
+  standingAs("it stands alike for another owner", "array_to_string(pay_tos, ' ')", "''"),
+  standingAs("it stands alike in another state", "concat_ws(' ', state, verification,", "concat_ws(' ', verification,"),
+  standingAs("it stands alike in other words", "grade, version_hash, array", "grade, array"),
+  standingAs(
+    "it stands alike whosever words they are",
+    "verification, grade, version_hash",
+    "verification, version_hash"
+  ),
+  seen("a sale waits with what was only seen", "(!isPressing && gathered.isPressing)", "false"),
+  seen("what was only seen is stored each second", "Math.max(0, touchedAt + touchedMillis - now)", "0")
+]
+
 const ofControl: ReadonlyArray<Mutation> = [
   bound("whoever has no key declares", 'if (!principal.keyed) return Effect.succeed("claimed")', ""),
   bound("a label answers for every recipient", "?.includes(payTo) === true", " !== undefined"),
@@ -343,6 +368,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...ofDocuments,
   ...ofRank,
   ...ofOrder,
+  ...ofMemory,
   ...ofControl,
   ...ofHash
 ]

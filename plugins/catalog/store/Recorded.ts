@@ -13,6 +13,8 @@ export interface Recorded {
   readonly resourceId: bigint | undefined
   /** Of the resource as it is now, when it is listed. */
   readonly versionHash?: string
+  /** Of what is unchanged: as long as the resource stands so, the same declaration is. */
+  readonly standing?: string
   /** Nothing was listed: the origin is to be asked whether there is such a resource. */
   readonly isHint?: true
 }

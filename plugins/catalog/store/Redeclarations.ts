@@ -98,6 +98,13 @@ const differing = (row: ResourceRow, { grade }: Carrier): Recorded => ({
   resourceId: row.id
 })
 
+const taken = (decision: Recorded["decision"], { id, standing }: ResourceRow, versionHash: string): Recorded => ({
+  decision,
+  resourceId: id,
+  versionHash,
+  ...(decision === "unchanged" ? { standing } : {})
+})
+
 export class Redeclarations extends Context.Service<
   Redeclarations,
   {
@@ -175,7 +182,7 @@ export class Redeclarations extends Context.Service<
         if (faulty !== undefined) return faulty
         if (!changed && mayDisplace(grade, row.grade) && grade !== row.grade) yield* versions.keep(row.id, words, now)
         const decision = yield* settle(row, changed, listable, now)
-        return { decision, resourceId: row.id, versionHash: hash } as Recorded
+        return taken(decision, found, hash)
       })
 
       return Redeclarations.of({ take })

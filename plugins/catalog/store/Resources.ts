@@ -26,11 +26,26 @@ export interface ResourceRow {
   readonly declaration: Kept
   /** Whose words it shows. */
   readonly grade: Grade
+  readonly standing: string
 }
+
+/**
+ * Of everything that decides what becomes of a declaration: while it is the same, the same declaration comes to the
+ * same. Whom it belongs to, its state, its words and whose they are.
+ */
+const standing = "md5(concat_ws(' ', state, verification, grade, version_hash, array_to_string(pay_tos, ' ')))"
 
 const rowColumns =
   "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, " +
-  "pay_tos, version, version_hash, declaration, grade"
+  `pay_tos, version, version_hash, declaration, grade, ${standing} as standing`
+
+/** How each of these resources stands, by its id. */
+export const readStandings = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>
+  Effect.map(
+    sql<{ id: bigint; standing: string }>`select id, ${sql.literal(standing)} as standing from catalog_resources
+      where id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb))`,
+    (rows) => new Map(rows.map((row) => [row.id, row.standing]))
+  )
 
 /** A resource locked for the rest of the transaction. */
 export const lockResource = (sql: SqlClient.SqlClient, by: { readonly key: string } | { readonly id: bigint }) =>

@@ -1,16 +1,23 @@
 // What is written behind the payments: when resources were last seen, how often they were paid and by whom, and what
-// came of observations. It gathers in memory, an actor stores it in batches within a second; a crash loses at most that
-// second, and a database that is away loses what is over the bounds, counted. A settled payment counts once, by its
-// transaction, whichever replica saw it. No payment waits for any of it.
-import { Clock, Context, Effect, Layer } from "effect"
+// came of observations. It gathers in memory, an actor stores it in batches within a second, and of resources that are
+// seen all the time every ten; a crash loses at most that, and a database that is away loses what is over the bounds,
+// counted. A settled payment counts once, by its transaction, whichever replica saw it. No payment waits for any of it.
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
-import { type Batch, Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
-import { lockActivity, raiseSold, storeObservations, storeSales, storeTouches, tellSales } from "./storeSightings.ts"
+import { Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
+import { storeBatch } from "./storeSightings.ts"
+
+/** What gathers is stored together, so much later. */
+export const gatherMillis = 1_000
+/** That resources were seen, and nothing else, is stored so often at most. */
+const touchedMillis = 10_000
+/** While nothing has gathered there is nothing to look for. */
+const rest = Duration.minutes(1)
 
 export class Sightings extends Context.Service<
   Sightings,
@@ -20,10 +27,14 @@ export class Sightings extends Context.Service<
     readonly observe: (observed: ObservedDeclaration) => Effect.Effect<void>
     /** Stores what has gathered. What fails is kept for the next time. */
     readonly flush: Effect.Effect<void, SqlError.SqlError>
-    /** Whether nothing has gathered. */
-    readonly isEmpty: Effect.Effect<boolean>
-    /** Calls back when something gathers after nothing had. */
+    /** The same of what is due; touches alone are when none were stored for ten seconds. */
+    readonly storeDue: Effect.Effect<void, SqlError.SqlError>
+    /** Until something may be due. */
+    readonly dueIn: Effect.Effect<Duration.Duration>
+    /** Calls back when something gathers after nothing had, or nothing but touches. */
     readonly onFirst: (heard: Effect.Effect<void>) => Effect.Effect<void>
+    /** Calls back with how resources stand that were touched, by their ids, each time that is stored. */
+    readonly onStanding: (heard: (standings: ReadonlyMap<bigint, string>, now: number) => void) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Sightings") {
   static readonly layer = Layer.effect(
@@ -35,42 +46,48 @@ export class Sightings extends Context.Service<
       const { listed } = yield* Changes
       const gathered = new Gathered(yield* Crypto)
 
-      const store = Effect.fnUntraced(function* (batch: Batch, now: Date) {
-        const { observations, sales, touches } = batch
-        yield* lockActivity(sql, batch)
-        if (touches.size > 0) yield* storeTouches(sql, facts, touches, now)
-        let isRaised = false
-        if (sales.size > 0) {
-          yield* storeSales(sql, sales, { dustBelow, now })
-          isRaised = yield* raiseSold(sql, facts, sales, now)
-          yield* tellSales(sql, facts, sales)
-        }
-        const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
-        return { fresh, isRaised }
-      })
+      let touchedAt = -touchedMillis
+      let first: Effect.Effect<void> = Effect.void
+      let tell: (standings: ReadonlyMap<bigint, string>, now: number) => void = () => {}
 
       const flush = Effect.gen(function* () {
-        const now = new Date(yield* Clock.currentTimeMillis)
+        const at = yield* Clock.currentTimeMillis
+        const now = new Date(at)
         const batch = gathered.take()
         if (batch === undefined) return
-        const { fresh, isRaised } = yield* inTransaction(store(batch, now)).pipe(
+        const { fresh, isRaised, standings } = yield* inTransaction(
+          storeBatch(sql, facts, batch, { dustBelow, now })
+        ).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.onError(() => Effect.sync(() => gathered.putBack(batch)))
         )
+        if (batch.touches.size > 0) touchedAt = at
+        tell(standings, at)
         if (isRaised) yield* listed
         for (const digest of fresh) gathered.countRow(batch.observations.get(digest)!.payer)
       }).pipe(Effect.withSpan("catalog.flush"))
 
-      let first: Effect.Effect<void> = Effect.void
+      const dueInMillis = Effect.map(Clock.currentTimeMillis, (now) =>
+        gathered.isPressing ? gatherMillis : Math.max(0, touchedAt + touchedMillis - now)
+      )
+
       const gather = (one: () => Effect.Effect<void>) =>
-        Effect.suspend(() => (gathered.isEmpty ? Effect.andThen(Effect.suspend(one), first) : one()))
+        Effect.suspend(() => {
+          const { isEmpty, isPressing } = gathered
+          const gathering = one()
+          return isEmpty || (!isPressing && gathered.isPressing) ? Effect.andThen(gathering, first) : gathering
+        })
 
       return Sightings.of({
         touch: (id, at, sale) => gather(() => gathered.touch(id, at, sale)),
         observe: (observed) => gather(() => gathered.observe(observed)),
         flush,
-        isEmpty: Effect.sync(() => gathered.isEmpty),
-        onFirst: (heard) => Effect.sync(() => void (first = heard))
+        storeDue: Effect.flatMap(dueInMillis, (millis) => (gathered.isPressing || millis === 0 ? flush : Effect.void)),
+        dueIn: Effect.map(dueInMillis, (millis) =>
+          gathered.isEmpty ? rest : Duration.millis(Math.max(millis, gatherMillis))
+        ),
+        onFirst: (heard) => Effect.sync(() => void (first = heard)),
+        onStanding: (heard) => Effect.sync(() => void (tell = heard))
       })
     })
   )

@@ -130,7 +130,12 @@ export class Gathered {
   }
 
   get isEmpty(): boolean {
-    return this.#touches.size === 0 && this.#sales.size === 0 && this.#observations.size === 0
+    return this.#touches.size === 0 && !this.isPressing
+  }
+
+  /** More than when listed resources were last seen. */
+  get isPressing(): boolean {
+    return this.#sales.size > 0 || this.#observations.size > 0
   }
 
   /** What has gathered, which is not here any more; undefined when there is nothing. */

@@ -5,7 +5,7 @@ import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/Facts.ts"
 import { type Sold as SoldData, soldFact } from "../contract.ts"
 import type { Batch, Observed, Sold, Touch } from "./gatherSightings.ts"
-import { moveState, tellChange } from "./Resources.ts"
+import { moveState, readStandings, tellChange } from "./Resources.ts"
 
 /** Settled payments told in one fact. */
 const toldMax = 500
@@ -13,14 +13,38 @@ const toldMax = 500
 const recentMillis = 30 * 86_400_000
 const recountMillis = 86_400_000
 
+/**
+ * Stores what one flush took: the digests of observations that are new, whether anything was raised, and how what was
+ * touched stands.
+ */
+export const storeBatch = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  facts: Facts["Service"],
+  batch: Batch,
+  { dustBelow, now }: { readonly dustBelow: number; readonly now: Date }
+) {
+  const { observations, sales, touches } = batch
+  yield* lockActivity(sql, batch)
+  if (touches.size > 0) yield* storeTouches(sql, facts, touches, now)
+  let isRaised = false
+  if (sales.size > 0) {
+    yield* storeSales(sql, sales, { dustBelow, now })
+    isRaised = yield* raiseSold(sql, facts, sales, now)
+    yield* tellSales(sql, facts, sales)
+  }
+  const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
+  const standings = touches.size > 0 ? yield* readStandings(sql, [...touches.keys()]) : new Map<bigint, string>()
+  return { fresh, isRaised, standings }
+})
+
 /** Replicas store the same resources at the same time: in one order, none waits for another that waits for it. */
-export const lockActivity = (sql: SqlClient.SqlClient, { sales, touches }: Batch) => {
+const lockActivity = (sql: SqlClient.SqlClient, { sales, touches }: Batch) => {
   const ids = [...touches.keys(), ...[...sales.values()].map(({ resourceId }) => resourceId)]
   return sql`select 1 from catalog_activity where resource_id in (select value::bigint
     from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb)) order by resource_id for update`
 }
 
-export const storeTouches = Effect.fnUntraced(function* (
+const storeTouches = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
   batch: ReadonlyMap<bigint, Touch>,
@@ -62,7 +86,7 @@ const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.am
     where p.payer = g.pay_to and g.payer = any(o.pay_tos)))`
 
 /** Counts what was not counted before; a transaction that another replica stores meanwhile is waited for. */
-export const storeSales = (
+const storeSales = (
   sql: SqlClient.SqlClient,
   batch: ReadonlyMap<string, Sold>,
   { dustBelow, now }: { readonly dustBelow: number; readonly now: Date }
@@ -111,7 +135,7 @@ export const storeSales = (
 }
 
 /** Raises what a payment that counts was settled for: somebody stands for it from now on. True when any rose. */
-export const raiseSold = Effect.fnUntraced(function* (
+const raiseSold = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
   batch: ReadonlyMap<string, Sold>,
@@ -144,7 +168,7 @@ export const recountSales = (sql: SqlClient.SqlClient, now: Date, limit: number)
 }
 
 /** Tells which resources the batch's payments were counted for. */
-export const tellSales = Effect.fnUntraced(function* (
+const tellSales = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
   batch: ReadonlyMap<string, Sold>
@@ -168,7 +192,7 @@ export const tellSales = Effect.fnUntraced(function* (
 })
 
 /** The digests of the rows that are new. */
-export const storeObservations = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Observed>) => {
+const storeObservations = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Observed>) => {
   const given = [...batch].map(([digest, one]) => ({
     digest,
     resource_key: one.resourceKey ?? null,

@@ -67,7 +67,7 @@ const parts = Observer.layer.pipe(
     Layer.mock(Listings)({
       record: () => Effect.succeed({ decision: "listed", resourceId: 1n, versionHash: "h" })
     }),
-    Layer.mock(Sightings)({ touch: () => Effect.void, observe: () => Effect.void }),
+    Layer.mock(Sightings)({ touch: () => Effect.void, observe: () => Effect.void, onStanding: () => Effect.void }),
     Changes.layer,
     Hints.layer,
     Layer.succeed(Recipients, {

@@ -1,0 +1,147 @@
+// What a declaration costs that was seen before: nothing is judged again while the resource is seen to stand as it did;
+// how it stands is read with what is stored of it anyway, and that waits for more of its kind. The clock is the test's,
+// the database a real one.
+import { expect, it, layer } from "@effect/vitest"
+import { Duration, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Remembered } from "../../../plugins/catalog/rememberOutcomes.ts"
+import type { Recorded } from "../../../plugins/catalog/store/Recorded.ts"
+import { readStandings } from "../../../plugins/catalog/store/Resources.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { answerOf, openStore } from "./store.ts"
+
+const unchanged: Recorded = { decision: "unchanged", resourceId: 1n, versionHash: "v1", standing: "as it was" }
+const seconds = 1_000
+
+const rememberedAt = (at: number, recorded: Recorded = unchanged) => {
+  const remembered = new Remembered()
+  remembered.keep("digest", recorded, at)
+  return {
+    remembered,
+    stands: (standing: string, at: number) => remembered.confirm(new Map([[1n, standing]]), at),
+    isKnown: (at: number) => remembered.recall("digest", at) !== undefined
+  }
+}
+
+it("is known for half a minute, and as long again from each look that found its resource as it was", () => {
+  const { isKnown, stands } = rememberedAt(0)
+  expect([isKnown(30 * seconds), isKnown(30 * seconds + 1)]).toEqual([true, false])
+  stands("as it was", 20 * seconds)
+  expect([isKnown(50 * seconds), isKnown(50 * seconds + 1)]).toEqual([true, false])
+  stands("as it was", 50 * seconds)
+  expect(isKnown(80 * seconds)).toBe(true)
+})
+
+it("is judged anew once its resource stands otherwise, however lately it was judged", () => {
+  const { isKnown, stands } = rememberedAt(10 * seconds)
+  // Read before it was judged: nothing follows from it.
+  stands("otherwise", 9 * seconds)
+  expect(isKnown(11 * seconds)).toBe(true)
+  stands("otherwise", 12 * seconds)
+  expect(isKnown(13 * seconds)).toBe(false)
+})
+
+it("is judged anew every ten minutes, however its resource stands", () => {
+  const { isKnown, stands } = rememberedAt(0)
+  stands("as it was", 599 * seconds)
+  expect([isKnown(600 * seconds), isKnown(600 * seconds + 1)]).toEqual([true, false])
+})
+
+it("is judged anew half a minute after it changed a listing, or was held or refused", () => {
+  const outcomes: ReadonlyArray<Recorded> = [
+    { decision: "listed", resourceId: 1n, versionHash: "v1" },
+    { decision: "updated", resourceId: 1n, versionHash: "v1" },
+    { decision: "held", reason: "awaits_origin", resourceId: 1n },
+    { decision: "rejected", reason: "payto_conflict", resourceId: 1n }
+  ]
+  for (const recorded of outcomes) {
+    const { isKnown, stands } = rememberedAt(0, recorded)
+    stands("as it was", 20 * seconds)
+    expect([recorded.decision, isKnown(30 * seconds), isKnown(31 * seconds)]).toEqual([recorded.decision, true, false])
+  }
+})
+
+describeDatabases(
+  "what is seen of a listing",
+  (database) => {
+    const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
+    layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
+      const timed =
+        <A, E, R>(body: Effect.Effect<A, E, R>) =>
+        () =>
+          Effect.provide(body, TestClock.layer())
+
+      it.effect(
+        "stands as it did while the same declaration would change nothing, and otherwise once it would",
+        timed(
+          Effect.gen(function* () {
+            const { declare, look, sightings, sql } = yield* openStore()
+            yield* declare()
+            const [id] = (yield* sql<{ id: bigint }>`select id from catalog_resources`).map(({ id }) => id)
+            const standing = Effect.map(readStandings(sql, [id!]), (all) => all.get(id!))
+            const told: Array<string | undefined> = []
+            yield* sightings.onStanding((standings) => told.push(standings.get(id!)))
+            const same = yield* declare()
+            expect(same).toMatchObject({ decision: "unchanged", standing: yield* standing })
+            yield* sightings.touch(id!, new Date(0), undefined)
+            yield* sightings.flush
+            expect(told).toEqual([same.standing])
+            const changes: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown>]> = [
+              ["the same words by its owner", declare({}, { grade: "declared" })],
+              ["other words by its owner", declare({ description: "Another thing" }, { grade: "declared" })],
+              ["those words by its origin", look(answerOf({ said: [{ description: "Another thing" }] }))],
+              ["another recipient", sql`update catalog_resources set pay_tos = '{GOTHER}'`],
+              ["quarantined", sql`update catalog_resources set state = 'quarantined', state_reason = 'operator'`],
+              ["nobody has paid", sql`update catalog_resources set verification = 'unverified'`]
+            ]
+            const seen = [yield* standing]
+            for (const [what, change] of changes) {
+              yield* Effect.orDie(change)
+              const now = yield* standing
+              expect(seen, what).not.toContain(now)
+              seen.push(now)
+            }
+            yield* sql`update catalog_resources set last_look_at = now(), uptime = 0.5, updated_at = now()`
+            expect(yield* standing).toBe(seen.at(-1))
+          })
+        )
+      )
+
+      it.effect(
+        "is stored every ten seconds while that is all, and within the second with whatever else there is",
+        timed(
+          Effect.gen(function* () {
+            const { declare, now, sightings, sql } = yield* openStore()
+            const { resourceId } = yield* declare()
+            let wakes = 0
+            yield* sightings.onFirst(Effect.sync(() => void wakes++))
+            const seen = Effect.map(
+              sql<{ observed: bigint; settled: bigint }>`select observed, settled from catalog_activity`,
+              ([row]) => [Number(row!.observed), Number(row!.settled)]
+            )
+            const touch = Effect.flatMap(now, (at) => sightings.touch(resourceId!, at, undefined))
+            const dueIn = Effect.map(sightings.dueIn, Duration.toMillis)
+            const [before] = yield* seen
+            yield* Effect.andThen(touch, sightings.storeDue)
+            expect([yield* seen, wakes]).toEqual([[before! + 1, 0], 1])
+            yield* TestClock.adjust(4_000)
+            yield* Effect.andThen(Effect.andThen(touch, touch), sightings.storeDue)
+            expect([yield* seen, wakes, yield* dueIn]).toEqual([[before! + 1, 0], 2, 6_000])
+            yield* TestClock.adjust(6_000)
+            yield* sightings.storeDue
+            expect([yield* seen, yield* dueIn]).toEqual([[before! + 3, 0], 60_000])
+            yield* touch
+            const sale = { transaction: "t", payer: "GPAYER", payTo: "GOWNER", amount: "5" }
+            yield* Effect.flatMap(now, (at) => sightings.touch(resourceId!, at, sale))
+            expect([wakes, yield* dueIn]).toEqual([4, 1_000])
+            yield* sightings.storeDue
+            expect(yield* seen).toEqual([before! + 5, 1])
+          })
+        )
+      )
+    })
+  },
+  ["kernel", "catalog"]
+)
