@@ -47,6 +47,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   rerankers("twins ask twice", "if (running !== undefined) return yield* Deferred.await(running)", ""),
   fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true"),
   fusedBy("a branch whose best hit is weak has found something", "best < bestMin ? Infinity", "best < 0 ? Infinity"),
+  fusedBy(
+    "the means of words count as much where the words are sure",
+    "Math.min(1, (surenessShare * means) / words)",
+    "1"
+  ),
   spread("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
   ranked(
     "what is alike adds to the word itself",

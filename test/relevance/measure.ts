@@ -38,7 +38,7 @@ const untilIndexed = Effect.fnUntraced(function* (facilitator: Facilitator, coun
   }
 })
 
-const providerSettings = (set: Dataset) =>
+export const providerSettings = (set: Dataset) =>
   Effect.gen(function* () {
     const byText = new Map(set.resources.map(({ document, name }) => [embeddingText(document), name]))
     const recorded = recordedVectors(set, (text) => byText.get(text))

@@ -1,6 +1,7 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
-// scores are fused, because the scores of two branches have nothing in common. Of equals the one that was listed
-// first comes first: being new is no merit. Pure.
+// scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
+// much as the words themselves leave open. Of equals the one that was listed first comes first: being new is no merit.
+// Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
 export interface Ranked {
@@ -37,20 +38,34 @@ export const byScore = (
   b: { readonly id: bigint; readonly score: number }
 ): number => b.score - a.score || (a.id < b.id ? -1 : 1)
 
-/** The relevance that a hit of a branch must have. */
-const cutOf = (
-  hits: ReadonlyArray<Hit>,
-  { bestMin, relevanceMin }: Pick<FuseOptions, "bestMin" | "relevanceMin">
+/** The means of words count in full where the words' best hit is at most this share as relevant as theirs. */
+const surenessShare = 0.4
+
+/**
+ * What a rank of a branch is worth. The means of words tell what a query is about and no more: they count in full where
+ * its words find little, and the less the surer the words are.
+ */
+const weightOf = (
+  { mode, weight }: Pick<Ranked, "mode" | "weight">,
+  bests: ReadonlyMap<SearchBranch["mode"], number>
 ): number => {
-  const best = Math.max(0, ...hits.map(({ relevance }) => relevance))
-  return best < bestMin ? Infinity : relevanceMin * best
+  const [words, means] = [bests.get("lexical") ?? 0, bests.get("embedded") ?? 0]
+  return mode !== "embedded" || words === 0 ? weight : weight * Math.min(1, (surenessShare * means) / words)
 }
 
 /** Best first. */
-export const fuse = (branches: ReadonlyArray<Ranked>, { k, ...minima }: FuseOptions): ReadonlyArray<Fused> => {
-  const cuts = new Map(branches.map(({ hits, mode }) => [mode, cutOf(hits, minima)]))
+export const fuse = (
+  branches: ReadonlyArray<Ranked>,
+  { bestMin, k, relevanceMin }: FuseOptions
+): ReadonlyArray<Fused> => {
+  const bests = new Map(
+    branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))])
+  )
+  /** The relevance that a hit of a branch must have. */
+  const cuts = new Map([...bests].map(([mode, best]) => [mode, best < bestMin ? Infinity : relevanceMin * best]))
   const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], BranchRank>> }>()
-  for (const { hits, mode, weight } of branches) {
+  for (const { hits, mode, weight: most } of branches) {
+    const weight = weightOf({ mode, weight: most }, bests)
     let rank = 0
     hits.forEach(({ id, relevance, score }, index) => {
       // Equals share a rank: what tells them apart is not the order in which a branch happens to give them.

@@ -35,7 +35,12 @@ const embedded = {
     default: "words",
     doc: "Meaning without a provider: from the table of word vectors that the program brings along, or none."
   }),
-  weight: fraction({ default: 0.08, min: 0, max: 1, doc: "Weight of the embedded rank in the fused rank." }),
+  weight: fraction({
+    default: 0.26,
+    min: 0,
+    max: 1,
+    doc: "Weight of the embedded rank in the fused rank where the words find little; less the surer they are."
+  }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the embedded branch hands to fusion." }),
   timeout_ms: integer({
     default: 2_000,

@@ -51,6 +51,31 @@ describe("fusion", () => {
     expect(found(hit(1, 0.31), hit(2, 0.07))).toEqual([1, 2])
   })
 
+  it("counts the means of words in full where the words find little, and the less the surer those are", () => {
+    const fused = (words: number, means: number) =>
+      fuse(
+        [
+          { mode: "lexical", weight: 0.2, hits: [{ id: 1n, score: 1, relevance: words }] },
+          { mode: "embedded", weight: 0.3, hits: [{ id: 2n, score: 1, relevance: means }] }
+        ],
+        { k: 9, relevanceMin: 0, bestMin: 0 }
+      ).map(({ id, score }) => [Number(id), Number(score.toFixed(6))])
+    expect(fused(0.1, 0.5)).toEqual([
+      [2, 0.03],
+      [1, 0.02]
+    ])
+    expect(fused(0.5, 0.5)).toEqual([
+      [1, 0.02],
+      [2, 0.012]
+    ])
+    expect(fused(0.8, 0.1)).toEqual([
+      [1, 0.02],
+      [2, 0.0015]
+    ])
+    const alone = fuse([{ mode: "embedded", weight: 0.3, hits: hits(1) }], { k: 9, relevanceMin: 0, bestMin: 0 })
+    expect(alone[0]!.score).toBeCloseTo(0.03, 12)
+  })
+
   it("gives equals of a branch one rank, and the next the rank it has", () => {
     const equals = [1, 2, 3].map((id): Hit => ({ id: BigInt(id), score: id < 3 ? 1 : 0.5, relevance: 0.5 }))
     const fused = fuse([{ mode: "lexical", weight: 1, hits: equals }], { k: 10, relevanceMin: 0, bestMin: 0 })
