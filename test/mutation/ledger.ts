@@ -302,12 +302,8 @@ export const mutations: ReadonlyArray<Mutation> = [
         "(isSoroban && tx.operations.length !== 1)",
         "(isSoroban && tx.operations.length < 1)"
       ],
-      [
-        "a memo on a contract call",
-        "if (frame.tx.memo.type !== MemoType.none || isMuxed(frame)) {",
-        "if (isMuxed(frame)) {"
-      ],
-      ["any resource fee", "if (declared < needed) {", "if (declared < 0n) {"],
+      ["a memo on a contract call", "(frame.tx.memo.type !== MemoType.none || isMuxed(frame))", "isMuxed(frame)"],
+      ["any resource fee", "return declared < needed ?", "return declared < 0n ?"],
       [
         "any bid of a fee bump",
         "if (frame.inclusionFeeStroops < least) return plain",
@@ -398,6 +394,16 @@ export const mutations: ReadonlyArray<Mutation> = [
       ],
       ["a temporary entry lives on", "if (durabilityOf(key) === Durability.temporary) return undefined", ""]
     ]
+  ),
+  ...rules(
+    "engine/host/Host.ts",
+    ["engine/rules.test.ts"],
+    [["what has expired is stamped", "if (!storage.hasExpired(id, key))", "if (true)"]]
+  ),
+  ...rules(
+    "transaction/validate.ts",
+    ["transaction/lifetimes.test.ts"],
+    [["a restoration has no memo", "frame.tx.operations[0]!.body.type === OperationType.invokeHostFunction &&", ""]]
   ),
   ...rules(
     "transaction/operations/claimPredicate.ts",

@@ -37,8 +37,8 @@ export interface ReplayOptions {
   readonly hostCalls?: Set<string>
 }
 
-/** Protocols whose rules the engine follows; 24 and 25 have no streams that would prove it. */
-const isFollowed = (protocolVersion: number): boolean => protocolVersion === 23 || protocolVersion >= 26
+/** Protocols whose rules the engine follows: those since contract transactions are applied in parallel. */
+const isFollowed = (protocolVersion: number): boolean => protocolVersion >= 23
 
 /** Real or own changes by key: the entry's XDR, or null when removed; and, apart, the entries as they were before. */
 const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> => {

@@ -81,11 +81,18 @@ export interface ApplyContext extends CheckContext {
   readonly restored: Map<KeyString, Restored>
 }
 
+/** What is wrong with a contract operation as it stands, and what a node tells about it. */
+export interface Flaw {
+  /** The operation's own (inner) code; absent where the network leaves that of an operation that never ran. */
+  readonly code?: number
+  readonly diagnostic: DiagnosticEvent
+}
+
 export interface OperationRules<Type extends OperationBody["type"]> {
   /** Signature weight the source must show. */
   readonly threshold: Threshold | ((body: BodyOf<Type>) => Threshold)
-  /** 0 when well formed, otherwise the operation's own (inner) code. */
-  readonly check: (body: BodyOf<Type>, context: CheckContext) => number
+  /** 0 when well formed, otherwise the operation's own (inner) code, or more about it. */
+  readonly check: (body: BodyOf<Type>, context: CheckContext) => number | Flaw
   readonly apply: (body: BodyOf<Type>, context: ApplyContext) => OperationResult
 }
 

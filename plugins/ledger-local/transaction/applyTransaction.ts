@@ -205,8 +205,8 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
       restored
     }
     const result = applyOperation(context)
-    applying.results[index] = result
-    if (!succeeded(result)) {
+    applying.results[index] = result.result
+    if (!result.ran || !succeeded(result.result)) {
       ok = false
       continue
     }
@@ -223,12 +223,16 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
   all.commit()
 }
 
-const applyOperation = (context: ApplyContext): OperationResult => {
-  const { operation, source, txn } = context
+/** The result, and whether the operation ran: one that did not may have the result of one that had nothing to do. */
+const applyOperation = (context: ApplyContext): { readonly result: OperationResult; readonly ran: boolean } => {
+  const { operation, source, soroban, txn } = context
   const rules = supportedRules(operation.body, context.ledger)
-  if (rules === undefined) return outer(OpCode.notSupported)
-  if (txn.peekAccount(source) === undefined) return outer(OpCode.noAccount)
-  return operationProblem(context) ?? rules.apply(operation.body as never, context)
+  if (rules === undefined) return { result: outer(OpCode.notSupported), ran: false }
+  if (txn.peekAccount(source) === undefined) return { result: outer(OpCode.noAccount), ran: false }
+  const problem = operationProblem(context)
+  if (problem === undefined) return { result: rules.apply(operation.body as never, context), ran: true }
+  soroban.diagnostics = problem.diagnostics
+  return { result: problem.result, ran: false }
 }
 
 const sorobanMeta = (applying: Applying, ledger: LedgerContext) => {

@@ -128,23 +128,31 @@ const isMuxed = (frame: Frame): boolean =>
   frame.tx.sourceAccount.type === AccountType.muxed ||
   frame.tx.operations.some(({ sourceAccount }) => sourceAccount?.type === AccountType.muxed)
 
-const sorobanProblem = (frame: Frame, ledger: LedgerContext): DiagnosticEvent | undefined => {
-  if (frame.tx.memo.type !== MemoType.none || isMuxed(frame)) {
-    return diagnosticError(
-      "Context",
-      "InvalidInput",
-      "Soroban transactions use neither a memo nor a muxed source account"
-    )
-  }
-  const limit = resourceProblem(frame, ledger)
-  if (limit !== undefined) return limit
+/** Since this protocol a call with a memo is not applied either; before, it is only kept out of the queue. */
+const MEMO_REFUSED_SINCE = 25
+
+/** Of the contract operations only a call has no memo: its events and its authorization would contradict it. */
+const isMemoRefused = (frame: Frame, { settings }: LedgerContext, { applying }: CheckOptions): boolean =>
+  (!applying || settings.protocolVersion >= MEMO_REFUSED_SINCE) &&
+  frame.tx.operations[0]!.body.type === OperationType.invokeHostFunction &&
+  (frame.tx.memo.type !== MemoType.none || isMuxed(frame))
+
+const feeProblem = (frame: Frame, ledger: LedgerContext): DiagnosticEvent | undefined => {
   const declared = frame.resourceFeeStroops
+  const over = (message: string, than: bigint): DiagnosticEvent =>
+    diagnosticError("Value", "ExceededLimit", `transaction \`sorobanData.resourceFee\` is ${message}`, [declared, than])
+  if (!frame.isFeeBump && declared > frame.fullFeeStroops)
+    return over("higher than the full transaction fee", frame.fullFeeStroops)
   const needed = declaredNonRefundable(frame, ledger)
-  if (declared < needed) {
-    const message = "transaction `sorobanData.resourceFee` is lower than the actual Soroban resource fee"
-    return diagnosticError("Storage", "ExceededLimit", message, [declared, needed])
+  return declared < needed ? over("lower than the actual Soroban resource fee", needed) : undefined
+}
+
+const sorobanProblem = (frame: Frame, ledger: LedgerContext, options: CheckOptions): DiagnosticEvent | undefined => {
+  if (isMemoRefused(frame, ledger, options)) {
+    const message = "Soroban transactions are not allowed to use memo or muxed source account"
+    return diagnosticError("Value", "InvalidInput", message)
   }
-  return duplicateProblem(frame)
+  return resourceProblem(frame, ledger) ?? feeProblem(frame, ledger) ?? duplicateProblem(frame)
 }
 
 const fail = (
@@ -158,13 +166,8 @@ const beforeSequence = (frame: Frame, ledger: LedgerContext, options: CheckOptio
   if (frame.tx.operations.length === 0) return fail(TxCode.missingOperation)
   if (isMixed(frame)) return fail(TxCode.malformed)
   if (frame.isSoroban) {
-    const problem = sorobanProblem(frame, ledger)
+    const problem = sorobanProblem(frame, ledger, options)
     if (problem !== undefined) return fail(TxCode.sorobanInvalid, "nothing", [problem])
-    if (!frame.isFeeBump && frame.resourceFeeStroops > frame.fullFeeStroops) {
-      const message = "transaction `sorobanData.resourceFee` is higher than the full transaction fee"
-      const args = [frame.resourceFeeStroops, frame.fullFeeStroops]
-      return fail(TxCode.sorobanInvalid, "nothing", [diagnosticError("Storage", "ExceededLimit", message, args)])
-    }
   }
   if (isTooEarly(frame, ledger)) return fail(TxCode.tooEarly)
   if (isTooLate(frame, ledger, options.closeTimeOffsetMax)) return fail(TxCode.tooLate)
@@ -221,13 +224,24 @@ export const operationAuthProblem = (
   return checker.checkMissingAccount(source) ? undefined : outer(OpCode.badAuth)
 }
 
+/** What an operation is refused for, and what a node tells about it. */
+export interface OperationProblem {
+  readonly result: OperationResult
+  readonly diagnostics: ReadonlyArray<DiagnosticEvent>
+}
+
+const untold = (result: OperationResult): OperationProblem => ({ result, diagnostics: [] })
+
 /** An operation's own rules; undefined when it is well formed. */
-export const operationProblem = (context: CheckContext): OperationResult | undefined => {
+export const operationProblem = (context: CheckContext): OperationProblem | undefined => {
   const { body } = context.operation
   const rules = supportedRules(body, context.ledger)
-  if (rules === undefined) return outer(OpCode.notSupported)
-  const code = rules.check(body as never, context)
-  return code === 0 ? undefined : inner(body.type, code)
+  if (rules === undefined) return untold(outer(OpCode.notSupported))
+  const flaw = rules.check(body as never, context)
+  if (flaw === 0) return undefined
+  if (typeof flaw === "number") return untold(inner(body.type, flaw))
+  const result = flaw.code === undefined ? untouched(body.type) : inner(body.type, flaw.code)
+  return { result, diagnostics: [flaw.diagnostic] }
 }
 
 export interface Verdict {
@@ -320,14 +334,14 @@ export const validate = (frame: Frame, ledger: LedgerContext, store: Store, clos
   const results = frame.tx.operations.map(({ body }) => untouched(body.type))
   for (const [i, operation] of frame.tx.operations.entries()) {
     const source = accountOf(operationSource(frame, operation))
-    const problem =
+    const unsigned =
       supportedRules(operation.body, ledger) === undefined
         ? outer(OpCode.notSupported)
-        : (operationAuthProblem(frame, operation, store, checker) ??
-          operationProblem({ ledger, frame, operation, source }))
+        : operationAuthProblem(frame, operation, store, checker)
+    const problem = unsigned === undefined ? operationProblem({ ledger, frame, operation, source }) : untold(unsigned)
     if (problem === undefined) continue
-    results[i] = problem
-    return { error: resultOf(frame, fee, TxCode.failed, results), diagnostics: [] }
+    results[i] = problem.result
+    return { error: resultOf(frame, fee, TxCode.failed, results), diagnostics: problem.diagnostics }
   }
   return checker.allUsed
     ? { error: undefined, diagnostics: [] }

@@ -8,10 +8,12 @@ import {
   Keypair,
   Networks,
   Operation,
+  scValToNative,
   type Transaction,
   TransactionBuilder,
   xdr
 } from "@stellar/stellar-sdk"
+import { errorCodes, errorTypes } from "../../../plugins/ledger-local/engine/host/HostError.ts"
 import { LocalLedger, type LocalLedgerOptions } from "../../../plugins/ledger-local/LocalLedger.ts"
 import { localAccount, USDC_ISSUER } from "../../../plugins/ledger-local/node/accounts.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
@@ -103,12 +105,20 @@ export const apply = Effect.fnUntraced(function* (tx: Transaction | FeeBumpTrans
   const ledger = yield* LocalLedger
   const sent = yield* send(tx)
   if (sent.status !== "PENDING")
-    return { status: sent.status, code: sent.code, result: sent.error, meta: undefined, raw: undefined }
+    return {
+      status: sent.status,
+      code: sent.code,
+      result: sent.error,
+      meta: undefined,
+      raw: undefined,
+      refusal: sent.diagnosticEventsXdr
+    }
   yield* ledger.close
   const raw = yield* ledger.call("getTransaction", { hash: sent.hash })
   const result = raw.resultXdr === undefined ? undefined : xdr.TransactionResult.fromXdr(raw.resultXdr, "base64")
   const meta = raw.resultMetaXdr === undefined ? undefined : xdr.TransactionMeta.fromXdr(raw.resultMetaXdr, "base64")
-  return { status: raw.status as string, code: result?.result.type as string | undefined, result, meta, raw }
+  const code = result?.result.type as string | undefined
+  return { status: raw.status as string, code, result, meta, raw, refusal: undefined }
 })
 
 /** The inner code of an operation's result, such as `paymentUnderfunded`, or the outer one, such as `opBadAuth`. */
@@ -119,6 +129,15 @@ export const operationCode = (result: xdr.TransactionResult | undefined, index =
   if (one === undefined) return undefined
   return one.type === "opInner" ? one.tr.value.type : one.type
 }
+
+/** What diagnostic events in base64 tell, a line each: the error, the words and what they name. */
+export const toldBy = (events: ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
+  (events ?? []).map((base64) => {
+    const { topics, data } = xdr.DiagnosticEvent.fromXdr(base64, "base64").event.body.v0
+    const error = topics[1]!.toXdrObject() as { error?: { type: number; code: number } }
+    const [type, code] = [errorTypes[error.error?.type ?? -1], errorCodes[error.error?.code ?? -1]]
+    return [`Error(${type}, ${code})`, ...[scValToNative(data)].flat()].join(" ")
+  })
 
 export const fund = Effect.fnUntraced(function* (name: string, usdcUnits?: bigint) {
   const ledger = yield* LocalLedger

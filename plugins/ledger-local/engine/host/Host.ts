@@ -60,11 +60,15 @@ const keysOf = (input: HostInput, storage: Storage): Keys => {
   return { readOnly, readWrite, footprint }
 }
 
-const stamp = (changes: Store, readWrite: ReadonlyArray<Keyed>, ledgerSeq: number): void => {
-  for (const [id] of readWrite) {
-    if (changes.touched(id)) continue
-    const entry = changes.get(id)
-    if (entry !== undefined) changes.set(id, { ...entry, lastModifiedLedgerSeq: ledgerSeq })
+/** What may be written and was not is stamped all the same; of a temporary entry that has expired nothing is left. */
+const stamp = (storage: Storage, readWrite: ReadonlyArray<Keyed>, ledgerSeq: number): void => {
+  const { store } = storage
+  for (const [id, key] of readWrite) {
+    if (store.touched(id)) continue
+    const entry = store.get(id)
+    if (entry === undefined) continue
+    if (!storage.hasExpired(id, key)) store.set(id, { ...entry, lastModifiedLedgerSeq: ledgerSeq })
+    else for (const gone of [id, storage.ttlId(id)]) store.delete(gone)
   }
 }
 
@@ -115,7 +119,7 @@ const succeed = (
   const recordedAuth = input.access.mode === "record" ? host.auth.recordedEntries() : undefined
   const { readOnly, readWrite, footprint } = keysOf(input, storage)
   const all = [...readOnly, ...readWrite]
-  stamp(changes, readWrite, input.ledgerSeq)
+  stamp(storage, readWrite, input.ledgerSeq)
   let diskReadBytes = 0
   for (const [id, key] of all) {
     const entry = isDiskKey(key) || storage.restored.has(id) ? input.store.get(id) : undefined

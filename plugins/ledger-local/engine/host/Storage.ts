@@ -149,6 +149,13 @@ export class Storage {
     return this.#live(id, key)
   }
 
+  /** True for a temporary entry whose time is over: the network passes it over from then on. */
+  hasExpired(id: KeyString, key: LedgerKey): boolean {
+    if (!hasTtl(key) || durabilityOf(key) !== Durability.temporary) return false
+    const liveUntil = this.liveUntil(id)
+    return liveUntil === undefined || liveUntil < this.#ledgerSeq
+  }
+
   #live(id: KeyString, key: LedgerKey): LedgerEntry | undefined {
     const entry = this.store.get(id)
     if (entry === undefined || !hasTtl(key)) return entry

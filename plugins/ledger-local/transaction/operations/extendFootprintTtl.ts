@@ -4,23 +4,34 @@ import { EntryType } from "../../engine/xdr/types.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
 import { hasTtl, keyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
 import { rentSizeBytes } from "../../engine/state/rentSize.ts"
-import { inner, type OperationRules } from "../Context.ts"
+import { diagnosticError } from "../checkResources.ts"
+import { type Flaw, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
-import { isPersistent, isSizeAllowed, lifeOf } from "./footprint.ts"
+import { isPersistent, lifeOf, sizeProblem } from "./footprint.ts"
+import { unpaid } from "./operationDiagnostics.ts"
 
 const Code = { success: 0, malformed: -1, resourceLimitExceeded: -2, insufficientRefundableFee: -3 } as const
 const result = (code: number) => inner(OperationType.extendFootprintTtl, code)
+
+const malformed = (message: string, args: ReadonlyArray<bigint> = []): Flaw => ({
+  code: Code.malformed,
+  diagnostic: diagnosticError("Storage", "InvalidInput", message, args)
+})
 
 export const extendFootprintTtl: OperationRules<25> = {
   threshold: Threshold.low,
   check: ({ extendFootprintTtlOp: { extendTo } }, { frame, ledger }) => {
     const { readOnly, readWrite } = frame.soroban!.resources.footprint
-    const bad = readWrite.length > 0 || !readOnly.every(hasTtl) || extendTo > ledger.settings.ttl.maxEntryLedgers - 1
-    return bad ? Code.malformed : 0
+    const most = ledger.settings.ttl.maxEntryLedgers - 1
+    if (readWrite.length > 0) return malformed("read-write footprint must be empty for ExtendFootprintTTL operation")
+    if (!readOnly.every(hasTtl))
+      return malformed("only entries with TTL (contract data or code entries) can have it extended")
+    if (extendTo <= most) return 0
+    return malformed("TTL extension is too large: {} > {}", [BigInt(extendTo), BigInt(most)])
   },
   apply: ({ extendFootprintTtlOp: { extendTo } }, context) => {
-    const { frame, ledger, txn, refundable } = context
+    const { frame, ledger, txn, refundable, soroban } = context
     const newLiveUntil = ledger.ledgerSeq + extendTo
     const rents: Array<RentChange> = []
     for (const key of frame.soroban!.resources.footprint.readOnly) {
@@ -31,7 +42,11 @@ export const extendFootprintTtl: OperationRules<25> = {
       const ttl = txn.store.get(ttlId)
       const oldLiveUntil = ttl?.data.type === EntryType.ttl ? ttl.data.ttl.liveUntilLedgerSeq : 0
       if (oldLiveUntil >= newLiveUntil) continue
-      if (!isSizeAllowed(ledger, key, entry)) return result(Code.resourceLimitExceeded)
+      const problem = sizeProblem(ledger, key, entry)
+      if (problem !== undefined) {
+        soroban.diagnostics = [problem]
+        return result(Code.resourceLimitExceeded)
+      }
       const size = rentSizeBytes(ledger.settings, entry)
       rents.push({
         persistent: isPersistent(key),
@@ -43,7 +58,9 @@ export const extendFootprintTtl: OperationRules<25> = {
       })
       txn.store.set(ttlId, ttlEntry(ttlHash(ledger.crypto, id), newLiveUntil, ledger.ledgerSeq))
     }
-    const paid = refundable!.consume(rentFeeStroops(ledger.settings, rents, ledger.ledgerSeq), 0n)
-    return result(paid ? Code.success : Code.insufficientRefundableFee)
+    const short = unpaid(refundable!, rentFeeStroops(ledger.settings, rents, ledger.ledgerSeq), 0n)
+    if (short === undefined) return result(Code.success)
+    soroban.diagnostics = [short]
+    return result(Code.insufficientRefundableFee)
   }
 }

@@ -4,9 +4,10 @@
 import { EntryType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
-import type { LedgerEntry, LedgerKey } from "../../engine/xdr/Xdr.ts"
+import type { DiagnosticEvent, LedgerEntry, LedgerKey } from "../../engine/xdr/Xdr.ts"
 import type { ApplyContext, LedgerContext } from "../Context.ts"
 import type { Restored } from "../Txn.ts"
+import { exceeded } from "./operationDiagnostics.ts"
 
 export const isPersistent = (key: LedgerKey): boolean =>
   key.type === EntryType.contractCode || (key.type === EntryType.contractData && key.contractData.durability === 1)
@@ -29,12 +30,26 @@ export const lifeOf = (
   return { life: isPersistent(key) ? "archived" : "expired", entry }
 }
 
-/** False when a contract entry is larger than the network allows now. */
-export const isSizeAllowed = ({ settings }: LedgerContext, key: LedgerKey, entry: LedgerEntry): boolean => {
-  if (key.type === EntryType.contractData) return entrySizeBytes(entry) <= settings.limits.dataEntryBytesMax
-  if (key.type === EntryType.contractCode) return entrySizeBytes(entry) <= settings.limits.contractCodeBytesMax
-  return true
+/** What a node tells of a contract entry that is larger than the network allows now. */
+export const sizeProblem = (
+  { settings: { limits } }: LedgerContext,
+  key: LedgerKey,
+  entry: LedgerEntry
+): DiagnosticEvent | undefined => {
+  const [what, most] =
+    key.type === EntryType.contractData
+      ? ["ContractData size exceeds network config maximum size", limits.dataEntryBytesMax]
+      : ["Wasm size exceeds network config maximum contract size", limits.contractCodeBytesMax]
+  if (!hasTtl(key)) return undefined
+  const bytes = entrySizeBytes(entry)
+  return bytes <= most ? undefined : exceeded(what, BigInt(bytes), BigInt(most))
 }
+
+/** What a node tells of bytes beyond those that were declared. */
+export const bytesProblem = (side: "read" | "write", bytes: number, declared: number): DiagnosticEvent | undefined =>
+  bytes <= declared
+    ? undefined
+    : exceeded(`operation byte-${side} resources exceeds amount specified`, BigInt(bytes), BigInt(declared))
 
 /**
  * Brings an archived entry back to life for the minimum time and notes how the meta shows it. `rewritten` entries are

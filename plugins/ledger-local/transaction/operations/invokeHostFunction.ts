@@ -6,18 +6,18 @@ import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { eventsFeeStroops, rentFeeStroops } from "../../engine/state/Fees.ts"
 import { invokeHostFunction as invoke } from "../../engine/host/Host.ts"
 import type { HostSuccess } from "../../engine/host/HostResult.ts"
-import { hasTtl, keyOfEntry } from "../../engine/state/LedgerKeys.ts"
-import { codec, type LedgerKey } from "../../engine/xdr/Xdr.ts"
+import { hasTtl, keyString } from "../../engine/state/LedgerKeys.ts"
+import { codec, type DiagnosticEvent, type LedgerKey } from "../../engine/xdr/Xdr.ts"
 import { isAssetValid } from "../assetRules.ts"
+import { diagnosticError } from "../checkResources.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
-import { archivedAccess, exceeded, hostFunctionFailed, ofFailure } from "./operationDiagnostics.ts"
-import { isSizeAllowed, lifeOf, restore } from "./footprint.ts"
+import { archivedAccess, exceeded, hostFunctionFailed, ofFailure, unpaid } from "./operationDiagnostics.ts"
+import { bytesProblem, lifeOf, restore, sizeProblem } from "./footprint.ts"
 
 const Code = {
   success: 0,
-  malformed: -1,
   trapped: -2,
   resourceLimitExceeded: -3,
   entryArchived: -4,
@@ -39,6 +39,10 @@ const read = (context: ApplyContext): number => {
   const { footprint, diskReadBytes } = data.resources
   const marked = new Set(data.ext.v === 1 ? data.ext.resourceExt.archivedSorobanEntries : [])
   let bytes = 0
+  const fail = (problem: DiagnosticEvent): number => {
+    context.soroban.diagnostics = [problem]
+    return Code.resourceLimitExceeded
+  }
   const readKey = (key: LedgerKey, mayRestore: boolean): number => {
     const { life, entry } = lifeOf(context, key)
     if (entry === undefined || life === "expired") return 0
@@ -46,13 +50,12 @@ const read = (context: ApplyContext): number => {
       context.soroban.diagnostics = [archivedAccess(key)]
       return Code.entryArchived
     }
-    if (!isSizeAllowed(context.ledger, key, entry)) return Code.resourceLimitExceeded
+    const oversized = sizeProblem(context.ledger, key, entry)
+    if (oversized !== undefined) return fail(oversized)
     if (life === "archived") restore(context, key, entry, true)
     if (life === "archived" || !hasTtl(key)) bytes += entrySizeBytes(entry)
-    if (bytes <= diskReadBytes) return 0
-    const message = "operation byte-read resources exceeds amount specified"
-    context.soroban.diagnostics = [exceeded(message, BigInt(bytes), BigInt(diskReadBytes))]
-    return Code.resourceLimitExceeded
+    const beyond = bytesProblem("read", bytes, diskReadBytes)
+    return beyond === undefined ? 0 : fail(beyond)
   }
   for (const key of footprint.readOnly) {
     const code = readKey(key, false)
@@ -65,55 +68,69 @@ const read = (context: ApplyContext): number => {
   return 0
 }
 
-/** Pays rent and events out of the refundable fee. */
-const pay = (context: ApplyContext, host: HostSuccess): number => {
-  const { ledger, soroban } = context
-  const refundable = context.refundable!
-  const rent = rentFeeStroops(ledger.settings, host.rentChanges, ledger.ledgerSeq)
-  const events = eventsFeeStroops(ledger.settings, host.eventsBytes)
-  const [before, maximum] = [refundable.rentStroops, refundable.maximumStroops]
-  if (refundable.consume(rent, events)) return 0
-  const offered = "refundable resource fee was not sufficient to cover the"
-  const [message, due, left] =
-    before + rent > maximum
-      ? [`${offered} ledger storage rent: {} > {}`, rent, maximum - before]
-      : [`${offered} events fee after paying for ledger storage rent: {} > {}`, events, maximum - before - rent]
-  soroban.diagnostics = [...host.diagnostics, exceeded(message, due, left)]
-  return Code.insufficientRefundableFee
+const byId = ([a]: readonly [string, LedgerKey], [b]: readonly [string, LedgerKey]): number => (a < b ? -1 : 1)
+
+/** What a node tells of the first entry that was written beyond a limit. */
+const writeProblem = ({ frame, ledger }: ApplyContext, { changes, footprint }: HostSuccess) => {
+  const { writeBytes } = frame.soroban!.resources
+  let bytes = 0
+  for (const [id, key] of footprint.readWrite.map((key) => [keyString(key), key] as const).sort(byId)) {
+    const entry = changes.get(id)
+    if (entry === undefined) continue
+    bytes += entrySizeBytes(entry)
+    const problem = sizeProblem(ledger, key, entry) ?? bytesProblem("write", bytes, writeBytes)
+    if (problem !== undefined) return problem
+  }
+  return undefined
 }
 
-/** Meters what the host wrote and emitted, and pays for it. */
+/** What a node tells of events, or a return value, beyond what it allows. */
+const eventsProblem = ({ ledger }: ApplyContext, { events, eventsBytes }: HostSuccess) => {
+  const { txEventsBytesMax } = ledger.settings.limits
+  if (eventsBytes <= txEventsBytesMax) return undefined
+  let bytes = 0
+  for (const event of events) {
+    bytes += codec.ContractEvent.encode(event).length
+    if (bytes > txEventsBytesMax) break
+  }
+  return bytes > txEventsBytesMax
+    ? exceeded("total events size exceeds network config maximum", BigInt(bytes), BigInt(txEventsBytesMax))
+    : exceeded(
+        "return value pushes events size above network config maximum",
+        BigInt(eventsBytes),
+        BigInt(txEventsBytesMax)
+      )
+}
+
+/** Meters what the host wrote and emitted, and pays for it; a code other than 0 fails the operation. */
 const settle = (context: ApplyContext, host: HostSuccess): number => {
-  const { ledger, frame, soroban } = context
-  const { writeBytes } = frame.soroban!.resources
+  const { ledger, soroban, refundable } = context
   soroban.diagnostics = host.diagnostics
-  if (host.writeBytes > writeBytes) {
-    const message = "operation byte-write resources exceeds amount specified"
-    soroban.diagnostics = [...host.diagnostics, exceeded(message, BigInt(host.writeBytes), BigInt(writeBytes))]
-    return Code.resourceLimitExceeded
+  const fail = (code: number, problem: DiagnosticEvent): number => {
+    soroban.diagnostics = [...host.diagnostics, problem]
+    return code
   }
-  for (const { after } of host.changes.changes()) {
-    if (after !== undefined && !isSizeAllowed(ledger, keyOfEntry(after), after)) return Code.resourceLimitExceeded
-  }
-  if (host.eventsBytes > ledger.settings.limits.txEventsBytesMax) return Code.resourceLimitExceeded
-  return pay(context, host)
+  const problem = writeProblem(context, host) ?? eventsProblem(context, host)
+  if (problem !== undefined) return fail(Code.resourceLimitExceeded, problem)
+  const rent = rentFeeStroops(ledger.settings, host.rentChanges, ledger.ledgerSeq)
+  const short = unpaid(refundable!, rent, eventsFeeStroops(ledger.settings, host.eventsBytes))
+  return short === undefined ? 0 : fail(Code.insufficientRefundableFee, short)
 }
 
 export const invokeHostFunction: OperationRules<24> = {
   threshold: Threshold.low,
   check: ({ invokeHostFunctionOp: { hostFunction } }, { ledger }) => {
-    if (
-      hostFunction.type === HostFunctionType.uploadWasm &&
-      hostFunction.wasm.length > ledger.settings.limits.contractCodeBytesMax
-    )
-      return Code.malformed
+    const { contractCodeBytesMax } = ledger.settings.limits
+    if (hostFunction.type === HostFunctionType.uploadWasm && hostFunction.wasm.length > contractCodeBytesMax) {
+      const message = "uploaded Wasm size exceeds network config maximum contract size"
+      return { diagnostic: exceeded(message, BigInt(hostFunction.wasm.length), BigInt(contractCodeBytesMax)) }
+    }
+    // The host itself refuses an invalid asset in the later form.
     const preimage =
-      hostFunction.type === HostFunctionType.createContract
-        ? hostFunction.createContract.contractIdPreimage
-        : hostFunction.type === HostFunctionType.createContractV2
-          ? hostFunction.createContractV2.contractIdPreimage
-          : undefined
-    return preimage?.type === PreimageType.asset && !isAssetValid(preimage.fromAsset) ? Code.malformed : 0
+      hostFunction.type === HostFunctionType.createContract ? hostFunction.createContract.contractIdPreimage : undefined
+    return preimage?.type === PreimageType.asset && !isAssetValid(preimage.fromAsset)
+      ? { diagnostic: diagnosticError("Value", "InvalidInput", "invalid asset to create contract from") }
+      : 0
   },
   apply: ({ invokeHostFunctionOp: { hostFunction, auth } }, context) => {
     const { ledger, frame, source, txn, soroban, restored } = context

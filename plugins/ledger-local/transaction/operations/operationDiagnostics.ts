@@ -5,6 +5,7 @@ import { errorCodes, errorTypes, type HostErrorCode, type HostErrorType } from "
 import { EntryType, EventType } from "../../engine/xdr/types.ts"
 import { bytes, str, sym, u64, vec, VOID } from "../../engine/xdr/ScVal.ts"
 import type { DiagnosticEvent, LedgerKey, ScError, ScVal } from "../../engine/xdr/Xdr.ts"
+import type { RefundableFee } from "../RefundableFee.ts"
 
 const diagnostic = (topics: ReadonlyArray<ScVal>, data: ScVal): DiagnosticEvent => ({
   inSuccessfulContractCall: false,
@@ -27,6 +28,24 @@ const explained = (error: ScError, message: string, args: ReadonlyArray<ScVal>):
 /** A limit that was declared, or a fee, and by what it was exceeded. */
 export const exceeded = (message: string, used: bigint, declared: bigint): DiagnosticEvent =>
   explained(hostError("Budget", "ExceededLimit"), message, [u64(used), u64(declared)])
+
+/** Pays rent and events out of the refundable fee; what was not enough, or nothing. */
+export const unpaid = (
+  refundable: RefundableFee,
+  rentStroops: bigint,
+  eventsStroops: bigint
+): DiagnosticEvent | undefined => {
+  if (refundable.consume(rentStroops, eventsStroops)) return undefined
+  const offered = "refundable resource fee was not sufficient to cover the"
+  const { maximumStroops, rentStroops: rent } = refundable
+  return rent > maximumStroops
+    ? exceeded(`${offered} ledger storage rent: {} > {}`, rent, maximumStroops)
+    : exceeded(
+        `${offered} events fee after paying for ledger storage rent: {} > {}`,
+        eventsStroops,
+        maximumStroops - rent
+      )
+}
 
 /** An archived entry that the transaction would read and does not restore. */
 export const archivedAccess = (key: LedgerKey): DiagnosticEvent => {

@@ -4,22 +4,30 @@ import { EntryType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
 import { rentSizeBytes } from "../../engine/state/rentSize.ts"
-import { inner, type OperationRules } from "../Context.ts"
+import { diagnosticError } from "../checkResources.ts"
+import { type Flaw, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
-import { isPersistent, isSizeAllowed, lifeOf, restore } from "./footprint.ts"
+import { bytesProblem, isPersistent, lifeOf, restore, sizeProblem } from "./footprint.ts"
+import { unpaid } from "./operationDiagnostics.ts"
 
 const Code = { success: 0, malformed: -1, resourceLimitExceeded: -2, insufficientRefundableFee: -3 } as const
 const result = (code: number) => inner(OperationType.restoreFootprint, code)
+
+const malformed = (message: string): Flaw => ({
+  code: Code.malformed,
+  diagnostic: diagnosticError("Storage", "InvalidInput", message)
+})
 
 export const restoreFootprint: OperationRules<26> = {
   threshold: Threshold.low,
   check: (_body, { frame }) => {
     const { readOnly, readWrite } = frame.soroban!.resources.footprint
-    return readOnly.length > 0 || !readWrite.every(isPersistent) ? Code.malformed : 0
+    if (readOnly.length > 0) return malformed("read-only footprint must be empty for RestoreFootprint operation")
+    return readWrite.every(isPersistent) ? 0 : malformed("only persistent Soroban entries can be restored")
   },
   apply: (_body, context) => {
-    const { frame, ledger, refundable } = context
+    const { frame, ledger, refundable, soroban } = context
     const { resources } = frame.soroban!
     const newLiveUntil = ledger.ledgerSeq + ledger.settings.ttl.minPersistentLedgers - 1
     const rents: Array<RentChange> = []
@@ -28,7 +36,12 @@ export const restoreFootprint: OperationRules<26> = {
       const { life, entry } = lifeOf(context, key)
       if (life !== "archived" || entry === undefined) continue
       bytes += entrySizeBytes(entry)
-      if (bytes > resources.diskReadBytes || bytes > resources.writeBytes || !isSizeAllowed(ledger, key, entry)) {
+      const problem =
+        bytesProblem("read", bytes, resources.diskReadBytes) ??
+        sizeProblem(ledger, key, entry) ??
+        bytesProblem("write", bytes, resources.writeBytes)
+      if (problem !== undefined) {
+        soroban.diagnostics = [problem]
         return result(Code.resourceLimitExceeded)
       }
       rents.push({
@@ -41,7 +54,9 @@ export const restoreFootprint: OperationRules<26> = {
       })
       restore(context, key, entry, false)
     }
-    const paid = refundable!.consume(rentFeeStroops(ledger.settings, rents, ledger.ledgerSeq), 0n)
-    return result(paid ? Code.success : Code.insufficientRefundableFee)
+    const short = unpaid(refundable!, rentFeeStroops(ledger.settings, rents, ledger.ledgerSeq), 0n)
+    if (short === undefined) return result(Code.success)
+    soroban.diagnostics = [short]
+    return result(Code.insufficientRefundableFee)
   }
 }

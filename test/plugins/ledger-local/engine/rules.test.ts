@@ -4,7 +4,13 @@ import { describe, expect, it } from "vitest"
 import { contractIdOf } from "../../../../plugins/ledger-local/engine/host/createContract.ts"
 import { HostError } from "../../../../plugins/ledger-local/engine/host/HostError.ts"
 import type { ContractRuntime } from "../../../../plugins/ledger-local/engine/host/HostTypes.ts"
-import { contractDataKey, Durability } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { entrySizeBytes } from "../../../../plugins/ledger-local/engine/state/entrySize.ts"
+import {
+  contractDataKey,
+  Durability,
+  keyString,
+  ttlKeyString
+} from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import {
   address as addressVal,
   i128,
@@ -119,6 +125,40 @@ describe("a footprint", () => {
     expect(errorOf(enforced(short))).toMatch(/Storage, ExceededLimit.*outside of the footprint/)
     const readOnly = { readOnly: [...found.readOnly, ...found.readWrite], readWrite: [] }
     expect(errorOf(enforced(readOnly))).toMatch(/Storage, ExceededLimit.*write a read-only entry/)
+  })
+})
+
+describe("an entry that may be written", () => {
+  it("is gone with its time to live when it is temporary and has expired, and is stamped otherwise", () => {
+    const world = paidWorld()
+    const data = (name: string, durability: 0 | 1) => {
+      const contract = contractAddress(world.contractId())
+      return { ext: { v: 0 as const }, contract, key: sym(name), durability, val: u32(1) }
+    }
+    const written = [
+      ["over", 0, ledgerSeq - 1],
+      ["lives", 0, ledgerSeq],
+      ["stays", 1, ledgerSeq]
+    ] as const
+    for (const [name, durability, until] of written)
+      world.contract({ type: 6, contractData: data(name, durability) }, until)
+    const args = transferArgs(payer, payee, 1n)
+    const found = succeeded(world.call("transfer", args, { by: payer })).footprint
+    const keys = written.map(([name, durability]) =>
+      contractDataKey(contractAddress(world.contractId()), sym(name), durability)
+    )
+    const footprint = { ...found, readWrite: [...found.readWrite, ...keys] }
+    const bare = succeeded(world.call("transfer", args, { by: payer, access: { mode: "enforce", footprint: found } }))
+    const done = succeeded(world.call("transfer", args, { by: payer, access: { mode: "enforce", footprint } }))
+    const [over, lives, stays] = keys.map((key) => done.changes.getEntry(key))
+    expect([over, lives?.lastModifiedLedgerSeq, stays?.lastModifiedLedgerSeq]).toEqual([
+      undefined,
+      ledgerSeq,
+      ledgerSeq
+    ])
+    expect(done.changes.get(ttlKeyString(crypto, keyString(keys[0]!)))).toBeUndefined()
+    expect(done.writeBytes - bare.writeBytes).toBe(entrySizeBytes(lives!) + entrySizeBytes(stays!))
+    expect(done.rentChanges).toEqual(bare.rentChanges)
   })
 })
 

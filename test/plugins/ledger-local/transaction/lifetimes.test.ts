@@ -2,10 +2,31 @@
 // and every code by which they refuse. Two rules of envelopes that clients meet are shown beside them.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Asset, Contract, Keypair, Operation, SorobanDataBuilder, xdr } from "@stellar/stellar-sdk"
+import {
+  Account,
+  Asset,
+  Contract,
+  Keypair,
+  Memo,
+  MuxedAccount,
+  Operation,
+  SorobanDataBuilder,
+  xdr
+} from "@stellar/stellar-sdk"
 import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
-import { apply, feeBump, fund, keypair, ledgerLayer, operationCode, passphrase, send, transaction } from "../support.ts"
+import {
+  apply,
+  feeBump,
+  fund,
+  keypair,
+  ledgerLayer,
+  operationCode,
+  passphrase,
+  send,
+  toldBy,
+  transaction
+} from "../support.ts"
 
 const LIVES = 10
 const layer = ledgerLayer({ settings: { ...testnet, ttl: { ...testnet.ttl, minPersistentLedgers: LIVES } } })
@@ -16,13 +37,14 @@ interface Footprint {
   readonly bytes?: number
   /** Beyond what is never given back. */
   readonly resourceFee?: number
+  readonly memo?: Memo
 }
 
 /** The operation with resources by hand; its code, or the transaction's. */
 const done = Effect.fnUntraced(function* (
   source: Keypair,
   operation: xdr.Operation,
-  { readOnly = [], readWrite = [], bytes = 4_000, resourceFee = 1_000_000 }: Footprint
+  { readOnly = [], readWrite = [], bytes = 4_000, resourceFee = 1_000_000, memo = Memo.none() }: Footprint
 ) {
   const data = new SorobanDataBuilder()
     .setReadOnly([...readOnly])
@@ -32,10 +54,16 @@ const done = Effect.fnUntraced(function* (
     .build()
   const tx = yield* transaction(source, [operation], {
     fee: (resourceFee + 100).toString(),
-    configure: (builder) => builder.setSorobanData(data).setTimeout(0)
+    configure: (builder) => builder.setSorobanData(data).addMemo(memo).setTimeout(0)
   })
   const applied = yield* apply(tx)
   return { ...applied, code: operationCode(applied.result) ?? applied.code }
+})
+
+/** What the ledger tells of the operation beside its code, refused at once or applied. */
+const toldOf = Effect.fnUntraced(function* (...args: Parameters<typeof done>) {
+  const { raw, refusal } = yield* done(...args)
+  return toldBy(raw?.diagnosticEventsXdr ?? refusal)
 })
 
 const liveUntil = Effect.fnUntraced(function* (key: xdr.LedgerKey) {
@@ -107,6 +135,15 @@ describe("ExtendFootprintTTL", () => {
       expect((yield* done(owner, extendTo(500), { readOnly: [accountKey(owner)] })).code).toBe(malformed)
       const longest = testnet.ttl.maxEntryLedgers - 1
       expect((yield* done(owner, extendTo(longest + 1), { readOnly: [key] })).code).toBe(malformed)
+      expect([
+        ...(yield* toldOf(owner, extendTo(500), { readWrite: [key] })),
+        ...(yield* toldOf(owner, extendTo(500), { readOnly: [accountKey(owner)] })),
+        ...(yield* toldOf(owner, extendTo(longest + 1), { readOnly: [key] }))
+      ]).toEqual([
+        "Error(Storage, InvalidInput) read-write footprint must be empty for ExtendFootprintTTL operation",
+        "Error(Storage, InvalidInput) only entries with TTL (contract data or code entries) can have it extended",
+        `Error(Storage, InvalidInput) TTL extension is too large: {} > {} ${longest + 1} ${longest}`
+      ])
       expect((yield* done(owner, extendTo(longest), { readOnly: [key], resourceFee: 100_000_000 })).code).toBe(
         "extendFootprintTtlSuccess"
       )
@@ -118,7 +155,31 @@ describe("ExtendFootprintTTL", () => {
       const { owner, key, until } = yield* deployed
       const poor = yield* done(owner, extendTo(1_000_000), { readOnly: [key], resourceFee: 60_000 })
       expect(poor.code).toBe("extendFootprintTtlInsufficientRefundableFee")
+      expect(toldBy(poor.raw?.diagnosticEventsXdr)).toEqual([
+        expect.stringMatching(
+          /refundable resource fee was not sufficient to cover the ledger storage rent: \{\} > \{\} \d+ \d+$/
+        )
+      ])
       expect(yield* liveUntil(key)).toBe(until)
+    }).pipe(Effect.provide(layer))
+  )
+})
+
+describe("both", () => {
+  it.effect("take a memo and a multiplexed source, which a call does not", () =>
+    Effect.gen(function* () {
+      const { owner, key } = yield* deployed
+      const muxed = new MuxedAccount(new Account(owner.publicKey(), "0"), "7").accountId()
+      const memo = Memo.text("for the archive")
+      for (const [operation, footprint, code] of [
+        [
+          Operation.extendFootprintTtl({ extendTo: 500, source: muxed }),
+          { readOnly: [key] },
+          "extendFootprintTtlSuccess"
+        ],
+        [Operation.restoreFootprint({ source: muxed }), { readWrite: [key] }, "restoreFootprintSuccess"]
+      ] as const)
+        expect((yield* done(owner, operation, { ...footprint, memo })).code).toBe(code)
     }).pipe(Effect.provide(layer))
   )
 })
@@ -145,6 +206,13 @@ describe("RestoreFootprint", () => {
       expect((yield* done(owner, restore, { readOnly: [key] })).code).toBe(malformed)
       expect((yield* done(owner, restore, { readWrite: [temporaryKey(key)] })).code).toBe(malformed)
       expect((yield* done(owner, restore, { readWrite: [accountKey(owner)] })).code).toBe(malformed)
+      expect([
+        ...(yield* toldOf(owner, restore, { readOnly: [key] })),
+        ...(yield* toldOf(owner, restore, { readWrite: [temporaryKey(key)] }))
+      ]).toEqual([
+        "Error(Storage, InvalidInput) read-only footprint must be empty for RestoreFootprint operation",
+        "Error(Storage, InvalidInput) only persistent Soroban entries can be restored"
+      ])
     }).pipe(Effect.provide(layer))
   )
 
@@ -157,9 +225,11 @@ describe("RestoreFootprint", () => {
       const price = Number((yield* done(owner, restore, { readWrite: [key] })).result!.feeCharged) - 100
       const until = yield* liveUntil(key)
       yield* ledger.closeMany(LIVES + 1)
-      expect((yield* done(owner, restore, { readWrite: [key], bytes: 40 })).code).toBe(
-        "restoreFootprintResourceLimitExceeded"
-      )
+      const many = yield* done(owner, restore, { readWrite: [key], bytes: 40 })
+      expect(many.code).toBe("restoreFootprintResourceLimitExceeded")
+      expect(toldBy(many.raw?.diagnosticEventsXdr)).toEqual([
+        expect.stringMatching(/operation byte-read resources exceeds amount specified \d+ 40$/)
+      ])
       expect((yield* done(owner, restore, { readWrite: [key], resourceFee: price - 1 })).code).toBe(
         "restoreFootprintInsufficientRefundableFee"
       )
