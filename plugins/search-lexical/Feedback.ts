@@ -4,6 +4,7 @@
 // anybody may see, whatever the filters of one search. It fails soft: a query without feedback is as good as ever.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { spanned } from "../../kernel/spanned.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { Term } from "./planCandidates.ts"
 import { quoted, type ReadQuery } from "./QueryReader.ts"
@@ -31,10 +32,10 @@ interface Lent {
 
 /** The telling words of documents, by how much they tell, weighed by how well the documents answer. */
 const tellingWords = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
   hits: ReadonlyArray<{ readonly id: bigint; readonly score: number }>,
   state: IndexState
 ) {
-  const sql = yield* SqlClient.SqlClient
   const lenders = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
   const average = Math.max(1, Number(state.averageLexemes))
   return yield* sql<Lent>`select w.lexeme, t.documents, t.naming, sum(w.score * w.frequency / (w.frequency
@@ -97,11 +98,11 @@ export class Feedback extends Context.Service<
       ): Effect.fn.Return<ReadonlyArray<Lent>, SqlError.SqlError> {
         const best = yield* rankDocuments(sql, state, query, { condition, limit: documentsMax })
         if (best.length === 0) return []
-        const words = yield* Effect.provideService(tellingWords(best, state), SqlClient.SqlClient, sql)
+        const words = yield* tellingWords(sql, best, state)
         return words.filter(({ worth }) => worth >= tellingMin * words[0]!.worth)
       })
 
-      const widen = Effect.fn("Feedback.widen")(function* (
+      const widen = Effect.fnUntraced(function* (
         text: string,
         query: ReadQuery,
         state: IndexState,
@@ -120,7 +121,7 @@ export class Feedback extends Context.Service<
         kept.set(text, lent)
         if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
         return widened(query, lent)
-      })
+      }, spanned("Feedback.widen"))
 
       return Feedback.of({ widen })
     })

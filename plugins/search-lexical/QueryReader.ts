@@ -4,6 +4,7 @@
 // the same, for less. What stays unknown counts as missing, so that a query of unknown words finds nothing.
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
+import { spanned } from "../../kernel/spanned.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { AlikeTerm, Term } from "./planCandidates.ts"
 import { type Alike, type Alternatives, type Counted, Vocabulary } from "./Vocabulary.ts"
@@ -147,7 +148,7 @@ export class QueryReader extends Context.Service<
         return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
       })
 
-      const read = Effect.fn("readQuery")(function* (
+      const read = Effect.fnUntraced(function* (
         query: string,
         state: IndexState
       ): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
@@ -185,7 +186,7 @@ export class QueryReader extends Context.Service<
           direct.reduce((sum, { weight }) => sum + weight, 0) +
           unknown.length * rarity(Math.min(1, state.documents), state.documents)
         return { terms, related: [], phrase: phraseOf(readings.slice(0, words.length), state), mass }
-      })
+      }, spanned("readQuery"))
 
       return QueryReader.of({ read })
     })

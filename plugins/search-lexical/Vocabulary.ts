@@ -84,8 +84,11 @@ const joined = (
 }
 
 /** Words as lexemes, by word; one that the language leaves out has none. */
-const readWords = Effect.fnUntraced(function* (words: ReadonlyArray<string>, { language, spoken }: IndexState) {
-  const sql = yield* SqlClient.SqlClient
+const readWords = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  words: ReadonlyArray<string>,
+  { language, spoken }: IndexState
+) {
   const others = foreignIn(spoken)
   const asked = words.flatMap((word) => [
     { word, stems: stemmedAs(word, language), ending: "" },
@@ -104,8 +107,11 @@ const readWords = Effect.fnUntraced(function* (words: ReadonlyArray<string>, { l
  * What may stand for lexemes, in one statement: words that begin with one, and words alike by trigrams. `offset 0`
  * keeps what two words share from being counted once for each time it is read.
  */
-const readAlternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, language: string) {
-  const sql = yield* SqlClient.SqlClient
+const readAlternatives = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  lexemes: ReadonlyArray<string>,
+  language: string
+) {
   const asked = lexemes.map((lexeme) => ({ lexeme, grams: gramsOf(lexeme) }))
   return yield* sql<Counted & { readonly missing: string; readonly partial: boolean }>`
     with asked as materialized (
@@ -130,8 +136,12 @@ const readAlternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<str
 })
 
 /** Words that begin with it, or else words that it may be with a slip or two; by lexeme. */
-const alternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, language: string) {
-  const rows = Map.groupBy(yield* readAlternatives(lexemes, language), ({ missing }) => missing)
+const alternatives = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  lexemes: ReadonlyArray<string>,
+  language: string
+) {
+  const rows = Map.groupBy(yield* readAlternatives(sql, lexemes, language), ({ missing }) => missing)
   return new Map(
     lexemes.map((lexeme): [string, Alternatives | undefined] => {
       const own = rows.get(lexeme) ?? []
@@ -198,52 +208,43 @@ export class Vocabulary extends Context.Service<
         alikes.clear()
       }
 
-      const read = Effect.fnUntraced(
-        function* (words: ReadonlyArray<string>, state: IndexState) {
-          forgetOlder(state)
-          const unread = [...new Set(words)].filter((word) => !readings.has(word))
-          const found: ReadonlyMap<string, ReadonlyArray<Counted>> = unread.length === 0
-            ? new Map()
-            : yield* readWords(unread, state)
-          const all = words.map((word) => readings.get(word) ?? found.get(word)!)
-          for (const [word, reading] of found) keep(readings, word, reading)
-          return all
-        },
-        Effect.provideService(SqlClient.SqlClient, sql)
-      )
+      const read = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
+        forgetOlder(state)
+        const unread = [...new Set(words)].filter((word) => !readings.has(word))
+        const found: ReadonlyMap<string, ReadonlyArray<Counted>> = unread.length === 0
+          ? new Map()
+          : yield* readWords(sql, unread, state)
+        const all = words.map((word) => readings.get(word) ?? found.get(word)!)
+        for (const [word, reading] of found) keep(readings, word, reading)
+        return all
+      })
 
-      const standIns = Effect.fnUntraced(
-        function* (lexemes: ReadonlyArray<string>, state: IndexState) {
-          forgetOlder(state)
-          const asked = lexemes.filter((lexeme) => lexeme.length >= standInLengthMin).slice(0, standInsMax)
-          const unknown = asked.filter((lexeme) => !found.has(lexeme))
-          if (unknown.length > 0) {
-            const looked = yield* Effect.timeoutOption(alternatives(unknown, state.language), patience)
-            for (const [lexeme, instead] of Option.getOrElse(looked, () => [])) keep(found, lexeme, instead)
-          }
-          return new Map(asked.map((lexeme) => [lexeme, found.get(lexeme)]))
-        },
-        Effect.provideService(SqlClient.SqlClient, sql)
-      )
+      const standIns = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, state: IndexState) {
+        forgetOlder(state)
+        const asked = lexemes.filter((lexeme) => lexeme.length >= standInLengthMin).slice(0, standInsMax)
+        const unknown = asked.filter((lexeme) => !found.has(lexeme))
+        if (unknown.length > 0) {
+          const looked = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), patience)
+          for (const [lexeme, instead] of Option.getOrElse(looked, () => [])) keep(found, lexeme, instead)
+        }
+        return new Map(asked.map((lexeme) => [lexeme, found.get(lexeme)]))
+      })
 
-      const alike = Effect.fnUntraced(
-        function* (words: ReadonlyArray<string>, state: IndexState) {
-          forgetOlder(state)
-          const asked = [...new Set(words)].slice(0, alikeWordsMax)
-          const unread = asked.filter((word) => !alikes.has(word))
-          const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
-          const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
-          const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
-          const read = all.size === 0 ? new Map() : yield* readWords([...all], state)
-          for (const [at, word] of unread.entries()) {
-            // Nobody lends words yet: that is no knowledge to keep.
-            if (looked[at] === undefined) continue
-            keep(alikes, word, alikeLexemes(readings.get(word) ?? [], looked[at], read))
-          }
-          return new Map(asked.map((word) => [word, alikes.get(word) ?? []]))
-        },
-        Effect.provideService(SqlClient.SqlClient, sql)
-      )
+      const alike = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
+        forgetOlder(state)
+        const asked = [...new Set(words)].slice(0, alikeWordsMax)
+        const unread = asked.filter((word) => !alikes.has(word))
+        const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
+        const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
+        const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
+        const read = all.size === 0 ? new Map() : yield* readWords(sql, [...all], state)
+        for (const [at, word] of unread.entries()) {
+          // Nobody lends words yet: that is no knowledge to keep.
+          if (looked[at] === undefined) continue
+          keep(alikes, word, alikeLexemes(readings.get(word) ?? [], looked[at], read))
+        }
+        return new Map(asked.map((word) => [word, alikes.get(word) ?? []]))
+      })
 
       return Vocabulary.of({ read, standIns, alike })
     })

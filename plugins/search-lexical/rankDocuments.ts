@@ -5,6 +5,7 @@
 // for every query.
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import { spanned } from "../../kernel/spanned.ts"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import {
@@ -102,7 +103,7 @@ export const rankStatement = (
  * closer when the first look, or what its filters left of it, holds too few: at more candidates, and at last at
  * whatever matches and passes, as far as time allows.
  */
-export const rankDocuments = Effect.fn("rankDocuments")(function* (
+export const rankDocuments = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
@@ -148,4 +149,4 @@ export const rankDocuments = Effect.fn("rankDocuments")(function* (
     })
   }
   return hits.map(({ id, score }) => ({ id, score, relevance: score }))
-})
+}, spanned("rankDocuments"))

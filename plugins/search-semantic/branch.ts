@@ -13,48 +13,52 @@ import { tableOf, VectorIndex } from "./VectorIndex.ts"
 
 const branchFailed = (message: string) => ({ _tag: "BranchFailed" as const, message })
 
-const queryVector = Effect.fnUntraced(function* (
-  { dimension, id, model, queryPrefix, url }: Generation,
-  { isAlone, query }: SearchRequest
-) {
+const makeQueryVector = Effect.gen(function* () {
   const { semantic } = yield* SearchSettings
-  return yield* (yield* QueryVectors).vector(
-    `${id} ${query}`,
-    {
-      // The settings may name a new endpoint for the same model; the active generation's own is the one that has its
-      // model.
-      url: model === semantic.model ? semantic.url : url,
-      model,
-      dimension,
-      texts: [queryPrefix + query],
-      timeoutMillis: semantic.timeout_ms
-    },
-    !isAlone
-  )
+  const vectors = yield* QueryVectors
+  return ({ dimension, id, model, queryPrefix, url }: Generation, { isAlone, query }: SearchRequest) =>
+    vectors.vector(
+      `${id} ${query}`,
+      {
+        // The settings may name a new endpoint for the same model; the active generation's own is the one that has its
+        // model.
+        url: model === semantic.model ? semantic.url : url,
+        model,
+        dimension,
+        texts: [queryPrefix + query],
+        timeoutMillis: semantic.timeout_ms
+      },
+      !isAlone
+    )
 })
 
-/** The nearest resources by meaning. */
-export const searchByMeaning = Effect.fnUntraced(
-  function* (request: SearchRequest) {
-    const { filters, limit, snapshot } = request
-    const catalog = yield* Catalog
-    const generation = yield* (yield* ActiveGeneration).answering
-    if (Option.isNone(generation))
-      return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
-    const { dimension, id } = generation.value
-    const vector = yield* queryVector(generation.value, request)
-    return yield* (yield* VectorIndex).nearest(
-      { generation: id, dimension },
-      {
-        vector,
-        limit,
-        filtered: Object.keys(filters).length > 0,
-        condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
-      }
-    )
-  },
-  Effect.mapError((error) => (error._tag === "BranchFailed" ? error : branchFailed(error.message)))
-)
+/** The search for the nearest resources by meaning. */
+export const makeSearchByMeaning = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const { answering } = yield* ActiveGeneration
+  const index = yield* VectorIndex
+  const queryVector = yield* makeQueryVector
+  return Effect.fnUntraced(
+    function* (request: SearchRequest) {
+      const { filters, limit, snapshot } = request
+      const generation = yield* answering
+      if (Option.isNone(generation))
+        return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
+      const { dimension, id } = generation.value
+      const vector = yield* queryVector(generation.value, request)
+      return yield* index.nearest(
+        { generation: id, dimension },
+        {
+          vector,
+          limit,
+          filtered: Object.keys(filters).length > 0,
+          condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
+        }
+      )
+    },
+    Effect.mapError((error) => (error._tag === "BranchFailed" ? error : branchFailed(error.message)))
+  )
+})
 
 /** For readiness: bounded, never failing. `vectorSupport`: pgvector is there. */
 export const reportOf = Effect.fnUntraced(function* (vectorSupport: boolean) {

@@ -4,6 +4,7 @@
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
+import { spanned } from "../../kernel/spanned.ts"
 import { Lane } from "../../kernel/database/Lane.ts"
 import { lookCloser, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
 
@@ -65,7 +66,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         })
       ).pipe(Effect.provideService(Lane, "maintenance")),
     warm: () => Effect.void,
-    nearest: Effect.fn("HnswIndex.nearest")(function* (place, { condition, filtered, limit, vector }) {
+    nearest: Effect.fnUntraced(function* (place, { condition, filtered, limit, vector }) {
       const table = sql(tableOf(place))
       const query = sql`${written(vector)}${castOf(place.dimension)}`
       const toHits = (rows: ReadonlyArray<{ readonly id: bigint; readonly distance: number }>) =>
@@ -95,7 +96,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         toHits
       )
       return yield* lookCloser({ filtered, limit }, look, exact)
-    }),
+    }, spanned("HnswIndex.nearest")),
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
   }
 }

@@ -10,9 +10,9 @@ import { Facts, factsContract } from "../../kernel/Facts.ts"
 import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Catalog, catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
+import { catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
 import { ActiveGeneration } from "./ActiveGeneration.ts"
-import { reportOf, searchByMeaning, statusOf } from "./branch.ts"
+import { makeSearchByMeaning, reportOf, statusOf } from "./branch.ts"
 import { Breaker } from "./Breaker.ts"
 import { ConfiguredMeaning } from "./ConfiguredMeaning.ts"
 import { embeddedBranch } from "./embedded/embeddedBranch.ts"
@@ -25,19 +25,10 @@ import { QueryVectors } from "./QueryVectors.ts"
 import { scanIndex } from "./scanIndex.ts"
 import { VectorIndex } from "./VectorIndex.ts"
 
-type BranchServices =
-  | ActiveGeneration
-  | Breaker
-  | Catalog
-  | EmbeddingJobs
-  | Generations
-  | QueryVectors
-  | SearchSettings
-  | SqlClient.SqlClient
-  | VectorIndex
+type ReportServices = ActiveGeneration | Breaker | EmbeddingJobs | Generations | SqlClient.SqlClient
 
 const registered = Effect.gen(function* () {
-  const services = yield* Effect.context<BranchServices>()
+  const services = yield* Effect.context<ReportServices>()
   const search = yield* Search
   const health = yield* Health
   const { semantic } = yield* SearchSettings
@@ -48,7 +39,7 @@ const registered = Effect.gen(function* () {
     weight: semantic.weight,
     candidates: semantic.candidate_count,
     timeoutMillis: semantic.timeout_ms,
-    search: (request) => Effect.provideContext(searchByMeaning(request), services),
+    search: yield* makeSearchByMeaning,
     status: Effect.provideContext(statusOf(vectorSupport), services)
   })
   yield* health.registerSearch("semantic", Effect.provideContext(reportOf(vectorSupport), services))

@@ -3,6 +3,7 @@
 import { Clock, Effect, Layer } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
+import { spanned } from "../../kernel/spanned.ts"
 import type { Similar } from "./QuantizedVectors.ts"
 import { lookCloser, type Nearest, type Place, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
 import { VectorCopies } from "./VectorCopies.ts"
@@ -41,8 +42,11 @@ const write = Effect.fnUntraced(function* (place: Place, vectors: ReadonlyArray<
  * Those that pass the condition, in their order. One row comes back, of their places: as many rows as hits would cost
  * this process more than finding the nearest does.
  */
-const passing = Effect.fnUntraced(function* (similar: ReadonlyArray<Similar>, condition: Nearest["condition"]) {
-  const sql = yield* SqlClient.SqlClient
+const passing = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  similar: ReadonlyArray<Similar>,
+  condition: Nearest["condition"]
+) {
   const ids = `{${similar.map(({ id }) => id).join(",")}}`
   const [row] = yield* sql<{ places: string | null }>`select string_agg(v.at::text, ',') as places
     from unnest(${ids}::int8[]) with ordinality v (id, at) where ${condition("v.id")}`
@@ -50,17 +54,17 @@ const passing = Effect.fnUntraced(function* (similar: ReadonlyArray<Similar>, co
   return similar.filter((_, index) => places.has(String(index + 1)))
 })
 
-const nearest = Effect.fn("ScanIndex.nearest")(function* (
+const nearest = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  copies: VectorCopies["Service"],
   place: Place,
   { condition, distinguishing = false, filtered, limit, vector: given }: Nearest
 ) {
-  const sql = yield* SqlClient.SqlClient
-  const copies = yield* VectorCopies
   const vectors = yield* copies.asOf(place, (yield* Clock.currentTimeMillis) - freshMillis)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const look = Effect.fnUntraced(function* (asked: number) {
     const similar = vectors.nearest(vector, asked)
-    const visible = yield* passing(similar, condition)
+    const visible = yield* passing(sql, similar, condition)
     return {
       hits: toHits(visible.slice(0, limit)),
       isAll: similar.length < asked
@@ -72,28 +76,28 @@ const nearest = Effect.fn("ScanIndex.nearest")(function* (
     ([row]) => toHits(vectors.nearest(vector, limit, row?.ids?.split(",").map(BigInt) ?? []))
   )
   return yield* lookCloser({ filtered, limit }, look, exact)
-})
+}, spanned("ScanIndex.nearest"))
 
 export const scanIndex = Layer.effect(
   VectorIndex,
   Effect.gen(function* () {
-    const services = yield* Effect.context<SqlClient.SqlClient | VectorCopies>()
-    const { asOf, forget } = yield* VectorCopies
-    const withServices = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient | VectorCopies>) =>
-      Effect.provideContext(effect, services)
+    const sql = yield* SqlClient.SqlClient
+    const copies = yield* VectorCopies
+    const { asOf, forget } = copies
+    const withSql = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient>) =>
+      Effect.provideService(effect, SqlClient.SqlClient, sql)
     const now = (place: Place) => Effect.asVoid(Effect.flatMap(Clock.currentTimeMillis, (time) => asOf(place, time)))
     return VectorIndex.of({
       method: "scan",
-      prepare: (place) => withServices(prepare(place)),
-      write: (place, vectors) => withServices(write(place, vectors)),
+      prepare: (place) => withSql(prepare(place)),
+      write: (place, vectors) => withSql(write(place, vectors)),
       finish: now,
       warm: now,
-      nearest: (place, sought) => withServices(nearest(place, sought)),
+      nearest: (place, sought) => nearest(sql, copies, place, sought),
       drop: Effect.fnUntraced(function* (place) {
-        const sql = yield* SqlClient.SqlClient
         forget(place)
         yield* sql.unsafe(`drop table if exists ${tableOf(place)}`).unprepared
-      }, withServices)
+      })
     })
   })
 ).pipe(Layer.provide(VectorCopies.layer))

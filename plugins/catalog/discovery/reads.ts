@@ -2,6 +2,7 @@
 // contract's service.
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import { spanned } from "../../../kernel/spanned.ts"
 import { Config } from "../Config.ts"
 import {
   Catalog,
@@ -102,11 +103,11 @@ export const layer = Layer.effect(
     const columns = sql.literal(documentColumns)
     const from = sql.literal(documentsFrom)
 
-    const documents = Effect.fn("Catalog.documents")(function* (ids: ReadonlyArray<bigint>) {
+    const documents = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
       if (ids.length === 0) return []
       const rows = yield* sql<DocumentRow>`select ${columns} from ${from} where ${idsOf(sql, ids)}`
       return inOrder(ids, rows).map(toDocument)
-    })
+    }, spanned("Catalog.documents"))
 
     const scan = Effect.fn("Catalog.scan")(function* ({
       after,
@@ -120,12 +121,12 @@ export const layer = Layer.effect(
       return rows.map(toDocument)
     })
 
-    const bodies = Effect.fn("Catalog.bodies")(function* (ids: ReadonlyArray<bigint>) {
+    const bodies = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
       if (ids.length === 0) return []
       const rows = yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)}
         where ${idsOf(sql, ids)} and ${conditionOf(sql, config, {})}`
       return inOrder(ids, rows).map((row) => ({ id: row.id, json: bodyOf(row) }))
-    })
+    }, spanned("Catalog.bodies"))
 
     const condition: Catalog["Service"]["condition"] = (filters, options = {}) => {
       const own = conditionOf(sql, config, filters, options.snapshot)

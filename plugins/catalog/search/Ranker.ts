@@ -3,6 +3,7 @@
 // absence is told; when all that were asked are missing, whatever else is on answers instead (S128–S130, decisions 5).
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
+import { spanned } from "../../../kernel/spanned.ts"
 import {
   Catalog,
   type Filters,
@@ -72,7 +73,7 @@ const askOne = (
     Effect.catchCause((cause) =>
       Effect.as(Effect.logWarning(`the ${branch.mode} branch of search did not answer`, cause), undefined)
     ),
-    Effect.withSpan(`search.${branch.mode}`, {}, { captureStackTrace: false })
+    spanned(`search.${branch.mode}`)
   )
 
 /** Those that answered, side by side. `firstWindow`: beyond it, a fused answer asks for more candidates. */
@@ -132,7 +133,7 @@ export class Ranker extends Context.Service<
         )
       })
 
-      const rank: Ranker["Service"]["rank"] = Effect.fn("Catalog.rank")(function* (
+      const rank: Ranker["Service"]["rank"] = Effect.fnUntraced(function* (
         request: RankRequest
       ): Effect.fn.Return<Ranking, SqlError.SqlError> {
         const present = search.branches()
@@ -168,7 +169,7 @@ export class Ranker extends Context.Service<
           missing: required.filter((mode) => !answered.some(({ branch }) => branch.mode === mode)),
           reranking
         }
-      })
+      }, spanned("Catalog.rank"))
 
       return Ranker.of({ rank })
     })

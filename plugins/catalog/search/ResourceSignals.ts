@@ -2,6 +2,7 @@
 // one resource, since they move slowly and searches show the same resources again and again.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { spanned } from "../../../kernel/spanned.ts"
 import { SearchSettings } from "../contract.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
@@ -46,7 +47,7 @@ export class ResourceSignals extends Context.Service<
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
             join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
 
-      const apply = Effect.fn("Catalog.signals")(function* (
+      const apply = Effect.fnUntraced(function* (
         hits: ReadonlyArray<Fused>,
         { isOfOneSeller, prefersCheap }: Wish
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
@@ -62,7 +63,7 @@ export class ResourceSignals extends Context.Service<
         const byId = new Map(present.map(({ signals }) => [signals.id, signals]))
         const weighed = weigh(hits, byId, { ...weights, prefersCheap }, now)
         return isOfOneSeller ? { hits: weighed, isCrowded: false } : spreadSellers(weighed, (id) => byId.get(id))
-      })
+      }, spanned("Catalog.signals"))
 
       return ResourceSignals.of({ apply })
     })

@@ -9,7 +9,9 @@ import type { SqlError } from "effect/sql"
 import { Callers } from "../../../kernel/http/Callers.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { spanned } from "../../../kernel/spanned.ts"
 import { Catalog, Search, SearchSettings } from "../contract.ts"
+import type { SearchValues } from "./searchSection.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
@@ -60,11 +62,12 @@ const explain = (ids: ReadonlyArray<bigint>, shown: number, ranking: Ranking | u
 
 /** The list that a page is cut from: the cursor's, or a fresh one, or the cursor's made longer. */
 const listFor = Effect.fnUntraced(function* (
+  ranker: Ranker["Service"],
+  settings: Pick<SearchValues, "first_window" | "window">,
   read: ReadSearch & Pick<Intent, "prefersCheap">,
   snapshot: bigint,
   from: RankingPosition | undefined
-): Effect.fn.Return<Listed, SqlError.SqlError, Ranker | SearchSettings> {
-  const settings = yield* SearchSettings
+): Effect.fn.Return<Listed, SqlError.SqlError> {
   const end = (from?.shown ?? read.offset) + read.limit
   if (from !== undefined && (from.ids.length >= end || !from.more)) return { position: from, ranking: undefined }
   const window =
@@ -72,7 +75,7 @@ const listFor = Effect.fnUntraced(function* (
       ? settings.window
       : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
   const { filters, isModeAsked, mode, prefersCheap, query } = read
-  const ranking = yield* (yield* Ranker).rank({ query, mode, isModeAsked, filters, snapshot, window, prefersCheap })
+  const ranking = yield* ranker.rank({ query, mode, isModeAsked, filters, snapshot, window, prefersCheap })
   const known = new Set(from?.ids)
   const fresh = ranking.hits.map(({ id }) => id).filter((id) => !known.has(id))
   const position: RankingPosition = {
@@ -85,11 +88,11 @@ const listFor = Effect.fnUntraced(function* (
 
 /** The page of a list. Its cursor carries the list. */
 const pageOf = Effect.fnUntraced(function* (
+  catalog: Catalog["Service"],
   read: ReadSearch,
   { position: { ids, more, shown }, ranking }: Listed,
   sealed: { readonly snapshot: bigint; readonly fingerprint: string }
 ) {
-  const catalog = yield* Catalog
   const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
   const next = shown + read.limit
   const cursor =
@@ -120,8 +123,9 @@ export class Searcher extends Context.Service<
   static readonly layer = Layer.effect(
     Searcher,
     Effect.gen(function* () {
-      const services = yield* Effect.context<Catalog | Ranker | SearchSettings>()
       const catalog = yield* Catalog
+      const ranker = yield* Ranker
+      const settings = yield* SearchSettings
       const registry = yield* Search
       const observers = yield* Observers
       const callers = yield* Callers
@@ -132,8 +136,7 @@ export class Searcher extends Context.Service<
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
         Exit.isSuccess(exit) ? snapshotFor : 0
       )
-      const { searches_per_second: perSecond } = yield* SearchSettings
-      const takeToken = makeRateLimit(perSecond)
+      const takeToken = makeRateLimit(settings.searches_per_second)
       /** Seconds to wait. A key is somebody known, and this machine itself is nobody else. */
       const pauseFor = (request: HttpServerRequest.HttpServerRequest) => {
         const isKnown = Option.exists(callers.identify(request), ({ keyed }) => keyed)
@@ -144,10 +147,10 @@ export class Searcher extends Context.Service<
         return Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
       }
 
-      const search = Effect.fn("Catalog.search")(function* (
+      const search = Effect.fnUntraced(function* (
         read: ReadSearch,
         request: HttpServerRequest.HttpServerRequest
-      ) {
+      ): Effect.fn.Return<SearchAnswer, SqlError.SqlError> {
         if (registry.branches().length === 0) return { _tag: "Disabled" } as const
         if (read.explain && Option.isNone(callers.identify(request))) return { _tag: "Unauthorized" } as const
         const seconds = yield* pauseFor(request)
@@ -160,8 +163,8 @@ export class Searcher extends Context.Service<
         const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* snapshots
         const intent = readIntent(read.query, read.filters, assets)
         const asked = { ...read, query: intent.query, filters: intent.filters, prefersCheap: intent.prefersCheap }
-        const list = yield* listFor(asked, snapshot, Option.getOrUndefined(from))
-        const { page, shownIds } = yield* pageOf(read, list, { snapshot, fingerprint })
+        const list = yield* listFor(ranker, settings, asked, snapshot, Option.getOrUndefined(from))
+        const { page, shownIds } = yield* pageOf(catalog, read, list, { snapshot, fingerprint })
         yield* observers.tell({
           query: read.query,
           mode: read.mode,
@@ -173,9 +176,9 @@ export class Searcher extends Context.Service<
           session: sessionOf(request)
         })
         return intent.words.length === 0 ? page : { ...page, intent }
-      })
+      }, spanned("Catalog.search"))
 
-      return Searcher.of({ search: (read, request) => Effect.provideContext(search(read, request), services) })
+      return Searcher.of({ search })
     })
   )
 }

@@ -3,7 +3,6 @@
 // and then the catalog's facts. Until the first run is over it does not answer. Which words are alike it lends to the
 // other branches.
 import { Effect, Exit, Layer } from "effect"
-import type { SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Health } from "../../../kernel/Health.ts"
@@ -65,26 +64,33 @@ const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> =
   return judged.filter(({ relevance }) => relevance > 0 && relevance >= least)
 }
 
-const searchWords = Effect.fnUntraced(
-  function* (
-    { filters, limit, query, snapshot }: SearchRequest,
-    isComplete: Effect.Effect<boolean, SqlError.SqlError>
-  ) {
-    const catalog = yield* Catalog
-    const meaning = queryMeaning(yield* (yield* Words).table, query)
-    if (meaning === undefined) return []
-    if (!(yield* isComplete)) return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
-    const hits = yield* (yield* VectorIndex).nearest(place, {
-      vector: meaning.vector,
-      distinguishing: true,
-      limit,
-      filtered: Object.keys(filters).length > 0,
-      condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
-    })
-    return relevant(hits, meaning.known)
-  },
-  Effect.mapError(({ message }) => ({ _tag: "BranchFailed" as const, message }))
-)
+const makeSearch = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const index = yield* VectorIndex
+  const { table } = yield* Words
+  const { state } = yield* WordVectors
+  // Whether all resources have been read moves once: one question a second.
+  const isComplete = yield* Effect.cachedWithTTL(
+    Effect.map(state, ({ complete }) => complete),
+    (exit) => (Exit.isSuccess(exit) && exit.value ? "1 second" : 0)
+  )
+  return Effect.fnUntraced(
+    function* ({ filters, limit, query, snapshot }: SearchRequest) {
+      const meaning = queryMeaning(yield* table, query)
+      if (meaning === undefined) return []
+      if (!(yield* isComplete)) return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
+      const hits = yield* index.nearest(place, {
+        vector: meaning.vector,
+        distinguishing: true,
+        limit,
+        filtered: Object.keys(filters).length > 0,
+        condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
+      })
+      return relevant(hits, meaning.known)
+    },
+    Effect.mapError(({ message }) => ({ _tag: "BranchFailed" as const, message }))
+  )
+})
 
 const report = Effect.gen(function* () {
   const { state } = yield* WordVectors
@@ -99,16 +105,11 @@ const report = Effect.gen(function* () {
 
 const registered = Effect.gen(function* () {
   const { table } = yield* Words
-  const services = yield* Effect.context<Catalog | VectorIndex | Words | WordVectors>()
+  const services = yield* Effect.context<WordVectors>()
   const search = yield* Search
   const health = yield* Health
   const vectors = yield* WordVectors
   const { embedded } = yield* SearchSettings
-  // Whether all resources have been read moves once: one question a second.
-  const isComplete = yield* Effect.cachedWithTTL(
-    Effect.map(vectors.state, ({ complete }) => complete),
-    (exit) => (Exit.isSuccess(exit) && exit.value ? "1 second" : 0)
-  )
   yield* startIndexing
   yield* search.lendWords((word, likenessMin) => Effect.map(table, (words) => words.alike(word, likenessMin)))
   yield* search.register({
@@ -116,7 +117,7 @@ const registered = Effect.gen(function* () {
     weight: embedded.weight,
     candidates: embedded.candidate_count,
     timeoutMillis: embedded.timeout_ms,
-    search: (request) => Effect.provideContext(searchWords(request, isComplete), services),
+    search: yield* makeSearch,
     status: Effect.gen(function* () {
       const { state, ...detail } = yield* Effect.provideContext(report, services)
       return { health: state, ...detail, indexed: yield* vectors.count, generations: [] }
