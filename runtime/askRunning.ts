@@ -1,9 +1,9 @@
-// The command line's side of `operators.ts`: when a process serves over the state folder, an operator's command is
-// carried out there. It is carried out here when nothing serves, when another profile is named, or when DATABASE_URL
-// names a database that is not the running process's.
+// The command line's side of `listenForOperators.ts`: when a process serves over the state folder, an operator's
+// command is carried out there. It is carried out here when nothing serves, when another profile is named, or when
+// DATABASE_URL names a database that is not the running process's.
 import { Effect, Option, Schema } from "effect"
 import process from "node:process"
-import { Answered } from "./operators.ts"
+import { Answered } from "./operatorWords.ts"
 import { databaseMark, type Instance, instancesOf } from "./state.ts"
 
 /** The value of `--name value` or `--name=value`. */

@@ -30,4 +30,5 @@ if (command === "start" || command === "ledger") reduceNothing()
 if (command === "ledger") {
   growSlowly()
   await import("./ledgerLine.ts")
-} else await import("./commandLine.ts")
+} else if (command === "start" || command === "tools") await import("./serveLine.ts")
+else await import("./commandLine.ts")

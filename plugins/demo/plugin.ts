@@ -1,117 +1,7 @@
-// A seller and buyers to try the facilitator with, on the embedded ledger alone: `GET /demo/weather` asks for payment
-// as any seller does, `POST /demo/payments` makes a buyer with money, signs a payment by those very terms and gives it
-// to whoever asked. The page at `/` walks the five steps of a payment with them. Every key here is worth nothing
-// anywhere else.
-import { Keypair } from "@stellar/stellar-sdk/base"
-import { Effect, Layer, Semaphore } from "effect"
-import { Base64 } from "effect/encoding"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
-import { Network } from "../../kernel/config/Network.ts"
+// A seller and buyers to try the facilitator with, on the embedded ledger alone.
 import { httpContract, networkContract } from "../../kernel/drivers.ts"
-import { json } from "../../kernel/http/Guard.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
-import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { define } from "../../kernel/Plugin.ts"
-import { LocalLedger, localLedgerContract } from "../ledger-local/contract.ts"
-import { type DemoPayment, type DemoRequired, described } from "./DemoWire.ts"
-import { signPayment, type Terms } from "./signPayment.ts"
-
-type Request = HttpServerRequest.HttpServerRequest
-
-/** Atomic units of the price, and of what a new buyer has. */
-const price = 10_000n
-const purse = 10_000_000n
-/** Buyers that are made at once or wait for it. */
-const waitingMax = 10
-
-const utf8 = new TextEncoder()
-
-type Asked = Terms & (typeof DemoRequired.Type)["accepts"][number]
-
-/** What the seller answers to who has not paid. */
-const paymentRequired = (host: string, terms: Asked): typeof DemoRequired.Type => ({
-  x402Version: 2,
-  error: "payment required",
-  resource: {
-    url: `http://${host}/demo/weather`,
-    description: "The weather in Riga, made up: a demonstration",
-    mimeType: "application/json"
-  },
-  accepts: [terms],
-  extensions: {
-    catalog: {
-      info: {
-        input: { type: "http", method: "GET" },
-        output: { type: "json", example: { city: "Riga", celsius: 17 } }
-      },
-      schema: {
-        $schema: "https://json-schema.org/draft/2020-12/schema",
-        type: "object",
-        properties: { input: { type: "object" }, output: { type: "object" } },
-        required: ["input"]
-      }
-    }
-  }
-})
-
-const hostOf = ({ headers }: Request): string => headers["host"] ?? "127.0.0.1"
-const away = (message: string) => json({ error: "temporarily_unavailable", message }, { status: 503 })
-
-const addRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
-  const ledger = yield* LocalLedger
-  const network = yield* Network
-  const crypto = yield* Crypto
-  const oneAtATime = yield* Semaphore.make(1)
-  let present = 0
-  const usdc = [...network.assets.values()].find(({ symbol }) => symbol === "USDC")
-  if (usdc === undefined) return
-  const seller = Keypair.fromRawEd25519Seed(crypto.sha256(utf8.encode("tollkeeper demo seller"))).publicKey()
-  yield* Effect.orDie(ledger.fund(seller, { usdcUnits: 0n }))
-  const terms = {
-    scheme: "exact",
-    network: network.id,
-    asset: usdc.contract,
-    amount: price.toString(),
-    payTo: seller,
-    maxTimeoutSeconds: 300,
-    extra: { areFeesSponsored: true }
-  }
-
-  const payment = Effect.fnUntraced(function* (request: Request) {
-    const buyer = Keypair.fromRawEd25519Seed(crypto.randomBytes(32))
-    yield* Effect.orDie(ledger.fund(buyer.publicKey(), { usdcUnits: purse }))
-    const transaction = yield* signPayment(ledger, buyer, terms)
-    const { extensions, resource } = paymentRequired(hostOf(request), terms)
-    return json({
-      x402Version: 2 as const,
-      buyer: buyer.publicKey(),
-      paymentPayload: { x402Version: 2, payload: { transaction }, resource, accepted: terms, extensions },
-      paymentRequirements: terms
-    } satisfies typeof DemoPayment.Type)
-  })
-
-  yield* router.add("GET", "/demo/weather", (request: Request) =>
-    Effect.sync(() => {
-      const body = paymentRequired(hostOf(request), terms)
-      return json(body, {
-        status: 402,
-        headers: { "payment-required": Base64.encode(utf8.encode(JSON.stringify(body))) }
-      })
-    })
-  )
-  yield* router.add("POST", "/demo/payments", (request: Request) =>
-    Effect.suspend(() => {
-      if (present >= waitingMax) return Effect.succeed(away("many buyers are being made; try again in a moment"))
-      present += 1
-      return payment(request).pipe(
-        oneAtATime.withPermits(1),
-        Effect.ensuring(Effect.sync(() => (present -= 1))),
-        Effect.catchTag("LedgerRefuses", ({ message }) => Effect.succeed(away(message)))
-      )
-    })
-  )
-})
+import { define, loaded } from "../../kernel/Plugin.ts"
+import { localLedgerContract } from "../ledger-local/contract.ts"
 
 export const plugin = define({
   id: "demo",
@@ -119,5 +9,5 @@ export const plugin = define({
   boot: "optional",
   needs: [localLedgerContract, networkContract, httpContract],
   migrations: "none",
-  layer: Layer.merge(Layer.effectDiscard(addRoutes), describe(described))
+  layer: loaded(() => import("./demonstrate.ts"))
 })

@@ -1,132 +1,25 @@
 // The embedded ledger as a service: JSON-RPC without sockets, closing by hand, funding, and faults to order. Time comes
 // from Effect's Clock, so a test moves it. With a folder the ledger survives the process; without one it lives in
-// memory.
-import { Context, Effect, type FileSystem, Layer, type Path, Ref } from "effect"
-import { Crypto } from "../../kernel/platform/Crypto.ts"
-import type { PublicKey } from "./engine/xdr/Xdr.ts"
-import { decodeHolder } from "./node/decodeHolder.ts"
-import { combineFaults, type Faults, noFaults } from "./node/Faults.ts"
-import { type ForkedEntries, type ForkRefused, openForkedEntries } from "./node/fork/ForkedEntries.ts"
+// memory. What it is made of is loaded when the first one is opened: a process without a ledger has no use for all that
+// executes contracts.
+import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import type { ForkRefused } from "./node/fork/ForkedEntries.ts"
 import type { Upstream, UpstreamFailed } from "./node/fork/Upstream.ts"
-import { prepareFunding, USDC_UNITS_MAX } from "./node/friendbot.ts"
-import type { Ledger } from "./node/Ledger.ts"
-import { type LedgerMachine, type MachineOptions, openMachine } from "./node/LedgerMachine.ts"
-import { answerRequest, type Unanswered } from "./rpc/answerRequest.ts"
-import type { RpcResponse } from "./rpc/jsonRpc.ts"
-import { RpcError } from "./rpc/RpcError.ts"
-import { readAccount } from "./transaction/validate.ts"
+import type { LocalLedgerOptions, OpenedLedger } from "./openLocalLedger.ts"
 
-export { TESTNET_PASSPHRASE } from "./node/LedgerMachine.ts"
+export type { FundOptions, Funded, LocalLedgerOptions } from "./openLocalLedger.ts"
 export type { Unanswered } from "./rpc/answerRequest.ts"
 
-export interface LocalLedgerOptions extends MachineOptions {
-  /** What getNetwork names as the friendbot. */
-  readonly friendbotUrl?: string
-}
+const opening = Effect.promise(() => import("./openLocalLedger.ts"))
 
-export interface Funded {
-  /** Hex of the friendbot's transaction. */
-  readonly hash: string
-  readonly ledger: number
-}
-
-export interface FundOptions {
-  /** Units of 10^-7; absent leaves USDC alone, 0 only opens the trustline. */
-  readonly usdcUnits?: bigint
-}
-
-interface Shape {
-  /** One JSON-RPC request (the parsed body), answered as the real RPC answers. */
-  readonly rpc: (request: unknown) => Effect.Effect<RpcResponse, Unanswered>
-  /** A method's result; an RPC error is thrown as a defect. For tests. */
-  readonly call: (method: string, params?: unknown) => Effect.Effect<any>
-  /** Closes one ledger now; its sequence. */
-  readonly close: Effect.Effect<number>
-  /** Closes the next ledger for the clock; while close times are ahead of it, every second one of the empty ones. */
-  readonly closeDue: Effect.Effect<void>
-  /** Closes several, one after the other. */
-  readonly closeMany: (ledgers: number) => Effect.Effect<number>
-  /** Sets the clock ahead and closes a ledger at the new time; its sequence. */
-  readonly advanceSeconds: (seconds: number) => Effect.Effect<number>
-  /** Keeps what the ledger is now, and what it is then known by; undefined when too many are kept. */
-  readonly snapshot: Effect.Effect<string | undefined>
-  /** Goes back to a snapshot, which stays; the ledger's sequence, or undefined when there is no such snapshot. */
-  readonly revert: (id: string) => Effect.Effect<number | undefined>
-  /** Forgets a snapshot; false when there is none. */
-  readonly dropSnapshot: (id: string) => Effect.Effect<boolean>
-  /** 10 000 XLM and, when asked, USDC for a `G…` or `C…`, in a ledger of its own; `undefined` when it is refused. */
-  readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined, UpstreamFailed>
-  /** Replaces the faults in effect; an empty list is a quiet network. */
-  readonly setFaults: (faults: ReadonlyArray<Partial<Faults>>) => Effect.Effect<void>
-  /** Whether an account exists as of the latest ledger. */
-  readonly exists: (id: PublicKey) => Effect.Effect<boolean, UpstreamFailed>
-  /** The machine inside, for looking at. */
-  readonly ledger: Ledger
-  readonly passphrase: string
-  /** True when no clock closes ledgers. */
-  readonly isClosedByHand: boolean
-  /** Sets what getNetwork names as the friendbot, once it is known where that listens. */
-  readonly setFriendbotUrl: (url: string) => Effect.Effect<void>
-}
-
-const fund = (machine: LedgerMachine) =>
-  Effect.fn("LocalLedger.fund")(function* (address: string, { usdcUnits }: FundOptions = {}) {
-    const holder = decodeHolder(address)
-    if (holder === undefined || (usdcUnits !== undefined && (usdcUnits < 0n || usdcUnits > USDC_UNITS_MAX)))
-      return undefined
-    const closed = yield* machine.close((time) => prepareFunding(machine.ledger, holder, usdcUnits, time))
-    return closed && { hash: closed.record.transactions[0]!.hash, ledger: closed.record.sequence }
-  })
-
-const make = Effect.fnUntraced(function* (
-  options: LocalLedgerOptions,
-  folder: string | undefined,
-  forked?: ForkedEntries
-) {
-  const machine = yield* openMachine(options, folder, forked)
-  const { ledger, passphrase } = machine
-  const friendbotUrl = yield* Ref.make(options.friendbotUrl)
-  const rpc: Shape["rpc"] = (request) =>
-    Effect.flatMap(Ref.get(friendbotUrl), (url) => answerRequest(machine, url, request))
-  const close = Effect.map(machine.closeNext, ({ record }) => record.sequence)
-  return LocalLedger.of({
-    rpc,
-    call: Effect.fnUntraced(function* (method, params) {
-      const response = yield* Effect.orDie(rpc({ jsonrpc: "2.0", id: 1, method, params }))
-      if (response.error !== undefined)
-        return yield* Effect.die(new RpcError(response.error.code, response.error.message))
-      return response.result
-    }),
-    close,
-    closeDue: machine.closeDue,
-    closeMany: Effect.fnUntraced(function* (ledgers) {
-      for (let i = 0; i < ledgers; i++) yield* close
-      return ledger.latest.sequence
-    }),
-    advanceSeconds: (seconds) => Effect.andThen(machine.setAhead(BigInt(seconds)), close),
-    snapshot: Effect.map(machine.snapshot, (kept) => kept?.id),
-    revert: (id) => Effect.map(machine.revert(id), (kept) => kept?.image.ledgers.at(-1)?.sequence),
-    dropSnapshot: machine.drop,
-    fund: fund(machine),
-    setFaults: (faults) =>
-      Effect.sync(() => {
-        ledger.faults = faults.length === 0 ? noFaults : combineFaults(faults)
-      }),
-    exists: (id) => machine.look(() => readAccount(ledger.store, id) !== undefined),
-    ledger,
-    passphrase,
-    isClosedByHand: (options.close ?? "manual") === "manual",
-    setFriendbotUrl: (url) => Ref.set(friendbotUrl, url)
-  })
-})
-
-export class LocalLedger extends Context.Service<LocalLedger, Shape>()("tollkeeper/ledger-local/LocalLedger") {
+export class LocalLedger extends Context.Service<LocalLedger, OpenedLedger>()("tollkeeper/ledger-local/LocalLedger") {
   /** A ledger that keeps its state in `folder`. */
   static readonly layer = (
     options: LocalLedgerOptions,
     folder: string
   ): Layer.Layer<LocalLedger, never, Crypto | FileSystem.FileSystem | Path.Path> =>
-    Layer.effect(LocalLedger, Effect.orDie(make(options, folder)))
+    Layer.effect(LocalLedger, Effect.orDie(Effect.flatMap(opening, ({ openLedger }) => openLedger(options, folder))))
 
   /** A ledger that goes on from another network's state; in `folder`, or in memory. */
   static readonly layerFork = (
@@ -135,13 +28,17 @@ export class LocalLedger extends Context.Service<LocalLedger, Shape>()("tollkeep
   ): Layer.Layer<LocalLedger, ForkRefused | UpstreamFailed, Crypto | FileSystem.FileSystem | Path.Path | Upstream> =>
     Layer.effect(
       LocalLedger,
-      Effect.gen(function* () {
-        const forked = yield* openForkedEntries(yield* Crypto, folder)
-        return yield* make(options, folder, forked)
-      }).pipe(Effect.catchTag("PlatformError", Effect.die))
+      Effect.flatMap(opening, ({ openFork }) => openFork(options, folder))
     )
 
   /** A ledger in memory, closed by hand unless told otherwise. */
   static readonly layerTest = (options: LocalLedgerOptions = {}): Layer.Layer<LocalLedger, never, Crypto> =>
-    Layer.effect(LocalLedger, Effect.orDie(make(options, undefined)) as Effect.Effect<Shape, never, Crypto>)
+    Layer.effect(
+      LocalLedger,
+      Effect.orDie(Effect.flatMap(opening, ({ openLedger }) => openLedger(options, undefined))) as Effect.Effect<
+        OpenedLedger,
+        never,
+        Crypto
+      >
+    )
 }

@@ -1,58 +1,9 @@
 // The embedded ledger as a plugin: a Stellar RPC at 127.0.0.1:8000 (and 8443 over TLS) with its state in the state
 // folder. It provides the ledger to others in the process; the facilitator uses it over HTTP like any other.
-import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
-import { Greeting, type GreetingLine } from "../../kernel/Greeting.ts"
-import { Host } from "../../kernel/platform/Host.ts"
-import { define } from "../../kernel/Plugin.ts"
+import { define, loaded } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Config, type ConfigValues, declared } from "./Config.ts"
-import { LocalLedger } from "./LocalLedger.ts"
-import { ledgerFolder, type Secured, serve, type Serving } from "./serve.ts"
-
-/** A ledger in `folder` by these settings, not yet listening. */
-export const ledgerLayer = (config: ConfigValues, folder: string) =>
-  LocalLedger.layer(
-    {
-      close: config.close,
-      retentionLedgers: config.retentionLedgers,
-      retentionTransactions: config.retentionTransactions,
-      transactionsPerLedgerMax: config.transactionsPerLedgerMax,
-      faults: config.faults
-    },
-    folder
-  )
-
-/**
- * What is told when the process is ready. The HTTPS listener may open a moment later, at the port that is configured;
- * where that port was taken, whoever answers there is another.
- */
-const greet = Effect.fnUntraced(function* (serving: Serving, { host, httpsPort }: ConfigValues) {
-  const greeting = yield* Greeting
-  const whereSecured = (now: "opening" | Secured | undefined): ReadonlyArray<string> => {
-    if (httpsPort === undefined) return []
-    if (now === undefined) return [`no HTTPS: port ${httpsPort} is taken (--ledger-https-port chooses another)`]
-    const port = now === "opening" ? httpsPort : now.port
-    return [port === 0 ? "HTTPS at a free port, which the log names" : `https://${host}:${port}`]
-  }
-  const line: Effect.Effect<GreetingLine> = Effect.map(serving.securing, (now) => ({
-    label: "ledger",
-    where: [`${serving.url}  (RPC, /friendbot?addr=G…&usdc=100)`, ...whereSecured(now)]
-  }))
-  yield* greeting.add(line)
-  yield* greeting.tryCommand("pay")
-})
-
-const layer = Layer.unwrap(
-  Effect.gen(function* () {
-    const config = yield* Config
-    const { stateFolder } = yield* Host
-    const folder = yield* ledgerFolder(stateFolder)
-    return Layer.effectDiscard(Effect.flatMap(serve(config, folder), (serving) => greet(serving, config))).pipe(
-      Layer.provideMerge(ledgerLayer(config, folder))
-    )
-  })
-).pipe(Layer.provide(Config.layer))
+import { declared } from "./Config.ts"
 
 export const plugin = define({
   id: "ledger-local",
@@ -61,5 +12,5 @@ export const plugin = define({
   needs: [settingsContract, supervisorContract],
   migrations: "none",
   settings: declared,
-  layer
+  layer: loaded(() => import("./startLedger.ts"))
 })

@@ -13,7 +13,7 @@ import {
   TransactionBuilder,
   xdr
 } from "@stellar/stellar-sdk/base"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Layer, Result, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { LocalLedger } from "../ledger-local/contract.ts"
 import { settlementWasm, settlementWasmHash } from "../x402-upto/contract.ts"
@@ -151,3 +151,8 @@ export const deploy = Effect.fn("x402-upto-local.deploy")(function* () {
   if (instance.ledgersLeft < ledgersLeftMin) yield* execute(extension(contract))
   return contract
 })
+
+/** What the plugin starts: a ledger that plays faults is asked again for a while. */
+export const layer = Layer.effectDiscard(
+  Effect.orDie(deploy().pipe(Effect.timeout("5 seconds"), Effect.retry({ times: 20 })))
+)

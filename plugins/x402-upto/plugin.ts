@@ -3,10 +3,9 @@
 import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
-import { define } from "../../kernel/Plugin.ts"
+import { define, loaded } from "../../kernel/Plugin.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
 import { uptoKeys } from "./Config.ts"
-import { layer } from "./UptoScheme.ts"
 
 export const plugin = define({
   id: "x402-upto",
@@ -15,5 +14,5 @@ export const plugin = define({
   needs: [configContract, networkContract, rpcContract, ledgerContract, signerContract, paymentContract],
   migrations: "none",
   settings: [uptoKeys],
-  layer
+  layer: loaded(() => import("./UptoScheme.ts"))
 })

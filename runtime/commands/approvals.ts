@@ -7,7 +7,7 @@ import { answer, groundAt, jsonFlag, placeFlags } from "./place.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
-    const standing = yield* administration.listApprovals
+    const standing = yield* (yield* administration).listApprovals
     const lines = standing.map(({ agent, amount, asset, askedAtMillis, id, origin, payTo, rule, state }) => {
       const what = `${amount} of ${asset} to ${payTo}, ${origin ?? "a symbolic name"}`
       return [id, state, new Date(askedAtMillis).toISOString(), agent, rule, what].join("  ")
@@ -27,7 +27,7 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
     },
     ({ id, json, ...place }) =>
       Effect.gen(function* () {
-        if (!(yield* administration.decideApproval(id, state)))
+        if (!(yield* (yield* administration).decideApproval(id, state)))
           return yield* Effect.fail({ _tag: "DecisionRefused", message: `nothing waits as ${id}` } as const)
         yield* answer(json, { id, state }, [`${id} is ${state}`])
       }).pipe(Effect.provide(groundAt(place)))
@@ -35,7 +35,7 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
 
 const log = Command.make("log", placeFlags("tools"), (place) =>
   Effect.gen(function* () {
-    const text = (yield* administration.decisions).trimEnd()
+    const text = (yield* (yield* administration).decisions).trimEnd()
     if (text !== "") yield* Console.log(text)
   }).pipe(Effect.provide(groundAt(place)))
 ).pipe(Command.withDescription("Print every decision on a payment, one JSON object a line"))

@@ -7,7 +7,7 @@ import { answer, groundAt, jsonFlag, placeFlags, standing } from "./place.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
-    const holds = yield* administration.listHolds
+    const holds = yield* (yield* administration).listHolds
     const lines = holds.map(({ agent, amount, asset, authorization, createdAtMillis, id, state }) => {
       const until = authorization === undefined ? "nothing signed" : `until ledger ${authorization.expirationLedger}`
       const begun = new Date(createdAtMillis).toISOString()
@@ -29,7 +29,7 @@ const resolve = Command.make(
   },
   ({ id, json, outcome, ...place }) =>
     Effect.gen(function* () {
-      if (!(yield* administration.resolveHold(id, outcome)))
+      if (!(yield* (yield* administration).resolveHold(id, outcome)))
         return yield* Effect.fail({
           _tag: "ResolveRefused",
           message: `${id} is not held, or nothing of it was signed`

@@ -67,7 +67,7 @@ const pluginFault = (path: string, target: string): string | undefined => {
 const runtimeFault = (path: string, target: string): string | undefined => {
   if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
   // The ledger by itself is a program of its own, so its command starts more than a plugin.
-  if (path === "runtime/commands/ledger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
+  if (path === "runtime/runLedger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
   // An example that a newcomer runs first is a command too, for who has no checkout.
   if (path === "runtime/commands/pay.ts" && target === "examples/pay.ts") return undefined
   return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)

@@ -34,7 +34,7 @@ const policy = (name: string, from: string, to: string, file = "policy/Policy.ts
     vitest("test/plugins/mcp-tools-pay/policy.daily.test.ts", "test/plugins/mcp-tools-pay/decide.test.ts")
   )(name, from, to)
 const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
-const pays = inFile("mcp-tools-pay/plugin.ts", http)
+const pays = inFile("mcp-tools-pay/payForAgents.ts", http)
 
 export const mutations: ReadonlyArray<Mutation> = [
   pays("http: fetched where it is not enabled", "if (http.isEnabled)", "if (!http.isEnabled || http.isEnabled)"),

@@ -4,7 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { fileStore } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
-import { administration } from "../../../plugins/mcp-tools-pay/plugin.ts"
+import { administration as loading } from "../../../plugins/mcp-tools-pay/plugin.ts"
 import { groundAt } from "../../../runtime/commands/place.ts"
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 
@@ -28,6 +28,7 @@ const ceilings = { perDay: 10_000n, perSession: 10_000n, perRecipient: 0n, payme
 
 it.effect("holds are listed beside the running tool server, and decided only when it has stopped [S104]", () =>
   Effect.gen(function* () {
+    const administration = yield* loading
     const state = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped({ prefix: "tollkeeper-holds-" })
     const ground = groundAt({ profile: "tools", state, set: [] })
     const authorization = { payer: "PAYER", nonce: 1n, expirationLedger: 100 }

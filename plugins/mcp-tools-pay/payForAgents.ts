@@ -1,0 +1,41 @@
+// What pays for agents, as the plugin starts it when a signer is configured: the budget, the payer, the paid call, and
+// the actor that decides what was left open. Loaded then: most tool servers, and every facilitator, pay for nobody.
+import { Effect, Layer } from "effect"
+import { Tools } from "../mcp-tools/contract.ts"
+import * as Store from "./budget/openStore.ts"
+import { RunningBudget } from "./budget/RunningBudget.ts"
+import { StoreDatabase } from "./budget/StoreDatabase.ts"
+import { startHolds } from "./budget/reconcileHolds.ts"
+import { callTool } from "./call/callResource.ts"
+import { explainTool } from "./call/explainPayment.ts"
+import { fetchTool } from "./call/fetchResource.ts"
+import { PayingPolicy } from "./call/chooseTerms.ts"
+import { Judge } from "./call/Judge.ts"
+import { OpenPayments } from "./call/OpenPayments.ts"
+import { Payments } from "./call/Payments.ts"
+import { Config } from "./Config.ts"
+import * as OpenPayer from "./payer/openPayer.ts"
+import { addApprovalRoutes } from "./policy/approvalRoutes.ts"
+import { Approvals } from "./policy/Approvals.ts"
+import { Policy } from "./policy/Policy.ts"
+import { PaymentBuilder } from "./payer/PaymentBuilder.ts"
+
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    yield* startHolds
+    yield* addApprovalRoutes
+    const { http } = yield* Config
+    const { register } = yield* Tools
+    yield* register(yield* callTool)
+    yield* register(yield* explainTool)
+    if (http.isEnabled) yield* register(yield* fetchTool)
+  })
+).pipe(
+  Layer.merge(RunningBudget.layer),
+  Layer.provide(Payments.layer),
+  Layer.provide(Policy.layer.pipe(Layer.provideMerge(Approvals.layer))),
+  Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer, PayingPolicy.layer)),
+  Layer.provide(Layer.merge(Store.layer, OpenPayer.layer)),
+  Layer.provide(StoreDatabase.layer),
+  Layer.provide(Config.layer)
+)

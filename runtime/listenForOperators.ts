@@ -1,0 +1,44 @@
+// Where a process that serves hears of an operator's commands: on this machine alone, at a port of the system's choice,
+// from who sends the key that stands in the state folder, which this user alone can read. One at a time, and only the
+// families named here: nothing that starts or deletes. The commands themselves (`operators.ts`) are loaded when the
+// first one comes, since most processes never hear of any.
+import { Context, Effect, Option, Schema, Semaphore } from "effect"
+import { Database } from "../kernel/database/Database.ts"
+import { Crypto } from "../kernel/platform/Crypto.ts"
+import { Listeners } from "../kernel/platform/Listeners.ts"
+import { RunningBudget } from "../plugins/mcp-tools-pay/plugin.ts"
+import { Asked, isForItself, operatorFamilies, type OperatorFamily, toolsFamily } from "./operatorWords.ts"
+
+/** The families that a process with these services carries out. */
+export const familiesOf = (services: Context.Context<never>): ReadonlyArray<OperatorFamily> => {
+  const isFacilitator = Option.isSome(Context.getOption(services, Database))
+  const isPaying = Option.exists(Context.getOption(services, RunningBudget), ({ store }) => store !== undefined)
+  return operatorFamilies.filter((name) => (name === toolsFamily ? isPaying : isFacilitator))
+}
+
+const bodyBytesMax = 65_536
+
+const json = (value: unknown, status = 200) =>
+  new Response(JSON.stringify(value), { status, headers: { "content-type": "application/json" } })
+
+/** Listens for operators' commands until the Scope closes; tells where, and under which key. */
+export const listenForOperators = Effect.fnUntraced(function* (services: Context.Context<never>, version: string) {
+  const { open } = yield* Listeners
+  const crypto = yield* Crypto
+  const key = Array.from(crypto.randomBytes(32), (byte) => byte.toString(16).padStart(2, "0")).join("")
+  const hash = (text: string) => crypto.sha256(new TextEncoder().encode(text))
+  const expected = hash(`Bearer ${key}`)
+  const turn = yield* Semaphore.make(1)
+  const handle = Effect.fnUntraced(function* (request: Request) {
+    if (!crypto.timingSafeEqual(hash(request.headers.get("authorization") ?? ""), expected))
+      return json({ error: "unauthorized" }, 401)
+    const body = yield* Effect.option(Effect.tryPromise(() => request.json() as Promise<unknown>))
+    const asked = Option.flatMap(body, Schema.decodeUnknownOption(Asked))
+    if (request.method !== "POST" || Option.isNone(asked)) return json({ error: "invalid_request" }, 400)
+    if (isForItself(asked.value.words)) return json({ error: "invalid_request" }, 400)
+    const { carryOut } = yield* Effect.promise(() => import("./operators.ts"))
+    return json(yield* turn.withPermits(1)(carryOut(services, asked.value, version)))
+  })
+  const { port } = yield* open({ host: "127.0.0.1", port: 0, bodyBytesMax }, handle)
+  return { url: `http://127.0.0.1:${port}`, key }
+})

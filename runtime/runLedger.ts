@@ -1,0 +1,125 @@
+// What `tollkeeper ledger` does: a ledger in memory or in a folder, listening on this machine, over no more of the
+// kernel than it stands on. It runs until it is stopped.
+import { Console, Effect, Layer, Option } from "effect"
+import { Supervisor } from "../kernel/Supervisor.ts"
+import { type Standalone, standalone } from "../plugins/ledger-local/standalone.ts"
+import { lockFolder } from "./platform/folderLock.ts"
+import * as NodeCrypto from "./platform/nodeCrypto.ts"
+import * as NodeDeadline from "./platform/nodeDeadline.ts"
+import * as NodeHttpCalls from "./platform/nodeHttpCalls.ts"
+import * as NodeListeners from "./platform/nodeListeners.ts"
+import { giveBackMemoryNow, reduceLater } from "./platform/nodeMemory.ts"
+import { growFreely } from "./platform/startHeap.ts"
+
+/** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
+const [CLOSE_MIN, CLOSE_MAX] = [50, 60_000]
+
+/** `manual`, or an interval such as `1s` or `250ms`. */
+const readClose = (text: string): number | "manual" | undefined => {
+  if (text === "manual") return "manual"
+  const [, digits, unit] = /^(\d+)(ms|s)$/.exec(text) ?? []
+  const millis = Number(digits) * (unit === "s" ? 1_000 : 1)
+  return millis >= CLOSE_MIN && millis <= CLOSE_MAX ? millis : undefined
+}
+
+/** The flags of `tollkeeper ledger`, as `commands/ledger.ts` describes them. */
+export interface LedgerFlags {
+  readonly port: number
+  readonly https: Option.Option<number>
+  readonly close: string
+  readonly fault: ReadonlyArray<string>
+  readonly allowOrigin: ReadonlyArray<string>
+  readonly state: Option.Option<string>
+  readonly fork: Option.Option<string>
+  readonly seed: Option.Option<string>
+  readonly time: Option.Option<string>
+  readonly strictCloseTimes: boolean
+  readonly protocol: Option.Option<number>
+  readonly limits: string
+  readonly minTtl: Option.Option<number>
+  readonly repair: boolean
+  readonly script: Option.Option<string>
+  readonly seedAccounts: boolean
+}
+
+/** Seconds since 1970 of an ISO time; the first and the last that a ledger's header can have are far enough. */
+const readTime = (text: string): bigint | undefined => {
+  const millis = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) ? Date.parse(text) : Number.NaN
+  return millis >= 0 ? BigInt(millis / 1_000) : undefined
+}
+
+const isAddress = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
+const refuse = (message: string) => Effect.fail({ _tag: "Usage", message } as const)
+
+/** What the flags say beyond themselves, or the first that cannot be. */
+const readFlags = Effect.fnUntraced(function* (flags: LedgerFlags) {
+  const close = readClose(flags.close)
+  if (close === undefined) return yield* refuse("--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual")
+  if (Option.isSome(flags.https) && Option.isNone(flags.state))
+    return yield* refuse("--https needs --state, the folder for its certificate")
+  if (Option.isSome(flags.fork) && !isAddress(flags.fork.value))
+    return yield* refuse("--fork is the address of a Stellar RPC, such as https://soroban-testnet.stellar.org")
+  const startTime = Option.isSome(flags.time) ? readTime(flags.time.value) : undefined
+  if (Option.isSome(flags.time) && startTime === undefined)
+    return yield* refuse("--time is a time in UTC, such as 2026-01-01T00:00:00Z")
+  return {
+    close,
+    chosen: {
+      limits: flags.limits,
+      ...Option.match(flags.protocol, { onNone: () => ({}), onSome: (protocol) => ({ protocol }) }),
+      ...Option.match(flags.minTtl, { onNone: () => ({}), onSome: (minTtlLedgers) => ({ minTtlLedgers }) })
+    },
+    ...(startTime === undefined ? {} : { startTime })
+  }
+})
+
+/** What the program says when it listens. */
+const greetingOf = ({ accounts, contracts, https, passphrase, port, usdcContract }: Standalone): string =>
+  [
+    `A Stellar ledger is at http://127.0.0.1:${port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
+    ...(https === undefined
+      ? []
+      : [`  over HTTPS  https://127.0.0.1:${https.port}  (clients trust ${https.certificateFile})`]),
+    `  passphrase  ${passphrase}`,
+    `  USDC        ${usdcContract}`,
+    ...accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`),
+    ...contracts.map(({ address, name }) => `  ${name.padEnd(10)}  ${address}`)
+  ].join("\n")
+
+/** Runs a ledger by these flags until the process is stopped. */
+export const runLedger = Effect.fn(
+  function* (flags: LedgerFlags) {
+    const chosen = yield* readFlags(flags)
+    if (Option.isSome(flags.state)) {
+      yield* lockFolder(flags.state.value)
+      // A kept ledger may hold a hundred thousand entries, of which no collection would find anything to give back.
+      growFreely()
+    }
+    const running = yield* standalone({
+      port: flags.port,
+      ...chosen,
+      faults: flags.fault,
+      seedAccounts: flags.seedAccounts,
+      allowedOrigins: flags.allowOrigin,
+      repair: flags.repair,
+      strictCloseTimes: flags.strictCloseTimes || Option.isSome(flags.time),
+      ...Option.match(flags.fork, { onNone: () => ({}), onSome: (fork) => ({ fork }) }),
+      ...Option.match(flags.script, { onNone: () => ({}), onSome: (script) => ({ script }) }),
+      ...Option.match(flags.seed, { onNone: () => ({}), onSome: (seed) => ({ seed }) }),
+      ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
+      ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })
+    })
+    yield* Console.log(greetingOf(running))
+    growFreely()
+    yield* giveBackMemoryNow
+    yield* reduceLater
+    return yield* Effect.never
+  },
+  Effect.scoped,
+  (effect) =>
+    Effect.provide(
+      effect,
+      Layer.mergeAll(NodeCrypto.layer, NodeDeadline.layer, NodeHttpCalls.layer, NodeListeners.layer, Supervisor.layer)
+    )
+)
