@@ -3,6 +3,7 @@
 // and source of the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the
 // operation survives.
 import { Effect, Layer, Option, Result } from "effect"
+import { noted } from "../../kernel/noted.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -78,12 +79,12 @@ type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
 
 /** What is read of a key for as long as that lives, once. */
 const once = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
-  const known = new WeakMap<K, { readonly read: A }>()
+  const known = noted<K, { readonly read: A }>()
   return (key) => {
-    const before = known.get(key)
+    const before = known.of(key)
     if (before !== undefined) return before.read
     const now = { read: read(key) }
-    known.set(key, now)
+    known.note(key, now)
     return now.read
   }
 }

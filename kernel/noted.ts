@@ -1,0 +1,33 @@
+// What is known of an object, kept with the object itself and seen by nobody else. A WeakMap does the same, but keeps
+// what it holds alive until all memory is collected, and has each collection of young objects look through it: of
+// objects that live for one request that came to a tenth of the request. Here the note is a private member that is
+// added to the object, and goes as the object goes.
+
+/** Gives back the object it was given, so that a class below it adds its members to that one. */
+const Given = class {
+  constructor(object: object) {
+    return object
+  }
+}
+
+export interface Noted<K extends object, A> {
+  /** Undefined for an object of which nothing was noted. */
+  readonly of: (object: K) => A | undefined
+  /** Once for an object: it throws the second time. */
+  readonly note: (object: K, known: A) => void
+}
+
+/** Notes of one kind; those of another are apart from them. */
+export const noted = <K extends object, A>(): Noted<K, A> => {
+  class Note extends Given {
+    readonly #known: A
+    constructor(object: K, known: A) {
+      super(object)
+      this.#known = known
+    }
+    static of(object: object): A | undefined {
+      return #known in object ? object.#known : undefined
+    }
+  }
+  return { of: (object) => Note.of(object), note: (object, known) => void new Note(object, known) }
+}
