@@ -151,6 +151,42 @@ export interface DecodeOptions {
   readonly dropped?: ReadonlySet<string>
 }
 
+/**
+ * A payment whose fingerprint is made when it is first asked for: a verification without an identifier asks for none.
+ * A class, for a getter that each payment brings along as its own gives each a shape of its own: everybody who reads a
+ * payment then looks each member up anew, and the shape keeps the payment in memory until all of that is collected.
+ */
+class PaymentRead implements Payment {
+  readonly dialect: Payment["dialect"]
+  readonly principal: Payment["principal"]
+  readonly requirements: Payment["requirements"]
+  readonly accepted: Payment["accepted"]
+  readonly payload: Payment["payload"]
+  readonly resource: Payment["resource"]
+  readonly resourceUrl: Payment["resourceUrl"]
+  readonly extensions: Payment["extensions"]
+  readonly identifier: Payment["identifier"]
+  readonly #makeFingerprint: () => string
+  #fingerprint: string | undefined
+
+  constructor(makeFingerprint: () => string, read: Omit<Payment, "fingerprint">) {
+    this.dialect = read.dialect
+    this.principal = read.principal
+    this.requirements = read.requirements
+    this.accepted = read.accepted
+    this.payload = read.payload
+    this.resource = read.resource
+    this.resourceUrl = read.resourceUrl
+    this.extensions = read.extensions
+    this.identifier = read.identifier
+    this.#makeFingerprint = makeFingerprint
+  }
+
+  get fingerprint(): string {
+    return (this.#fingerprint ??= this.#makeFingerprint())
+  }
+}
+
 /** Reads a parsed body. */
 export const decodePayment = (body: unknown, options: DecodeOptions): Payment | Undecodable => {
   let dialect: Dialect | undefined
@@ -175,9 +211,7 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
     }
     const resource = isFields(payload["resource"]) ? payload["resource"] : {}
     const extensions = readExtensions(payload["extensions"], options.dropped ?? new Set())
-    // A verification without an identifier asks for none.
-    let fingerprint: string | undefined
-    return {
+    return new PaymentRead(() => fingerprintOf(options.crypto, envelope, payload, required.network), {
       dialect: required.dialect,
       principal: options.principal,
       requirements: termsAt(requirementsFields, "paymentRequirements", required.network),
@@ -186,11 +220,8 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
       resource,
       resourceUrl: addressOf(resource["url"]),
       extensions,
-      identifier: readIdentifier(extensions.get("payment-identifier")?.value),
-      get fingerprint() {
-        return (fingerprint ??= fingerprintOf(options.crypto, envelope, payload, required.network))
-      }
-    }
+      identifier: readIdentifier(extensions.get("payment-identifier")?.value)
+    })
   } catch (error) {
     if (!(error instanceof Wrong)) throw error
     return {

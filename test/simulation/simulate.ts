@@ -209,7 +209,8 @@ class Clients {
     const { coverage, random } = this.#world
     if (payment.principal.keyed || !random.chance(0.4)) return payment
     coverage.count("another address")
-    return { ...payment, principal: { ...payment.principal, source: "ip:elsewhere" } }
+    const { fingerprint } = payment
+    return { ...payment, fingerprint, principal: { ...payment.principal, source: "ip:elsewhere" } }
   }
 
   #hear(told: Told, again: (millis: number) => void): void {

@@ -84,6 +84,20 @@ describe("a body that is read", () => {
     })
   )
 
+  it.effect(
+    "has the shape of every other one: its fingerprint is made by its class, and by no function of its own",
+    () =>
+      Effect.gen(function* () {
+        const [one, other] = [yield* payment(bodyOf()), yield* payment(bodyOf())]
+        const getters = [one, other].map((read) =>
+          Object.values(Object.getOwnPropertyDescriptors(read)).filter(({ get }) => get !== undefined)
+        )
+        expect(getters).toEqual([[], []])
+        expect(Object.getPrototypeOf(one)).toBe(Object.getPrototypeOf(other))
+        expect(one.fingerprint).toBe(other.fingerprint)
+      })
+  )
+
   it.effect("has a fingerprint of envelope, both terms and the resource's address, and of nothing else", () =>
     Effect.gen(function* () {
       const { fingerprint } = yield* payment(bodyOf())
