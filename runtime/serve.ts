@@ -101,6 +101,16 @@ export const databaseAt = (
       })
   })
 
+/** Additions to the services of a request at most before all of them are copied. */
+const additionsMax = 48
+
+/**
+ * What every request begins with, in one piece. A request adds to it a dozen times, itself and its notes, its scope and
+ * what is logged of it; by the library's own measure each eighth time copies all services of the process.
+ */
+const forRequests = <R>(context: Context.Context<R>): Context.Context<R> =>
+  Context.makeUnsafe(new Map(context.mapUnsafe), { maxDepth: additionsMax })
+
 /** Opens the listener and answers what the router has; succeeds with the address that is really bound. */
 const listen = Effect.fnUntraced(function* (
   profile: Profile,
@@ -127,6 +137,7 @@ const listen = Effect.fnUntraced(function* (
         )
       : router.asHttpEffect()
   yield* HttpServer.serveEffect(guard(answer)).pipe(
+    Effect.updateContext(forRequests),
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideService(RequestBytes, readNode),
