@@ -2,7 +2,12 @@
 // database. The effect runs in a fiber of an owner that outlives the wait. Who has waited long enough, or is
 // interrupted, goes on at once; the effect is interrupted and left behind, for the end of a statement that a database
 // does not answer, or of a finalizer behind it, may be as long in coming as the answer.
-import { Clock, Duration, Effect, type Exit, Fiber, type Scope } from "effect"
+//
+// It stands in the way of every request and of every statement: what has its answer at once costs a fiber and nothing
+// more, and nothing of who has left stays behind (`Present.ts`). No generator function is written where it would be
+// made for each use: the first call of one gives it a shape of its own, which keeps all that it knows in memory.
+import { Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
+import { type Place, Present } from "./Present.ts"
 
 /** What is left behind: done once it has really ended. */
 export type Leftover = Effect.Effect<unknown>
@@ -15,11 +20,11 @@ export interface Ending {
 
 /** The end of an effect that runs for as long as the Scope lives. */
 export const endingOf = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
-  const listeners = new Set<() => void>()
+  const listeners = new Present<() => void>()
   let hasEnded = false
   const tell = Effect.sync(() => {
     hasEnded = true
-    for (const listener of [...listeners]) listener()
+    for (const listener of listeners.all()) listener()
   })
   yield* Effect.forkIn(Effect.andThen(end, tell), yield* Effect.scope)
   const ending: Ending = {
@@ -28,8 +33,8 @@ export const endingOf = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
         ended()
         return () => {}
       }
-      listeners.add(ended)
-      return () => void listeners.delete(ended)
+      const place = listeners.enter(ended)
+      return () => void listeners.leave(place)
     }
   }
   return ending
@@ -50,6 +55,8 @@ export interface Patience<out A, out E, out R> {
 interface Wait {
   /** When its time is over, nanoseconds of the monotonic clock. */
   readonly end: bigint
+  /** Among the others; none without an end. */
+  place: Place<Wait> | undefined
   isOver: boolean
   told: () => void
 }
@@ -62,7 +69,7 @@ interface Wait {
 class Deadlines {
   /** Undefined: without an end. */
   readonly #nanos: bigint | undefined
-  readonly #waits = new Set<Wait>()
+  readonly #waits = new Present<Wait>()
   /** Who sleeps for the waits there are; nobody while there is none. */
   #sleeper: { fiber?: Fiber.Fiber<void> } | undefined
 
@@ -72,9 +79,10 @@ class Deadlines {
 
   /** From now on. */
   readonly begin: Effect.Effect<Wait> = Effect.flatMap(Clock.Clock, (clock) => {
-    const wait: Wait = { end: clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n), isOver: false, told: () => {} }
+    const end = clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
+    const wait: Wait = { end, place: undefined, isOver: false, told: () => {} }
     if (this.#nanos === undefined) return Effect.succeed(wait)
-    this.#waits.add(wait)
+    wait.place = this.#waits.enter(wait)
     if (this.#sleeper !== undefined) return Effect.succeed(wait)
     const sleeper: { fiber?: Fiber.Fiber<void> } = {}
     this.#sleeper = sleeper
@@ -84,8 +92,8 @@ class Deadlines {
     })
   })
 
-  finish(wait: Wait): void {
-    if (!this.#waits.delete(wait) || this.#waits.size > 0) return
+  finish({ place }: Wait): void {
+    if (place === undefined || !this.#waits.leave(place) || !this.#waits.isEmpty) return
     this.#sleeper?.fiber?.interruptUnsafe()
     this.#sleeper = undefined
   }
@@ -94,10 +102,10 @@ class Deadlines {
     return Effect.flatMap(Clock.monotonicTimeNanos, (now) => {
       // Somebody else sleeps by now, or nobody has to.
       if (this.#sleeper !== sleeper) return Effect.void
-      for (const wait of this.#waits) {
+      for (let wait = this.#waits.first; wait !== undefined; wait = this.#waits.first) {
         if (wait.end > now)
           return Effect.flatMap(Effect.sleep(Duration.nanos(wait.end - now)), () => this.#sleep(sleeper))
-        this.#waits.delete(wait)
+        this.#waits.leave(wait.place!)
         wait.isOver = true
         wait.told()
       }
@@ -107,16 +115,46 @@ class Deadlines {
   }
 }
 
-/** By owner and by length: a few lengths each. */
-const deadlines = new WeakMap<Scope.Scope, Map<number, Deadlines>>()
+type AnyFiber = Fiber.Fiber<unknown, unknown>
 
-const deadlinesOf = (owner: Scope.Scope, millis: number): Deadlines => {
-  const own = deadlines.get(owner) ?? new Map<number, Deadlines>()
-  deadlines.set(owner, own)
-  const known = own.get(millis) ?? new Deadlines(millis)
-  own.set(millis, known)
-  return known
+/** What an owner has running, and the ends that are waited for, by length: a few lengths each. */
+class Owned {
+  readonly #running = new Present<AnyFiber>()
+  readonly #deadlines = new Map<number, Deadlines>()
+  #isClosed = false
+
+  deadlines(millis: number): Deadlines {
+    const known = this.#deadlines.get(millis) ?? new Deadlines(millis)
+    this.#deadlines.set(millis, known)
+    return known
+  }
+
+  /** The fiber has begun, and mostly ended, when it is given. */
+  run<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.Fiber<A, E>, never, R> {
+    const begun = this.#isClosed ? Effect.interrupt : Effect.interruptible(effect)
+    return Effect.map(Effect.forkDetach(begun, { startImmediately: true }), (fiber) => {
+      if (fiber.pollUnsafe() !== undefined) return fiber
+      const place = this.#running.enter(fiber)
+      fiber.addObserver(() => void this.#running.leave(place))
+      return fiber
+    })
+  }
+
+  /** Interrupts what runs and waits for its end; whoever closes may be one of them. */
+  readonly close = Effect.withFiber((closing) => {
+    this.#isClosed = true
+    return Fiber.interruptAll(this.#running.all().filter((fiber) => fiber !== closing))
+  })
 }
+
+const owners = new WeakMap<Scope.Scope, Owned>()
+
+const own = (owner: Scope.Scope): Effect.Effect<Owned> =>
+  Effect.suspend(() => {
+    const owned = new Owned()
+    owners.set(owner, owned)
+    return Effect.as(Scope.addFinalizer(owner, owned.close), owned)
+  })
 
 /** The fiber's exit; undefined when its time is over first. */
 const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Ending | undefined) =>
@@ -144,32 +182,44 @@ const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Ending | unde
     })
   })
 
-/** Bounded also where the caller must not be interrupted: a COMMIT, a ROLLBACK. */
-export const within = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-  { late, left, longest, owner, until }: Patience<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const fiber = yield* Effect.forkIn(Effect.interruptible(effect), owner, { startImmediately: true })
-      const already = fiber.pollUnsafe()
-      if (already !== undefined) return yield* already
-      const leave = Effect.sync(() => {
-        if (fiber.pollUnsafe() !== undefined) return
-        left?.(Fiber.await(fiber))
-        fiber.interruptUnsafe()
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** What does not have its answer at once. */
+const waitFor = Effect.fnUntraced(function* <A, E, R>(
+  fiber: Fiber.Fiber<A, E>,
+  { late, left, longest, until }: Patience<A, E, R>,
+  owned: Owned,
+  restore: Restore
+): Effect.fn.Return<A, E, R> {
+  const leave = () => {
+    if (fiber.pollUnsafe() !== undefined) return
+    left?.(Fiber.await(fiber))
+    fiber.interruptUnsafe()
+  }
+  const ends = owned.deadlines(Duration.toMillis(Duration.fromInputUnsafe(longest)))
+  const wait = yield* ends.begin
+  const exit = yield* restore(Effect.interruptible(exitOf(fiber, wait, until))).pipe(
+    Effect.onInterrupt(() =>
+      Effect.sync(() => {
+        ends.finish(wait)
+        leave()
       })
-      const ends = deadlinesOf(owner, Duration.toMillis(Duration.fromInputUnsafe(longest)))
-      const wait = yield* ends.begin
-      const exit = yield* restore(Effect.interruptible(exitOf(fiber, wait, until))).pipe(
-        Effect.onInterrupt(() => {
-          ends.finish(wait)
-          return leave
-        })
-      )
-      ends.finish(wait)
-      if (exit !== undefined) return yield* exit
-      yield* leave
-      return yield* late
-    })
+    )
   )
+  ends.finish(wait)
+  if (exit !== undefined) return yield* exit
+  leave()
+  return yield* late
+})
+
+/** Bounded also where the caller must not be interrupted: a COMMIT, a ROLLBACK. */
+export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, patience: Patience<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.uninterruptibleMask((restore) => {
+    const bounded = (owned: Owned) =>
+      Effect.flatMap(
+        owned.run(effect),
+        (fiber): Effect.Effect<A, E, R> => fiber.pollUnsafe() ?? waitFor(fiber, patience, owned, restore)
+      )
+    const owned = owners.get(patience.owner)
+    return owned === undefined ? Effect.flatMap(own(patience.owner), bounded) : bounded(owned)
+  })

@@ -2,8 +2,12 @@
 // own: a client with a connection that stays open would otherwise send request after request on it and hold the process
 // up for as long as it likes. A connection on which nothing was ever asked may still ask for a moment, as a client's
 // pool does that opened it ahead, and is ended then. What has not ended by then is cut off.
-import { createServer, type Server, type ServerResponse } from "node:http"
+//
+// A request is handed on once everything is read that came with its head, which mostly is all of its body: who answers
+// it then has the body at once (`nodeRequestBytes.ts`), and a refusal begins and ends without waiting for anything.
+import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { Present } from "../../kernel/Present.ts"
 
 /** A request's head is here within this time, or its connection ends; looked at twice a second. */
 export const headersMillis = 9_000
@@ -17,35 +21,55 @@ export interface HttpServer {
   readonly stopping: () => void
 }
 
+type Told = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Tells of a request twice: to `begin` when its head is there, and to everybody else after what came with that. */
+class GatheringServer extends Server {
+  readonly #begin: Told
+
+  constructor(options: ServerOptions, begin: Told) {
+    super(options)
+    this.#begin = begin
+  }
+
+  override emit(event: string, ...args: Array<any>): boolean {
+    if (event !== "request") return super.emit(event, ...args)
+    const [request, response] = args as Parameters<Told>
+    this.#begin(request, response)
+    // The rest of what was read with the head is parsed by then.
+    setImmediate(() => {
+      if (!response.destroyed) super.emit(event, request, response)
+    })
+    return true
+  }
+}
+
 export const makeHttpServer = (): HttpServer => {
-  const server = createServer({
-    headersTimeout: headersMillis,
-    connectionsCheckingInterval: 500,
-    requestTimeout: 30_000,
-    keepAliveTimeout: 65_000,
-    maxHeaderSize: 65_536
-  })
-  const unanswered = new Set<ServerResponse>()
+  const unanswered = new Present<ServerResponse>()
   const silent = new Set<Socket>()
   let isStopping = false
   const sayLast = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("connection", "close")
   }
-  function answered(this: ServerResponse) {
-    unanswered.delete(this)
-  }
-  const begin = (response: ServerResponse) => {
+  const begin: Told = (request, response) => {
+    silent.delete(request.socket)
     if (isStopping) sayLast(response)
-    unanswered.add(response)
-    response.on("close", answered)
+    const place = unanswered.enter(response)
+    response.on("close", () => void unanswered.leave(place))
   }
+  const server = new GatheringServer(
+    {
+      headersTimeout: headersMillis,
+      connectionsCheckingInterval: 500,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 65_536
+    },
+    begin
+  )
   server.on("connection", (socket) => {
     silent.add(socket)
     socket.once("close", () => silent.delete(socket))
-  })
-  server.on("request", (request, response) => {
-    silent.delete(request.socket)
-    begin(response)
   })
   const endSilent = () => {
     for (const socket of silent) if (socket.bytesRead === 0) socket.destroy()
@@ -54,7 +78,7 @@ export const makeHttpServer = (): HttpServer => {
     server,
     stopping: () => {
       isStopping = true
-      for (const response of unanswered) sayLast(response)
+      for (const response of unanswered.all()) sayLast(response)
       setTimeout(endSilent, silentMillis).unref()
     }
   }

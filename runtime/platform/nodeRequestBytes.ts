@@ -1,5 +1,5 @@
-// The RequestBytes port on `node:http`, for Node and for Deno: the chunks as the parser gives them, without a stream
-// between. A body that passes the limit is not read on; what becomes of the rest, and of its connection, is the
+// The RequestBytes port on `node:http`, for Node and for Deno: a body that is here is taken at once, which most are
+// (`httpServer.ts`); of any other the chunks as the parser gives them, without a stream between. A body that passes the limit is not read on; what becomes of the rest, and of its connection, is the
 // server's to see to once the answer is written. A client that waits for leave to send (`Expect: 100-continue`) is the
 // server's own way's to serve, and so is a body that somebody has begun to read.
 import { Duration, Effect } from "effect"
@@ -36,12 +36,24 @@ const read = (incoming: IncomingMessage, bytesMax: number, millis: number) =>
     return Effect.sync(leave)
   })
 
+const tooLong = Effect.fail(new BytesFault({ reason: "too long" }))
+
+/** All of it is here already. */
+const takeWhole = (incoming: IncomingMessage, bytesMax: number): Effect.Effect<Uint8Array, BytesFault> => {
+  if (incoming.readableLength > bytesMax) return tooLong
+  const bytes = incoming.read() as Uint8Array | null
+  return Effect.succeed(bytes ?? new Uint8Array(0))
+}
+
 export const readNode: ReadBytes = (request, within) => {
   const { source } = request
-  return source instanceof IncomingMessage &&
-    source.headers.expect === undefined &&
-    !source.readableDidRead &&
-    !source.destroyed
-    ? read(source, within.bytesMax, Duration.toMillis(within.longest))
-    : readStreamed(request, within)
+  if (
+    !(source instanceof IncomingMessage) ||
+    source.headers.expect !== undefined ||
+    source.readableDidRead ||
+    source.destroyed
+  )
+    return readStreamed(request, within)
+  const { bytesMax, longest } = within
+  return source.complete ? takeWhole(source, bytesMax) : read(source, bytesMax, Duration.toMillis(longest))
 }

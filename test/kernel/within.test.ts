@@ -1,6 +1,6 @@
 // Waits that are bounded, whatever is waited for: who answers, and what becomes of what was too late.
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { endingOf, within } from "../../kernel/within.ts"
 
@@ -128,5 +128,32 @@ describe("a bounded wait", () => {
       expect(yield* Fiber.join(waiting)).toEqual(["late", "late"])
       expect(yield* within(Effect.never, patience)).toBe("late")
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with its owner, which waits for that and begins nothing more", () =>
+    Effect.gen(function* () {
+      const owner = yield* Scope.make()
+      const [begun, ended, stopping] = [
+        yield* Deferred.make<void>(),
+        yield* Deferred.make<void>(),
+        Deferred.makeUnsafe<void>()
+      ]
+      const stuck = Effect.onInterrupt(Effect.andThen(Deferred.succeed(begun, undefined), Effect.never), () =>
+        Effect.andThen(Deferred.succeed(stopping, undefined), Deferred.await(ended))
+      )
+      const patience = { longest: "1 hour", owner, late } as const
+      const waiting = yield* Effect.forkChild(Effect.exit(within(stuck, patience)))
+      yield* Deferred.await(begun)
+      const closing = yield* Effect.forkChild(Scope.close(owner, Exit.void))
+      yield* Deferred.await(stopping)
+      expect(closing.pollUnsafe()).toBeUndefined()
+      yield* Deferred.succeed(ended, undefined)
+      yield* Fiber.join(closing)
+      expect(Exit.hasInterrupts(yield* Fiber.join(waiting))).toBe(true)
+      let isBegun = false
+      const after = Effect.sync(() => (isBegun = true))
+      expect(Exit.hasInterrupts(yield* Effect.exit(within<boolean | string, never, never>(after, patience)))).toBe(true)
+      expect(isBegun).toBe(false)
+    })
   )
 })

@@ -152,7 +152,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("runtime/platform/httpServer.ts", "test/runtime/stop.daily.test.ts", [
     ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
-    ["an answer that keeps its connection", "for (const response of unanswered) sayLast(response)", ""]
+    ["an answer that keeps its connection", "for (const response of unanswered.all()) sayLast(response)", ""]
   ]),
   ...guards("kernel/ledger/askEndpoints.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
     ["one endpoint alone is asked", "Exit.isSuccess(exit.value) ? exit.value.value : yield* next", "yield* exit.value"],
@@ -232,6 +232,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("runtime/platform/nodeRequestBytes.ts", "test/runtime/platform/nodeRequestBytes.test.ts", [
     ["a body of any length on node:http", 'if (bytes > bytesMax) return refuse("too long")', ""],
     ["a body that never comes on node:http", "setTimeout(cutOff, millis)", "setTimeout(() => undefined, millis)"],
+    ["a body of any length that is here", "if (incoming.readableLength > bytesMax) return tooLong", ""],
     [
       "a body that was cut off is waited for",
       'const cutOff = () => refuse("cut off")',
@@ -317,10 +318,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/within.ts", "test/kernel/within.test.ts", [
     ["a wait without an end", "wait.isOver = true\n        wait.told()", "wait.isOver = true"],
     ["the next one to wait is not waited for", "if (this.#sleeper === sleeper) this.#sleeper = undefined", ""],
-    ["who goes takes the others' end away", "|| this.#waits.size > 0) return", ") return"],
+    ["who goes takes the others' end away", "|| !this.#waits.isEmpty) return", ") return"],
     ["who is left behind goes on", "fiber.interruptUnsafe()", ""],
-    ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && listeners.size > 1e9) {"],
-    ["a caller who goes leaves its work", "ends.finish(wait)\n          return leave", "return Effect.void"]
+    ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && !listeners.isEmpty) {"],
+    ["a caller who goes leaves its work", "ends.finish(wait)\n        leave()", "ends.finish(wait)"],
+    ["an owner that ends leaves its work", "return Fiber.interruptAll(", "return Fiber.awaitAll("],
+    ["work of an owner that has ended", "this.#isClosed ? Effect.interrupt : ", ""]
   ]),
   ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
     ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]

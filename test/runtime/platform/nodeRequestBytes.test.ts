@@ -1,17 +1,26 @@
 // A body read from a real connection: whole, in pieces, above the limit with and without saying so, cut off, too slow,
-// and of a client that waits for leave to send.
+// and of a client that waits for leave to send. Each from a bare server, and from that of the process, which hands a
+// request on when what came with its head is here.
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Duration, Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
 import { type AddressInfo, connect } from "node:net"
+import { makeHttpServer } from "../../../runtime/platform/httpServer.ts"
 import { readNode } from "../../../runtime/platform/nodeRequestBytes.ts"
 
 const bytesMax = 8
 
+type Servers = "a bare server" | "the server of the process"
+
+const servers = {
+  "a bare server": () => createServer(),
+  "the server of the process": () => makeHttpServer().server
+} satisfies Record<Servers, () => ReturnType<typeof createServer>>
+
 /** A server that reads bodies, and what it read of the next one. */
-const reader = (longest = Duration.seconds(60)) =>
+const reader = (of: Servers, longest = Duration.seconds(60)) =>
   Effect.gen(function* () {
     const read = yield* Deferred.make<string>()
     const answer = Effect.gen(function* () {
@@ -23,7 +32,7 @@ const reader = (longest = Duration.seconds(60)) =>
       yield* Deferred.succeed(read, body)
       return HttpServerResponse.text(body)
     })
-    const server = createServer()
+    const server = servers[of]()
     const handler = yield* NodeHttpServer.makeHandler(answer, { scope: yield* Effect.scope })
     server.on("request", handler)
     yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
@@ -57,46 +66,66 @@ const head = (...headers: ReadonlyArray<string>) =>
   ["POST / HTTP/1.1", "host: 127.0.0.1", ...headers, "", ""].join("\r\n")
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 
-for (const [name, texts, found] of [
-  ["a body that comes with its head", [`${head("content-length: 8")}12345678`], "read 12345678"],
-  ["a body in pieces", [head("content-length: 8"), "1234", "5678"], "read 12345678"],
-  [
-    "a body in chunks",
-    [`${head("transfer-encoding: chunked")}${chunk("1234")}`, chunk("56"), "0\r\n\r\n"],
-    "read 123456"
-  ],
-  ["no body", [head("content-length: 0")], "read "],
-  [
-    "a body above the limit that does not say so",
-    [`${head("transfer-encoding: chunked")}${chunk("12345678")}`, chunk("9"), chunk("more")],
-    "too long"
-  ],
-  [
-    "a body of whoever waits for leave to send",
-    [head("content-length: 4", "expect: 100-continue"), "1234"],
-    "read 1234"
-  ]
-] as const)
-  it.live(`${name}: ${found}`, () =>
-    Effect.gen(function* () {
-      const { port, read } = yield* reader()
-      yield* send(port, texts)
-      expect(yield* read).toBe(found)
-    })
-  )
+for (const of of ["a bare server", "the server of the process"] as const)
+  describe(of, () => {
+    for (const [name, texts, found] of [
+      ["a body that comes with its head", [`${head("content-length: 8")}12345678`], "read 12345678"],
+      ["a body in pieces", [head("content-length: 8"), "1234", "5678"], "read 12345678"],
+      [
+        "a body in chunks",
+        [`${head("transfer-encoding: chunked")}${chunk("1234")}`, chunk("56"), "0\r\n\r\n"],
+        "read 123456"
+      ],
+      ["no body", [head("content-length: 0")], "read "],
+      [
+        "a body above the limit that does not say so",
+        [`${head("transfer-encoding: chunked")}${chunk("12345678")}`, chunk("9"), chunk("more")],
+        "too long"
+      ],
+      ["a body above the limit that is here", [`${head("content-length: 9")}123456789`], "too long"],
+      [
+        "a body of whoever waits for leave to send",
+        [head("content-length: 4", "expect: 100-continue"), "1234"],
+        "read 1234"
+      ]
+    ] as const)
+      it.live(`${name}: ${found}`, () =>
+        Effect.gen(function* () {
+          const { port, read } = yield* reader(of)
+          yield* send(port, texts)
+          expect(yield* read).toBe(found)
+        })
+      )
 
-it.live("a body that is cut off is told as that", () =>
-  Effect.gen(function* () {
-    const { port, read } = yield* reader()
-    yield* send(port, [head("content-length: 8"), "1234"], true)
-    expect(yield* read).toBe("cut off")
-  })
-)
+    it.live("a body that is cut off is told as that", () =>
+      Effect.gen(function* () {
+        const { port, read } = yield* reader(of)
+        yield* send(port, [head("content-length: 8"), "1234"], true)
+        expect(yield* read).toBe("cut off")
+      })
+    )
 
-it.live("a body that does not come in time is not waited for", () =>
-  Effect.gen(function* () {
-    const { port, read } = yield* reader(Duration.millis(50))
-    yield* send(port, [head("content-length: 8"), "1234"])
-    expect(yield* read).toBe("cut off")
+    it.live("a body that does not come in time is not waited for", () =>
+      Effect.gen(function* () {
+        const { port, read } = yield* reader(of, Duration.millis(50))
+        yield* send(port, [head("content-length: 8"), "1234"])
+        expect(yield* read).toBe("cut off")
+      })
+    )
+
+    it.live("two requests in one piece are answered in their order", () =>
+      Effect.gen(function* () {
+        const { port } = yield* reader(of)
+        const socket = yield* send(port, [`${head("content-length: 1")}1${head("content-length: 1")}2`])
+        const told = yield* Effect.callback<string>((resume) => {
+          let text = ""
+          socket.on("data", (chunk: Buffer) => {
+            text += chunk.toString()
+            if (text.includes("read 2")) resume(Effect.succeed(text))
+          })
+        })
+        expect(told.indexOf("read 1")).toBeGreaterThan(0)
+        expect(told.indexOf("read 1")).toBeLessThan(told.indexOf("read 2"))
+      })
+    )
   })
-)
