@@ -4,16 +4,16 @@
 // whoever stood in them stay in memory until all of it is collected. Here nothing of who left leads to anybody else.
 
 /** Where one stands. */
-export interface Place<A> {
+export interface Spot<A> {
   readonly one: A
-  before: Place<A> | undefined
-  after: Place<A> | undefined
+  before: Spot<A> | undefined
+  after: Spot<A> | undefined
   isLeft: boolean
 }
 
 export class Present<A> {
-  #first: Place<A> | undefined
-  #last: Place<A> | undefined
+  #first: Spot<A> | undefined
+  #last: Spot<A> | undefined
 
   get isEmpty(): boolean {
     return this.#first === undefined
@@ -24,8 +24,8 @@ export class Present<A> {
     return this.#first?.one
   }
 
-  enter(one: A): Place<A> {
-    const place: Place<A> = { one, before: this.#last, after: undefined, isLeft: false }
+  enter(one: A): Spot<A> {
+    const place: Spot<A> = { one, before: this.#last, after: undefined, isLeft: false }
     if (this.#last === undefined) this.#first = place
     else this.#last.after = place
     this.#last = place
@@ -33,7 +33,7 @@ export class Present<A> {
   }
 
   /** False for one who had left already. */
-  leave(place: Place<A>): boolean {
+  leave(place: Spot<A>): boolean {
     if (place.isLeft) return false
     const { after, before } = place
     if (before === undefined) this.#first = after

@@ -7,7 +7,7 @@
 // more, and nothing of who has left stays behind (`Present.ts`). No generator function is written where it would be
 // made for each use: the first call of one gives it a shape of its own, which keeps all that it knows in memory.
 import { Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
-import { type Place, Present } from "./Present.ts"
+import { type Spot, Present } from "./Present.ts"
 
 /** What is left behind: done once it has really ended. */
 export type Leftover = Effect.Effect<unknown>
@@ -56,7 +56,7 @@ interface Wait {
   /** When its time is over, nanoseconds of the monotonic clock. */
   readonly end: bigint
   /** Among the others; none without an end. */
-  place: Place<Wait> | undefined
+  place: Spot<Wait> | undefined
   isOver: boolean
   told: () => void
 }

@@ -1,7 +1,8 @@
 // The RequestBytes port on `node:http`, for Node and for Deno: a body that is here is taken at once, which most are
-// (`httpServer.ts`); of any other the chunks as the parser gives them, without a stream between. A body that passes the limit is not read on; what becomes of the rest, and of its connection, is the
-// server's to see to once the answer is written. A client that waits for leave to send (`Expect: 100-continue`) is the
-// server's own way's to serve, and so is a body that somebody has begun to read.
+// (`httpServer.ts`); of any other the chunks as the parser gives them, without a stream between. A body that passes the
+// limit is not read on; what becomes of the rest, and of its connection, is the server's to see to once the answer is
+// written. A client that waits for leave to send (`Expect: 100-continue`) is the server's own way's to serve, and so is
+// a body that somebody has begun to read.
 import { Duration, Effect } from "effect"
 import { IncomingMessage } from "node:http"
 import { BytesFault, joined, type ReadBytes, readStreamed } from "../../kernel/platform/RequestBytes.ts"
