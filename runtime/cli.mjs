@@ -25,8 +25,9 @@ endWithParent()
 // Before anything else of the program is loaded, types of which are stripped.
 if (!("Deno" in globalThis))
   modules.enableCompileCache?.(fileURLToPath(new URL("../node_modules/.cache/tollkeeper", import.meta.url)))
-const { growSlowly, reduceNothing } = await import("./platform/startHeap.ts")
+const { collectAlone, growSlowly, reduceNothing } = await import("./platform/startHeap.ts")
 if (command === "start" || command === "ledger") reduceNothing()
+if (command === "start") collectAlone()
 if (command === "ledger") {
   growSlowly()
   await import("./ledgerLine.ts")

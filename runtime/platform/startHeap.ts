@@ -17,6 +17,15 @@ export const growFreely = (): void => {
   if (takesFlags) setFlagsFromString("--no-optimize-for-size")
 }
 
+/**
+ * For a program that answers requests: what they leave is collected by the thread that answers them. It takes a
+ * millisecond or two a time, for hardly any of it lives; helpers would wait for each other longer than that, and took a
+ * fifth of all that a verification costs.
+ */
+export const collectAlone = (): void => {
+  if (takesFlags) setFlagsFromString("--no-parallel-scavenge")
+}
+
 /** An older engine has no such flag, and would complain of it. */
 const hasCount = takesFlags && Number.parseInt(process.versions.v8, 10) >= 13
 const reduceTimes = (count: number): void => {
