@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 const onlySlow = process.env["TOLLKEEPER_TEST_SLOW"] === "only"
 const onlyFast = process.env["TOLLKEEPER_TEST_FAST"] === "only"
+const onlyDaily = process.env["TOLLKEEPER_TEST_DAILY"] === "only"
 /**
  * What the architecture tests judge is the text of the sources, which is the same on every runtime: they run on Node
  * alone. Everything that executes the program runs on both.
@@ -27,7 +28,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
-    include: [onlySlow ? "test/**/*.slow.test.ts" : "test/**/*.test.ts"],
+    include: [onlySlow ? "test/**/*.slow.test.ts" : onlyDaily ? "test/**/*.daily.test.ts" : "test/**/*.test.ts"],
     exclude: [
       "**/node_modules/**",
       "test/official/**",
@@ -38,8 +39,8 @@ export default defineConfig({
     ],
     globalSetup: ["test/support/globalSetup.ts"],
     pool: "forks",
-    // Most fast files take less time than a process of their own and its imports, so in `npm run ok` they share one.
-    // `npm test` gives each file its own, so nothing that it shows hangs on what ran before.
+    // Most fast files take less time than a process of their own and its imports, so in `npm run ok` and on Deno they
+    // share some. `npm test` gives each file its own on Node, so nothing that it shows hangs on what ran before.
     isolate: !onlyFast,
     // What a passing test prints is noise.
     silent: "passed-only",
