@@ -18,6 +18,7 @@ import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import * as Migrations from "../../kernel/database/Migrations.ts"
 import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
 import { openEmbedded } from "../../runtime/platform/pglite.ts"
+import { slimDump } from "./slimDump.ts"
 
 export type DatabaseKind = "pglite" | "postgres"
 
@@ -33,7 +34,7 @@ const hasFolder = (owner: string): boolean => existsSync(join(migrationsPath, ow
 
 /** Tells what the migrations of these owners make from what other migrations, or others of them, would make. */
 const fingerprint = (owners: ReadonlyArray<string>): string => {
-  const hash = createHash("sha256")
+  const hash = createHash("sha256").update("slim")
   for (const owner of owners) {
     const folder = join(migrationsPath, owner)
     for (const file of readdirSync(folder).sort()) {
@@ -60,6 +61,16 @@ const sourceOf = ({ connect, dump }: Embedded) => ({ kind: "embedded" as const, 
 /** Dumps of the embedded database, kept for the next run of this tree. */
 const dumpsFolder = fileURLToPath(new URL("../../node_modules/.cache/tollkeeper/", import.meta.url))
 
+/** Begins a new segment of the log, the only one that is needed from then on; its name. */
+const beginSegment = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`select pg_switch_wal()::text`
+  yield* sql`checkpoint`.unprepared
+  const rows = yield* sql<{ readonly name: string }>`
+    select pg_walfile_name(redo_lsn) as name from pg_control_checkpoint()`
+  return rows[0]!.name
+})
+
 /**
  * The dump of an embedded database in which the migrations of `owners` have run, made by whoever needs it first. What
  * earlier migrations made goes then.
@@ -71,9 +82,9 @@ const dumpOf = (owners: ReadonlyArray<string>): Effect.Effect<string, unknown> =
     if (existsSync(file)) return file
     const from = owners.length === 0 ? {} : { from: yield* dumpOf([]), code: yield* code }
     const database = yield* openEmbedded(from)
-    if (owners.length > 0)
-      yield* migrate(Layer.succeed(DatabaseSource, { open: Effect.succeed(sourceOf(database)) }), owners)
-    const bytes = yield* database.dump
+    const source = Layer.succeed(DatabaseSource, { open: Effect.succeed(sourceOf(database)) })
+    const segment = yield* Effect.provide(beginSegment, migrated(source, owners), { local: true })
+    const bytes = slimDump(yield* database.dump, segment)
     mkdirSync(dumpsFolder, { recursive: true })
     const draft = `${file}.${randomUUID()}`
     writeFileSync(draft, bytes)
