@@ -17,8 +17,9 @@ const camelCased = /(?<![\p{L}\p{N}])(\p{Lu}?\p{Ll}+)(\p{Lu}\p{Ll}+)(?![\p{L}\p{
 
 /** Letters about digits, with two letters in a row on each side that has any: `pdf2text`, `mp3player`, `utf8`. */
 const mixed = /(?<![\p{L}\p{N}])(?:\p{L}{2,}\p{N}+(?:\p{L}{2,})?|\p{N}+\p{L}{2,})(?![\p{L}\p{N}])/gu
-/** A run of a script that is written without blanks. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+/gu
+/** A run of a script that is written without blanks, or, in Hangul, with endings that a word takes on. */
+const unspacedScripts = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Khmer", "Lao"]
+const unspaced = new RegExp(`[${unspacedScripts.map((script) => `\\p{Script=${script}}`).join("")}]+`, "gu")
 
 /** `天气预报` as `天气 气预 预报`. */
 const inPairs = (run: string): string => {
@@ -129,16 +130,59 @@ const framing = new Set(
 
 const currencyCodes = new Set(Intl.supportedValuesOf("currency"))
 const currencyNames = new Intl.DisplayNames(["en"], { type: "currency" })
-/** One currency against another, in any case of letters. */
-const currencyPair =
-  /(?<![\p{L}\p{N}])([a-z]{3})(?:\s+(?:to|in|into|vs|and|against)\s+|\s*[/→>-]\s*)([a-z]{3})(?![\p{L}\p{N}])/giu
+/** Codes that are no words of English: one of them alone, or two side by side, can mean nothing else. */
+const plainCodes = new Set(
+  `AED ARS AUD BRL CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR JPY KES KRW MXN MYR NGN NOK NZD PLN RUB
+  SAR SEK SGD THB TWD USD VND ZAR`.split(/\s+/)
+)
+const currencySigns: Readonly<Record<string, string>> = { $: "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR" }
+/** What is traded under a short name that is no word. */
+const coinNames: Readonly<Record<string, string>> = {
+  BCH: "bitcoin",
+  BNB: "binance",
+  BTC: "bitcoin",
+  DOGE: "dogecoin",
+  ETH: "ethereum ether",
+  LTC: "litecoin",
+  TRX: "tron",
+  USDC: "usd stablecoin",
+  USDT: "tether stablecoin",
+  XLM: "stellar lumens",
+  XRP: "ripple"
+}
 
-/** What codes of currencies in a query mean, in English: their names, and that they are currencies. */
+/** A sign that is no part of an amount. */
+const loneSign = /(?<![\d.,])\s*([$€£¥₹])\s*(?![\d.,])/gu
+/** One against another, in any case of letters. */
+const moneyPair =
+  /(?<![\p{L}\p{N}])([a-z]{3,4})(?:\s+(?:to|in|into|vs|and|against)\s+|\s*[/→>-]\s*)([a-z]{3,4})\b(?!\p{L})/giu
+/** Words beside a code that leave it what it is. */
+const aboutMoney = new Set(
+  "convert converter conversion course currency exchange forex fx price rate rates today now to in".split(" ")
+)
+
+const isCode = (code: string): boolean => currencyCodes.has(code) || coinNames[code] !== undefined
+
+/** The codes of money in a query: pairs of any, coins, and plain codes of which nothing else is said. */
+const moneyCodes = (query: string): ReadonlyArray<string> => {
+  const text = query.replace(loneSign, (_, sign: string) => ` ${currencySigns[sign]!} `)
+  const pairs = [...text.matchAll(moneyPair)].map(([, a = "", b = ""]) => [a.toUpperCase(), b.toUpperCase()])
+  const codes = pairs.filter((pair) => pair.every(isCode)).flat()
+  const words = (text.toUpperCase().match(/[\p{L}\p{N}]+/gu) ?? []).flatMap((word) => {
+    const halves = [word.slice(0, 3), word.slice(3)]
+    return word.length === 6 && halves.every((half) => plainCodes.has(half)) ? halves : [word]
+  })
+  const isPlain = words.every((word) => plainCodes.has(word) || aboutMoney.has(word.toLowerCase()) || /\d/.test(word))
+  return [...codes, ...words.filter((word) => coinNames[word] !== undefined || (isPlain && plainCodes.has(word)))]
+}
+
+/** What codes of money in a query mean, in English: their names, and what they are. */
 export const currencyWords = (query: string): ReadonlyArray<string> => {
-  const codes = [...query.matchAll(currencyPair)].flatMap(([, a = "", b = ""]) => [a.toUpperCase(), b.toUpperCase()])
-  if (codes.length === 0 || !codes.every((code) => currencyCodes.has(code))) return []
-  const names = codes.flatMap((code) => wordsOf(currencyNames.of(code) ?? "").words).filter((word) => word.length > 2)
-  return [...new Set([...names, "currency"])]
+  const codes = [...new Set(moneyCodes(query))]
+  if (codes.length === 0) return []
+  const isCoin = codes.some((code) => coinNames[code] !== undefined)
+  const names = codes.flatMap((code) => wordsOf(coinNames[code] ?? currencyNames.of(code) ?? "").words)
+  return [...new Set([...names.filter((word) => word.length > 2), ...(isCoin ? ["crypto", "price"] : ["currency"])])]
 }
 
 /** A query's words without framing, in English; a query that is nothing but framing keeps its words. */

@@ -17,6 +17,7 @@ const weighed = inFile("catalog/search/signals.ts", "catalog/search/ranking.test
 const fusedBy = inFile("catalog/search/fuse.ts", "catalog/search/ranking.test.ts")
 const rerankedBy = inFile("catalog/search/rerank.ts", "catalog/search/rerank.test.ts")
 const rerankers = inFile("catalog/search/Reranker.ts", "catalog/search/rerank.test.ts")
+const understood = inFile("catalog/search/readIntent.ts", "catalog/search/intent.test.ts")
 const spread = inFile("catalog/search/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
 const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.test.ts")
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.test.ts")
@@ -107,6 +108,17 @@ export const mutations: ReadonlyArray<Mutation> = [
   known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),
   fedBack("what answers best lends nothing", "const share = 0.4", "const share = 0"),
   split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
+  split(
+    "a code of money means it whatever is said beside it",
+    "(isPlain && plainCodes.has(word))",
+    "plainCodes.has(word)"
+  ),
+  understood("a call may cost any amount", "> (isCents ? 100 * callPriceMax : callPriceMax)", "> 1e9"),
+  understood(
+    "an amount before large units is a price",
+    "${end}`,\n    `(?:${lead})?${start}between",
+    "`,\n    `(?:${lead})?${start}between"
+  ),
   tabled(
     "a table that was changed is believed",
     "if (Hex.encode(crypto.sha256(bytes)) !== tableHash)",

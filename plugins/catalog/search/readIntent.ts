@@ -32,29 +32,50 @@ const currencies: Readonly<Record<string, string>> = {
   euros: "EUR"
 }
 
+/** Amounts in words. */
+const amounts: Readonly<Record<string, string>> = { "half a": "0.5", "half an": "0.5", a: "1", an: "1", one: "1" }
+
 const bound =
-  "under|below|less than|cheaper than|at most|up to|no more than|not more than|maximum(?: of)?|max|within|<=?"
-const lead = "(?:for|priced|costs?|costing)\\s+"
+  "under|below|less than|cheaper than|at most|up to|no more than|not more than|maximum(?: of)?|max|within|<=?|≤|" +
+  "unter|weniger als|höchstens|maximal|moins de|menos de|meno di|máximo"
+const lead = "(?:for|priced|costs?|costing|für|pour|por|per)\\s+"
 const budget = "(?:with\\s+)?(?:a\\s+)?budget(?:\\s+cap)?\\s+of"
+const after = "or (?:less|cheaper|under|below)|max(?:imum)?|at (?:the )?most"
 const per = "(?:\\s*(?:per|an?|each|\\/)\\s*(?:call|request|query|use|lookup|message|image|page))?"
 /** "$10 billion" is no price of a call, and neither is "5MB". */
 const large = "(?:\\s*(?:thousand|million|billion|trillion|bn|[kmb])\\b)"
-const cheap =
-  /\b(?:cheapest|lowest[- ]priced?|least expensive|free of charge|for free|at no cost)\b|^\s*free\s+(?=\S)/gi
+const cheapest = [
+  "cheapest",
+  "lowest[- ]priced?",
+  "least expensive",
+  "free of charge",
+  "for free",
+  "at no cost",
+  "gratis",
+  "gratuit(?:[aeo]?s?)",
+  "(?:kostenlos|günstigst|billigst)(?:e[mnrs]?)?"
+]
+const cheap = new RegExp(`\\b(?:${cheapest.join("|")})\\b|^\\s*free\\s+(?=\\S)`, "gi")
 
-/** A limit of the price: how it begins, a sign or a unit of these assets, and no more behind it. */
-const limitOf = (assets: ReadonlyArray<PricedAsset>): RegExp => {
+/** Limits of the price: how one begins or ends, a sign or a unit of these assets, and no more behind it. */
+const limitsOf = (assets: ReadonlyArray<PricedAsset>): ReadonlyArray<RegExp> => {
   const words = Object.keys(currencies).filter((unit) => /^[a-z]/.test(unit))
   const units = [...words, ...assets.map(({ symbol }) => symbol)].join("|")
-  const amount = `([$€])?\\s*(\\d{1,9}(?:\\.\\d{1,12})?|\\.\\d{1,12})(?:\\s*(${units})\\b)?`
+  const number = "\\d{1,9}(?:\\.\\d{1,12})?|\\.\\d{1,12}|half an?|an?|one"
+  const amount = `([$€])?\\s*(${number})(?:\\s*([$€]|(?:${units})\\b))?`
   const end = `(?!${large})${per}(?![\\w%]|\\.\\d)`
-  return new RegExp(`(?:${lead})?(?:\\b(?:${bound})|${budget})\\s*${amount}${end}`, "i")
+  const start = "(?<![\\p{L}\\p{N}])"
+  return [
+    `(?:${lead})?(?:${start}(?:${bound})|${budget})\\s*${amount}${end}`,
+    `(?:${lead})?${start}between\\s+[$€]?\\s*[\\d.]+\\s*(?:[$€]|${units})?\\s+and\\s+${amount}${end}`,
+    `(?:${lead})?(?<![\\p{L}\\p{N}.])${amount}${per}\\s+(?:${after})(?![\\p{L}\\p{N}])`
+  ].map((source) => new RegExp(source, "iu"))
 }
 
 /** Made once for the assets of a process: as much work as reading a query. */
-const limits = new WeakMap<ReadonlyArray<PricedAsset>, RegExp>()
-const limitIn = (assets: ReadonlyArray<PricedAsset>): RegExp => {
-  const known = limits.get(assets) ?? limitOf(assets)
+const limits = new WeakMap<ReadonlyArray<PricedAsset>, ReadonlyArray<RegExp>>()
+const limitsIn = (assets: ReadonlyArray<PricedAsset>): ReadonlyArray<RegExp> => {
+  const known = limits.get(assets) ?? limitsOf(assets)
   limits.set(assets, known)
   return known
 }
@@ -70,7 +91,7 @@ const readLimit = ([, sign, digits = "", unit = ""]: ReadonlyArray<string | unde
   const word = unit.toLowerCase()
   if (sign === undefined && word === "") return undefined
   const currency = sign === undefined ? (currencies[word] ?? unit.toUpperCase()) : currencies[sign]!
-  const text = digits.startsWith(".") ? `0${digits}` : digits
+  const text = amounts[digits.toLowerCase()] ?? (digits.startsWith(".") ? `0${digits}` : digits)
   const isCents = word.startsWith("cent")
   return Number(text) > (isCents ? 100 * callPriceMax : callPriceMax) ? undefined : { currency, text, isCents }
 }
@@ -97,8 +118,12 @@ const filterOf = (match: ReadonlyArray<string | undefined>, assets: ReadonlyArra
 
 export const readIntent = (query: string, filters: Filters, assets: ReadonlyArray<PricedAsset>): Intent => {
   const isOpen = filters.asset === undefined && filters.maxPrice === undefined
-  const match = isOpen ? limitIn(assets).exec(query) : null
-  const maxPrice = match === null ? undefined : filterOf(match, assets)
+  const match = isOpen
+    ? limitsIn(assets)
+        .map((limit) => limit.exec(query))
+        .find((match) => match !== null)
+    : undefined
+  const maxPrice = match === undefined ? undefined : filterOf(match, assets)
   const limits = maxPrice === undefined ? [] : [match![0]]
   const rest = limits[0] === undefined ? query : query.replace(limits[0], " ")
   const wishes = rest.match(cheap) ?? []

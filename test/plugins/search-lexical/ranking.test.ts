@@ -128,11 +128,17 @@ describeDatabases(
 
     it.effect("finds by letters and digits apart, and scripts without blanks by pairs", () =>
       Effect.gen(function* () {
-        const { ids } = yield* indexed([named(1, "pdf2text"), named(2, "天气预报"), named(3, "Text of a PDF")])
+        const { ids } = yield* indexed([
+          named(1, "pdf2text"),
+          named(2, "天气预报"),
+          named(3, "Text of a PDF"),
+          named(4, "오늘 날씨를")
+        ])
         expect(yield* ids("pdf2text")).toEqual([1, 3])
         expect((yield* ids("pdf to text")).toSorted()).toEqual([1, 3])
         expect(yield* ids("天气")).toEqual([2])
         expect(yield* ids("气预")).toEqual([2])
+        expect(yield* ids("날씨")).toEqual([4])
       }).pipe(Effect.provide(layer))
     )
 

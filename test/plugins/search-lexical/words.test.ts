@@ -42,7 +42,7 @@ describe("words", () => {
     expect(wordsOf("Übersetzer ŁÓDŹ Straße pronóstico Đà smørrebrød").words).toEqual(
       "ubersetzer lodz strasse pronostico da smorrebrod".split(" ")
     )
-    expect(wordsOf("ёлка йод άλφα 한국어 が").words).toEqual("ёлка йод άλφα 한국어 が".split(" "))
+    expect(wordsOf("ёлка йод άλφα 한국어 が").words).toEqual("ёлка йод άλφα 한국 국어 が".split(" "))
   })
 
   it("drops what is too long to be a word and cuts what is too long to be read", () => {
@@ -174,9 +174,18 @@ describe("candidates", () => {
   })
 })
 
-it("reads a pair of currency codes as what they are codes of, and no other three letters", () => {
+it("reads codes and signs of money as what they are codes of, and no other letters", () => {
   expect(currencyWords("usd to eur")).toEqual(["dollar", "euro", "currency"])
-  expect(currencyWords("convert GBP/JPY now")).toEqual(expect.arrayContaining(["yen", "currency"]))
-  for (const query of ["pdf to png", "how to get to the sea", "usd", "a usd to b", "xusd to eur"])
+  for (const query of ["€ to $", "EURUSD", "eur usd rate", "$/€"])
+    expect(currencyWords(query).toSorted(), query).toEqual(["currency", "dollar", "euro"])
+  for (const query of ["convert GBP/JPY now", "jpy", "JPY rate today", "100 jpy in euros to jpy"])
+    expect(currencyWords(query), query).toEqual(
+      query.startsWith("100") ? [] : expect.arrayContaining(["yen", "currency"])
+    )
+  expect(currencyWords("btc to usd")).toEqual(["bitcoin", "dollar", "crypto", "price"])
+  expect(currencyWords("history of xlm")).toEqual(["stellar", "lumens", "crypto", "price"])
+  for (const query of ["pdf to png", "how to get to the sea", "price of gold in usd", "a usd to b", "xusd to eur"])
+    expect(currencyWords(query), query).toEqual([])
+  for (const query of ["all cad files", "try all", "weather under $5", "$0.01", "cad to stl", "top gel"])
     expect(currencyWords(query), query).toEqual([])
 })

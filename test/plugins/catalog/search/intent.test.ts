@@ -20,6 +20,15 @@ describe("the price in a query", () => {
     ["max 3 xlm translation", "translation", "CXLM", 30_000_000n, "max 3 xlm"],
     ["under $0.01 weather", "weather", "CUSDC", 100_000n, "under $0.01"],
     ["news at most $.01", "news", "CUSDC", 100_000n, "at most $.01"],
+    ["weather <$0.01", "weather", "CUSDC", 100_000n, "<$0.01"],
+    ["weather <= 0.01$", "weather", "CUSDC", 100_000n, "<= 0.01$"],
+    ["$0.01 or less per page news", "per page news", "CUSDC", 100_000n, "$0.01 or less"],
+    ["news for 2 cents a call max", "news", "CUSDC", 200_000n, "for 2 cents a call max"],
+    ["tides at most one cent", "tides", "CUSDC", 100_000n, "at most one cent"],
+    ["tides for less than half a cent", "tides", "CUSDC", 50_000n, "for less than half a cent"],
+    ["weather under a dollar", "weather", "CUSDC", 10_000_000n, "under a dollar"],
+    ["weather between $0.001 and $0.01", "weather", "CUSDC", 100_000n, "between $0.001 and $0.01"],
+    ["Wetter unter 1 cent", "Wetter", "CUSDC", 100_000n, "unter 1 cent"],
     ["markdown with a budget cap of $0.005.", "markdown .", "CUSDC", 50_000n, "with a budget cap of $0.005"]
   ])("is a filter in %j", (query, rest, asset, maxPrice, words) => {
     expect(read(query)).toEqual([rest, asset, maxPrice, false, [words]])
@@ -31,6 +40,12 @@ describe("the price in a query", () => {
     "startups under 5 million",
     "rooms under 3 stars",
     "more than $1",
+    "up to a point",
+    "a $5 hotel max verstappen",
+    "within one day",
+    "10 pages max",
+    "between 5 and 10 pages",
+    "under an hour",
     "pdf up to 5 pages",
     "files under 5MB",
     "convert $5 to euros",
@@ -45,6 +60,8 @@ describe("the price in a query", () => {
   it("is a wish in cheapest and a leading free, whose words name nothing that is looked for", () => {
     expect(read("cheapest image generation")).toEqual(["image generation", undefined, undefined, true, ["cheapest"]])
     expect(read("free regex tester")).toEqual(["regex tester", undefined, undefined, true, ["free"]])
+    expect(read("kostenloses Wetter")).toEqual(["Wetter", undefined, undefined, true, ["kostenloses"]])
+    expect(read("météo gratuite")).toEqual(["météo", undefined, undefined, true, ["gratuite"]])
     expect(read("weather for free")).toEqual(["weather", undefined, undefined, true, ["for free"]])
     expect(read("cheapest")).toEqual(["cheapest", undefined, undefined, false, []])
   })
