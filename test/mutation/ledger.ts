@@ -406,6 +406,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     [["a restoration has no memo", "frame.tx.operations[0]!.body.type === OperationType.invokeHostFunction &&", ""]]
   ),
   ...rules(
+    "rpc/simulateTransaction.ts",
+    ["rpc/simulateTransaction.test.ts"],
+    [["a simulation takes a new account as it is", "view.store.lookedAt(asWhenApplied)", "view.store"]]
+  ),
+  ...rules(
     "transaction/operations/claimPredicate.ts",
     ["transaction/claimableBalances.test.ts"],
     [

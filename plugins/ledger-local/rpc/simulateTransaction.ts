@@ -13,8 +13,9 @@ import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
 import { NotFetched } from "../engine/state/NotFetched.ts"
 import type { RentChange } from "../engine/state/Fees.ts"
 import { rentSizeBytes } from "../engine/state/rentSize.ts"
-import { codec, type LedgerFootprint, type LedgerKey, type Transaction } from "../engine/xdr/Xdr.ts"
+import { codec, type LedgerEntry, type LedgerFootprint, type LedgerKey, type Transaction } from "../engine/xdr/Xdr.ts"
 import { toBase64 } from "../node/text.ts"
+import { withSequenceAges } from "../transaction/Accounts.ts"
 import { accountOf } from "../transaction/Frame.ts"
 import { isPersistent } from "../transaction/operations/footprint.ts"
 import type { BodyOf, Operation } from "../transaction/Wire.ts"
@@ -32,6 +33,16 @@ const failed = ({ latest }: View, error: string, more: object = {}) => ({
   ...more,
   latestLedger: latest.sequence
 })
+
+/**
+ * An account as a host function finds it: its transaction's source has had its sequence number moved by then, which
+ * makes an entry larger that never was a source. The network's simulation takes every account for one.
+ */
+const asWhenApplied = (entry: LedgerEntry): LedgerEntry => {
+  if (entry.data.type !== EntryType.account) return entry
+  const account = withSequenceAges(entry.data.account)
+  return account === entry.data.account ? entry : { ...entry, data: { type: EntryType.account, account } }
+}
 
 /** 63 random bits. */
 const randomNonce = (view: View) => (): bigint =>
@@ -110,7 +121,7 @@ const simulateInvoke = (
         allowNonRoot: mode === "record_allow_nonroot"
       }
   const host = invokeHostFunction({
-    store: view.store,
+    store: view.store.lookedAt(asWhenApplied),
     settings: options.settings,
     ledgerSeq: view.latest.sequence,
     closeTime: view.latest.closeTime,

@@ -78,6 +78,12 @@ export const withAccountLiabilities = (account: AccountEntry, liabilities: Liabi
   ext: { v: 1, v1: { liabilities, ext: account.ext.v === 1 ? account.ext.v1.ext : { v: 0 } } }
 })
 
+/** The account with room for its sequence number's ages, as any has that was once a transaction's source. */
+export const withSequenceAges = (account: AccountEntry): AccountEntry =>
+  extV2(account)?.ext.v === 3
+    ? account
+    : withExtV2(account, (v2) => ({ ...v2, ext: { v: 3, v3: { ext: { v: 0 }, seqLedger: 0, seqTime: 0n } } }))
+
 /** The account with its sequence number moved, and when, which is how extensions v1 to v3 come to be. */
 export const withSequence = (
   account: AccountEntry,

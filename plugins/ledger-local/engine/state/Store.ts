@@ -22,6 +22,8 @@ export class Store {
   /** True when what is not here may exist all the same, and has to be fetched to be known. */
   readonly isPartial: boolean
   #own = new Map<KeyString, LedgerEntry | undefined>()
+  /** How what lies below looks from here. */
+  #look: ((entry: LedgerEntry) => LedgerEntry) | undefined
 
   private constructor(parent: Store | undefined, isPartial = parent?.isPartial ?? false) {
     this.parent = parent
@@ -51,9 +53,11 @@ export class Store {
 
   get(key: KeyString): LedgerEntry | undefined {
     let store: Store | undefined = this
+    let looking: Store | undefined
     while (store !== undefined) {
       const own: LedgerEntry | undefined = store.#own.get(key)
-      if (own !== undefined || store.#own.has(key)) return own
+      if (own !== undefined || store.#own.has(key)) return looking === undefined ? own : looking.#seen(key, own)
+      if (store.#look !== undefined) looking = store
       store = store.parent
     }
     if (this.isPartial) throw new NotFetched([key])
@@ -115,6 +119,19 @@ export class Store {
   /** An overlay on this store. Nothing reaches the parent before `commit`. */
   child(): Store {
     return new Store(this)
+  }
+
+  /** An overlay in which the entries of this store are as `look` has them, the same each time; not to be committed. */
+  lookedAt(look: (entry: LedgerEntry) => LedgerEntry): Store {
+    const overlay = new Store(this)
+    overlay.#look = look
+    return overlay
+  }
+
+  #seen(key: KeyString, entry: LedgerEntry | undefined): LedgerEntry | undefined {
+    const seen = entry === undefined ? undefined : this.#look!(entry)
+    if (seen !== entry && seen !== undefined) this.#own.set(key, seen)
+    return seen
   }
 
   /** Writes this overlay's changes into its parent and empties it. A root has nowhere to commit to. */

@@ -102,6 +102,15 @@ describe("simulateTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
+  it.effect("declares enough for the first transaction of an account, whose entry grows when it is its source", () =>
+    Effect.gen(function* () {
+      const [payer, payee] = [yield* fund("payer"), yield* fund("payee")]
+      const operation = transfer(payer, payee, 5n, Asset.native().contractId(passphrase))
+      for (const place of ["first", "second"])
+        expect([place, (yield* invoke(payer, operation)).status]).toEqual([place, "SUCCESS"])
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
+
   it.effect("says in `error` what it cannot simulate", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
