@@ -26,9 +26,10 @@ const options = [
   ])
 ]
 
-/** The contract as it is put on a ledger. */
+/** The contract as it is put on a ledger, with the sections of the settlement contract unless others are given. */
 export const buildContract = async (
-  source: string = readFileSync(`${contractFolder}settle.as`, "utf8")
+  source: string = readFileSync(`${contractFolder}settle.as`, "utf8"),
+  sections: Uint8Array = customSections()
 ): Promise<Uint8Array> => {
   let module: Uint8Array | undefined
   let messages = ""
@@ -45,7 +46,7 @@ export const buildContract = async (
     }
   })
   if (error !== null || module === undefined) throw new Error(`the contract does not build: ${messages}`)
-  return Uint8Array.from([...module, ...customSections()])
+  return Uint8Array.from([...module, ...sections])
 }
 
 export const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")

@@ -6,7 +6,7 @@ import { xdr } from "@stellar/stellar-sdk"
 /** Ledgers of this protocol and of later ones run the contract. */
 const protocol = 23
 
-const text = (value: string) => new xdr.XdrString(value)
+export const text = (value: string) => new xdr.XdrString(value)
 const type = {
   u32: { type: 4 },
   i128: { type: 11 },
@@ -95,17 +95,20 @@ const sized = (content: Uint8Array) => concat(Uint8Array.from(leb(content.length
 const section = (name: string, content: Uint8Array) =>
   concat(Uint8Array.of(0), sized(concat(sized(new TextEncoder().encode(name)), content)))
 
-/** The sections to append to the compiled module. */
-export const customSections = (): Uint8Array =>
+/** The sections that a contract cannot do without: the protocol it was made for, and its interface. */
+export const interfaceSections = (entries: ReadonlyArray<object>): Uint8Array =>
   concat(
     section(
       "contractenvmetav0",
       xdr.ScEnvMetaEntry.schema.encode({ kind: 0, interfaceVersion: { protocol, preRelease: 0 } })
     ),
-    section(
-      "contractspecv0",
-      concat(...[settleEntry, errorsEntry, eventEntry].map((entry) => xdr.ScSpecEntry.schema.encode(entry as never)))
-    ),
+    section("contractspecv0", concat(...entries.map((entry) => xdr.ScSpecEntry.schema.encode(entry as never))))
+  )
+
+/** The sections to append to the compiled module. */
+export const customSections = (): Uint8Array =>
+  concat(
+    interfaceSections([settleEntry, errorsEntry, eventEntry]),
     section(
       "contractmetav0",
       concat(
