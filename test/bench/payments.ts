@@ -1,19 +1,20 @@
 // `npm run bench -- payments`: this facilitator beside the official `@x402/stellar` class behind express, each a
 // process of its own, on one ledger in one run. Payments are signed ahead, both are warm, rounds alternate, and what is
 // judged is processor time for a payment and ratios, so that a busy machine does not decide. `--quick` is a sample of
-// about two minutes, `--deno` runs ours on Deno. Figures go to dist/bench as JSON and as a page. The last line says the
-// ratios; the status is 0 only when every bar holds.
+// about two minutes, `--busy` a hundred channels at their limit and nothing else, `--deno` runs ours on Deno. Figures go to
+// dist/bench as JSON and as a page, but those of `--busy`. The last line says the ratios; the status is 0 only when every
+// bar holds.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { parseArgs } from "node:util"
-import { judge } from "./payments/bars.ts"
+import { judge, judgeBusy } from "./payments/bars.ts"
 import { countAll } from "./payments/counted.ts"
 import type { Case, Counted, Figures, Settling } from "./payments/figures.ts"
 import { alternate } from "./payments/measure.ts"
 import { page, type Report } from "./payments/page.ts"
-import { type Plan, planOf } from "./payments/plan.ts"
+import { busyPlan, type Plan, planOf } from "./payments/plan.ts"
 import { busy, openLoop, refusals, settleBeside, variants, warm } from "./payments/scenarios.ts"
 import { channelsBeside, startWorld, type World } from "./payments/world.ts"
 import { type Bar, barLine } from "./rig/bars.ts"
@@ -42,7 +43,7 @@ const measureAll = async (world: World, plan: Plan, step: (what: string) => void
   await ours.stop()
   const varied = await variants(world, plan, step)
   const counted = await countAll(world, plan, step)
-  const many = await busy(world, plan, step)
+  const many = plan.busy === undefined ? undefined : await busy(world, plan.busy, step)
   return {
     verify: { ours: one!, class: two! },
     open,
@@ -73,6 +74,13 @@ const countedLine = (name: string, { rpc, rpcCalls, roundTrips, statements }: Co
 const perSettled = ({ cpu, settling }: Case & { readonly settling: Settling }): string =>
   short(cpu.facilitator === null ? null : (cpu.facilitator * settling.sent) / settling.settled)
 
+const settleLines = (one: Case & { readonly settling: Settling }): ReadonlyArray<string> => [
+  caseLine("settle", one),
+  `    ${one.settling.settled} of ${one.settling.sent} settled in ${one.settling.ledgers} ledgers, ` +
+    `${one.settling.ofBound.toFixed(3)} of what ${one.settling.channels} accounts carry; ` +
+    `${perSettled(one)} CPU ms per settled one`
+]
+
 /** What clients saw of it: beside the judged figure, and at the mercy of whatever else the machine does. */
 const besideLine = (name: string, without: Case, withIt: Case): string =>
   `  ${`rate with ${name}, of that without`.padEnd(36)} ${(withIt.rate / without.rate).toFixed(3).padStart(7)}`
@@ -85,19 +93,18 @@ const lines = ({ busy, counted, open, refusals, settle, variants, verify }: Figu
   besideLine("keys", variants.bare, variants.keys),
   besideLine("telemetry", variants.bare, variants.telemetry),
   besideLine("metadata", variants.plain, variants.metadata),
-  ...[settle.ours, settle.class, ...(busy === undefined ? [] : [busy])].flatMap((one) => [
-    caseLine("settle", one),
-    `    ${one.settling.settled} of ${one.settling.sent} settled in ${one.settling.ledgers} ledgers, ` +
-      `${one.settling.ofBound.toFixed(3)} of what ${one.settling.channels} accounts carry; ` +
-      `${perSettled(one)} CPU ms per settled one`
-  ]),
+  ...[settle.ours, settle.class, ...(busy === undefined ? [] : [busy])].flatMap(settleLines),
   ...Object.entries(counted).map(([name, one]) => countedLine(`counted: ${name}`, one))
 ]
 
 const optionsOf = () =>
   parseArgs({
     args: process.argv.slice(3),
-    options: { quick: { type: "boolean", default: false }, deno: { type: "boolean", default: false } }
+    options: {
+      quick: { type: "boolean", default: false },
+      busy: { type: "boolean", default: false },
+      deno: { type: "boolean", default: false }
+    }
   }).values
 
 const write = (report: Report): string => {
@@ -115,28 +122,34 @@ const summary = (bars: ReadonlyArray<Bar>): string => {
   return `payments: ${verdict}: ${bars.map(barLine).join("; ")}`
 }
 
+/** All figures, written down and judged. */
+const benchAll = async (world: World, deno: boolean, quick: boolean, machine: string, progress: Progress) => {
+  const figures = await measureAll(world, planOf({ quick }), (what) => progress.step(what))
+  progress.end()
+  for (const line of lines(figures)) console.log(line)
+  const bars = judge(figures)
+  const runtime = deno ? "deno" : "node"
+  const at = new Date().toISOString()
+  const file = write({ at, machine, database: world.database, runtime, quick, figures, bars })
+  console.log(`figures in ${file}.json and ${file}.html`)
+  return bars
+}
+
+const benchBusy = async (world: World, progress: Progress) => {
+  const measured = await busy(world, busyPlan, (what) => progress.step(what))
+  progress.end()
+  for (const line of settleLines(measured)) console.log(line)
+  return judgeBusy(measured)
+}
+
 export const bench = async (): Promise<boolean> => {
-  const { deno, quick } = optionsOf()
-  const progress = new Progress("payments", quick ? 24 : 42)
+  const { busy: isBusyAlone, deno, quick } = optionsOf()
+  const progress = new Progress("payments", isBusyAlone ? 2 : quick ? 25 : 42)
   const world = await startWorld({ deno, say: (line) => progress.say(line) })
   try {
     const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, load ${loadavg()[0]!.toFixed(1)}`
     progress.say(`payments: on ${machine}; ${world.database}; ours on ${deno ? "Deno" : `Node ${process.version}`}`)
-    const figures = await measureAll(world, planOf({ quick }), (what) => progress.step(what))
-    progress.end()
-    for (const line of lines(figures)) console.log(line)
-    const bars = judge(figures)
-    const runtime = deno ? "deno" : "node"
-    const file = write({
-      at: new Date().toISOString(),
-      machine,
-      database: world.database,
-      runtime,
-      quick,
-      figures,
-      bars
-    })
-    console.log(`figures in ${file}.json and ${file}.html`)
+    const bars = isBusyAlone ? await benchBusy(world, progress) : await benchAll(world, deno, quick, machine, progress)
     console.log(summary(bars))
     return bars.every(({ holds }) => holds)
   } finally {

@@ -99,7 +99,8 @@ describe("the bars of payments", () => {
         { settle: { ...settle, ours: { ...settle.ours, settling: settling(400, 22) } } },
         "settle: of the channels' bound"
       ],
-      [{ busy: { ...reached.busy!, rate: 84 } }, "100 channels: settled a second"]
+      [{ busy: { ...reached.busy!, rate: 84 } }, "100 channels: settled a second"],
+      [{ busy: { ...reached.busy!, millis: { ...reached.busy!.millis, p50: 1_301 } } }, "100 channels: p50 ms"]
     ]
     for (const [change, name] of cases) expect(missed({ ...reached, ...change })).toEqual([name])
   })

@@ -15,30 +15,40 @@ export interface Plan {
   /** Payments whose calls and statements are counted. */
   readonly counted: { readonly verifies: number; readonly settles: number; readonly idleSeconds: number }
   /** Many channels at their limit; left out of a sample. */
-  readonly busy?: { readonly channels: number; readonly clients: number; readonly count: number }
+  readonly busy?: Busy
 }
+
+/** `warm`: payments settled before anything counts. */
+export interface Busy {
+  readonly channels: number
+  readonly clients: number
+  readonly warm: number
+  readonly count: number
+}
+
+export const busyPlan: Busy = { channels: 100, clients: 128, warm: 600, count: 1_500 }
 
 const whole: Plan = {
   warmVerifies: 4_500,
   warmVariants: 3_000,
-  warmSettles: 60,
+  warmSettles: 600,
   verify: { rounds: 30, count: 200, clients: 32 },
   refusals: { rounds: 12, count: 300 },
   variants: { rounds: 60, count: 100 },
   settle: { rounds: 2, count: 400, clients: 64 },
   openSeconds: 15,
   counted: { verifies: 400, settles: 200, idleSeconds: 10 },
-  busy: { channels: 100, clients: 128, count: 1_500 }
+  busy: busyPlan
 }
 
 const sample: Plan = {
   warmVerifies: 3_000,
   warmVariants: 3_000,
-  warmSettles: 40,
+  warmSettles: 400,
   verify: { rounds: 12, count: 200, clients: 32 },
   refusals: { rounds: 6, count: 300 },
   variants: { rounds: 30, count: 100 },
-  settle: { rounds: 1, count: 100, clients: 64 },
+  settle: { rounds: 2, count: 100, clients: 64 },
   openSeconds: 3,
   counted: { verifies: 200, settles: 40, idleSeconds: 4 }
 }

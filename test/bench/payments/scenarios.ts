@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import type { Case, Figures, Settling } from "./figures.ts"
 import { alternate, alternateWhole, measureRound, type Round, settlingOf, signed, together } from "./measure.ts"
 import type { PaymentKind } from "./orders.ts"
-import type { Plan } from "./plan.ts"
+import type { Busy, Plan } from "./plan.ts"
 import { channelsBeside, type Subject, type World } from "./world.ts"
 
 type Step = (what: string) => void
@@ -186,13 +186,15 @@ export const variants = async (world: World, plan: Plan, step: Step): Promise<Fi
 }
 
 /** Many channels at their limit, ours alone. */
-export const busy = async (world: World, plan: Plan, step: Step): Promise<Figures["busy"]> => {
-  if (plan.busy === undefined) return undefined
-  const { channels, clients, count } = plan.busy
+export const busy = async (
+  world: World,
+  { channels, clients, count, warm }: Busy,
+  step: Step
+): Promise<NonNullable<Figures["busy"]>> => {
   step(`starting ${channels} channels`)
   const subject = await world.startOurs({ name: "busy", channels })
   try {
-    await settles(world, subject, { clients, count: channels })
+    await settles(world, subject, { clients, count: warm })
     step(`settle, ${count} from ${clients} clients over ${channels} channels`)
     return await settledCase(world, subject, [await settles(world, subject, { clients, count })], channels)
   } finally {
