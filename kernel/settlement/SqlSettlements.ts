@@ -4,7 +4,6 @@ import { Context, Effect, Layer, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Base64 } from "effect/encoding"
 import { Budget } from "../budget/Budget.ts"
-import { committing } from "../budget/budgetStatements.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
@@ -13,8 +12,8 @@ import { factRow, Facts } from "../Facts.ts"
 import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
 import { endedFact, recordedFact } from "./facts.ts"
+import { endsOne, gatherEnds } from "./gatherEnds.ts"
 import { gatherNotes } from "./gatherNotes.ts"
-import type { Outcome } from "./Settlement.ts"
 import {
   type AdoptAnswer,
   type AdoptedSettlement,
@@ -22,7 +21,6 @@ import {
   type NewAttempt,
   type NewSettlement,
   type RecordAnswer,
-  type ResolveAnswer,
   Settlements
 } from "./Settlements.ts"
 import {
@@ -39,8 +37,6 @@ import { spanned } from "../spanned.ts"
 
 /** What belongs to one settlement: an authorization, an identifier of its owner for a seller and payer. */
 const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements_identifier"] as const
-/** One transaction of the ledger ends one settlement. */
-const endsOne = "kernel_settlements_ended_by"
 /**
  * All that an adoption may meet: the same adoption, done before, and the transaction, recorded or the end of another
  * settlement. Of several constraints that one row breaks the database names the oldest.
@@ -185,56 +181,6 @@ const open = Effect.fnUntraced(function* (limit: number) {
   return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
 }, spanned("Settlements.open"))
 
-/** What an ended row gives to the budget, its channel and its fact, beside the record. */
-const endedColumns = `${recordColumns}, budget_day, coalesce(budget_principal, principal) as budget_of, budget_keyed,
-  budget_shard, budget_stroops, channel_sequence, fee_charged_stroops as charged`
-
-/** Gives the channel back with the number that the outcome leaves it. */
-const channelBack = (sql: SqlClient.SqlClient, { ledger, sequenceUsed }: NonNullable<Outcome["channel"]>) =>
-  sql`update kernel_channels as c set settlement = null, used_at = clock_timestamp(),
-      sequence = ${sequenceUsed === undefined ? null : sequenceUsed ? 0 : -1}::int8 + e.channel_sequence,
-      sequence_ledger = greatest(c.sequence_ledger, ${ledger}::int8)
-    from ended as e where c.address = e.channel and c.settlement = e.id::uuid`
-
-/** One statement: outcome, budget, channel and fact. What only the row knows of the fact is put in there. */
-const resolve = Effect.fnUntraced(function* (id: string, outcome: Outcome, attemptsKnown?: number) {
-  const sql = yield* SqlClient.SqlClient
-  const facts = yield* Facts
-  const closedAt = outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)
-  const { data, type, version } = endedFact({ id, principal: "", innerHash: "" }, outcome)
-  const back = outcome.channel === undefined ? sql`select 1` : channelBack(sql, outcome.channel)
-  const statement = sql<SettlementRow>`with ended as (
-      update kernel_settlements set state = ${outcome.state},
-        resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null},
-        ledger = ${outcome.ledger ?? null}::int8,
-        closed_at = ${closedAt}::timestamptz,
-        moved = ${outcome.moved?.toString() ?? null}::numeric,
-        fee_charged_stroops = ${outcome.feeChargedStroops}::int8 + case when ${outcome.feeUnknown} then budget_stroops
-          else 0 end,
-        reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
-      where id = ${id} and state in ('prepared', 'submitted')
-        and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)
-      returning ${sql.literal(endedColumns)}),
-    freed as (${back}),
-    told as (
-      insert into kernel_facts (type, version, subject, principal, data)
-      select ${type}, ${version}, id, principal, ${JSON.stringify(data)}::jsonb || jsonb_build_object(
-        'transaction', case when state = 'settled' then transaction else inner_hash end,
-        'feeChargedStroops', charged::text)
-      from ended),
-    ${committing(sql, "ended")}
-    select * from ended`
-  return yield* facts.publishedBy(inStatement(statement)).pipe(
-    Effect.map(([row]): ResolveAnswer =>
-      row === undefined ? { _tag: "Changed" } : { _tag: "Resolved", record: toRecord(row) }
-    ),
-    Effect.catchIf(
-      (error) => isUniqueViolation(error, endsOne),
-      () => Effect.succeed<ResolveAnswer>({ _tag: "TransactionTaken" })
-    )
-  )
-}, spanned("Settlements.resolve"))
-
 const freeChannel = Effect.fnUntraced(function* (id: string, ledger: number) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
@@ -339,15 +285,15 @@ export const layer = Layer.effect(
     const given = Effect.provideContext(own)
     // To put one service or two over a caller's own costs a tenth of copying all that both have.
     const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
-    const withFacts = Effect.provideService(Facts, yield* Facts)
     const { claimDelivery, noteSent } = yield* gatherNotes
+    const { resolve } = yield* gatherEnds
     return Settlements.of({
       find: (query) => withSql(find(query)),
       record: (settlement) => given(record(settlement)),
       addAttempt: (id, attempt, attemptsKnown) => given(addAttempt(id, attempt, attemptsKnown)),
       noteSent,
       open: (limit) => given(open(limit)),
-      resolve: (id, outcome, attemptsKnown) => withFacts(withSql(resolve(id, outcome, attemptsKnown))),
+      resolve,
       freeChannel: (id, ledger) => given(freeChannel(id, ledger)),
       claimDelivery,
       openCount: given(openCount),

@@ -43,6 +43,7 @@ const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOL
 
 const settlements = "kernel/settlement/SqlSettlements.ts"
 const noting = "kernel/settlement/gatherNotes.ts"
+const ending = "kernel/settlement/gatherEnds.ts"
 const deciding = "kernel/settlement/decide.ts"
 const gathering = "kernel/settlement/gatherEvidence.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
@@ -563,12 +564,33 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...twin
   },
   {
+    name: "settlements that end in one moment share one's fault",
+    changes: [{ file: ending, from: "Effect.forEach(ends, resolveOne)", to: "Effect.failCause(cause)" }],
+    ...storeTests
+  },
+  {
+    name: "of settlements that end in one moment one is charged",
+    changes: [
+      {
+        file: "kernel/budget/budgetStatements.ts",
+        from: "sum(budget_stroops)::int8 as reserved, sum(charged)::int8 as charged\n      from ${ended} group by budget_day, budget_of",
+        to: "max(budget_stroops) as reserved, max(charged) as charged\n      from ${ended} group by budget_day, budget_of"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "an end that gives no channel back frees it",
+    changes: [{ file: ending, from: "where g.gives_back and c.address", to: "where c.address" }],
+    ...storeTests
+  },
+  {
     name: "an end decided without the newest attempt",
     changes: [
       {
-        file: settlements,
-        from: "and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)",
-        to: "and (${attemptsKnown ?? null}::int is null or true)"
+        file: ending,
+        from: "and (attempts_known is null or attempt_count = attempts_known)",
+        to: "and (attempts_known is null or true)"
       }
     ],
     ...twin
@@ -577,9 +599,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the end frees whatever holds the channel",
     changes: [
       {
-        file: settlements,
-        from: "where c.address = e.channel and c.settlement = e.id::uuid",
-        to: "where c.address = e.channel"
+        file: ending,
+        from: "where g.gives_back and c.address = e.channel and c.settlement = g.end_of",
+        to: "where g.gives_back and c.address = e.channel"
       }
     ],
     ...storeTests
@@ -615,9 +637,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the reservation is given back for what may have landed",
     changes: [
       {
-        file: settlements,
-        from: "case when ${outcome.feeUnknown} then budget_stroops else 0 end",
-        to: "case when ${outcome.feeUnknown} then 0 else 0 end"
+        file: ending,
+        from: "case when fee_unknown then budget_stroops else 0 end",
+        to: "case when fee_unknown then 0 else 0 end"
       }
     ],
     ...storeTests

@@ -449,6 +449,110 @@ for (const kind of databaseKinds) {
         )
       )
 
+      it.effect("ends those of one moment in one transaction, each by its own outcome [S103, S271]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const settlements = yield* Settlements
+            // Of three shards of the total, and two principals.
+            const ids = Array.from({ length: 6 }, (_, at) => idOf(at + 1).replace(/^0{8}/, `0000000${at % 3}`))
+            const principals = ids.map((_, at) => keyedPrincipal(at < 4 ? "key:a" : "key:b"))
+            for (const [at, id] of ids.entries()) {
+              const born = newSettlement(at + 1, yield* lease, { id, principal: principals[at]! })
+              expect((yield* settlements.record(born))._tag).toBe("Recorded")
+            }
+            const outcomes = [
+              outcomeOf("settled", { feeChargedStroops: 1n }),
+              outcomeOf("failed", { feeChargedStroops: 20n }),
+              outcomeOf("expired"),
+              outcomeOf("failed", { feeChargedStroops: 300n, feeUnknown: true, channel: undefined }),
+              outcomeOf("settled", { feeChargedStroops: 4_000n, moved: 10n }),
+              outcomeOf("unresolved", {
+                feeChargedStroops: 50_000n,
+                channel: { sequenceUsed: undefined, ledger: 1_009 }
+              })
+            ]
+            const answers = yield* Effect.forEach(outcomes, (outcome, at) => settlements.resolve(ids[at]!, outcome), {
+              concurrency: "unbounded"
+            })
+            expect(answers.map(({ _tag }) => _tag)).toEqual(ids.map(() => "Resolved"))
+            expect(
+              answers.map((answer) => (answer._tag === "Resolved" ? [answer.record.id, answer.record.state] : []))
+            ).toEqual(outcomes.map(({ state }, at) => [ids[at], state]))
+            expect(yield* sql`select count(distinct xmin::text)::int as many from kernel_settlements`).toEqual([
+              { many: 1 }
+            ])
+            expect(
+              yield* sql`select principal, reserved_stroops as reserved, committed_stroops as committed
+                from kernel_sponsor_budget order by principal`
+            ).toEqual([
+              { principal: "key:a", reserved: 0n, committed: 50_321n },
+              { principal: "key:b", reserved: 0n, committed: 54_000n }
+            ])
+            expect((yield* books).all).toEqual({ reserved: 0n, committed: 104_321n })
+            expect(
+              yield* Effect.forEach(ids, (_, at) =>
+                Effect.map(channelRow(channelName(at)), ({ sequence, settlement }) => [sequence, settlement])
+              )
+            ).toEqual([
+              [101n, null],
+              [101n, null],
+              [100n, null],
+              [100n, ids[3]],
+              [101n, null],
+              [null, null]
+            ])
+            const told = yield* sql`select subject, type, principal, data->>'feeChargedStroops' as fee,
+              data->>'moved' as moved from kernel_facts where type <> 'settlement.recorded' order by subject`
+            const inOrder = ids.map((id, at) => ({ id, at })).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+            expect(told).toEqual(
+              inOrder.map(({ at, id }) => ({
+                subject: id,
+                type: `settlement.${outcomes[at]!.state}`,
+                principal: principals[at]!.owner,
+                fee: ["1", "20", "0", "50300", "4000", "50000"][at],
+                moved: outcomes[at]!.moved?.toString() ?? null
+              }))
+            )
+          }),
+          6
+        )
+      )
+
+      it.effect("ends those of one moment though one of them cannot be written, or was ended by another's", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const numbers = [1, 2, 3, 4, 5]
+            for (const number of numbers) yield* settlements.record(newSettlement(number, yield* lease))
+            const paid = outcomeOf("settled", { transaction: hashOf("a1") })
+            yield* settlements.resolve(idOf(1), paid)
+            const ends = [
+              { number: 2, outcome: paid },
+              // No column holds so much.
+              { number: 3, outcome: outcomeOf("settled", { feeChargedStroops: 10n ** 30n }) },
+              { number: 4, outcome: outcomeOf("settled", { transaction: hashOf("a4") }) },
+              { number: 5, outcome: outcomeOf("settled", { transaction: hashOf("a4") }) }
+            ]
+            const answers = yield* Effect.forEach(
+              ends,
+              ({ number, outcome }) => Effect.exit(settlements.resolve(idOf(number), outcome)),
+              { concurrency: "unbounded" }
+            )
+            expect(answers.map((exit) => (exit._tag === "Success" ? exit.value._tag : "Failure"))).toEqual([
+              "TransactionTaken",
+              "Failure",
+              "Resolved",
+              "TransactionTaken"
+            ])
+            expect((yield* settlements.open(9)).map(({ id }) => id)).toEqual([2, 3, 5].map(idOf))
+            expect((yield* books).own).toEqual({ reserved: 150_000n, committed: 24_690n })
+            expect(yield* settlements.resolve(idOf(3), outcomeOf("settled"))).toMatchObject({ _tag: "Resolved" })
+          }),
+          5
+        )
+      )
+
       it.effect("changes nothing for who did not know of the newest attempt", () =>
         fresh(
           Effect.gen(function* () {
