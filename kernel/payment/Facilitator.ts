@@ -8,10 +8,12 @@ import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Lane } from "../database/Lane.ts"
+import { onlyServices } from "../onlyServices.ts"
 import { ListenAt } from "../http/ListenAt.ts"
 import { endingOf, within } from "../within.ts"
 import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
+import { CrashPoints } from "../settlement/CrashPoints.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../settlement/Settlements.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
@@ -52,19 +54,20 @@ export class Facilitator extends Context.Service<
       const schemes = yield* Schemes
       const settlements = yield* Settlements
       const limits = yield* Limits
-      const services = yield* Effect.context<
-        | Adoption
-        | Budget
-        | ChannelPool
-        | Flights
-        | Limits
-        | ListenAt
-        | Network
-        | Outcomes
-        | Settlements
-        | Sponsor
-        | Work
-      >()
+      const services = yield* onlyServices(
+        Adoption,
+        Budget,
+        ChannelPool,
+        CrashPoints,
+        Flights,
+        Limits,
+        ListenAt,
+        Network,
+        Outcomes,
+        Settlements,
+        Sponsor,
+        Work
+      )
       const scope = yield* Effect.scope
       const patience = { owner: scope, longest: limits.settleTimeout, until: yield* endingOf(yield* stopping) }
 

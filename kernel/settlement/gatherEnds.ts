@@ -1,8 +1,8 @@
-// The ends of settlements. A ledger closes for all at once, so what the follower has decided in one moment is written in
-// one statement: outcomes, budget, channels and facts of all of them, in one transaction. Each expects the state that it
-// was decided on and ends by itself; of one settlement one end goes along. What keeps a statement from being written at
-// all (a transaction that has ended another settlement, a defect of one of them) is that settlement's alone: each is
-// then written by itself. A connection that is lost leaves all of them as unknown as one.
+// The ends of settlements. A ledger closes for all at once, so what the follower has decided in one moment is written
+// in one statement: outcomes, budget, channels and facts of all of them, in one transaction. Each expects the state
+// that it was decided on and ends by itself; of one settlement one end goes along. What keeps a statement from being
+// written at all (a transaction that has ended another settlement, a defect of one of them) is that settlement's alone:
+// each is then written by itself. A connection that is lost leaves all of them as unknown as one.
 import { Cause, Effect, Exit, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { committing } from "../budget/budgetStatements.ts"

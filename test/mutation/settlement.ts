@@ -323,7 +323,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the estimate is committed instead of the charge",
     changes: [
       {
-        file: settlements,
+        file: ending,
         from: "channel_sequence, fee_charged_stroops as charged",
         to: "channel_sequence, budget_stroops as charged"
       }

@@ -31,6 +31,7 @@ const machine = "kernel/settlement/decide.ts"
 const driving = "kernel/settlement/drive.ts"
 const spending = "kernel/settlement/findSpending.ts"
 const settlements = "kernel/settlement/SqlSettlements.ts"
+const ending = "kernel/settlement/gatherEnds.ts"
 const noting = "kernel/settlement/gatherNotes.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
@@ -107,9 +108,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "an end that takes any state",
     changes: change(
-      settlements,
-      "where id = ${id} and state in ('prepared', 'submitted') and (${attemptsKnown ?? null}::int is null",
-      "where id = ${id} and (${attemptsKnown ?? null}::int is null"
+      ending,
+      "where id = end_of and state in ('prepared', 'submitted') and (attempts_known is null",
+      "where id = end_of and (attempts_known is null"
     ),
     ...by("settlement/SqlSettlements.test.ts")
   },
@@ -257,7 +258,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a channel kept after its number became unknown",
-    changes: change(settlements, "${sequenceUsed === undefined ? null : sequenceUsed ?", "${sequenceUsed ?? true ?"),
+    changes: change(ending, "case when g.number_used then 0", "case when coalesce(g.number_used, true) then 0"),
     ...by("settlement/SqlSettlements.test.ts")
   },
   {

@@ -4,11 +4,12 @@
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
+import { onlyServices } from "../../onlyServices.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { ChannelPool } from "../../settlement/channels/ChannelPool.ts"
-import { reached } from "../../settlement/CrashPoints.ts"
+import { CrashPoints, reached } from "../../settlement/CrashPoints.ts"
 import { Settlements } from "../../settlement/Settlements.ts"
 import { submitAttempt } from "../../settlement/submitAttempt.ts"
 import { Sponsor } from "../../settlement/Sponsor.ts"
@@ -80,18 +81,19 @@ export class Work extends Context.Service<
   static readonly layer = Layer.effect(
     Work,
     Effect.gen(function* () {
-      const services = yield* Effect.context<
-        | ChannelPool
-        | Crypto
-        | LedgerClock
-        | LedgerRpc
-        | Limits
-        | Network
-        | SettlementFollower
-        | Settlements
-        | Signer
-        | Sponsor
-      >()
+      const services = yield* onlyServices(
+        ChannelPool,
+        CrashPoints,
+        Crypto,
+        LedgerClock,
+        LedgerRpc,
+        Limits,
+        Network,
+        SettlementFollower,
+        Settlements,
+        Signer,
+        Sponsor
+      )
       const running = yield* FiberSet.make<void, never>()
       const start = Effect.fnUntraced(function* (settling: Settling, flight: Flight) {
         const report = yield* Deferred.make<Started>()

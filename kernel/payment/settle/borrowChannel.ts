@@ -1,6 +1,7 @@
 // A leased channel as a resource of the Scope: it is given back when the Scope ends, however it ends, unless it was
 // kept. A lease is kept when its settlement is recorded, for then the record holds the channel until the outcome.
 import { Effect, Option } from "effect"
+import { held } from "../../held.ts"
 import { ChannelPool, type Place } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 
@@ -14,7 +15,7 @@ export interface BorrowedChannel {
 export const borrowChannel = Effect.fnUntraced(function* (place: Place) {
   const channels = yield* ChannelPool
   let kept = false
-  const lease = yield* Effect.acquireRelease(
+  const lease = yield* held(
     place.lease,
     (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
     // The wait for a channel ends with whoever waits; a lease that was taken is then given back by the pool.

@@ -4,6 +4,7 @@
 import { Duration, Effect, Option } from "effect"
 import { Budget } from "../../budget/Budget.ts"
 import { Network } from "../../config/Network.ts"
+import { held } from "../../held.ts"
 import { counted } from "../../http/Principal.ts"
 import { ChannelPool, type Place } from "../../settlement/channels/ChannelPool.ts"
 import { busy, overBudget, refuse } from "../answers.ts"
@@ -23,7 +24,7 @@ export const takePlace = Effect.fnUntraced(function* (payment: Payment, scheme: 
   const channels = yield* ChannelPool
   const within = Duration.millis(yield* timeLeft(startedAt))
   let kept = false
-  const place = yield* Effect.acquireRelease(channels.enter(payment.principal.source, within), (place) =>
+  const place = yield* held(channels.enter(payment.principal.source, within), (place) =>
     kept || place._tag === "Full" ? Effect.void : place.leave
   )
   if (place._tag === "Full") return { _tag: "Refused", answer: busy(undefined, place.retryAfterMillis) } as const

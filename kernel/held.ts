@@ -1,0 +1,18 @@
+// What a Scope gives back, when giving it back needs no service of its caller. `Effect.acquireRelease` keeps the
+// caller's services for the release and puts them over those of whoever closes the Scope: with ninety of them that
+// costs more than most of what is given back.
+import { Effect, type Exit, Scope } from "effect"
+
+/** Acquired without interruption, unless `interruptible`; given back when the Scope ends, however it ends. */
+export const held = <A, E, R>(
+  acquire: Effect.Effect<A, E, R>,
+  release: (acquired: A, exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>,
+  options: { readonly interruptible?: boolean } = {}
+): Effect.Effect<A, E, R | Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.scope, (scope) =>
+      Effect.tap(options.interruptible === true ? restore(acquire) : acquire, (acquired) =>
+        Scope.addFinalizerExit(scope, (exit) => release(acquired, exit))
+      )
+    )
+  )
