@@ -7,12 +7,13 @@ import { Facts, factsContract } from "../../kernel/Facts.ts"
 import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Catalog, catalogContract, type Filters, Search, SearchSettings } from "../catalog/contract.ts"
+import { Catalog, catalogContract, Search, type SearchRequest, SearchSettings } from "../catalog/contract.ts"
 import { startIndexing } from "./buildIndex.ts"
 import { Feedback } from "./Feedback.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
-import { rankDocuments, rareMax } from "./rankDocuments.ts"
+import { rankDocuments } from "./rankDocuments.ts"
+import { RareFilters } from "./RareFilters.ts"
 
 const registered = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -20,6 +21,7 @@ const registered = Layer.effectDiscard(
     const store = yield* LexicalStore
     const reader = yield* QueryReader
     const feedback = yield* Feedback
+    const rare = yield* RareFilters
     const catalog = yield* Catalog
     const search = yield* Search
     const health = yield* Health
@@ -33,21 +35,25 @@ const registered = Layer.effectDiscard(
           : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
     })
 
-    /**
-     * All that pass filters, where there are any and few pass; one statement, which ends at the first too many. They
-     * come in one row: two thousand rows take this process longer than ranking takes the database.
-     */
-    const passing = Effect.fnUntraced(function* (filters: Filters, snapshot: bigint) {
-      if (Object.keys(filters).length === 0) return undefined
-      const [row] = yield* sql<{ count: number; ids: string | null }>`select count(*)::int as count,
-          string_agg(id::text, ',') as ids from (select r.id from catalog_resources r
-            where ${catalog.condition(filters, { snapshot })} limit ${sql.literal(String(rareMax + 1))}) found`
-        .unprepared
-      return row!.count > rareMax ? undefined : (row!.ids?.split(",").map(BigInt) ?? [])
-    })
-
     // Which index answers, and its averages, move slowly: one question a second.
     const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
+
+    const visible = (id: string) => catalog.condition({}, { id })
+    const searchWords = Effect.fnUntraced(
+      function* ({ filters, limit, query, snapshot }: SearchRequest) {
+        const state = yield* answering
+        const reading = reader.read(query, state)
+        const isFiltered = Object.keys(filters).length > 0
+        const [among, words] = isFiltered
+          ? yield* Effect.all([rare.passing(filters, snapshot), reading], { concurrency: 2 })
+          : [undefined, yield* reading]
+        if (among?.length === 0) return []
+        const read = yield* feedback.widen(query, words, state, visible)
+        const condition = (id: string) => catalog.condition(filters, { id, snapshot })
+        return yield* rankDocuments(sql, state, read, { condition, limit, passing: among })
+      },
+      Effect.mapError(({ message }) => ({ _tag: "BranchFailed" as const, message }))
+    )
 
     yield* startIndexing
     yield* search.register({
@@ -55,17 +61,7 @@ const registered = Layer.effectDiscard(
       weight: lexical.weight,
       candidates: lexical.candidate_count,
       timeoutMillis: lexical.timeout_ms,
-      search: ({ filters, limit, query, snapshot }) =>
-        Effect.gen(function* () {
-          const state = yield* answering
-          const visible = (id: string) => catalog.condition({}, { id })
-          const read = yield* feedback.widen(query, yield* reader.read(query, state), state, visible)
-          return yield* rankDocuments(sql, state, read, {
-            condition: (id) => catalog.condition(filters, { id, snapshot }),
-            limit,
-            passing: yield* passing(filters, snapshot)
-          })
-        }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message }))),
+      search: searchWords,
       status: Effect.gen(function* () {
         const { state, ...detail } = yield* report
         const { language } = yield* store.answering
@@ -88,7 +84,7 @@ export const plugin = define({
   layer: Layer.effectDiscard(Facts).pipe(
     Layer.merge(
       registered.pipe(
-        Layer.provide(Layer.merge(QueryReader.layer, Feedback.layer)),
+        Layer.provide(Layer.mergeAll(QueryReader.layer, Feedback.layer, RareFilters.layer)),
         Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))
       )
     )

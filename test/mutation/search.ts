@@ -26,6 +26,7 @@ const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.tes
 const spoken = inFile("search-lexical/languages.ts", "search-lexical/ranking.test.ts")
 const written = inFile("search-lexical/words.ts", "search-lexical/ranking.test.ts")
 const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.test.ts")
+const rare = inFile("search-lexical/RareFilters.ts", "search-lexical/rareFilters.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
@@ -97,6 +98,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ...provided
   },
+  rare("common filters are counted with every search", "?? -Infinity) > now", "?? -Infinity) > Infinity"),
+  rare("common filters are never counted again", "now + commonMillis", "Infinity"),
   bounded("every word's like is looked for", ".slice(0, alikeWordsMax)", ""),
   known("more unknown words than four are looked for", ".slice(0, standInsMax)", ""),
   known(

@@ -1,0 +1,65 @@
+// What passes filters that few resources pass: those are ranked themselves, and not looked for among what holds the
+// words of a query. Filters that many pass are remembered as common for a while, so that the same ones are not counted
+// with every search; should they become rare meanwhile, the ranking looks closer where it finds too few.
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Catalog, type Filters } from "../catalog/contract.ts"
+import { rareMax } from "./rankDocuments.ts"
+
+/** How long filters are taken for common, and how many of them are remembered. */
+const commonMillis = 60_000
+const commonMax = 1_000
+
+/** Equal for filters that let the same pass; none of their values holds a line break. */
+const keyOf = (filters: Filters): string =>
+  Object.entries(filters)
+    .map(([name, value]) => `${name}=${value}`)
+    .toSorted()
+    .join("\n")
+
+export class RareFilters extends Context.Service<
+  RareFilters,
+  {
+    /** All that pass, where there are filters and few pass. */
+    readonly passing: (
+      filters: Filters,
+      snapshot: bigint
+    ) => Effect.Effect<ReadonlyArray<bigint> | undefined, SqlError.SqlError>
+  }
+>()("tollkeeper/search-lexical/RareFilters") {
+  static readonly layer = Layer.effect(
+    RareFilters,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const catalog = yield* Catalog
+      const commonUntil = new Map<string, number>()
+
+      /**
+       * One statement, which ends at the first too many. They come in one row: two thousand rows take this process
+       * longer than ranking takes the database.
+       */
+      const count = Effect.fnUntraced(function* (filters: Filters, snapshot: bigint) {
+        const [row] = yield* sql<{ count: number; ids: string | null }>`select count(*)::int as count,
+            string_agg(id::text, ',') as ids from (select r.id from catalog_resources r
+              where ${catalog.condition(filters, { snapshot })} limit ${sql.literal(String(rareMax + 1))}) found`
+          .unprepared
+        return row!.count > rareMax ? undefined : (row!.ids?.split(",").map(BigInt) ?? [])
+      })
+
+      const passing: RareFilters["Service"]["passing"] = Effect.fnUntraced(function* (filters, snapshot) {
+        const key = keyOf(filters)
+        if (key === "") return undefined
+        const now = yield* Clock.currentTimeMillis
+        if ((commonUntil.get(key) ?? -Infinity) > now) return undefined
+        const found = yield* count(filters, snapshot)
+        commonUntil.delete(key)
+        if (found !== undefined) return found
+        commonUntil.set(key, now + commonMillis)
+        if (commonUntil.size > commonMax) commonUntil.delete(commonUntil.keys().next().value!)
+        return undefined
+      })
+
+      return RareFilters.of({ passing })
+    })
+  )
+}

@@ -1,0 +1,71 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Tracer } from "effect"
+import { TestClock } from "effect/testing"
+import { SqlClient } from "effect/sql"
+import { Catalog, type Filters } from "../../../plugins/catalog/contract.ts"
+import { RareFilters } from "../../../plugins/search-lexical/RareFilters.ts"
+import { makeWorld } from "../../bench/searchWorld.ts"
+import { ingest } from "../../relevance/ingest.ts"
+import { describeDatabases } from "../../support/databases.ts"
+
+/** A few more than are ranked themselves. */
+const resources = makeWorld(2_100, 1).resources
+
+/** Runs an effect and counts its statements. */
+const counted = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+  let statements = 0
+  const tracer = Tracer.make({
+    span: (options) => {
+      if (options.kind === "client") statements += 1
+      return new Tracer.NativeSpan(options)
+    }
+  })
+  return { value: yield* Effect.withTracer(effect, tracer), statements }
+})
+
+/** The catalog's conditions alone: what is of a type, and of a recipient. */
+const catalog = Layer.effect(
+  Catalog,
+  Effect.map(SqlClient.SqlClient, (sql) => {
+    const condition: Catalog["Service"]["condition"] = ({ payTo, type }) =>
+      payTo !== undefined
+        ? sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.pay_to = ${payTo})`
+        : type === undefined
+          ? sql`true`
+          : sql`r.type = ${type}`
+    return { condition } as unknown as Catalog["Service"]
+  })
+)
+
+describeDatabases(
+  "what passes rare filters",
+  (layer) => {
+    it.effect("is all of it, by one statement a search; common filters are counted once a minute [S117]", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* ingest(sql, resources)
+        yield* sql`update catalog_resources set type = 'http'`
+        const { passing } = yield* RareFilters
+        const ask = (filters: Filters) => counted(passing(filters, 1_000_000n))
+        expect(yield* ask({})).toEqual({ value: undefined, statements: 0 })
+        const payTo = "GPAYTO7"
+        const [{ id }] = (yield* sql<{ id: bigint }>`select resource_id as id from catalog_options
+          where pay_to = ${payTo}`) as [{ id: bigint }]
+        for (const _ of [1, 2]) expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
+        expect(yield* ask({ payTo: "GNOBODY" })).toEqual({ value: [], statements: 1 })
+        expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 1 })
+        expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
+        // Other filters are others', and what has become rare is seen within the minute.
+        expect((yield* ask({ type: "http", payTo })).value).toEqual([id])
+        yield* sql`update catalog_resources set type = 'mcp' where id <> ${id}`
+        expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
+        yield* TestClock.adjust("1 minute")
+        expect(yield* ask({ type: "http" })).toEqual({ value: [id], statements: 1 })
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(RareFilters.layer.pipe(Layer.provideMerge(catalog), Layer.provideMerge(layer)))
+      )
+    )
+  },
+  ["kernel", "catalog", "search-lexical"]
+)
