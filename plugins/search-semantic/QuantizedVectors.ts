@@ -21,14 +21,40 @@ export interface Similar {
   readonly similarity: number
 }
 
+/** The least of so many that are greatest, of more than that many. */
+const leastOf = (numbers: Float64Array, many: number): number => {
+  const left = numbers.slice()
+  const place = left.length - many
+  // Hoare's selection: what belongs before the place and behind it is told apart, and not sorted.
+  for (let from = 0, to = left.length - 1; from < to;) {
+    const pivot = left[(from + to) >> 1]!
+    let [low, high] = [from, to]
+    while (low <= high) {
+      while (left[low]! < pivot) low += 1
+      while (left[high]! > pivot) high -= 1
+      if (low > high) break
+      const one = left[low]!
+      left[low] = left[high]!
+      left[high] = one
+      low += 1
+      high -= 1
+    }
+    if (place <= high) to = high
+    else if (place >= low) from = low
+    else break
+  }
+  return left[place]!
+}
+
 export class QuantizedVectors {
   readonly #dimension: number
   readonly #ranked: number
   /** Bytes of one vector, filled up with zeros. */
   readonly #stride: number
   readonly #loops = makeVectorLoops()
-  readonly #places = new Map<bigint, number>()
-  readonly #ids: Array<bigint> = []
+  /** Ids as numbers, which no table outgrows: a hundred thousand of them are no objects of their own. */
+  readonly #places = new Map<number, number>()
+  readonly #ids: Array<number> = []
   #scales = new Float32Array(1_024)
   /** Of all vectors, as they are kept. */
   readonly #sum: Float64Array
@@ -49,13 +75,13 @@ export class QuantizedVectors {
 
   /** Puts vectors of length 1 in; a known id is replaced. */
   put(vectors: ReadonlyArray<{ readonly id: bigint; readonly vector: Float32Array }>): void {
-    for (const { id, vector } of vectors) this.#putOne(id, vector)
+    for (const { id, vector } of vectors) this.#putOne(Number(id), vector)
     if (this.size < (centredAt[this.#centrings] ?? Infinity)) return
     this.#centrings = centredAt.filter((size) => this.size >= size).length
     this.#centre()
   }
 
-  #putOne(id: bigint, vector: Float32Array): void {
+  #putOne(id: number, vector: Float32Array): void {
     let place = this.#places.get(id)
     if (place === undefined) {
       place = this.#ids.length
@@ -144,13 +170,13 @@ export class QuantizedVectors {
   nearest(vector: Float32Array, limit: number, among?: ReadonlyArray<bigint>): ReadonlyArray<Similar> {
     const places =
       among !== undefined
-        ? among.flatMap((id) => this.#places.get(id) ?? [])
+        ? among.flatMap((id) => this.#places.get(Number(id)) ?? [])
         : (this.#codes?.best(vector, Math.max(this.#ranked, oversample * limit)) ?? Array.from(this.#ids.keys()))
     const similarities = this.#similarities(vector, places)
-    const least = limit >= places.length ? -Infinity : similarities.toSorted()[places.length - limit]!
+    const least = limit >= places.length ? -Infinity : leastOf(similarities, limit)
     const hits: Array<Similar> = []
     for (let at = 0; at < places.length; at++) {
-      if (similarities[at]! >= least) hits.push({ id: this.#ids[places[at]!]!, similarity: similarities[at]! })
+      if (similarities[at]! >= least) hits.push({ id: BigInt(this.#ids[places[at]!]!), similarity: similarities[at]! })
     }
     return hits.sort((a, b) => b.similarity - a.similarity || (a.id < b.id ? -1 : 1)).slice(0, limit)
   }

@@ -48,8 +48,10 @@ const passing = Effect.fnUntraced(function* (
   condition: Nearest["condition"]
 ) {
   const ids = `{${similar.map(({ id }) => id).join(",")}}`
-  const [row] = yield* sql<{ places: string | null }>`select string_agg(v.at::text, ',') as places
+  const [row] = yield* sql<{ count: number; places: string | null }>`select count(*)::int as count,
+    string_agg(v.at::text, ',') as places
     from unnest(${ids}::int8[]) with ordinality v (id, at) where ${condition("v.id")}`
+  if (row?.count === similar.length) return similar
   const places = new Set((row?.places ?? "").split(","))
   return similar.filter((_, index) => places.has(String(index + 1)))
 })

@@ -38,7 +38,7 @@ const provided = {
 }
 
 export const mutations: ReadonlyArray<Mutation> = [
-  weighed("what is merely claimed is worth as much", "hit.score * weights.unproven_share", "hit.score"),
+  weighed("what is merely claimed is worth as much", "given * weights.unproven_share", "given"),
   rerankedBy(
     "every reranker is asked in every way",
     "const asked = requests[provider](model, query, texts)",

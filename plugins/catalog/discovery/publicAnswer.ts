@@ -59,6 +59,9 @@ export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.Http
         })
   })
 
-/** The query of a request's URL. */
-export const queryOf = (request: HttpServerRequest.HttpServerRequest): URLSearchParams =>
-  new URL(request.url, "http://localhost").searchParams
+/** The query of a request's URL, which is a path or a whole one. */
+export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
+  const [asked = ""] = url.split("#", 1)
+  const at = asked.indexOf("?")
+  return new URLSearchParams(at < 0 ? "" : asked.slice(at))
+}

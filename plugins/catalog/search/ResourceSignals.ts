@@ -7,7 +7,7 @@ import { SearchSettings } from "../contract.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
 import { assetOf } from "./readIntent.ts"
-import { type Signals, type Weighed, weigh } from "./signals.ts"
+import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
 
 const keptMillis = 60_000
@@ -47,22 +47,34 @@ export class ResourceSignals extends Context.Service<
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
             join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
 
+      const signalsOf = (id: bigint) => known.get(id)?.signals
+
+      /** Reads what is not known, or not known lately. */
+      const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
+        const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
+        for (const signals of yield* read(unread.map(({ id }) => id))) {
+          known.delete(signals.id)
+          known.set(signals.id, { signals, at: now })
+          if (known.size > keptMax) known.delete(known.keys().next().value!)
+        }
+      })
+
       const apply = Effect.fnUntraced(function* (
         hits: ReadonlyArray<Fused>,
         { isOfOneSeller, prefersCheap }: Wish
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
-        const ids = hits.map(({ id }) => id)
-        for (const signals of yield* read(ids.filter((id) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis))) {
-          known.delete(signals.id)
-          known.set(signals.id, { signals, at: now })
-          if (known.size > keptMax) known.delete(known.keys().next().value!)
-        }
-        const present = ids.flatMap((id) => known.get(id) ?? [])
-        const byId = new Map(present.map(({ signals }) => [signals.id, signals]))
-        const weighed = weigh(hits, byId, { ...weights, prefersCheap }, now)
-        return isOfOneSeller ? { hits: weighed, isCrowded: false } : spreadSellers(weighed, (id) => byId.get(id))
+        yield* learn(hits.slice(0, consideredMax), now)
+        const weighed = weigh(hits, { get: signalsOf }, { ...weights, prefersCheap }, now)
+        if (isOfOneSeller) return { hits: weighed, isCrowded: false }
+        const spread = spreadSellers(weighed.slice(0, consideredMax), signalsOf)
+        const rest = weighed.slice(consideredMax)
+        if (rest.length === 0) return spread
+        // The page is full: who sells what is behind it decides nothing.
+        if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
+        yield* learn(rest, now)
+        return spreadSellers(weighed, signalsOf)
       }, spanned("Catalog.signals"))
 
       return ResourceSignals.of({ apply })

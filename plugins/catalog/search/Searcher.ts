@@ -9,6 +9,7 @@ import type { SqlError } from "effect/sql"
 import { Callers } from "../../../kernel/http/Callers.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { remembered } from "../../../kernel/remembered.ts"
 import { spanned } from "../../../kernel/spanned.ts"
 import { Catalog, Search, SearchSettings } from "../contract.ts"
 import type { SearchValues } from "./searchSection.ts"
@@ -23,6 +24,8 @@ import { Observers } from "./SearchRegistry.ts"
 
 /** How long searches share one reading of the highest id. */
 const snapshotFor = "200 millis"
+/** Callers whose sessions' names are kept. */
+const sourcesKept = 1_000
 
 export type SearchAnswer =
   | { readonly _tag: "Disabled" }
@@ -142,10 +145,11 @@ export class Searcher extends Context.Service<
         const isKnown = Option.exists(callers.identify(request), ({ keyed }) => keyed)
         return isKnown || callers.isLocal(request) ? Effect.succeed(0) : takeToken(callers.sourceOf(request))
       }
-      const sessionOf = (request: HttpServerRequest.HttpServerRequest): string => {
-        const source = Option.match(callers.identify(request), { onNone: () => "", onSome: ({ source }) => source })
-        return Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
-      }
+      const markOf = remembered(sourcesKept, (source) =>
+        Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
+      )
+      const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
+        markOf(Option.match(callers.identify(request), { onNone: () => "", onSome: ({ source }) => source }))
 
       const search = Effect.fnUntraced(function* (
         read: ReadSearch,

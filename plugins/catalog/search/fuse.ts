@@ -63,23 +63,23 @@ export const fuse = (
   )
   /** The relevance that a hit of a branch must have. */
   const cuts = new Map([...bests].map(([mode, best]) => [mode, best < bestMin ? Infinity : relevanceMin * best]))
-  const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], BranchRank>> }>()
+  const fused = new Map<
+    bigint,
+    { readonly id: bigint; score: number; readonly standings: Partial<Record<SearchBranch["mode"], BranchRank>> }
+  >()
   for (const { hits, mode, weight: most } of branches) {
     const weight = weightOf({ mode, weight: most }, bests)
     let rank = 0
     hits.forEach(({ id, relevance, score }, index) => {
       // Equals share a rank: what tells them apart is not the order in which a branch happens to give them.
       if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
-      const entry = fused.get(id) ?? { score: 0, standings: {} }
+      let entry = fused.get(id)
+      if (entry === undefined) fused.set(id, (entry = { id, score: 0, standings: {} }))
       entry.score += weight / (k + rank)
       entry.standings[mode] = { rank, score, relevance }
-      fused.set(id, entry)
     })
   }
   const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= cuts.get(mode)!)
-  return [...fused]
-    .filter(([, entry]) => isRelevant(entry))
-    .map(([id, entry]) => ({ id, ...entry }))
-    .sort(byScore)
+  return [...fused.values()].filter(isRelevant).sort(byScore)
 }

@@ -16,9 +16,11 @@ export interface RankingPosition {
 
 export const encodePosition = ({ ids, more, shown }: RankingPosition): string => {
   const bytes: Array<number> = []
-  for (let id of ids) {
-    for (; id >= 128n; id >>= 7n) bytes.push(Number(id & 127n) | 128)
-    bytes.push(Number(id))
+  for (const id of ids) {
+    // No table counts to where a number is not whole any more.
+    let rest = Number(id)
+    for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
+    bytes.push(rest)
   }
   return `${shown}.${more ? 1 : 0}.${Base64Url.encode(Uint8Array.from(bytes))}`
 }

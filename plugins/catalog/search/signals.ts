@@ -11,7 +11,7 @@ const payersFull = 1_000
 const daysUntilFaded = 30
 const millisPerDay = 86_400_000
 /** Hits whose signals are read; those behind keep their order. */
-const consideredMax = 60
+export const consideredMax = 60
 
 export interface Signals {
   readonly id: bigint
@@ -43,39 +43,39 @@ const centDollars = 0.01
 /** Pure: the considered hits anew, best first, and the rest behind them. */
 export const weigh = (
   hits: ReadonlyArray<Fused>,
-  known: ReadonlyMap<bigint, Signals>,
+  known: Pick<ReadonlyMap<bigint, Signals>, "get">,
   weights: SignalWeights,
   now: number
 ): ReadonlyArray<Weighed> => {
   const considered = hits
     .slice(0, consideredMax)
-    .map((hit) => {
-      const signals = known.get(hit.id)
-      if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
+    .map(({ id, score: given, standings }) => {
+      const signals = known.get(id)
+      if (signals === undefined) return { id, score: given, standings, origin: null, popularity: 0, freshness: 0 }
       // To be seen costs whoever only has payments verified nothing: it counts for what somebody stands for.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
       const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
       if (!signals.stands) {
-        const score = hit.score * weights.unproven_share * wished
-        return { ...hit, score, origin: signals.origin, popularity: 0, freshness: 0 }
+        const score = given * weights.unproven_share * wished
+        return { id, score, standings, origin: signals.origin, popularity: 0, freshness: 0 }
       }
       const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
       const freshness = Math.min(
         1,
         Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay))
       )
-      const score =
-        hit.score * wished * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
-      return { ...hit, score, origin: signals.origin, popularity, freshness }
+      const score = given * wished * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
+      return { id, score, standings, origin: signals.origin, popularity, freshness }
     })
     .sort(byScore)
   const seen = new Map<string, number>()
-  const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
+  const spread = considered.map(({ freshness, id, origin, popularity, score, standings }): Weighed => {
     const originHits = origin === null ? 0 : (seen.get(origin) ?? 0)
     if (origin !== null) seen.set(origin, originHits + 1)
     return {
-      ...hit,
-      score: hit.score * weights.origin_decay ** originHits,
+      id,
+      score: score * weights.origin_decay ** originHits,
+      standings,
       signals: { popularity, freshness, originHits }
     }
   })

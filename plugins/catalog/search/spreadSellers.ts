@@ -28,10 +28,14 @@ export const spreadSellers = <H extends { readonly id: bigint }>(
   const first: Array<H> = []
   const behind: Array<H> = []
   for (const hit of hits) {
+    if (first.length >= pageSize) {
+      behind.push(hit)
+      continue
+    }
     const seller = sellerOf(hit.id)
     const names = seller === undefined ? [] : namesOf(seller)
     const isTooMany = names.some((name) => (seen.get(name) ?? 0) >= ofOneSellerMax)
-    if (first.length >= pageSize || isTooMany) behind.push(hit)
+    if (isTooMany) behind.push(hit)
     else {
       first.push(hit)
       for (const name of names) seen.set(name, (seen.get(name) ?? 0) + 1)
