@@ -1,11 +1,11 @@
-// The entry of the `tollkeeper` command. Plain JavaScript: Node's compiler of types, which an entry of TypeScript loads
-// before it has a chance to ask for the cache, holds 30 MB for as long as the process lives. Node keeps what it
-// compiles of the program beside the packages, which belong to whoever installed them, so that every start after the
-// first costs about half; where nothing can be written there, a start costs what it did. A client of the agent tools
-// starts them anew for every conversation and waits meanwhile.
+// The entry of the `tollkeeper` command. Plain JavaScript, so that our own way of loading (`loading.mjs`) is there
+// before anything of TypeScript is. What ends soon, and the tools, for which an agent waits at every conversation, also
+// keep what Node compiles of them for the next time; what stays would hold all of that beside the program, 16 MB, and
+// does without.
 import * as modules from "node:module"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
+import { loadLean } from "./loading.mjs"
 import { endWithParent, environmentOf, lacks } from "./system.mjs"
 
 const command = process.argv[2]
@@ -22,8 +22,8 @@ const beginAgain = () => {
 
 beginAgain()
 endWithParent()
-// Before anything else of the program is loaded, types of which are stripped.
-if (!("Deno" in globalThis))
+loadLean()
+if (!("Deno" in globalThis) && command !== "start" && command !== "ledger")
   modules.enableCompileCache?.(fileURLToPath(new URL("../node_modules/.cache/tollkeeper", import.meta.url)))
 const { collectAlone, growSlowly, reduceNothing } = await import("./platform/startHeap.ts")
 if (command === "start" || command === "ledger") reduceNothing()

@@ -8,9 +8,6 @@ import { fileURLToPath } from "node:url"
 /** Whether this is the package rather than a checkout. */
 export const isPackaged = !import.meta.url.endsWith(".ts")
 
-/** A module named by its address instead of by an import; `path` has no ending. */
-export const moduleAt = (path: string, base: string): URL => new URL(`${path}${isPackaged ? ".js" : ".ts"}`, base)
-
 /** The program that npm or a client of tools is to start, and `words` for it. */
 export const entry: string = isPackaged
   ? fileURLToPath(new URL("../../tollkeeper.mjs", import.meta.url))

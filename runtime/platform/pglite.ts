@@ -4,13 +4,9 @@
 // fsync.
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { chmodSync, mkdirSync } from "node:fs"
-import * as modules from "node:module"
-import process from "node:process"
-import { dirname } from "node:path"
 import { Duplex } from "node:stream"
 import { MessageChannel, Worker } from "node:worker_threads"
 import { DatabaseRefused, DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
-import { moduleAt } from "../layout.ts"
 import { lockFolder } from "./folderLock.ts"
 import type { WorkerAnswer, WorkerOptions, WorkerRequest } from "./pgliteWorker.ts"
 
@@ -46,15 +42,6 @@ const ask = <K extends WorkerAnswer["kind"]>(
     if (request !== undefined) worker.postMessage(request)
   })
 
-/**
- * A thread keeps to itself what it compiles, unless it is told of the cache at its start: it would load Node's compiler
- * of types for two files.
- */
-const environment = (): NodeJS.ProcessEnv => {
-  const folder = "Deno" in globalThis ? undefined : modules.getCompileCacheDir?.()
-  return folder === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(folder) }
-}
-
 const connectTo = (worker: Worker, live: Set<Duplex>): Duplex => {
   const { port1, port2 } = new MessageChannel()
   worker.postMessage({ kind: "connect", port: port2 } satisfies WorkerRequest, [port2])
@@ -88,10 +75,7 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
     const worker = yield* Effect.acquireRelease(
       Effect.tryPromise({
         try: async () => {
-          const worker = new Worker(moduleAt("./pgliteWorker", import.meta.url), {
-            workerData: options,
-            env: environment()
-          })
+          const worker = new Worker(new URL("./pgliteThread.mjs", import.meta.url), { workerData: options })
           await ask(worker, "ready")
           return worker
         },

@@ -3,8 +3,11 @@
 // added to here; metrics and logs through the latter on both.
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { ConfigProvider, Context, Effect, Layer, Logger, References, Tracer } from "effect"
-import { FetchHttpClient } from "effect/http"
-import { OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as OtlpLogger from "effect/observability/OtlpLogger"
+import * as OtlpMetrics from "effect/observability/OtlpMetrics"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import * as OtlpTracer from "effect/observability/OtlpTracer"
 import process from "node:process"
 import { forRequests, isLineSent, sampled, samplerOf } from "./sampler.ts"
 

@@ -2,6 +2,7 @@
 // runtime folder a platform. The table of `kernel/README.md`, held over every import there is.
 import { posix } from "node:path"
 import { describe, expect, it } from "vitest"
+import { parts } from "../../runtime/loading.mjs"
 import { isPage, parseSource, readText, type Source, sources, sourcesIn } from "./sources.ts"
 
 const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@electric-sql\/|https?:)/
@@ -207,6 +208,24 @@ describe("imports", () => {
     )
     expect(sdk).toEqual([])
     expect(readText("plugins/mcp-tools/plugin.ts")).toContain('loaded(() => import("./serveTools.ts"))')
+  })
+
+  it("of a package's index are of the modules that the program loads of it, and nothing else is loaded", () => {
+    const named = (specifier: string) =>
+      new Set(
+        sourcesIn("kernel", "plugins", "runtime")
+          .flatMap(({ program }) => program["body"] as ReadonlyArray<any>)
+          .filter(
+            ({ importKind, source, type }) =>
+              type === "ImportDeclaration" && importKind !== "type" && source.value === specifier
+          )
+          .flatMap(({ specifiers }) => specifiers as ReadonlyArray<any>)
+          .filter(({ importKind }) => importKind !== "type")
+          .map(({ imported, type }) => (type === "ImportSpecifier" ? (imported.name as string) : "everything"))
+      )
+    for (const [specifier, names] of Object.entries(parts))
+      expect([...named(specifier)].toSorted(), specifier).toEqual([...names].toSorted())
+    expect(named("effect").size).toBeGreaterThan(25)
   })
 
   it("of the product name only packages that are installed with it", () => {

@@ -106,6 +106,16 @@ describe("the deployments", () => {
     expect(existsSync(join(at(""), facilitator.volumes[0].split(":")[0]))).toBe(true)
   })
 
+  it("make an image of Node with the sources compiled, before its user is one that can write nothing there", () => {
+    const built = stages["node"]!
+    const compiled = built.indexOf("RUN node --disable-warning=ExperimentalWarning runtime/loading.mjs")
+    expect(compiled).toBeGreaterThan(-1)
+    for (const folder of ["kernel", "plugins", "runtime"])
+      expect(compiled, folder).toBeGreaterThan(built.indexOf(`COPY ${folder} ./${folder}`))
+    expect(compiled).toBeLessThan(built.findIndex((line) => line.startsWith("USER ")))
+    expect(compiled).toBeGreaterThan(built.findIndex((line) => line.includes("./node_modules")))
+  })
+
   it.skipIf(!hasCompose())("are a compose file that docker compose takes", () => {
     const rendered = execFileSync("docker", ["compose", "-f", at("compose.yaml"), "config", "--format", "json"], {
       encoding: "utf8"

@@ -8,7 +8,15 @@ import { root } from "../../runtime/bootstrap.mjs"
 
 const recorder = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from "node:module"
-  registerHooks({ load(url, context, next) { console.error("loads " + url); return next(url, context) } })
+  const seen = new Set()
+  registerHooks({
+    resolve(specifier, context, next) {
+      const found = next(specifier, context)
+      if (!seen.has(found.url)) console.error("loads " + found.url)
+      seen.add(found.url)
+      return found
+    }
+  })
 `)}`
 
 /** The files that a command loads, relative to the project. */
@@ -29,12 +37,15 @@ it.runIf(isNode)(
     const loaded = await loadedBy("start")
     expect(loaded).toContain("runtime/serve.ts")
     expect(loaded).toContain("kernel/settlement/reconcileSettlements.ts")
+    expect(loaded).toContain("node_modules/effect/dist/Effect.js")
     const later = [
       /^plugins\/ledger-local\/(node\/(?!parseFault)|rpc\/|engine\/(?!xdr\/)|openLocalLedger|serve|startLedger)/,
       /^plugins\/mcp-tools-pay\/(call|payer|policy\/(?!policySection)|seller)/,
       /^plugins\/mcp-tools\/serveTools/,
       /^plugins\/(x402-upto\/UptoScheme|x402-upto-local\/deploy|demo\/demonstrate)/,
       /^runtime\/(operators\.ts|commands\/(?!start|place|printConfig))/,
+      // An index loads everything that its package has.
+      /^node_modules\/effect\/dist\/((http|encoding|observability|reactivity|sql)\/)?index\.js$/,
       /^node_modules\/(@modelcontextprotocol|@opentelemetry|@effect\/opentelemetry)\//
     ]
     expect(loaded.filter((path) => later.some((pattern) => pattern.test(path)))).toEqual([])

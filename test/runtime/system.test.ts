@@ -1,7 +1,7 @@
 // On which systems the program starts: a name for the platform is all that decides, so every one can be judged here.
 import { describe, expect, it } from "vitest"
 import { environmentOf, isTested, lacks, systemFault } from "../../runtime/system.mjs"
-import { moduleAt, packageFile, typed } from "../../runtime/layout.ts"
+import { packageFile, typed } from "../../runtime/layout.ts"
 
 describe("a system", () => {
   it("is Linux or macOS; Linux is the one that is tested", () => {
@@ -33,8 +33,7 @@ describe("the environment of a command", () => {
 })
 
 describe("a checkout", () => {
-  it("names its modules by their sources, its commands by npm's, and finds the files of packages", () => {
-    expect(moduleAt("./x", "file:///a/b.ts").href).toBe("file:///a/x.ts")
+  it("names its commands by npm's, and finds the files of packages", () => {
     expect([typed("start"), typed("pay")]).toEqual(["npm start", "npm run pay"])
     expect(packageFile("preact/dist/preact.mjs")).toMatch(/node_modules.preact.dist.preact\.mjs$/)
     expect(() => packageFile("none-such/x.js")).toThrow(/is not installed; run npm install again/)

@@ -1,0 +1,173 @@
+// How Node loads the program; Deno does both by itself. Our sources are TypeScript: what is left of a file without its
+// types is kept beside the packages, which belong to whoever installed them, so that a process has no use for Node's
+// compiler of types, which it would hold for as long as it lives (30 MB); a file that differs from what was kept is
+// compiled again. Of `effect` a file loads the modules that it names, not everything that the package has. Plain
+// JavaScript, because it runs before any of this. Run by itself, it compiles everything: `node runtime/loading.mjs`,
+// for an image whose user can write nothing there.
+import { spawnSync } from "node:child_process"
+import { hash } from "node:crypto"
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync
+} from "node:fs"
+import * as modules from "node:module"
+import { join } from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+
+const own = new URL("../", import.meta.url).href
+const folders = ["kernel", "plugins", "runtime"]
+
+/** What our own files name of each index of the package's; a test holds it to them. */
+export const parts = {
+  effect: [
+    ...[
+      "Cause",
+      "Clock",
+      "ConfigProvider",
+      "Console",
+      "Context",
+      "Data",
+      "DateTime",
+      "Deferred",
+      "Duration",
+      "Effect",
+      "Exit",
+      "Fiber"
+    ],
+    ...[
+      "FiberSet",
+      "FileSystem",
+      "Latch",
+      "Layer",
+      "Logger",
+      "Metric",
+      "Option",
+      "Path",
+      "Predicate",
+      "Queue",
+      "Random"
+    ],
+    ...["Redacted", "Ref", "References", "Result", "Schedule", "Schema", "SchemaGetter", "SchemaIssue", "Scope"],
+    ...["Semaphore", "Stream", "Tracer"]
+  ],
+  "effect/encoding": ["Base64", "Base64Url", "Hex"],
+  "effect/http": [
+    "FetchHttpClient",
+    ...["Etag", "Headers", "HttpClient", "HttpClientRequest", "HttpMiddleware", "HttpRouter", "HttpServer"],
+    ...["HttpServerError", "HttpServerRequest", "HttpServerResponse", "HttpTraceContext"]
+  ],
+  "effect/observability": ["PrometheusMetrics"],
+  "effect/reactivity": ["Reactivity"],
+  "effect/sql": ["SqlClient", "SqlError"]
+}
+
+/** Stands for an index: a module of no file, beside ours, so that it finds the packages that ours do. */
+const partsOf = (specifier) => `${own}runtime/parts-of/${specifier}.js`
+const texts = new Map(
+  Object.entries(parts).map(([specifier, names]) => [
+    partsOf(specifier),
+    names.map((name) => `export * as ${name} from "${specifier}/${name}"\n`).join("")
+  ])
+)
+
+const isOwn = (url) =>
+  url !== undefined && url.startsWith(own) && folders.includes(url.slice(own.length).split("/", 1)[0])
+
+const kept = fileURLToPath(
+  new URL(`../node_modules/.cache/tollkeeper/types-${process.versions.node}/`, import.meta.url)
+)
+
+/** Where what is left of a source is kept; what it was made of stands in its last line. */
+const placeOf = (url) => join(kept, `${hash("sha256", url.slice(own.length)).slice(0, 32)}.js`)
+const endOf = (source) => `\n//${hash("sha256", source)}`
+
+const keptOf = (url, source) => {
+  try {
+    const text = readFileSync(placeOf(url), "utf8")
+    return text.endsWith(endOf(source)) ? text : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const withoutTypes = (source) => modules.stripTypeScriptTypes(source)
+
+/** Another process may be writing the same. */
+const keep = (url, source) => {
+  const place = placeOf(url)
+  const beside = `${place}.${process.pid}`
+  writeFileSync(beside, withoutTypes(source) + endOf(source))
+  renameSync(beside, place)
+}
+
+const compileAll = () => {
+  mkdirSync(kept, { recursive: true })
+  for (const folder of folders) {
+    for (const name of readdirSync(new URL(folder, own), { recursive: true })) {
+      if (!name.endsWith(".ts") || name.endsWith(".d.ts")) continue
+      const url = `${own}${folder}/${name}`
+      const source = readFileSync(fileURLToPath(url), "utf8")
+      if (keptOf(url, source) === undefined) keep(url, source)
+    }
+  }
+}
+
+const isWritable = () => {
+  try {
+    mkdirSync(kept, { recursive: true })
+    accessSync(kept, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+let hasCompiled = false
+/** Once, and in a process of its own: the compiler of types ends with it. */
+const compileBeside = () => {
+  if (hasCompiled) return
+  hasCompiled = true
+  if (!isWritable()) return
+  const words = ["--disable-warning=ExperimentalWarning", fileURLToPath(import.meta.url)]
+  spawnSync(process.execPath, words, { stdio: "ignore" })
+}
+
+const textOf = (url) => {
+  const source = readFileSync(fileURLToPath(url), "utf8")
+  const known = keptOf(url, source)
+  if (known !== undefined) return known
+  compileBeside()
+  return keptOf(url, source) ?? withoutTypes(source)
+}
+
+const isRun = () => {
+  try {
+    return realpathSync(process.argv[1] ?? "") === fileURLToPath(import.meta.url)
+  } catch {
+    return false
+  }
+}
+
+/** Has this thread load the program so, from here on. */
+export const loadLean = () => {
+  if ("Deno" in globalThis || modules.registerHooks === undefined) return
+  modules.registerHooks({
+    resolve: (specifier, context, next) =>
+      Object.hasOwn(parts, specifier) && isOwn(context.parentURL)
+        ? { url: partsOf(specifier), format: "module", shortCircuit: true }
+        : next(specifier, context),
+    load: (url, context, next) => {
+      const source = texts.get(url) ?? (url.endsWith(".ts") && isOwn(url) ? textOf(url) : undefined)
+      return source === undefined ? next(url, context) : { source, format: "module", shortCircuit: true }
+    }
+  })
+}
+
+if (isRun()) compileAll()
