@@ -1,7 +1,7 @@
 // What a request was about, for the one line that is logged of it: the payer, the word of a refusal, the hash and the
 // settlement, so that "what happened to my payment?" has an answer in the log. Whoever learns one of them notes it; a
 // later word replaces an earlier one. Outside a request nothing is noted.
-import { Context, Effect } from "effect"
+import { Context, Effect, type Fiber } from "effect"
 
 export interface RequestFacts {
   readonly payer?: string
@@ -17,7 +17,14 @@ export const RequestNotes = Context.Reference<Record<string, string> | undefined
   defaultValue: () => undefined
 })
 
+/** In the fiber that runs. */
+export const noteUnsafe = (fiber: Fiber.Fiber<unknown, unknown>, facts: RequestFacts): void => {
+  const notes = fiber.getRef(RequestNotes)
+  if (notes !== undefined) Object.assign(notes, facts)
+}
+
 export const noteRequest = (facts: RequestFacts): Effect.Effect<void> =>
-  Effect.map(RequestNotes, (notes) => {
-    if (notes !== undefined) Object.assign(notes, facts)
+  Effect.withFiber((fiber) => {
+    noteUnsafe(fiber, facts)
+    return Effect.void
   })

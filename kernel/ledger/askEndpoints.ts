@@ -32,17 +32,34 @@ export interface Asked<A> {
 const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration): Effect.Effect<A, CallFault> => {
   const [first, ...others] = asked
   if (others.length === 0) return first!.ask
-  const next = inTurn(others, patience)
-  return Effect.scoped(
-    Effect.gen(function* () {
-      const fiber = yield* Effect.forkScoped(first!.ask)
-      const exit = yield* Effect.timeoutOption(Fiber.await(fiber), patience)
-      if (Option.isSome(exit)) return Exit.isSuccess(exit.value) ? exit.value.value : yield* next
-      yield* first!.slow
-      return yield* Effect.raceAll([Fiber.join(fiber), next])
-    })
-  )
+  return Effect.scoped(firstOr(first!, inTurn(others, patience), patience))
 }
+
+const firstOr = Effect.fnUntraced(function* <A>(
+  first: Asked<A>,
+  next: Effect.Effect<A, CallFault>,
+  patience: Duration.Duration
+) {
+  const fiber = yield* Effect.forkScoped(first.ask)
+  const exit = yield* Effect.timeoutOption(Fiber.await(fiber), patience)
+  if (Option.isSome(exit)) return Exit.isSuccess(exit.value) ? exit.value.value : yield* next
+  yield* first.slow
+  return yield* Effect.raceAll([Fiber.join(fiber), next])
+})
+
+/** Waits before another attempt; fails with what the last one said when there is to be none. */
+const pauseAfter = Effect.fnUntraced(function* (
+  { isPassing, retryAfterMillis, unavailable }: CallFault,
+  retry: number,
+  startedAt: bigint,
+  millis: number
+) {
+  const jittered = firstPauseMillis * 2 ** retry * (0.5 + (yield* Random.next) / 2)
+  const pause = Math.max(jittered, retryAfterMillis)
+  const elapsed = Number((yield* Clock.monotonicTimeNanos) - startedAt) / 1_000_000
+  if (!isPassing || retry === retriesMax || elapsed + pause >= millis) return yield* unavailable
+  yield* Effect.sleep(pause)
+})
 
 /** The answer of whoever gives one. `round` names the endpoints in the order of the moment. */
 export const askEndpoints = <A>(
@@ -57,13 +74,10 @@ export const askEndpoints = <A>(
         Effect.flatMap(round, (asked) => inTurn(asked, patience)),
         (fault) => again(fault, retry)
       )
-    const again = Effect.fnUntraced(function* ({ isPassing, retryAfterMillis, unavailable }: CallFault, retry: number) {
-      const jittered = firstPauseMillis * 2 ** retry * (0.5 + (yield* Random.next) / 2)
-      const pause = Math.max(jittered, retryAfterMillis)
-      const elapsed = Number((yield* Clock.monotonicTimeNanos) - startedAt) / 1_000_000
-      if (!isPassing || retry === retriesMax || elapsed + pause >= millis) return yield* unavailable
-      yield* Effect.sleep(pause)
-      return yield* attempt(retry + 1)
-    })
+    const again = (fault: CallFault, retry: number) =>
+      Effect.andThen(
+        pauseAfter(fault, retry, startedAt, millis),
+        Effect.suspend(() => attempt(retry + 1))
+      )
     return attempt(0)
   })

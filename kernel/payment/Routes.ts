@@ -10,13 +10,13 @@ import { WireWords } from "../config/WireWords.ts"
 import { parseJsonWithMembers } from "../http/BoundedJson.ts"
 import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
-import { noteRequest, type RequestFacts } from "../http/RequestNotes.ts"
+import { noteUnsafe, type RequestFacts } from "../http/RequestNotes.ts"
 import type { Principal } from "../http/Principal.ts"
 import { makeRateLimit } from "../http/RateLimit.ts"
 import { readBody } from "../http/readBody.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { ChannelCount } from "../settlement/channels/ChannelCount.ts"
-import { measure } from "../telemetry/Measure.ts"
+import { measureUnsafe } from "../telemetry/Measure.ts"
 import { traffic } from "../telemetry/metrics.ts"
 import { Signer } from "../signer/Signer.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
@@ -97,7 +97,11 @@ type Headers = Readonly<Record<string, string>>
  * from the house's own table, so it may be a label.
  */
 const told = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effect<void> =>
-  Effect.andThen(noteRequest(factsOf(given)), measure(traffic.answers, 1, { operation: name, word: wordOf(given) }))
+  Effect.withFiber((fiber) => {
+    noteUnsafe(fiber, factsOf(given))
+    measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
+    return Effect.void
+  })
 
 /** Writes answers of an operation, with the status that the reason's owner gave it. */
 const makeAnswering = Effect.gen(function* () {

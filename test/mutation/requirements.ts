@@ -248,8 +248,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   logged(
     "a request's line in the log names no payment",
     "kernel/payment/Routes.ts",
-    "noteRequest(factsOf(given))",
-    "Effect.void"
+    "noteUnsafe(fiber, factsOf(given))",
+    ""
   ),
   logged(
     "a request's line names no settlement",
