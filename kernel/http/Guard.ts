@@ -5,6 +5,7 @@
 // names payer, reason, hash and settlement (`RequestNotes.ts`).
 import { Cause, Clock, Effect, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
+import { remembered } from "../remembered.ts"
 import { isTracing } from "../spanned.ts"
 import { measureUnsafe } from "../telemetry/Measure.ts"
 import { traffic } from "../telemetry/metrics.ts"
@@ -31,8 +32,13 @@ export const faultBody = (path: string, word: string, message: string): Record<s
   }
 }
 
+/** Addresses whose path is kept: most requests ask for one of a few. */
+const urlsMax = 256
+
 /** A path as the router matches it: without the query, without slashes that stand twice or at the end. */
-const pathOf = (url: string): string => (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
+const pathOf = remembered(urlsMax, (url): string =>
+  (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
+)
 
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
