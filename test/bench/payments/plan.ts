@@ -5,6 +5,8 @@ export interface Plan {
   readonly warmVerifies: number
   /** The same for those that differ in one thing alone. */
   readonly warmVariants: number
+  /** The same of each kind that is refused. */
+  readonly warmRefusals: number
   readonly warmSettles: number
   /** Rounds in turns, and payments of each. */
   readonly verify: { readonly rounds: number; readonly count: number; readonly clients: number }
@@ -31,6 +33,7 @@ export const busyPlan: Busy = { channels: 100, clients: 128, warm: 600, count: 1
 const whole: Plan = {
   warmVerifies: 4_500,
   warmVariants: 3_000,
+  warmRefusals: 3_000,
   warmSettles: 600,
   verify: { rounds: 30, count: 200, clients: 32 },
   refusals: { rounds: 12, count: 300 },
@@ -44,6 +47,7 @@ const whole: Plan = {
 const sample: Plan = {
   warmVerifies: 3_000,
   warmVariants: 3_000,
+  warmRefusals: 3_000,
   warmSettles: 400,
   verify: { rounds: 12, count: 200, clients: 32 },
   refusals: { rounds: 6, count: 300 },

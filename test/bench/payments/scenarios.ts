@@ -107,8 +107,18 @@ export const settleBeside = async (
   }
 }
 
-/** What refusing costs beside a valid verify. */
+/**
+ * What refusing costs beside a valid verify. It is warm as a valid verify is: what an engine compiles of a refusal once
+ * in its life is no part of what one costs.
+ */
 export const refusals = async (world: World, ours: Subject, plan: Plan, step: Step): Promise<Figures["refusals"]> => {
+  step("warming refusals")
+  const kinds = ["malformed", "badly signed"] as const
+  await warm(
+    world,
+    kinds.map((kind) => ({ subject: ours, kind })),
+    plan.warmRefusals
+  )
   const [valid, malformed, badlySigned] = await alternate(
     world,
     [
