@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Fiber, Latch, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
@@ -224,6 +224,36 @@ for (const kind of databaseKinds) {
             ])
             expect(yield* settlements.openCount).toBe(1)
             expect((yield* books).own.reserved).toBe(newSettlement(1, one).budgetStroops)
+          }),
+          1
+        )
+      )
+
+      // The embedded database has one session: nobody else's transaction is open while a birth runs.
+      it.effect.skipIf(kind === "pglite")("judges a lease as it is once whoever changes it is done", () =>
+        fresh(
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const settlements = yield* Settlements
+            const stale = yield* lease
+            const [isTaken, mayCommit] = [yield* Latch.make(), yield* Latch.make()]
+            const other = Effect.andThen(
+              sql`update kernel_channels set fence = fence + 1 where address = ${stale.address}`,
+              Effect.andThen(isTaken.open, mayCommit.await)
+            )
+            const taking = yield* Effect.forkChild(sql.withTransaction(other))
+            yield* isTaken.await
+            const birth = yield* Effect.forkChild(settlements.record(newSettlement(1, stale)))
+            const waits = sql`select 1 from pg_stat_activity
+              where datname = current_database() and wait_event_type = 'Lock'`
+            let looks = 0
+            while ((yield* waits).length === 0) expect((looks += 1), "a birth waits for the lease").toBeLessThan(50_000)
+            yield* mayCommit.open
+            yield* Fiber.join(taking)
+            expect(yield* Fiber.join(birth)).toEqual({ _tag: "FenceLost" })
+            expect(yield* settlements.openCount).toBe(0)
+            expect(yield* books).toEqual({ own: nothing, all: nothing })
+            expect((yield* channelRow(stale.address)).settlement).toBeNull()
           }),
           1
         )
