@@ -22,6 +22,7 @@ import { Settings } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
 import type { PoolStanding } from "./Connections.ts"
 import { ReadReplica } from "./ReadReplica.ts"
+import { isConflict } from "./conflicts.ts"
 import { connectFault } from "./connectFault.ts"
 import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./DatabaseSource.ts"
 import { Lane } from "./Lane.ts"
@@ -328,10 +329,6 @@ export class Database extends Context.Service<
 }
 
 export const databaseContract = contract("database", Database, ReadReplica, SqlClient.SqlClient)
-
-/** Conflicts that PostgreSQL resolves by ending one of the transactions; the loser may simply run again. */
-const isConflict = (error: unknown): boolean =>
-  SqlError.isSqlError(error) && (error.reason._tag === "SerializationError" || error.reason._tag === "DeadlockError")
 
 const conflictBackoff = Schedule.exponential("5 millis").pipe(Schedule.jittered)
 

@@ -7,7 +7,7 @@
 import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
-import { isBeaten } from "./connectFault.ts"
+import { isBeaten } from "./conflicts.ts"
 import { wordsOf } from "./faultWords.ts"
 import { Lane } from "./Lane.ts"
 import { Crypto } from "../platform/Crypto.ts"

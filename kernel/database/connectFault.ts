@@ -13,11 +13,6 @@ const systemCode = /^E[A-Z]+$/
 export const isForGood = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
 
-const beatenBy = new Set(["DeadlockError", "LockTimeoutError", "SerializationError"])
-
-/** Others held what a transaction required; the same may be done when they are gone. */
-export const isBeaten = (error: unknown): boolean => SqlError.isSqlError(error) && beatenBy.has(error.reason._tag)
-
 /** What an operator is told, and what to do. */
 export const connectFault = (error: unknown): string => {
   const root = rootOf(error)
