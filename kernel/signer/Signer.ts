@@ -15,12 +15,8 @@ import { type FeeCeilings, Network } from "../config/Network.ts"
 import { actsAsSource, signatureValue, signedPayload } from "../stellar/AuthEntry.ts"
 import { authOf, decodeOperation, encodeOperation, invokedBy } from "../stellar/ContractCall.ts"
 import {
-  bumpWithSignature,
   conditionsOf,
-  type Envelope,
   encodeEnvelope,
-  feeBump,
-  feeBumpHash,
   hasMemo,
   ledgerMaxOf,
   networkIdOf,
@@ -33,6 +29,7 @@ import {
   transactionHash,
   withSignatures
 } from "../stellar/Envelope.ts"
+import { signedFeeBump, writeFeeBump, writeTransaction } from "../stellar/bumpedTransaction.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import {
   judgeAuthorization,
@@ -126,15 +123,13 @@ const signAs = ({ vault }: House, address: string, hash: Uint8Array) =>
 
 const wrap = Effect.fnUntraced(function* (house: House, transaction: Transaction, channel: string, feeStroops: bigint) {
   const { crypto, networkId, vault } = house
-  const hash = transactionHash(crypto, networkId, transaction)
-  const inner: Envelope = withSignatures(transaction, [yield* signAs(house, channel, hash)])
-  const bump = feeBump(inner, vault.sponsor, feeStroops)
-  const bumpHash = feeBumpHash(crypto, networkId, bump)
-  const envelope = bumpWithSignature(bump, yield* signAs(house, vault.sponsor, bumpHash))
+  const inner = writeTransaction(crypto, networkId, transaction)
+  const signature = yield* signAs(house, channel, inner.hash)
+  const bump = writeFeeBump(crypto, networkId, { transaction: inner, signature }, vault.sponsor, feeStroops)
   return {
-    envelope: encodeEnvelope(envelope),
-    innerHash: Hex.encode(hash),
-    outerHash: Hex.encode(bumpHash),
+    envelope: signedFeeBump(bump, yield* signAs(house, vault.sponsor, bump.hash)),
+    innerHash: Hex.encode(inner.hash),
+    outerHash: Hex.encode(bump.hash),
     sponsor: vault.sponsor
   }
 })

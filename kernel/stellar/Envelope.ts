@@ -187,23 +187,6 @@ const decorated = ({ publicKey, signature }: AccountSignature): xdr.DecoratedSig
 export const withSignatures = (tx: Transaction, signatures: ReadonlyArray<AccountSignature>): Envelope =>
   ({ type: envelopeKind.v1, v1: { tx, signatures: signatures.map(decorated) } }) as unknown as Envelope
 
-/**
- * A fee bump around a signed transaction, unsigned. `fee` is everything offered: resource fee and inclusion bid, once
- * each.
- */
-export const feeBump = (inner: Envelope, sponsor: string, feeStroops: bigint): xdr.FeeBumpTransactionWire => {
-  if (inner.type !== envelopeKind.v1) throw new Error("a fee bump wraps a plain transaction")
-  return {
-    feeSource: accountOf(sponsor),
-    fee: feeStroops,
-    innerTx: { type: envelopeKind.v1, v1: inner.v1 },
-    ext: { v: extensionKind.none }
-  } as unknown as xdr.FeeBumpTransactionWire
-}
-
-export const bumpWithSignature = (tx: xdr.FeeBumpTransactionWire, signature: AccountSignature): Envelope =>
-  ({ type: envelopeKind.feeBump, feeBump: { tx, signatures: [decorated(signature)] } }) as unknown as Envelope
-
 /** sha256 of the passphrase: what every hash of a network begins with. */
 export const networkIdOf = (crypto: Crypto["Service"], passphrase: string): Uint8Array =>
   crypto.sha256(new TextEncoder().encode(passphrase))

@@ -549,6 +549,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["one late ledger is a clock that is wrong", "Math.min(...samples)", "Math.max(...samples)"],
     ["only a clock that is ahead is wrong", "Math.abs(seconds() ?? 0)", "(seconds() ?? 0)"]
   ]),
+  ...guards("kernel/stellar/bumpedTransaction.ts", "test/kernel/stellar/bumpedTransaction.test.ts", [
+    ["what a fee bump signs", "uint32Bytes(kind), bytes))", "uint32Bytes(2), bytes))"],
+    ["a signature cut off", "if (signature.length !== signatureBytes) throw", "if (signature.length === 0) throw"]
+  ]),
   ...guards("kernel/signer/ownAuthorization.ts", "test/kernel/signer/Signer.test.ts", [
     [
       "an account of ours in the call",

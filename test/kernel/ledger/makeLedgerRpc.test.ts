@@ -6,10 +6,8 @@ import { Duration, Effect, Layer, Metric, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { Keypair } from "@stellar/stellar-sdk"
 import {
-  bumpWithSignature,
   cancelTransaction,
   encodeEnvelope,
-  feeBump,
   hashesOf,
   networkIdOf,
   withSignatures
@@ -22,6 +20,7 @@ import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { gzipSync } from "node:zlib"
 import { readRpcHeaders, type RpcHeader } from "../../../kernel/config/rpcHeaders.ts"
 import { type Said, type ScriptedRpc, startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
+import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"
 
 const platform = Layer.merge(NodeCrypto.layer, NodeHttpCalls.layer)
 

@@ -2,16 +2,11 @@
 // of our channels.
 import { Keypair } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
-import {
-  bumpWithSignature,
-  cancelTransaction,
-  feeBump,
-  type AccountSignature,
-  withSignatures
-} from "../../../kernel/stellar/Envelope.ts"
+import { cancelTransaction, type AccountSignature, withSignatures } from "../../../kernel/stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../../../kernel/ledger/Executed.ts"
 import type { Authorizations, NonceUse } from "../../../kernel/settlement/Authorizations.ts"
 import { ofOurs, readSpending } from "../../../kernel/settlement/findSpending.ts"
+import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"
 
 const [channel, sponsor, stranger] = [1, 2, 3].map((seed) =>
   Keypair.fromRawEd25519Seed(new Uint8Array(32).fill(seed)).publicKey()

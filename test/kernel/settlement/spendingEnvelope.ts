@@ -1,6 +1,7 @@
 // The envelope of a transaction of a channel of ours, in its sponsor's fee bump.
 import { Keypair } from "@stellar/stellar-sdk"
-import { bumpWithSignature, cancelTransaction, feeBump, withSignatures } from "../../../kernel/stellar/Envelope.ts"
+import { cancelTransaction, withSignatures } from "../../../kernel/stellar/Envelope.ts"
+import { bumpWithSignature, feeBump } from "../../support/feeBump.ts"
 
 const channel = Keypair.random().publicKey()
 const transaction = cancelTransaction({ channel, sequence: 7n, bounds: { ledgerMax: 1_011, timeMax: 0n } })
