@@ -9,7 +9,7 @@ import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { parseArgs } from "node:util"
-import { judge, judgeBusy } from "./payments/bars.ts"
+import { judge, judgeBusy, rateKept } from "./payments/bars.ts"
 import { countAll } from "./payments/counted.ts"
 import type { Case, Counted, Figures, Settling } from "./payments/figures.ts"
 import { alternate } from "./payments/measure.ts"
@@ -85,6 +85,10 @@ const settleLines = (one: Case & { readonly settling: Settling }): ReadonlyArray
 const besideLine = (name: string, without: Case, withIt: Case): string =>
   `  ${`rate with ${name}, of that without`.padEnd(36)} ${(withIt.rate / without.rate).toFixed(3).padStart(7)}`
 
+/** What of a payment with metadata its size alone costs. */
+const sizeLine = ({ plain, unread }: Figures["variants"]): string =>
+  `  ${"kept with metadata nobody reads, by CPU".padEnd(36)} ${rateKept(plain, unread).toFixed(3).padStart(7)}`
+
 const lines = ({ busy, counted, open, refusals, settle, variants, verify }: Figures): ReadonlyArray<string> => [
   ...[verify.ours, verify.class].map((one) => caseLine("verify", one)),
   ...[open.ours, open.class].map((one) => caseLine(`verify at ${open.perSecond} a second`, one)),
@@ -93,6 +97,7 @@ const lines = ({ busy, counted, open, refusals, settle, variants, verify }: Figu
   besideLine("keys", variants.bare, variants.keys),
   besideLine("telemetry", variants.bare, variants.telemetry),
   besideLine("metadata", variants.plain, variants.metadata),
+  sizeLine(variants),
   ...[settle.ours, settle.class, ...(busy === undefined ? [] : [busy])].flatMap(settleLines),
   ...Object.entries(counted).map(([name, one]) => countedLine(`counted: ${name}`, one))
 ]

@@ -44,7 +44,8 @@ const reached: Figures = {
     keys: oneCase(0.94),
     telemetry: oneCase(1),
     plain: oneCase(0.9),
-    metadata: oneCase(1)
+    metadata: oneCase(1),
+    unread: oneCase(0.95)
   },
   settle: {
     ours: { ...oneCase(5, 20, 4), settling: settling(400, 21) },

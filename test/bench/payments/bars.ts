@@ -10,7 +10,7 @@ const databaseCpu = ({ cpu }: Case): number => cpu.database ?? Number.NaN
  * The rate with something over the rate without, where the facilitator's processor is what bounds both: of each block
  * of rounds, in which both had the same machine, and of these the median.
  */
-const rateKept = (without: Case, withIt: Case): number =>
+export const rateKept = (without: Case, withIt: Case): number =>
   median(without.cpuRounds.map((cpu, at) => (cpu ?? Number.NaN) / (withIt.cpuRounds[at] ?? Number.NaN)))
 
 /** What was found valid of honest payments: a refused one costs less, so a figure with it says nothing. */

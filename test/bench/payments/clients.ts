@@ -19,10 +19,10 @@ const lastChunk = "0\r\n\r\n"
 
 const pools = new Map<string, ReadonlyArray<Buffer>>()
 
-/** Metadata as a seller's official package declares it; twenty pages of one seller. */
-const metadata = (at: number) => ({
+/** Metadata as a seller's official package declares it, under a key as long as its own; twenty pages of one seller. */
+const metadata = (at: number, key: "bazaar" | "unread") => ({
   resourceUrl: `https://bench.example.com/page-${at % 20}`,
-  extensions: { bazaar: queryDeclaration() }
+  extensions: { [key]: queryDeclaration() }
 })
 
 /** Cut off within, or whole without what was signed: the two ways in which a body is malformed. */
@@ -33,6 +33,8 @@ const malformedBody = (body: any, at: number): string => {
   }
   return JSON.stringify({ ...body, paymentPayload: { ...body.paymentPayload, payload: {} } })
 }
+
+const keyOf = { metadata: "bazaar", unread: "unread" } as const
 
 const flipped = (signature: Uint8Array): Uint8Array => signature.map((byte, at) => (at === 7 ? byte ^ 1 : byte))
 
@@ -49,7 +51,7 @@ const sign = async ({ count, kind, ledgerUrl, payTo, payers, pool }: SignOrder):
       payTo,
       amount: 1n,
       maxTimeoutSeconds,
-      ...(kind === "metadata" ? metadata(at) : {}),
+      ...(kind === "metadata" || kind === "unread" ? metadata(at, keyOf[kind]) : {}),
       ...(kind === "badly signed" ? { tamper: { signature: flipped } } : {})
     })
     return Buffer.from(kind === "malformed" ? malformedBody(body, at) : JSON.stringify(body))
@@ -65,7 +67,7 @@ const sign = async ({ count, kind, ledgerUrl, payTo, payers, pool }: SignOrder):
   return count
 }
 
-const isHonest = (kind: PaymentKind): boolean => kind === "plain" || kind === "metadata"
+const isHonest = (kind: PaymentKind): boolean => kind !== "malformed" && kind !== "badly signed"
 
 interface Answer {
   readonly status: number

@@ -56,6 +56,8 @@ export interface Figures {
     readonly telemetry: Case
     readonly plain: Case
     readonly metadata: Case
+    /** The same bytes under a key that nobody reads. */
+    readonly unread: Case
   }
   readonly settle: {
     readonly ours: Case & { readonly settling: Settling }

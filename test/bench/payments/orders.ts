@@ -1,8 +1,11 @@
 // What the bench of payments asks of its clients, which are a process of their own: payments signed ahead into a named
 // pool, and a pool sent to an address, by so many clients at once or at a rate.
 
-/** What is sent: an honest payment, with or without metadata for the catalog, or one that has to be refused. */
-export type PaymentKind = "plain" | "metadata" | "malformed" | "badly signed"
+/**
+ * What is sent: an honest payment, with metadata for the catalog, with the same under a key that nobody reads, or
+ * without; or one that has to be refused.
+ */
+export type PaymentKind = "plain" | "metadata" | "unread" | "malformed" | "badly signed"
 
 export interface SignOrder {
   readonly order: "sign"

@@ -118,6 +118,7 @@ const casesOf = ({
   ["with telemetry, ours", variants.telemetry],
   ["with a catalog, ours", variants.plain],
   ["with metadata, ours", variants.metadata],
+  ["with metadata that nobody reads, ours", variants.unread],
   ["settle, ours", settle.ours],
   ["settle, the class", settle.class],
   ...(busy === undefined ? [] : [[`settle over ${busy.settling.channels} channels`, busy] as const])

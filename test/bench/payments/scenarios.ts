@@ -166,7 +166,8 @@ const startVariants = async (world: World, collectorUrl: string) => {
     keyed: await world.startOurs({ name: "keys", channels: 1, env: { FACILITATOR_API_KEYS: `bench:${key}` } }),
     telemetry: await world.startOurs({ name: "telemetry", channels: 1, env: sent }),
     plain: await world.startOurs({ name: "catalog", channels: 1, ...listening }),
-    metadata: await world.startOurs({ name: "metadata", channels: 1, ...listening })
+    metadata: await world.startOurs({ name: "metadata", channels: 1, ...listening }),
+    unread: await world.startOurs({ name: "unread", channels: 1, ...listening })
   }
 }
 
@@ -180,15 +181,16 @@ export const variants = async (world: World, plan: Plan, step: Step): Promise<Fi
     { name: "keys", subject: started.keyed, kind: "plain", key },
     { name: "telemetry", subject: started.telemetry, kind: "plain" },
     { name: "plain", subject: started.plain, kind: "plain" },
-    { name: "metadata", subject: started.metadata, kind: "metadata" }
+    { name: "metadata", subject: started.metadata, kind: "metadata" },
+    { name: "unread", subject: started.unread, kind: "unread" }
   ] as const
   try {
     step("warming the variants")
     await warm(world, contenders, plan.warmVariants)
     const size = { ...plan.variants, clients: plan.verify.clients }
-    const [bare, keys, telemetry, plain, metadata] = await alternateWhole(world, contenders, size, step)
+    const [bare, keys, telemetry, plain, metadata, unread] = await alternateWhole(world, contenders, size, step)
     if (collector.requests() === 0) throw new Error("nothing was sent to the collector: telemetry was not on")
-    return { bare: bare!, keys: keys!, telemetry: telemetry!, plain: plain!, metadata: metadata! }
+    return { bare: bare!, keys: keys!, telemetry: telemetry!, plain: plain!, metadata: metadata!, unread: unread! }
   } finally {
     for (const subject of Object.values(started)) await subject.stop()
     collector.stop()
