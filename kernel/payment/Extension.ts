@@ -27,6 +27,11 @@ export interface PaymentObservation {
 export interface Extension {
   /** Neutral key in `extensions`, such as `catalog`; the observer is asked only when the payment carries it. */
   readonly key: string
+  /**
+   * What is known already, at once: asked first, so that an answer from memory takes no fiber. Undefined leaves it to
+   * `observe`, as does whatever it throws, which is logged.
+   */
+  readonly recall?: (observation: PaymentObservation, now: number) => ExtensionOutcome | undefined
   /** A failure or a defect is reported as `processing` and logged: it is the observer's own fault. */
   readonly observe: (observation: PaymentObservation) => Effect.Effect<ExtensionOutcome>
 }

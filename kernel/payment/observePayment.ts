@@ -2,7 +2,7 @@
 // header: standard base64 of a JSON object under the keys that were sent. Each has 50 ms; later than that it goes on by
 // itself and the header says `processing`. Nothing an extension does can change or delay an answer further (S254–S257,
 // decisions 3 and 4).
-import { Effect, Fiber, Option, type Scope } from "effect"
+import { Clock, Effect, Fiber, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Extension, ExtensionOutcome, Extensions, PaymentObservation } from "./Extension.ts"
 import { spanned } from "../spanned.ts"
@@ -43,11 +43,22 @@ const observe = Effect.fnUntraced(function* (
 ) {
   const outcomes: Record<string, ExtensionOutcome> = {}
   const running: Array<Observing> = []
+  const now = yield* Clock.currentTimeMillis
   for (const [key, { isDropped, sentKey }] of observation.payment.extensions)
     if (isDropped === true && extensions.isKnown(key)) outcomes[sentKey] = invalid
   for (const [key, { isDropped, sentKey }] of observation.payment.extensions) {
     const extension = isDropped === true ? Option.none() : extensions.find(key)
     if (Option.isNone(extension)) continue
+    let known: ExtensionOutcome | undefined
+    try {
+      known = extension.value.recall?.(observation, now)
+    } catch (defect) {
+      yield* Effect.logError(`extension ${key} failed to recall`, defect)
+    }
+    if (known !== undefined) {
+      outcomes[sentKey] = known
+      continue
+    }
     const observed = observing(extension.value, observation)
     running.push({ sentKey, fiber: yield* Effect.forkIn(observed, scope, { startImmediately: true }) })
   }

@@ -1,7 +1,7 @@
-// The catalog's observer of payments. What was seen a moment ago is known by a digest and costs no database statement;
-// anything new is read, judged and recorded once, however many payments carry it at the same time. It never fails: what
-// goes wrong is `catalog_unavailable` to the seller, a line in the log and an observation for the operator (S17–S23,
-// S78, S260).
+// The catalog's observer of payments. What was seen a moment ago is known by its text, is answered at once and costs no
+// database statement; anything new is read, judged and recorded once, however many payments carry it at the same time.
+// It never fails: what goes wrong is `catalog_unavailable` to the seller, a line in the log and an observation for the
+// operator (S17–S23, S78, S260).
 import { Clock, Context, Deferred, Effect, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Extension, PaymentObservation } from "../../kernel/payment/Extension.ts"
@@ -20,18 +20,27 @@ import { type Carrier, type Recorded, unavailable } from "./store/Recorded.ts"
 import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
 
+/** Characters of a text that is a key itself. */
+const textMax = 4_096
+
+interface Sent {
+  readonly sentKey: string
+  readonly value: unknown
+  readonly grade: Carrier["grade"]
+}
+
 /** Of everything that a declaration is read from: the same digest is read to the same declaration. */
 const digestOf = (
   crypto: Crypto["Service"],
   { payment }: PaymentObservation,
-  value: unknown,
-  sentKey: string,
-  grade: Carrier["grade"]
+  { grade, sentKey, value }: Sent
 ): string => {
   const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = offered(payment)
   const terms = [amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme]
   const told = [grade, sentKey, payment.dialect, value, payment.resource, ...terms]
-  return Hex.encode(crypto.sha256(new TextEncoder().encode(JSON.stringify(told))))
+  const text = JSON.stringify(told)
+  // To hash it costs more than to compare it; what is long is not kept as it is.
+  return text.length <= textMax ? text : Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
 }
 
 const saleOf = ({ payer, payment, stage, transaction }: PaymentObservation): Sale | undefined => {
@@ -64,12 +73,49 @@ const observedOf = (
   }
 }
 
-export class Observer extends Context.Service<Observer, Pick<Extension, "observe">>()("tollkeeper/catalog/Observer") {
+const touching =
+  (sightings: Sightings["Service"]) =>
+  (observation: PaymentObservation, { decision, resourceId }: Recorded, now: Date): Effect.Effect<void> =>
+    resourceId === undefined || decision === "rejected"
+      ? Effect.void
+      : sightings.touch(resourceId, now, saleOf(observation))
+
+/** Judges what nobody else is judging now, and tells everybody who waits for it. */
+const makeFirst = Effect.fnUntraced(function* (remembered: Remembered) {
+  const crypto = yield* Crypto
+  const { judge } = yield* Judge
+  const sightings = yield* Sightings
+  const changes = yield* Changes
+  const touch = touching(sightings)
+  return Effect.fnUntraced(function* (
+    observation: PaymentObservation,
+    sent: Sent,
+    digest: string,
+    answer: Deferred.Deferred<Recorded>
+  ) {
+    const startedAt = yield* Clock.currentTimeMillis
+    const now = new Date(startedAt)
+    const judged = yield* judge(observation, sent.sentKey, sent.value, sent.grade, now)
+    const { recorded } = judged
+    const endedAt = yield* Clock.currentTimeMillis
+    if (remembered.keep(digest, recorded, endedAt)) yield* changes.listed
+    yield* touch(observation, recorded, now)
+    yield* Deferred.succeed(answer, recorded)
+    const observed = observedOf(crypto, observation, judged)
+    yield* sightings.observe({ ...observed, at: now, lagMillis: endedAt - startedAt })
+    const { decision, reason } = recorded
+    yield* measure(metrics.declarations, 1, { decision, reason: reason ?? "none" })
+    return outcomeOf(recorded)
+  })
+})
+
+export class Observer extends Context.Service<Observer, Required<Pick<Extension, "observe" | "recall">>>()(
+  "tollkeeper/catalog/Observer"
+) {
   static readonly layer = Layer.effect(
     Observer,
     Effect.gen(function* () {
       const crypto = yield* Crypto
-      const { judge } = yield* Judge
       const sightings = yield* Sightings
       const changes = yield* Changes
       const recipients = yield* Recipients
@@ -80,32 +126,8 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
       })
       yield* sightings.onStanding((standings, now) => remembered.confirm(standings, now))
 
-      const touch = (observation: PaymentObservation, { decision, resourceId }: Recorded, now: Date) =>
-        resourceId === undefined || decision === "rejected"
-          ? Effect.void
-          : sightings.touch(resourceId, now, saleOf(observation))
-
-      /** Judges what nobody else is judging now, and tells everybody who waits for it. */
-      const first = Effect.fnUntraced(function* (
-        observation: PaymentObservation,
-        sent: { readonly sentKey: string; readonly value: unknown; readonly grade: Carrier["grade"] },
-        digest: string,
-        answer: Deferred.Deferred<Recorded>
-      ) {
-        const startedAt = yield* Clock.currentTimeMillis
-        const now = new Date(startedAt)
-        const judged = yield* judge(observation, sent.sentKey, sent.value, sent.grade, now)
-        const { recorded } = judged
-        const endedAt = yield* Clock.currentTimeMillis
-        if (remembered.keep(digest, recorded, endedAt)) yield* changes.listed
-        yield* touch(observation, recorded, now)
-        yield* Deferred.succeed(answer, recorded)
-        const observed = observedOf(crypto, observation, judged)
-        yield* sightings.observe({ ...observed, at: now, lagMillis: endedAt - startedAt })
-        const { decision, reason } = recorded
-        yield* measure(metrics.declarations, 1, { decision, reason: reason ?? "none" })
-        return outcomeOf(recorded)
-      })
+      const touch = touching(sightings)
+      const first = yield* makeFirst(remembered)
 
       const observe: Extension["observe"] = Effect.fnUntraced(function* (observation) {
         const sent = observation.payment.extensions.get("catalog")
@@ -113,7 +135,7 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
         const startedAt = yield* Clock.currentTimeMillis
         const { principal, requirements } = observation.payment
         const grade = yield* recipients.gradeOf(principal, requirements.payTo)
-        const digest = digestOf(crypto, observation, sent.value, sent.sentKey, grade)
+        const digest = digestOf(crypto, observation, { ...sent, grade })
         const known = remembered.recall(digest, startedAt)
         if (known !== undefined) {
           yield* touch(observation, known.recorded, new Date(startedAt))
@@ -134,7 +156,20 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
         )
       })
 
-      return Observer.of({ observe })
+      const recall: Required<Extension>["recall"] = (observation, now) => {
+        const { extensions, principal, requirements } = observation.payment
+        const sent = observation.stage === "verified" ? extensions.get("catalog") : undefined
+        const grade = recipients.knownGradeOf(principal, requirements.payTo, now)
+        if (sent === undefined || grade === undefined) return undefined
+        const { sentKey, value } = sent
+        const known = remembered.recall(digestOf(crypto, observation, { sentKey, value, grade }), now)
+        if (known === undefined) return undefined
+        const { decision, resourceId } = known.recorded
+        if (resourceId !== undefined && decision !== "rejected") sightings.seen(resourceId, new Date(now))
+        return known.outcome
+      }
+
+      return Observer.of({ observe, recall })
     })
   )
 }

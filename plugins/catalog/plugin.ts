@@ -48,7 +48,7 @@ import { Listings } from "./store/Listings.ts"
 import { Quotas } from "./store/Quotas.ts"
 import { startAge } from "./store/reconcileAge.ts"
 import { Redeclarations } from "./store/Redeclarations.ts"
-import { gatherMillis, Sightings } from "./store/Sightings.ts"
+import { gather, Sightings } from "./store/Sightings.ts"
 import { Versions } from "./store/Versions.ts"
 
 /** What writes the catalog. */
@@ -69,9 +69,9 @@ const started = Layer.effectDiscard(
   Effect.gen(function* () {
     const config = yield* Config
     const extensions = yield* Extensions
-    const { observe } = yield* Observer
+    const { observe, recall } = yield* Observer
     const sightings = yield* Sightings
-    if (config.autoCatalog) yield* extensions.register({ key: "catalog", observe })
+    if (config.autoCatalog) yield* extensions.register({ key: "catalog", observe, recall })
     yield* addDiscoveryRoutes
     yield* addAdministrationRoutes
     yield* addSellerRoutes
@@ -79,8 +79,8 @@ const started = Layer.effectDiscard(
       id: "journal",
       // What could not be stored is tried again.
       every: sightings.dueIn,
-      gather: gatherMillis,
-      turn: sightings.storeDue
+      gather,
+      turn: sightings.flush
     })
     yield* sightings.onFirst(journal.wake)
     // What has gathered is stored before the database under it closes.

@@ -10,6 +10,8 @@ const rememberMillis = 30_000
 /** However it stands, it is judged again after this, and observed. */
 const judgedMillis = 600_000
 const rememberedMax = 20_000
+/** Of all digests together: some are texts. */
+const charactersMax = 16_000_000
 
 export interface KnownOutcome {
   readonly outcome: ExtensionOutcome
@@ -36,6 +38,7 @@ const limited = <V>(map: Map<string, V>, key: string, value: V): void => {
 
 export class Remembered {
   readonly #byDigest = new Map<string, KnownOutcome>()
+  #characters = 0
   /** The version hash of a resource that was recorded last. */
   readonly #latest = new Map<string, string>()
   readonly #standings = new Map<string, ResourceStanding>()
@@ -46,8 +49,20 @@ export class Remembered {
     if (resourceId !== undefined && versionHash !== undefined) limited(this.#latest, String(resourceId), versionHash)
     const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
     if (!isOpen && reason !== "catalog_unavailable")
-      limited(this.#byDigest, digest, { outcome: outcomeOf(recorded), recorded, judgedAt: now })
+      this.#know(digest, { outcome: outcomeOf(recorded), recorded, judgedAt: now })
     return decision === "listed" || decision === "updated"
+  }
+
+  #know(digest: string, outcome: KnownOutcome): void {
+    this.#drop(digest)
+    this.#byDigest.set(digest, outcome)
+    this.#characters += digest.length
+    while (this.#byDigest.size > rememberedMax || this.#characters > charactersMax)
+      this.#drop(this.#byDigest.keys().next().value!)
+  }
+
+  #drop(digest: string): void {
+    if (this.#byDigest.delete(digest)) this.#characters -= digest.length
   }
 
   /** What is still true of a digest. */
@@ -73,5 +88,6 @@ export class Remembered {
 
   forget(): void {
     this.#byDigest.clear()
+    this.#characters = 0
   }
 }

@@ -317,6 +317,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
 ]
 
 const known = inFile("rememberOutcomes.ts", "sightings")
+const recalled = inFile("Observer.ts", "crowding")
 const standingAs = inFile("store/Resources.ts", "sightings")
 const seen = inFile("store/Sightings.ts", "sightings")
 
@@ -337,12 +338,16 @@ const ofMemory: ReadonlyArray<Mutation> = [
     "verification, grade, version_hash",
     "verification, version_hash"
   ),
-  seen("a sale waits with what was only seen", "(!isPressing && gathered.isPressing)", "false"),
-  seen("what was only seen is stored each second", "Math.max(0, touchedAt + touchedMillis - now)", "0")
+  seen("a sale waits with what was only seen", "!isPressing && gathered.isPressing", "false"),
+  seen("what was only seen is stored each second", "gathered.isPressing ? gather : beat", "gather"),
+  recalled("a sale is answered from memory", 'observation.stage === "verified" ? ', "true ? "),
+  recalled("what is recalled is not seen", 'decision !== "rejected") sightings.seen', "false) sightings.seen"),
+  recalled("other terms are the same declaration", "payment.resource, ...terms]", "payment.resource]"),
+  known("the memory of texts has no bound", "|| this.#characters > charactersMax", "")
 ]
 
 const ofControl: ReadonlyArray<Mutation> = [
-  bound("whoever has no key declares", 'if (!principal.keyed) return Effect.succeed("claimed")', ""),
+  bound("whoever has no key declares", 'if (!principal.keyed) return "claimed"', ""),
   bound("a label answers for every recipient", "?.includes(payTo) === true", " !== undefined"),
   bound(
     "one key's recipient is another's",

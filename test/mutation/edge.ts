@@ -363,7 +363,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Effect.suspend(() => extension.observe(observation))",
       "extension.observe(observation)"
     ],
-    ["an extension may take for ever", "Effect.timeoutOption(Fiber.await(fiber), timeMax)", "Fiber.await(fiber)"]
+    ["an extension may take for ever", "Effect.timeoutOption(Fiber.await(fiber), timeMax)", "Fiber.await(fiber)"],
+    [
+      "an extension that fails to recall changes the answer",
+      "yield* Effect.logError(`extension ${key} failed to recall`, defect)",
+      "throw defect"
+    ]
   ]),
   ...guards("kernel/ledger/Ed25519.ts", "test/kernel/ledger/Ed25519.test.ts", [
     ["a key of small order", "  !isSmallOrder(publicKey) &&\n", ""],

@@ -17,6 +17,8 @@ export class Recipients extends Context.Service<
   {
     /** Of what a payment to this recipient carries under this principal. A database that fails leaves it claimed. */
     readonly gradeOf: (principal: Principal, payTo: string) => Effect.Effect<Carrier["grade"]>
+    /** The same of what is known without asking. */
+    readonly knownGradeOf: (principal: Principal, payTo: string, now: number) => Carrier["grade"] | undefined
     /** Stores that the recipient is this principal's; false when it has too many. */
     readonly bind: (principal: Principal, payTo: string) => Effect.Effect<boolean, SqlError.SqlError>
   }
@@ -38,26 +40,32 @@ export class Recipients extends Context.Service<
         if (known.size > knownMax) known.delete(known.keys().next().value!)
       }
 
-      const isBound = Effect.fnUntraced(function* (owner: string, payTo: string) {
+      const isBound = Effect.fnUntraced(function* (owner: string, payTo: string, now: number) {
         const key = keyOf(owner, payTo)
-        const now = yield* Clock.currentTimeMillis
-        const before = known.get(key)
-        if (before !== undefined && now - before.at < knownMillis) return before.isBound
         const rows = yield* sql`select 1 from catalog_recipients where principal = ${owner} and pay_to = ${payTo}`
         remember(key, rows.length > 0, now)
         return rows.length > 0
       })
 
-      const gradeOf = (principal: Principal, payTo: string): Effect.Effect<Carrier["grade"]> => {
-        if (!principal.keyed) return Effect.succeed("claimed")
-        if (isBySettings(principal.owner, payTo)) return Effect.succeed("declared")
-        return isBound(principal.owner, payTo).pipe(
-          Effect.map((bound) => (bound ? ("declared" as const) : ("claimed" as const))),
+      const knownGradeOf = (principal: Principal, payTo: string, now: number): Carrier["grade"] | undefined => {
+        if (!principal.keyed) return "claimed"
+        if (isBySettings(principal.owner, payTo)) return "declared"
+        const before = known.get(keyOf(principal.owner, payTo))
+        if (before === undefined || now - before.at >= knownMillis) return undefined
+        return before.isBound ? "declared" : "claimed"
+      }
+
+      const gradeOf = Effect.fnUntraced(function* (principal: Principal, payTo: string) {
+        const now = yield* Clock.currentTimeMillis
+        const known = knownGradeOf(principal, payTo, now)
+        if (known !== undefined) return known
+        return yield* isBound(principal.owner, payTo, now).pipe(
+          Effect.map((bound): Carrier["grade"] => (bound ? "declared" : "claimed")),
           Effect.catch((error) =>
             Effect.as(Effect.logWarning("recipients could not be read", error), "claimed" as const)
           )
         )
-      }
+      })
 
       const bind = Effect.fnUntraced(function* ({ owner }: Principal, payTo: string) {
         const now = yield* Clock.currentTimeMillis
@@ -69,7 +77,7 @@ export class Recipients extends Context.Service<
         return rows.length > 0
       })
 
-      return Recipients.of({ gradeOf, bind })
+      return Recipients.of({ gradeOf, knownGradeOf, bind })
     })
   )
 }

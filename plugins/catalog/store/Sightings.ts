@@ -12,26 +12,24 @@ import { Changes } from "./Changes.ts"
 import { Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
 import { storeBatch } from "./storeSightings.ts"
 
-/** What gathers is stored together, so much later. */
-export const gatherMillis = 1_000
-/** That resources were seen, and nothing else, is stored so often at most. */
-const touchedMillis = 10_000
-/** While nothing has gathered there is nothing to look for. */
-const rest = Duration.minutes(1)
+/** Sales and observations are stored together, so much later. */
+export const gather = Duration.seconds(1)
+/** That resources were seen, and nothing else, is stored so often. */
+const beat = Duration.seconds(10)
 
 export class Sightings extends Context.Service<
   Sightings,
   {
     /** A listed resource was observed, with its sale when the payment is settled. Never waits. */
     readonly touch: (id: bigint, at: Date, sale: Sale | undefined) => Effect.Effect<void>
+    /** The same of one that was not sold, at once. */
+    readonly seen: (id: bigint, at: Date) => void
     readonly observe: (observed: ObservedDeclaration) => Effect.Effect<void>
     /** Stores what has gathered. What fails is kept for the next time. */
     readonly flush: Effect.Effect<void, SqlError.SqlError>
-    /** The same of what is due; touches alone are when none were stored for ten seconds. */
-    readonly storeDue: Effect.Effect<void, SqlError.SqlError>
-    /** Until something may be due. */
+    /** Until something is due. */
     readonly dueIn: Effect.Effect<Duration.Duration>
-    /** Calls back when something gathers after nothing had, or nothing but touches. */
+    /** Calls back when the first sale or observation gathers. */
     readonly onFirst: (heard: Effect.Effect<void>) => Effect.Effect<void>
     /** Calls back with how resources stand that were touched, by their ids, each time that is stored. */
     readonly onStanding: (heard: (standings: ReadonlyMap<bigint, string>, now: number) => void) => Effect.Effect<void>
@@ -46,7 +44,6 @@ export class Sightings extends Context.Service<
       const { listed } = yield* Changes
       const gathered = new Gathered(yield* Crypto)
 
-      let touchedAt = -touchedMillis
       let first: Effect.Effect<void> = Effect.void
       let tell: (standings: ReadonlyMap<bigint, string>, now: number) => void = () => {}
 
@@ -61,31 +58,24 @@ export class Sightings extends Context.Service<
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.onError(() => Effect.sync(() => gathered.putBack(batch)))
         )
-        if (batch.touches.size > 0) touchedAt = at
         tell(standings, at)
         if (isRaised) yield* listed
         for (const digest of fresh) gathered.countRow(batch.observations.get(digest)!.payer)
       }).pipe(Effect.withSpan("catalog.flush"))
 
-      const dueInMillis = Effect.map(Clock.currentTimeMillis, (now) =>
-        gathered.isPressing ? gatherMillis : Math.max(0, touchedAt + touchedMillis - now)
-      )
-
-      const gather = (one: () => Effect.Effect<void>) =>
+      const gathering = (one: () => Effect.Effect<void>) =>
         Effect.suspend(() => {
-          const { isEmpty, isPressing } = gathered
-          const gathering = one()
-          return isEmpty || (!isPressing && gathered.isPressing) ? Effect.andThen(gathering, first) : gathering
+          const { isPressing } = gathered
+          const counted = one()
+          return !isPressing && gathered.isPressing ? Effect.andThen(counted, first) : counted
         })
 
       return Sightings.of({
-        touch: (id, at, sale) => gather(() => gathered.touch(id, at, sale)),
-        observe: (observed) => gather(() => gathered.observe(observed)),
+        touch: (id, at, sale) => gathering(() => gathered.touch(id, at, sale)),
+        seen: (id, at) => gathered.see(id, at),
+        observe: (observed) => gathering(() => gathered.observe(observed)),
         flush,
-        storeDue: Effect.flatMap(dueInMillis, (millis) => (gathered.isPressing || millis === 0 ? flush : Effect.void)),
-        dueIn: Effect.map(dueInMillis, (millis) =>
-          gathered.isEmpty ? rest : Duration.millis(Math.max(millis, gatherMillis))
-        ),
+        dueIn: Effect.sync(() => (gathered.isPressing ? gather : beat)),
         onFirst: (heard) => Effect.sync(() => void (first = heard)),
         onStanding: (heard) => Effect.sync(() => void (tell = heard))
       })

@@ -108,10 +108,14 @@ export class Gathered {
     this.#crypto = crypto
   }
 
-  touch(id: bigint, at: Date, sale: Sale | undefined): Effect.Effect<void> {
+  see(id: bigint, at: Date): void {
     const known = this.#touches.get(id)
     if (known !== undefined || this.#touches.size < touchesMax)
       this.#touches.set(id, merged({ observed: 1, lastSeenAt: at }, known))
+  }
+
+  touch(id: bigint, at: Date, sale: Sale | undefined): Effect.Effect<void> {
+    this.see(id, at)
     if (sale === undefined || this.#sales.has(sale.transaction)) return Effect.void
     if (this.#sales.size >= salesMax) return measure(metrics.dropped, 1)
     this.#sales.set(sale.transaction, { ...sale, resourceId: id, at })
@@ -129,10 +133,6 @@ export class Gathered {
     return Effect.void
   }
 
-  get isEmpty(): boolean {
-    return this.#touches.size === 0 && !this.isPressing
-  }
-
   /** More than when listed resources were last seen. */
   get isPressing(): boolean {
     return this.#sales.size > 0 || this.#observations.size > 0
@@ -140,7 +140,7 @@ export class Gathered {
 
   /** What has gathered, which is not here any more; undefined when there is nothing. */
   take(): Batch | undefined {
-    if (this.isEmpty) return undefined
+    if (this.#touches.size === 0 && !this.isPressing) return undefined
     const batch = { touches: this.#touches, sales: this.#sales, observations: this.#observations }
     this.#touches = new Map()
     this.#sales = new Map()

@@ -69,3 +69,26 @@ it.effect("an observer that throws or dies is processing, at once [S255]", () =>
     expect(said(fiber)).toEqual({ "sent dies": { status: "processing" }, "sent throws": { status: "processing" } })
   }).pipe(Effect.scoped, Effect.provide(layer))
 )
+
+it.effect("what an observer knows is said without asking it, and one that fails to recall is asked [S255]", () =>
+  Effect.gen(function* () {
+    const extensions = yield* Extensions
+    const asked: Array<string> = []
+    const register = (key: string, recall: () => ExtensionOutcome | undefined) => {
+      const observe = () => Effect.sync(() => (asked.push(key), success))
+      return extensions.register({ key, observe, recall })
+    }
+    yield* register("knows", () => ({ status: "rejected", rejectedReason: "payto_conflict" }))
+    yield* register("does not", () => undefined)
+    yield* register("breaks", () => {
+      throw new Error("boom")
+    })
+    const header = observePayment(extensions, observation(["knows", "does not", "breaks"]), yield* Effect.scope)
+    expect(said(yield* Effect.forkChild(header, { startImmediately: true }))).toEqual({
+      "sent knows": { status: "rejected", rejectedReason: "payto_conflict" },
+      "sent does not": success,
+      "sent breaks": success
+    })
+    expect(asked).toEqual(["does not", "breaks"])
+  }).pipe(Effect.scoped, Effect.provide(layer))
+)

@@ -59,6 +59,9 @@ const observationOf = (payer: string, at: number, looked: () => void): PaymentOb
   }
 }
 
+/** What was recalled and counted as seen. */
+const seen: Array<bigint> = []
+
 /** Nothing gets as far as being recorded but the first. */
 const parts = Observer.layer.pipe(
   Layer.provide(Judge.layer),
@@ -67,11 +70,17 @@ const parts = Observer.layer.pipe(
     Layer.mock(Listings)({
       record: () => Effect.succeed({ decision: "listed", resourceId: 1n, versionHash: "h" })
     }),
-    Layer.mock(Sightings)({ touch: () => Effect.void, observe: () => Effect.void, onStanding: () => Effect.void }),
+    Layer.mock(Sightings)({
+      touch: () => Effect.void,
+      seen: (id) => void seen.push(id),
+      observe: () => Effect.void,
+      onStanding: () => Effect.void
+    }),
     Changes.layer,
     Hints.layer,
     Layer.succeed(Recipients, {
       gradeOf: () => Effect.succeed("claimed" as const),
+      knownGradeOf: () => "claimed" as const,
       bind: () => Effect.succeed(true)
     }),
     NodeCrypto.layer
@@ -174,4 +183,37 @@ it.effect("turns go round: nobody has a second before the others' first, and who
     // All turns were given back.
     expect(Option.isSome(yield* turns.run({ name: "d", isFree: true }, Effect.void))).toBe(true)
   })
+)
+
+it.effect("what was verified before is recalled and counted as seen; what differs, or was settled, is not [S256]", () =>
+  Effect.gen(function* () {
+    const { observe, recall } = yield* Observer
+    const now = yield* Clock.currentTimeMillis
+    const one = observationOf("GONE", 1, () => {})
+    expect(recall(one, now)).toBeUndefined()
+    expect(yield* observe(one)).toEqual({ status: "success" })
+    seen.length = 0
+    // The same words by another payer.
+    expect(recall({ ...one, payer: "GOTHER" }, now)).toEqual({ status: "success" })
+    expect(seen).toEqual([1n])
+    expect(recall({ ...one, stage: "settled", transaction: Option.some("t") }, now)).toBeUndefined()
+    const saying = (changed: Readonly<Record<string, unknown>>): PaymentObservation => ({
+      ...one,
+      payment: { ...one.payment, ...changed }
+    })
+    const terms = one.payment.requirements
+    const differing: ReadonlyArray<Readonly<Record<string, unknown>>> = [
+      { requirements: { ...terms, payTo: "GELSE" }, accepted: { ...terms, payTo: "GELSE" } },
+      { accepted: { ...terms, amountText: "2" } },
+      { requirements: { ...terms, extra: { more: true } } },
+      { resource: { url: "https://shop.example.com/else" } },
+      { dialect: "stellar" },
+      { extensions: new Map([["catalog", { sentKey: "bazaar", value: queryDeclaration() }]]) },
+      { extensions: new Map([["catalog", { sentKey: "catalog", value: queryDeclaration({ method: "HEAD" }) }]]) },
+      { extensions: new Map() }
+    ]
+    for (const changed of differing) expect(recall(saying(changed), now), Object.keys(changed).join()).toBeUndefined()
+    expect(recall(saying({}), now + 31_000)).toBeUndefined()
+    expect(seen).toEqual([1n])
+  }).pipe(Effect.provide(parts))
 )
