@@ -45,8 +45,8 @@ export default defineConfig({
     // What a passing test prints is noise.
     silent: "passed-only",
     // One more than a small machine has processors: a test waits about as long as it computes, for a ledger that
-    // closes, a program that starts, PostgreSQL.
-    maxWorkers: 3,
+    // closes, a program that starts, PostgreSQL. Some of the slow ones measure.
+    maxWorkers: onlySlow ? 2 : 3,
     sequence: { sequencer: LongFirst },
     // A shared machine may starve a whole facilitator once; what fails twice is a defect.
     retry: process.env["CI"] === "true" ? 1 : 0,
