@@ -2,48 +2,28 @@
 // cluster whose transaction ids are far behind, or the embedded one's folder dumped and opened elsewhere. Afterwards
 // whoever reads the journal agrees with the ledger.
 import { PgClient } from "@effect/sql-pg"
-import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Duration, Effect, Layer, Redacted, type Scope } from "effect"
+import { Effect, Layer, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe } from "vitest"
-import { readClaims } from "../../kernel/audit/auditRows.ts"
 import { compare } from "../../kernel/audit/compare.ts"
-import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
-import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
-import * as NodeHttpCalls from "../../runtime/platform/nodeHttpCalls.ts"
 import { openEmbedded } from "../../runtime/platform/pglite.ts"
 import { eventually } from "../support/eventually.ts"
 import { declaring, type Json, queryDeclaration, verified } from "../plugins/catalog/support.ts"
 import { databaseKinds } from "../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { moveDatabase, startCluster } from "../support/postgres.ts"
+import { readBooks } from "../support/readBooks.ts"
 
 const inFlight = 5
 
 const audit = (facilitator: Facilitator) =>
-  Effect.gen(function* () {
-    const claims = yield* readClaims()
-    const view = yield* readLedger({
-      url: facilitator.ledgerUrl,
-      passphrase: "Test SDF Network ; September 2015",
-      timeout: Duration.seconds(5),
-      sinceLedger: 0,
-      accounts: new Set([
-        ...claims.channels.map(({ address }) => address),
-        ...claims.settlements.map(({ sponsor }) => sponsor)
-      ])
-    })
-    return { claims, report: compare(claims, view) }
-  }).pipe(
-    Effect.provideService(SqlClient.SqlClient, facilitator.sql),
-    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer))
-  )
+  Effect.map(readBooks(facilitator), ({ claims, view }) => ({ claims, report: compare(claims, view) }))
 
 const found = (facilitator: Facilitator, words: string): Effect.Effect<ReadonlyArray<string>> =>
   Effect.map(facilitator.ask(`/discovery/search?query=${words}&mode=lexical`), ({ json }) =>

@@ -1,36 +1,14 @@
 // The auditor over a facilitator that worked: nothing to find; and over the same books with one thing changed: that
 // thing. Each rule is shown a fault that only it names.
 import { expect, it } from "@effect/vitest"
-import { NodeServices } from "@effect/platform-node"
-import { Duration, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { Effect } from "effect"
 import { describe } from "vitest"
-import { type Claims, readClaims } from "../../../kernel/audit/auditRows.ts"
+import type { Claims } from "../../../kernel/audit/auditRows.ts"
 import { compare } from "../../../kernel/audit/compare.ts"
-import { type LedgerView, readLedger } from "../../../kernel/audit/readLedger.ts"
-import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
-import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
+import type { LedgerView } from "../../../kernel/audit/readLedger.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-
-const readBoth = (facilitator: Facilitator) =>
-  Effect.gen(function* () {
-    const claims = yield* readClaims()
-    const view = yield* readLedger({
-      url: facilitator.ledgerUrl,
-      passphrase: "Test SDF Network ; September 2015",
-      timeout: Duration.seconds(5),
-      sinceLedger: 0,
-      accounts: new Set([
-        ...claims.channels.map(({ address }) => address),
-        ...claims.settlements.map(({ sponsor }) => sponsor)
-      ])
-    })
-    return { claims, view }
-  }).pipe(
-    Effect.provideService(SqlClient.SqlClient, facilitator.sql),
-    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer))
-  )
+import { startFacilitator } from "../../support/facilitator.ts"
+import { readBooks } from "../../support/readBooks.ts"
 
 interface Fault {
   readonly rule: string
@@ -109,7 +87,7 @@ describe.each(databaseKinds)("the auditor on %s", (database) => {
           const { body } = yield* facilitator.payment({ payer, payTo: seller, amount: 10_000n })
           expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
         }
-        const { claims, view } = yield* readBoth(facilitator)
+        const { claims, view } = yield* readBooks(facilitator)
         const report = compare(claims, view)
         expect(report.mismatches).toEqual([])
         expect(report).toMatchObject({ settlements: 3, open: 0, unresolved: 0, forgotten: 0 })

@@ -5,17 +5,15 @@ import { expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import process from "node:process"
-import { fileURLToPath } from "node:url"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Database } from "../../../kernel/database/Database.ts"
 import * as Pglite from "../../../runtime/platform/pglite.ts"
-import { startProgram } from "../../conformance/programs.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { freePort } from "../../support/freePort.ts"
+import { launchProgram } from "../../support/launchProgram.ts"
 
 const count = 1_000
 const readyMillisMax = 5_000
-const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 it.live(
   "is ready within 5 s of starting with 1,000 open settlements over 1,000 channels, and ends them [S92, S94]",
@@ -26,44 +24,13 @@ it.live(
       const world = yield* startFacilitator({ channels: 1, closeMillis: 300 })
       const port = yield* Effect.promise(freePort)
       const url = `http://127.0.0.1:${port}`
-      const isReady = () =>
-        fetch(`${url}/health/ready`).then(
-          ({ ok }) => ok,
-          () => false
-        )
-      const launch = Effect.acquireRelease(
-        Effect.promise(async () => {
-          const startedAt = performance.now()
-          const program = startProgram(
-            process.execPath,
-            [
-              "runtime/cli.ts",
-              "start",
-              "--state",
-              state,
-              "--port",
-              String(port),
-              "--set",
-              "plugins=[x402-exact]",
-              "--set",
-              `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
-              "--set",
-              `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
-              "--set",
-              `networks.ledger:testnet.channel_count=${count}`,
-              "--set",
-              `limits.max_pending_settlements=${2 * count}`
-            ],
-            { cwd: root, env: {} }
-          )
-          while (!(await isReady())) {
-            if (performance.now() - startedAt > 60_000) throw new Error(`not ready\n${program.tail()}`)
-            await new Promise((resolve) => setTimeout(resolve, 20))
-          }
-          return { program, millis: performance.now() - startedAt }
-        }),
-        ({ program }) => Effect.promise(() => program.kill())
-      )
+      const launch = launchProgram({
+        world,
+        stateFolder: state,
+        port,
+        channels: count,
+        set: [`limits.max_pending_settlements=${2 * count}`]
+      })
       /** Something with the program's database, while the program does not run. */
       const withDatabase = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
         Effect.scoped(

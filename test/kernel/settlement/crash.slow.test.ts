@@ -3,15 +3,12 @@
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem } from "effect"
-import process from "node:process"
-import { fileURLToPath } from "node:url"
 import { steps } from "../../../kernel/settlement/CrashPoints.ts"
-import { startProgram } from "../../conformance/programs.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { freePort } from "../../support/freePort.ts"
+import { launchProgram } from "../../support/launchProgram.ts"
 
 const price = 10_000n
-const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 /** Asks again while the answer is busy: channels may not be there yet, and nothing of a busy payment is kept. */
 const postJson = async (url: string, body: unknown): Promise<{ readonly status: number; readonly json: any }> => {
@@ -36,46 +33,11 @@ it.live.each(steps)(
       const world = yield* startFacilitator({ channels: 1, closeMillis: 1_000 })
       const port = yield* Effect.promise(freePort)
       const url = `http://127.0.0.1:${port}`
-      const launch = (crashAt: string | undefined) =>
-        Effect.acquireRelease(
-          Effect.promise(async () => {
-            const program = startProgram(
-              process.execPath,
-              [
-                "runtime/cli.ts",
-                "start",
-                "--state",
-                state,
-                "--port",
-                String(port),
-                "--set",
-                "plugins=[x402-exact]",
-                "--set",
-                `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
-                "--set",
-                `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
-                "--set",
-                "networks.ledger:testnet.channel_count=2"
-              ],
-              { cwd: root, env: crashAt === undefined ? {} : { TOLLKEEPER_TEST_CRASH_AT: crashAt } }
-            )
-            const until = performance.now() + 60_000
-            while (
-              !(await fetch(`${url}/health/ready`).then(
-                ({ ok }) => ok,
-                () => false
-              ))
-            ) {
-              if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
-              await new Promise((resolve) => setTimeout(resolve, 50))
-            }
-            return program
-          }),
-          (program) => Effect.promise(() => program.kill())
-        )
+      const launch = (env: Record<string, string>) =>
+        launchProgram({ world, stateFolder: state, port, channels: 2, env })
       const payer = yield* world.account()
       const seller = yield* world.account(0n)
-      yield* launch(step)
+      yield* launch({ TOLLKEEPER_TEST_CRASH_AT: step })
       // Made when the program stands, and with time for it to stand again: an authorization ends by the ledger, also on
       // a busy machine.
       const { body } = yield* world.payment({
@@ -92,7 +54,7 @@ it.live.each(steps)(
         )
       )
       expect(cutOff).toBe(true)
-      yield* launch(undefined)
+      yield* launch({})
       const retry = yield* Effect.promise(() => postJson(`${url}/settle`, body))
       expect(retry.json).toMatchObject({ success: true })
       expect(yield* world.balance(seller.publicKey())).toBe(price)

@@ -5,14 +5,11 @@ import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import process from "node:process"
-import { fileURLToPath } from "node:url"
-import { startProgram } from "../../conformance/programs.ts"
-import { startFacilitator } from "../../support/facilitator.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
+import { launchProgram } from "../../support/launchProgram.ts"
 
-const root = fileURLToPath(new URL("../../..", import.meta.url))
 const secret = "telemetry-must-not-carry-this-1"
 
 interface Span {
@@ -50,46 +47,24 @@ const startCollector = Effect.gen(function* () {
   return { received, spans, logs, url: `http://127.0.0.1:${(collector.address() as AddressInfo).port}` }
 })
 
-/** A program over another's ledger, with an environment; once it is ready. */
-const startTraced = Effect.fnUntraced(function* (ledgerUrl: string, env: Record<string, string>) {
+/** A program over another's ledger, with an environment; once it is ready, its address. */
+const startTraced = Effect.fnUntraced(function* (world: Facilitator, env: Record<string, string>) {
   const files = yield* FileSystem.FileSystem
-  const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-telemetry-" })
-  const port = yield* Effect.promise(freePort)
-  const url = `http://127.0.0.1:${port}`
-  const settings = [
-    "plugins=[x402-exact]",
-    `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
-    `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
-    "networks.ledger:testnet.channel_count=1"
-  ]
-  yield* Effect.acquireRelease(
-    Effect.promise(async () => {
-      const args = ["runtime/cli.ts", "start", "--state", state, "--port", String(port)]
-      const program = startProgram(process.execPath, [...args, ...settings.flatMap((set) => ["--set", set])], {
-        cwd: root,
-        env: {
-          FACILITATOR_API_KEYS: `seller:${secret}`,
-          OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-          OTEL_BSP_SCHEDULE_DELAY: "200",
-          OTEL_BLRP_SCHEDULE_DELAY: "200",
-          OTEL_METRIC_EXPORT_INTERVAL: "500",
-          ...env
-        }
-      })
-      const until = performance.now() + 200_000
-      const isReady = () =>
-        fetch(`${url}/health/ready`).then(
-          ({ ok }) => ok,
-          () => false
-        )
-      while (!(await isReady())) {
-        if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
-        await new Promise((resolve) => setTimeout(resolve, 50))
-      }
-      return program
-    }),
-    (program) => Effect.promise(() => program.stop())
-  )
+  const { url } = yield* launchProgram({
+    world,
+    stateFolder: yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-telemetry-" }),
+    port: yield* Effect.promise(freePort),
+    channels: 1,
+    end: "stop",
+    env: {
+      FACILITATOR_API_KEYS: `seller:${secret}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_BSP_SCHEDULE_DELAY: "200",
+      OTEL_BLRP_SCHEDULE_DELAY: "200",
+      OTEL_METRIC_EXPORT_INTERVAL: "500",
+      ...env
+    }
+  })
   return url
 })
 
@@ -114,7 +89,7 @@ it.live(
     Effect.gen(function* () {
       const { logs, received, spans, url: endpoint } = yield* startCollector
       const world = yield* startFacilitator()
-      const url = yield* startTraced(world.ledgerUrl, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
+      const url = yield* startTraced(world, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
       const payer = yield* world.account()
       const seller = (yield* world.account(0n)).publicKey()
       const payment = yield* world.payment({ payer, payTo: seller, amount: 10_000n })
@@ -202,7 +177,7 @@ it.live(
     Effect.gen(function* () {
       const { received, spans, url: endpoint } = yield* startCollector
       const world = yield* startFacilitator()
-      const url = yield* startTraced(world.ledgerUrl, {
+      const url = yield* startTraced(world, {
         OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
         OTEL_LOGS_EXPORTER: "none",
         OTEL_TRACES_SAMPLER: "traceidratio",

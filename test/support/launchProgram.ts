@@ -1,0 +1,63 @@
+// The program as a process of its own, over the ledger of a facilitator in this one: what a test kills, starts again,
+// or gives an environment. It pays by x402-exact alone and has an embedded database in its state folder.
+import { Effect, type Scope } from "effect"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import { type Program, startProgram } from "../conformance/programs.ts"
+import type { Facilitator } from "./facilitator.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+/** A busy machine takes ten times what a quiet one does. */
+const readyMillisMax = 200_000
+
+export interface LaunchOptions {
+  readonly world: Facilitator
+  readonly stateFolder: string
+  readonly port: number
+  readonly channels: number
+  /** Further settings, each `path=value`. */
+  readonly set?: ReadonlyArray<string>
+  readonly env?: Readonly<Record<string, string>>
+  /** How it ends with the Scope; default `kill`, which it can do nothing about. */
+  readonly end?: "kill" | "stop"
+}
+
+export interface Launched {
+  readonly program: Program
+  readonly url: string
+  /** From its start until it was ready. */
+  readonly millis: number
+}
+
+const isReady = (url: string): Promise<boolean> =>
+  fetch(`${url}/health/ready`).then(
+    ({ ok }) => ok,
+    () => false
+  )
+
+const launch = async (options: LaunchOptions): Promise<Launched> => {
+  const { channels, env = {}, port, set = [], stateFolder, world } = options
+  const settings = [
+    "plugins=[x402-exact]",
+    `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
+    `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
+    `networks.ledger:testnet.channel_count=${channels}`,
+    ...set
+  ].flatMap((setting) => ["--set", setting])
+  const url = `http://127.0.0.1:${port}`
+  const startedAt = performance.now()
+  const args = ["runtime/cli.ts", "start", "--state", stateFolder, "--port", String(port), ...settings]
+  const program = startProgram(process.execPath, args, { cwd: root, env })
+  while (!(await isReady(url))) {
+    if (performance.now() - startedAt > readyMillisMax) throw new Error(`not ready\n${program.tail()}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return { program, url, millis: performance.now() - startedAt }
+}
+
+/** Starts it and waits until it is ready. */
+export const launchProgram = (options: LaunchOptions): Effect.Effect<Launched, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(() => launch(options)),
+    ({ program }) => Effect.promise(() => program[options.end ?? "kill"]())
+  )

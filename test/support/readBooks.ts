@@ -1,0 +1,28 @@
+// What a facilitator's database claims, and what its ledger says of the same accounts, as the auditor reads both.
+import { NodeServices } from "@effect/platform-node"
+import { Duration, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { readClaims } from "../../kernel/audit/auditRows.ts"
+import { readLedger } from "../../kernel/audit/readLedger.ts"
+import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
+import * as NodeHttpCalls from "../../runtime/platform/nodeHttpCalls.ts"
+import type { Facilitator } from "./facilitator.ts"
+
+export const readBooks = (facilitator: Facilitator) =>
+  Effect.gen(function* () {
+    const claims = yield* readClaims()
+    const view = yield* readLedger({
+      url: facilitator.ledgerUrl,
+      passphrase: "Test SDF Network ; September 2015",
+      timeout: Duration.seconds(5),
+      sinceLedger: 0,
+      accounts: new Set([
+        ...claims.channels.map(({ address }) => address),
+        ...claims.settlements.map(({ sponsor }) => sponsor)
+      ])
+    })
+    return { claims, view }
+  }).pipe(
+    Effect.provideService(SqlClient.SqlClient, facilitator.sql),
+    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer))
+  )
