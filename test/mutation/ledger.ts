@@ -406,6 +406,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     [["a restoration has no memo", "frame.tx.operations[0]!.body.type === OperationType.invokeHostFunction &&", ""]]
   ),
   ...rules(
+    "engine/wasm/Vm.ts",
+    ["engine/wasm/hostileValues.daily.test.ts"],
+    [["a value is nested without end", "if (levels >= VALUE_LEVELS_MAX) throw", "if (levels < 0) throw"]]
+  ),
+  ...rules(
     "rpc/simulateTransaction.ts",
     ["rpc/simulateTransaction.test.ts"],
     [["a simulation takes a new account as it is", "view.store.lookedAt(asWhenApplied)", "view.store"]]

@@ -108,7 +108,7 @@ export const collectionFunctions: HostFunctions = {
     const items = vm.vec(v)
     return vec(items.toSpliced(within(vm.u32(i), items.length), 0, vm.value(x)))
   }, // vec_insert
-  "v.b": (vm, a, b) => vec([...vm.vec(a), ...vm.vec(b)]), // vec_append
+  "v.b": (vm, a, b) => vec(vm.vec(a).concat(vm.vec(b))), // vec_append
   "v.c": (vm, v, from, to) => {
     const items = vm.vec(v)
     return vec(items.slice(...slice(vm.u32(from), vm.u32(to), items.length)))
