@@ -185,11 +185,18 @@ export const currencyWords = (query: string): ReadonlyArray<string> => {
   return [...new Set([...names.filter((word) => word.length > 2), ...(isCoin ? ["crypto", "price"] : ["currency"])])]
 }
 
+/** "A list of companies" asks for companies. */
+const amountOf = /\b(?:lists?|lots?|kinds?|sorts?|types?|pieces?|bunch|couple|copy|copies|examples?) of\b/giu
+
 /** A query's words without framing, in English; a query that is nothing but framing keeps its words. */
 export const queryWords = (query: string, language: string): Words => {
-  const { joined, words } = wordsOf(query)
-  const telling = language === "english" ? words.filter((word) => !framing.has(word)) : words
-  return { words: telling.length === 0 ? words : telling, joined: [...joined, ...currencyWords(query)] }
+  const isEnglish = language === "english"
+  const { joined, words } = wordsOf(isEnglish ? query.replace(amountOf, " ") : query)
+  const telling = isEnglish ? words.filter((word) => !framing.has(word)) : words
+  return {
+    words: telling.length === 0 ? wordsOf(query).words : telling,
+    joined: [...joined, ...currencyWords(query)]
+  }
 }
 
 const cyrillic = /\p{Script=Cyrillic}/u

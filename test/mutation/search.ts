@@ -111,6 +111,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),
   fedBack("what answers best lends nothing", "const share = 0.4", "const share = 0"),
   split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
+  split("a list of something is about lists", 'query.replace(amountOf, " ")', "query"),
   split(
     "a code of money means it whatever is said beside it",
     "(isPlain && plainCodes.has(word))",

@@ -71,6 +71,9 @@ describe("words", () => {
 
   it("leaves framing out of an English query unless there is nothing else", () => {
     expect(queryWords("I need to find weather data", "english").words).toEqual(["i", "to", "weather", "data"])
+    expect(queryWords("A list of companies", "english").words).toEqual(["a", "companies"])
+    expect(queryWords("sanctions list", "english").words).toEqual(["sanctions", "list"])
+    expect(queryWords("list of", "english").words).toEqual(["list", "of"])
     expect(queryWords("find", "english").words).toEqual(["find"])
     expect(queryWords("find weather", "simple").words).toEqual(["find", "weather"])
   })
