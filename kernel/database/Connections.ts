@@ -168,49 +168,52 @@ const cleanUp = (connection: Connection, leftover: Leftover): Effect.Effect<void
 const alone = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>, own: Scope.Scope): Effect.Effect<A, E> =>
   Effect.updateContext(effect, () => Context.make(Scope.Scope, own))
 
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
 /** Lends the connections of `pool` in the lane of whoever asks. `owner` keeps what is left behind. */
 export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scope): Acquirer => {
   const permits = new Permits(bounds.connectionsMax)
   bounds.observed?.(() => permits.standing)
 
   /** Nothing is held when it fails or is interrupted; else the caller's Scope gives the connection back. */
-  const lease = (lane: LaneName, refused: (error: SqlError.SqlError) => void) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.gen(function* () {
-        while (true) {
-          yield* restore(permits.take(lane))
-          const own = Scope.makeUnsafe()
-          const exit = yield* Effect.exit(alone(restore(pool), own))
-          const now = yield* Clock.currentTimeMillis
-          const giveBack = Effect.andThen(alone(Scope.close(own, Exit.void), own), permits.release(lane))
-          if (Exit.isSuccess(exit)) {
-            yield* permits.grow(now)
-            let leftover: Leftover | undefined
-            const release = Effect.suspend(() =>
-              leftover === undefined
-                ? giveBack
-                : Effect.forkIn(Effect.ensuring(cleanUp(exit.value, leftover), giveBack), owner, {
-                    startImmediately: true
-                  })
-            )
-            yield* Scope.addFinalizer(yield* Effect.scope, release)
-            return bounded(exit.value, bounds.answerWait[lane], owner, (left) => void (leftover = left))
-          }
-          const refusal = refusalOf(exit)
-          if (refusal !== undefined) yield* permits.shrink(now)
-          yield* giveBack
-          if (refusal === undefined) return yield* exit
-          refused(refusal)
-          yield* restore(Effect.sleep(retryPause))
-        }
-      })
-    )
+  const lease = Effect.fnUntraced(function* (
+    restore: Restore,
+    lane: LaneName,
+    refused: (error: SqlError.SqlError) => void
+  ) {
+    while (true) {
+      yield* restore(permits.take(lane))
+      const own = Scope.makeUnsafe()
+      const exit = yield* Effect.exit(alone(restore(pool), own))
+      const now = yield* Clock.currentTimeMillis
+      const giveBack = Effect.andThen(alone(Scope.close(own, Exit.void), own), permits.release(lane))
+      if (Exit.isSuccess(exit)) {
+        yield* permits.grow(now)
+        let leftover: Leftover | undefined
+        const release = Effect.suspend(() =>
+          leftover === undefined
+            ? giveBack
+            : Effect.forkIn(Effect.ensuring(cleanUp(exit.value, leftover), giveBack), owner, {
+                startImmediately: true
+              })
+        )
+        yield* Scope.addFinalizer(yield* Effect.scope, release)
+        return bounded(exit.value, bounds.answerWait[lane], owner, (left) => void (leftover = left))
+      }
+      const refusal = refusalOf(exit)
+      if (refusal !== undefined) yield* permits.shrink(now)
+      yield* giveBack
+      if (refusal === undefined) return yield* exit
+      refused(refusal)
+      yield* restore(Effect.sleep(retryPause))
+    }
+  })
 
   return Effect.flatMap(Lane, (lane) => {
     let last: SqlError.SqlError | undefined
     // One that is there at once is waited for by nobody, and costs no timer.
     return within(
-      lease(lane, (error) => void (last = error)),
+      Effect.uninterruptibleMask((restore) => lease(restore, lane, (error) => void (last = error))),
       {
         longest: bounds.connectionWait,
         owner,

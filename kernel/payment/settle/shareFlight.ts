@@ -41,12 +41,10 @@ export const shareFlight = Effect.fnUntraced(function* (
         flight.letGo()
       })
   )
-  const answer = Effect.gen(function* () {
-    while (true) {
-      const heard = yield* fly
-      if (heard._tag === "Told") return heard.answer
-    }
-  })
+  const answer: Effect.Effect<SettleAnswer, Effect.Error<typeof fly>, Effect.Services<typeof fly>> = Effect.flatMap(
+    fly,
+    (heard) => (heard._tag === "Told" ? Effect.succeed(heard.answer) : answer)
+  )
 
   return yield* within(answer, {
     longest: yield* timeLeft(startedAt),
