@@ -26,6 +26,7 @@ const ingredients = [
   "migrations/search-lexical",
   "migrations/search-semantic",
   "plugins/search-lexical/documentText.ts",
+  "plugins/search-lexical/languages.ts",
   "plugins/search-lexical/refreshStatistics.ts",
   "plugins/search-lexical/words.ts",
   "plugins/search-lexical/writeDocuments.ts",

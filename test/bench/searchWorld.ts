@@ -1,9 +1,10 @@
-// The made-up world of the bench of search: resources of English words that are as frequent as words of natural
+// The made-up world of the bench of search: resources of English words alone that are as frequent as words of natural
 // language, queries drawn from the words of one resource each, queries of words that nobody has written and of words
 // that were mistyped, and an embedding of texts by their words. Everything comes from one seed: every run measures the
 // same.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { foreignIn } from "../../plugins/search-lexical/languages.ts"
 import type { IngestedResource } from "../relevance/ingest.ts"
 
 export const DIMENSION = 384
@@ -15,13 +16,18 @@ const randomFrom = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
 }
 
-/** Words of the table that meaning is read from, past those that stand in every text. */
+/**
+ * Words of the table that meaning is read from, past those that stand in every text, and without the small words of
+ * other languages ("van", "del"): among words drawn at random two of them would make a listing Dutch or Italian, and a
+ * catalog in other languages too costs every query more.
+ */
 const vocabulary = (() => {
+  const foreign = foreignIn("de,fr,es,pt,it,nl")
   const bytes = readFileSync(new URL("../../plugins/search-semantic/embedded/words.bin", import.meta.url))
   const words = bytes.toString("utf8", 8, 8 + bytes.readUInt32LE(4)).split("\n")
   return words
     .slice(200)
-    .filter((word) => /^[a-z]{3,16}$/.test(word))
+    .filter((word) => /^[a-z]{3,16}$/.test(word) && !foreign.some(({ smallWords }) => smallWords.has(word)))
     .slice(0, 20_000)
 })()
 // Zipf and Mandelbrot's law: the commonest word stands in one text of six, most words in a few.
