@@ -37,13 +37,24 @@ const read = (incoming: IncomingMessage, bytesMax: number, millis: number) =>
     return Effect.sync(leave)
   })
 
+/** Whether all of the body is here. Deno calls one in chunks complete too early: its length must agree there. */
+const isHere = ({ complete, headers, readableLength }: IncomingMessage): boolean =>
+  complete && (!("Deno" in globalThis) || Number(headers["content-length"]) === readableLength)
+
 const tooLong = Effect.fail(new BytesFault({ reason: "too long" }))
 
-/** All of it is here already. */
+/** All of it is here already; Deno hands over a piece at a time. */
 const takeWhole = (incoming: IncomingMessage, bytesMax: number): Effect.Effect<Uint8Array, BytesFault> => {
   if (incoming.readableLength > bytesMax) return tooLong
-  const bytes = incoming.read() as Uint8Array | null
-  return Effect.succeed(bytes ?? new Uint8Array(0))
+  const length = incoming.readableLength
+  const chunks: Array<Uint8Array> = []
+  for (let bytes = 0; bytes < length;) {
+    const chunk = incoming.read() as Uint8Array | null
+    if (chunk === null) return Effect.fail(new BytesFault({ reason: "cut off" }))
+    chunks.push(chunk)
+    bytes += chunk.length
+  }
+  return Effect.succeed(joined(chunks, length))
 }
 
 export const readNode: ReadBytes = (request, within) => {
@@ -56,5 +67,5 @@ export const readNode: ReadBytes = (request, within) => {
   )
     return readStreamed(request, within)
   const { bytesMax, longest } = within
-  return source.complete ? takeWhole(source, bytesMax) : read(source, bytesMax, Duration.toMillis(longest))
+  return isHere(source) ? takeWhole(source, bytesMax) : read(source, bytesMax, Duration.toMillis(longest))
 }

@@ -10,7 +10,7 @@ import { type AddressInfo, connect } from "node:net"
 import { makeHttpServer } from "../../../runtime/platform/httpServer.ts"
 import { readNode } from "../../../runtime/platform/nodeRequestBytes.ts"
 
-const bytesMax = 8
+const lengthMax = 8
 
 type Servers = "a bare server" | "the server of the process"
 
@@ -20,7 +20,7 @@ const servers = {
 } satisfies Record<Servers, () => ReturnType<typeof createServer>>
 
 /** A server that reads bodies, and what it read of the next one. */
-const reader = (of: Servers, longest = Duration.seconds(60)) =>
+const reader = (of: Servers, longest = Duration.seconds(60), bytesMax = lengthMax) =>
   Effect.gen(function* () {
     const read = yield* Deferred.make<string>()
     const answer = Effect.gen(function* () {
@@ -96,6 +96,15 @@ for (const of of ["a bare server", "the server of the process"] as const)
           expect(yield* read).toBe(found)
         })
       )
+
+    it.live.each([66_000, 100_000, 400_000])("a body of %i bytes that comes at once is read to its end", (length) =>
+      Effect.gen(function* () {
+        const { port, read } = yield* reader(of, Duration.seconds(60), 1_000_000)
+        const body = "0123456789".repeat(length / 10)
+        const answer = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}`, { method: "POST", body }))
+        expect([answer.status, (yield* read) === `read ${body}`]).toEqual([200, true])
+      }).pipe(Effect.scoped)
+    )
 
     it.live("a body that is cut off is told as that", () =>
       Effect.gen(function* () {
