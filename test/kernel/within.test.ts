@@ -133,20 +133,16 @@ describe("a bounded wait", () => {
   it.effect("ends with its owner, which waits for that and begins nothing more", () =>
     Effect.gen(function* () {
       const owner = yield* Scope.make()
-      const [begun, ended, stopping] = [
-        yield* Deferred.make<void>(),
-        yield* Deferred.make<void>(),
-        Deferred.makeUnsafe<void>()
-      ]
-      const stuck = Effect.onInterrupt(Effect.andThen(Deferred.succeed(begun, undefined), Effect.never), () =>
-        Effect.andThen(Deferred.succeed(stopping, undefined), Deferred.await(ended))
-      )
+      const ended = yield* Deferred.make<void>()
+      let isStopping = false
+      const stuck = Effect.onInterrupt(Effect.never, () => {
+        isStopping = true
+        return Deferred.await(ended)
+      })
       const patience = { longest: "1 hour", owner, late } as const
-      const waiting = yield* Effect.forkChild(Effect.exit(within(stuck, patience)))
-      yield* Deferred.await(begun)
-      const closing = yield* Effect.forkChild(Scope.close(owner, Exit.void))
-      yield* Deferred.await(stopping)
-      expect(closing.pollUnsafe()).toBeUndefined()
+      const waiting = yield* Effect.forkChild(Effect.exit(within(stuck, patience)), { startImmediately: true })
+      const closing = yield* Effect.forkChild(Scope.close(owner, Exit.void), { startImmediately: true })
+      expect([isStopping, closing.pollUnsafe()]).toEqual([true, undefined])
       yield* Deferred.succeed(ended, undefined)
       yield* Fiber.join(closing)
       expect(Exit.hasInterrupts(yield* Fiber.join(waiting))).toBe(true)

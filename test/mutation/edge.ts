@@ -322,7 +322,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["who is left behind goes on", "fiber.interruptUnsafe()", ""],
     ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && !listeners.isEmpty) {"],
     ["a caller who goes leaves its work", "ends.finish(wait)\n        leave()", "ends.finish(wait)"],
-    ["an owner that ends leaves its work", "return Fiber.interruptAll(", "return Fiber.awaitAll("],
+    ["an owner that ends leaves its work", "this.#running.all().filter(", "new Array<AnyFiber>().filter("],
     ["work of an owner that has ended", "this.#isClosed ? Effect.interrupt : ", ""]
   ]),
   ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
