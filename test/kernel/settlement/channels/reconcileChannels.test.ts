@@ -412,8 +412,8 @@ for (const kind of databaseKinds) {
               leases
                 .flatMap(Option.toArray)
                 .map(({ sequence }) => sequence)
-                .sort()
-            ).toEqual([10n, 8n])
+                .sort((a, b) => Number(a! - b!))
+            ).toEqual([8n, 10n])
             expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(false)
             yield* Effect.forEach(leases.flatMap(Option.toArray), store.release)
             expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(true)
