@@ -25,9 +25,12 @@ endWithParent()
 loadLean()
 if (!("Deno" in globalThis) && command !== "start" && command !== "ledger")
   modules.enableCompileCache?.(fileURLToPath(new URL("../node_modules/.cache/tollkeeper", import.meta.url)))
-const { collectAlone, growSlowly, reduceNothing } = await import("./platform/startHeap.ts")
+const { collectAlone, growSlowly, optimizeLate, reduceNothing } = await import("./platform/startHeap.ts")
 if (command === "start" || command === "ledger") reduceNothing()
-if (command === "start") collectAlone()
+if (command === "start") {
+  collectAlone()
+  optimizeLate()
+}
 if (command === "ledger") {
   growSlowly()
   await import("./ledgerLine.ts")

@@ -35,6 +35,11 @@ it("a program that starts grows slowly until it is there, and collects by itself
   expect(heap.takesFlags).toBe(!isDeno)
 })
 
+it("a program that waits compiles what it runs of WebAssembly a second time later than by itself", () => {
+  heap.optimizeLate()
+  expect(set).toEqual(isDeno ? [] : ["--wasm-tiering-budget=200000000"])
+})
+
 it.effect(
   "memory is given back two seconds after the start, and by the engine itself from fifteen seconds later on",
   () =>
