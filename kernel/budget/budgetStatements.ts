@@ -34,14 +34,15 @@ export const reserving = (
 /**
  * Replaces the reservations of the rows of `ended`, a relation with the columns `budget_day`, `budget_of`,
  * `budget_keyed`, `budget_shard`, `budget_stroops`, by their `charged`; each row of a day is met once. A principal's
- * row is locked before the total's, as it is by who reserves: in another order two of them would wait for each other.
+ * row is locked before the total's, as it is by who reserves, and rows of one table by their keys, as far as the planner
+ * keeps that order: in another one two statements wait for each other, until the database ends one, which runs again.
  */
 export const committing = (sql: SqlClient.SqlClient, ended: string): Statement.Fragment =>
   sql.literal(`budget_own as (
     update kernel_sponsor_budget as b set reserved_stroops = b.reserved_stroops - e.reserved,
       committed_stroops = b.committed_stroops + e.charged
     from (select budget_day, budget_of, sum(budget_stroops)::int8 as reserved, sum(charged)::int8 as charged
-      from ${ended} group by budget_day, budget_of) as e
+      from ${ended} group by budget_day, budget_of order by budget_day, budget_of) as e
     where b.day = e.budget_day and b.principal = e.budget_of returning 1),
   budget_all as (
     update kernel_sponsor_budget_total as t set reserved_stroops = t.reserved_stroops - e.reserved,
@@ -49,5 +50,5 @@ export const committing = (sql: SqlClient.SqlClient, ended: string): Statement.F
     from (select budget_day, budget_keyed, budget_shard, sum(budget_stroops)::int8 as reserved,
         sum(charged)::int8 as charged
       from ${ended} where (select count(*) from budget_own) >= 0
-      group by budget_day, budget_keyed, budget_shard) as e
+      group by budget_day, budget_keyed, budget_shard order by budget_day, budget_keyed, budget_shard) as e
     where t.day = e.budget_day and t.keyed = e.budget_keyed and t.shard = e.budget_shard)`)

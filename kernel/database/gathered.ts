@@ -19,7 +19,10 @@ interface Call<A, B, E> {
   readonly answer: Deferred.Deferred<B, E>
 }
 
-/** Takes out the calls of the next statement: the first of each key. */
+/**
+ * Takes out the calls of the next statement: the first of each key, in the order of keys. The statements of two
+ * processes then come to rows that both need in the same order, and do not wait for each other in a circle.
+ */
 const takeNext = <A, B, E, R>(waiting: Array<Call<A, B, E>>, { callsMax, keyOf }: Gathering<A, B, E, R>) => {
   const next = new Map<string, Call<A, B, E>>()
   const later: Array<Call<A, B, E>> = []
@@ -29,7 +32,7 @@ const takeNext = <A, B, E, R>(waiting: Array<Call<A, B, E>>, { callsMax, keyOf }
     else later.push(call)
   }
   waiting.push(...later)
-  return [...next.values()]
+  return [...next].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, call]) => call)
 }
 
 /** The call of which many become one; its statements end with the Scope. */
