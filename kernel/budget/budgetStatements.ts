@@ -34,8 +34,9 @@ export const reserving = (
 /**
  * Replaces the reservations of the rows of `ended`, a relation with the columns `budget_day`, `budget_of`,
  * `budget_keyed`, `budget_shard`, `budget_stroops`, by their `charged`; each row of a day is met once. A principal's
- * row is locked before the total's, as it is by who reserves, and rows of one table by their keys, as far as the planner
- * keeps that order: in another one two statements wait for each other, until the database ends one, which runs again.
+ * row is locked before the total's, as it is by who reserves, and rows of one table by their keys, as far as the
+ * planner keeps that order: in another one two statements wait for each other, until the database ends one, which runs
+ * again.
  */
 export const committing = (sql: SqlClient.SqlClient, ended: string): Statement.Fragment =>
   sql.literal(`budget_own as (

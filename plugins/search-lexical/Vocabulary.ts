@@ -237,7 +237,8 @@ export class Vocabulary extends Context.Service<
         const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
         const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
         const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
-        const read = all.size === 0 ? new Map() : yield* readWords(sql, [...all], state)
+        // The words that lend are the index's own language's: in others they would be looked for in vain.
+        const read = all.size === 0 ? new Map() : yield* readWords(sql, [...all], { ...state, spoken: "" })
         for (const [at, word] of unread.entries()) {
           // Nobody lends words yet: that is no knowledge to keep.
           if (looked[at] === undefined) continue

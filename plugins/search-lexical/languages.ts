@@ -43,6 +43,10 @@ const tagOf = new Map(Object.entries(tags).map(([tag, language]): [string, strin
 
 /** Different ones; a single one may be a name. */
 const smallWordsMin = 2
+/** Small words that are words of English too: they count beside others, and prove nothing by themselves. */
+const ambiguous: ReadonlySet<string> = new Set(
+  "an as come den die do in is me met no of on per plus pour son van via war".split(" ")
+)
 /** Between the lexeme of another language and that language. */
 export const languageMark = "~"
 
@@ -65,14 +69,15 @@ export const foreignOf = (words: Iterable<string>, indexLanguage: string): Forei
   const own = wordsOf.get(indexLanguage)
   if (own === undefined) return undefined
   const different = [...new Set(words)]
-  const countOf = (small: ReadonlySet<string>) => different.filter((word) => small.has(word)).length
+  const heldOf = (small: ReadonlySet<string>) => different.filter((word) => small.has(word))
   let best: { readonly language: string; readonly count: number } = {
     language: indexLanguage,
-    count: Math.max(countOf(own), smallWordsMin - 1)
+    count: Math.max(heldOf(own).length, smallWordsMin - 1)
   }
   for (const [language, small] of wordsOf) {
-    const count = countOf(small)
-    if (language !== indexLanguage && count > best.count) best = { language, count }
+    const held = heldOf(small)
+    if (language === indexLanguage || held.length <= best.count || held.every((word) => ambiguous.has(word))) continue
+    best = { language, count: held.length }
   }
   return best.language === indexLanguage ? undefined : foreign(best.language as Language, tagOf.get(best.language)!)
 }

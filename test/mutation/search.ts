@@ -68,9 +68,10 @@ export const mutations: ReadonlyArray<Mutation> = [
   spoken("one small word makes a language", "const smallWordsMin = 2", "const smallWordsMin = 1"),
   spoken(
     "every listing is stemmed as English",
-    "if (language !== indexLanguage && count > best.count)",
-    "if (false as boolean)"
+    "if (language === indexLanguage || held.length <= best.count",
+    "if (true as boolean || held.length <= best.count"
   ),
+  spoken("words of English make a language", "|| held.every((word) => ambiguous.has(word))", ""),
   known(
     "queries are read in the index's language alone",
     "const others = foreignIn(spoken)",

@@ -195,9 +195,14 @@ describeDatabases(
 
     it.effect("reads an English catalog in English alone", () =>
       Effect.gen(function* () {
-        const { ids, store } = yield* indexed([...few, named(7, "La Liga", "League scores")])
+        const { ids, store } = yield* indexed([
+          ...few,
+          named(7, "La Liga", "League scores"),
+          named(8, "Removals", "Van rental, price per hour, via Rotterdam")
+        ])
         expect((yield* store.answering).spoken).toBe("")
         expect(yield* ids("la liga score")).toEqual([7])
+        expect(yield* ids("renting vans")).toEqual([8])
       }).pipe(Effect.provide(layer))
     )
 
