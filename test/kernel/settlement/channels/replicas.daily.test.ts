@@ -19,7 +19,10 @@ const sharedDatabase = Effect.fnUntraced(function* (kind: DatabaseKind) {
   return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
 })
 
-/** As many different payments at once, and what each was told. */
+/** How often a payment is asked for that is refused because a starved machine is busy. */
+const askedMax = 5
+
+/** As many different payments at once, and what each was told at last. */
 const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilitator, count: number) {
   const payTo = (yield* world.account(0n)).publicKey()
   return yield* Effect.forEach(
@@ -31,8 +34,11 @@ const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilita
         amount: 10n,
         maxTimeoutSeconds: 300
       })
-      const { json, status } = yield* at.settle(body)
-      return json.success === true ? "success" : `${status} ${json.errorReason}`
+      for (let asked = 1; ; asked++) {
+        const { json, status } = yield* at.settle(body)
+        if (json.success === true) return "success"
+        if (status !== 503 || asked === askedMax) return `${status} ${json.errorReason}`
+      }
     }),
     { concurrency: "unbounded" }
   )
