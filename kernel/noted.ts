@@ -31,3 +31,15 @@ export const noted = <K extends object, A>(): Noted<K, A> => {
   }
   return { of: (object) => Note.of(object), note: (object, known) => void new Note(object, known) }
 }
+
+/** What is read of a key for as long as that lives, once. */
+export const readOnce = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
+  const known = noted<K, { readonly read: A }>()
+  return (key) => {
+    const before = known.of(key)
+    if (before !== undefined) return before.read
+    const now = { read: read(key) }
+    known.note(key, now)
+    return now.read
+  }
+}

@@ -3,7 +3,7 @@
 // and source of the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the
 // operation survives.
 import { Effect, Layer, Option, Result } from "effect"
-import { noted } from "../../kernel/noted.ts"
+import { readOnce } from "../../kernel/noted.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -77,25 +77,13 @@ interface Reading {
 
 type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
 
-/** What is read of a key for as long as that lives, once. */
-const once = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
-  const known = noted<K, { readonly read: A }>()
-  return (key) => {
-    const before = known.of(key)
-    if (before !== undefined) return before.read
-    const now = { read: read(key) }
-    known.note(key, now)
-    return now.read
-  }
-}
-
 /**
  * A payment is looked up by its authorization before and after it is verified; its transaction is decoded once, and its
  * authorization's key made once.
  */
 const makeReading = (): Reading => {
-  const decoded = once((payload: Payment["payload"]): Decoded => decodePayload(payload))
-  return { payloadOf: ({ payload }: Payment): Decoded => decoded(payload), authorizationOf: once(authorizationOf) }
+  const decoded = readOnce((payload: Payment["payload"]): Decoded => decodePayload(payload))
+  return { payloadOf: ({ payload }: Payment): Decoded => decoded(payload), authorizationOf: readOnce(authorizationOf) }
 }
 
 /** What the offline checks find, and what they were told of the payment. */

@@ -2,6 +2,7 @@
 // the ledger, at most that maximum, through the network's settlement contract. What a payment is judged by stands in
 // `judgePayment.ts`; here the scheme is offered, where the network has a contract for it.
 import { Effect, Layer, Option, Result } from "effect"
+import { readOnce } from "../../kernel/noted.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -21,15 +22,9 @@ import { refusals } from "./refusals.ts"
 import { decodePayload, facilitatorPosition } from "./UptoWire.ts"
 
 /** A payment is looked up before and after it is judged; its transaction is decoded once for all of them. */
-const decodeOnce = () => {
-  const decodedPayloads = new WeakMap<Payment["payload"], ReturnType<typeof decodePayload>>()
-  return ({ payload }: Payment) => {
-    const known = decodedPayloads.get(payload)
-    if (known !== undefined) return known
-    const decoded = decodePayload(payload)
-    decodedPayloads.set(payload, decoded)
-    return decoded
-  }
+const makePayloadOf = () => {
+  const decoded = readOnce((payload: Payment["payload"]) => decodePayload(payload))
+  return ({ payload }: Payment) => decoded(payload)
 }
 
 /** The scheme over one settlement contract. */
@@ -37,7 +32,7 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
   const services = yield* Effect.context<Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
   const clock = yield* LedgerClock
   const signer = yield* Signer
-  const payloadOf = decodeOnce()
+  const payloadOf = makePayloadOf()
   const upto: Scheme = {
     scheme,
     refusals,

@@ -224,7 +224,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "the payment is decoded for each look-up",
-    changes: [{ file: schemeFile, from: "    known.note(key, now)\n", to: "" }],
+    changes: [{ file: "kernel/noted.ts", from: "    known.note(key, now)\n", to: "" }],
     ...scheme
   },
   {

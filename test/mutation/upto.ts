@@ -246,7 +246,11 @@ const ofTheWalk: ReadonlyArray<Mutation> = [
     "return fault === undefined ? (verified.state as State) :",
     "return fault !== null ? (verified.state as State) :"
   ),
-  offered("a payment is decoded each time", "if (known !== undefined) return known", ""),
+  offered(
+    "a payment is decoded each time",
+    'readOnce((payload: Payment["payload"]) => decodePayload(payload))',
+    "decodePayload"
+  ),
   audited(
     "the auditor asks zero for a transfer",
     'transfers.length !== (settlement.moved === "0" ? 0 : 1)',
