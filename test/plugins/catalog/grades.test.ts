@@ -8,6 +8,7 @@ import { createHash } from "node:crypto"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { timed } from "../../support/timed.ts"
 import { answerOf, openStore, type Said, shop } from "./store.ts"
 
 const day = 86_400_000
@@ -27,11 +28,6 @@ describeDatabases(
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
-      const timed =
-        <A, E, R>(body: Effect.Effect<A, E, R>) =>
-        () =>
-          Effect.provide(body, TestClock.layer())
-
       it.effect(
         "are claimed at first, and no claim changes the first one; each asks for a look [S23][S256]",
         timed(

@@ -9,6 +9,7 @@ import { Config } from "../../../plugins/catalog/Config.ts"
 import { type AskedResource, type OriginAnswer, Origins } from "../../../plugins/catalog/ownership/Origins.ts"
 import { leaseProbes, restAfter, startProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { timed } from "../../support/timed.ts"
 import { answerOf, openStore, type Said, shop, values } from "./store.ts"
 
 const ours = { resource: `${shop}/a` }
@@ -40,11 +41,6 @@ describeDatabases(
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "120 seconds", excludeTestServices: true })((it) => {
-      const timed =
-        <A, E, R>(body: Effect.Effect<A, E, R>) =>
-        () =>
-          Effect.provide(body, TestClock.layer())
-
       it.effect(
         "that is asked for while one is under way follows it, after the pause [S317]",
         timed(

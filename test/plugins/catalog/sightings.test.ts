@@ -3,13 +3,13 @@
 // the database a real one.
 import { expect, it, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
-import { TestClock } from "effect/testing"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { Remembered } from "../../../plugins/catalog/rememberOutcomes.ts"
 import type { Recorded } from "../../../plugins/catalog/store/Recorded.ts"
 import { readStandings } from "../../../plugins/catalog/store/Resources.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { timed } from "../../support/timed.ts"
 import { answerOf, openStore } from "./store.ts"
 
 const unchanged: Recorded = { decision: "unchanged", resourceId: 1n, versionHash: "v1", standing: "as it was" }
@@ -81,11 +81,6 @@ describeDatabases(
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
-      const timed =
-        <A, E, R>(body: Effect.Effect<A, E, R>) =>
-        () =>
-          Effect.provide(body, TestClock.layer())
-
       it.effect(
         "stands as it did while the same declaration would change nothing, and otherwise once it would",
         timed(

@@ -14,6 +14,7 @@ import * as Reads from "../../../plugins/catalog/discovery/reads.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { findCircles } from "../../../plugins/catalog/store/findCircles.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { timed } from "../../support/timed.ts"
 import { answerOf, openStore, values } from "./store.ts"
 
 const shown = { ...values, includeStale: false, includeUnverified: false, cursorMinutes: 15 } as CatalogValues
@@ -69,11 +70,6 @@ describeDatabases(
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
-      const timed =
-        <A, E, R>(body: Effect.Effect<A, E, R>) =>
-        () =>
-          Effect.provide(body, TestClock.layer())
-
       it.effect(
         "puts what is merely claimed last, behind what was sold, declared or said by its origin, each newest first",
         timed(

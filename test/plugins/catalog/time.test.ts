@@ -17,6 +17,7 @@ import { leaseProbes } from "../../../plugins/catalog/ownership/reconcileProbes.
 import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
 import { ageCatalog, startAge } from "../../../plugins/catalog/store/reconcileAge.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { timed } from "../../support/timed.ts"
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -136,11 +137,6 @@ describeDatabases(
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     // The database's own timers keep to the real clock: else a week would be a hundred thousand of its ticks.
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
-      const timed =
-        <A, E, R>(body: Effect.Effect<A, E, R>) =>
-        () =>
-          Effect.provide(body, TestClock.layer())
-
       it.effect(
         "makes a resource stale that was not seen for so many hours, and seeing it again " +
           "revives it, each with its reason [S98][S100][S290]",

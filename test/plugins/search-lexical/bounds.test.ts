@@ -1,7 +1,7 @@
 // What the dearest queries cost that anybody may send: statements are counted, for the processor's time is not to be
 // told from a test.
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, Tracer } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Search } from "../../../plugins/catalog/contract.ts"
 import { Observers, searchRegistry } from "../../../plugins/catalog/search/SearchRegistry.ts"
@@ -9,6 +9,7 @@ import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
 import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { rankDocuments } from "../../../plugins/search-lexical/rankDocuments.ts"
+import { countStatements } from "../../support/countStatements.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
 
@@ -46,19 +47,6 @@ const dear: Readonly<Record<string, string>> = {
   "nothing but hyphens between letters": Array.from({ length: 256 }, (_, at) => letters(at)[0]).join("-"),
   "what PostgreSQL reads as an expression": `'weather' & !'a' | <-> ( :* \\ ${"\\'".repeat(200)}`
 }
-
-/** Runs an effect and counts its statements. */
-const counted = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
-  let statements = 0
-  const tracer = Tracer.make({
-    span: (options) => {
-      if (options.kind === "client") statements += 1
-      return new Tracer.NativeSpan(options)
-    }
-  })
-  const value = yield* Effect.withTracer(effect, tracer)
-  return { value, statements }
-})
 
 const indexed = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -104,11 +92,11 @@ describeDatabases(
         })
         for (const [name, query] of Object.entries(dear)) {
           asked = 0
-          const first = yield* counted(search(query))
+          const first = yield* countStatements(search(query))
           expect([name, first.statements <= statementsMax]).toEqual([name, true])
           all += first.statements
           expect([name, asked <= alikeAskedMax]).toEqual([name, true])
-          const again = yield* counted(search(query))
+          const again = yield* countStatements(search(query))
           expect([name, again.statements <= 2]).toEqual([name, true])
           expect([name, again.value]).toEqual([name, first.value])
         }

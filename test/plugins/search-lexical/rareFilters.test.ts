@@ -1,27 +1,16 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, Tracer } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { Catalog, type Filters } from "../../../plugins/catalog/contract.ts"
 import { RareFilters } from "../../../plugins/search-lexical/RareFilters.ts"
 import { makeWorld } from "../../bench/searchWorld.ts"
 import { ingest } from "../../relevance/ingest.ts"
+import { countStatements } from "../../support/countStatements.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
 /** A few more than are ranked themselves. */
 const resources = makeWorld(2_100, 1).resources
-
-/** Runs an effect and counts its statements. */
-const counted = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
-  let statements = 0
-  const tracer = Tracer.make({
-    span: (options) => {
-      if (options.kind === "client") statements += 1
-      return new Tracer.NativeSpan(options)
-    }
-  })
-  return { value: yield* Effect.withTracer(effect, tracer), statements }
-})
 
 /** The catalog's conditions alone: what is of a type, and of a recipient. */
 const catalog = Layer.effect(
@@ -46,7 +35,7 @@ describeDatabases(
         yield* ingest(sql, resources)
         yield* sql`update catalog_resources set type = 'http'`
         const { passing } = yield* RareFilters
-        const ask = (filters: Filters) => counted(passing(filters, 1_000_000n))
+        const ask = (filters: Filters) => countStatements(passing(filters, 1_000_000n))
         expect(yield* ask({})).toEqual({ value: undefined, statements: 0 })
         const payTo = "GPAYTO7"
         const [{ id }] = (yield* sql<{ id: bigint }>`select resource_id as id from catalog_options

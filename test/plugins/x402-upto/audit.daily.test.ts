@@ -1,13 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { NodeServices } from "@effect/platform-node"
-import { Duration, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import { readClaims } from "../../../kernel/audit/auditRows.ts"
+import { Effect } from "effect"
 import { compare } from "../../../kernel/audit/compare.ts"
-import { readLedger } from "../../../kernel/audit/readLedger.ts"
-import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
-import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { databaseKinds } from "../../support/databases.ts"
+import { readBooks } from "../../support/readBooks.ts"
 import { max, startUpto } from "./world.ts"
 
 describe.each(databaseKinds)("the auditor on %s", (database) => {
@@ -23,20 +18,7 @@ describe.each(databaseKinds)("the auditor on %s", (database) => {
         }
         const { body } = yield* facilitator.payment({ payer, payTo, amount: 10n })
         assert.strictEqual((yield* facilitator.settle(body)).json.success, true)
-        const { claims, view } = yield* Effect.gen(function* () {
-          const claims = yield* readClaims()
-          const view = yield* readLedger({
-            url: facilitator.ledgerUrl,
-            passphrase: "Test SDF Network ; September 2015",
-            timeout: Duration.seconds(5),
-            sinceLedger: 0,
-            accounts: new Set([facilitator.sponsor, ...claims.channels.map(({ address }) => address)])
-          })
-          return { claims, view }
-        }).pipe(
-          Effect.provideService(SqlClient.SqlClient, facilitator.sql),
-          Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer))
-        )
+        const { claims, view } = yield* readBooks(facilitator)
         assert.deepStrictEqual(compare(claims, view).mismatches, [])
         assert.strictEqual(compare(claims, view).settlements, 4)
         const claiming = (moved: string, change: string) => ({
