@@ -89,6 +89,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...fast("database/gathered.test.ts")
   },
   {
+    name: "rows of many are met in any order",
+    changes: [
+      {
+        file: "kernel/database/gathered.ts",
+        from: "[...next].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(",
+        to: "[...next].map("
+      }
+    ],
+    ...fast("database/gathered.test.ts")
+  },
+  {
     name: "a call that is made for who has gone away",
     changes: [{ file: "kernel/database/gathered.ts", from: "if (at >= 0) waiting", to: "if (at >= 9) waiting" }],
     ...fast("database/gathered.test.ts")

@@ -57,6 +57,16 @@ describe("calls that are gathered", () => {
     })
   )
 
+  it.effect("stand in their statement in the order of their keys, and each has its own answer", () =>
+    Effect.gen(function* () {
+      const { call, gate, held } = yield* makeStatements(10)
+      yield* gate.open
+      const calls = yield* ask(call, ["c", "a", "d", "b"])
+      expect(yield* Effect.forEach(calls, Fiber.join)).toEqual(["C", "A", "D", "B"].map((word) => Exit.succeed(word)))
+      expect(held).toEqual([["a", "b", "c", "d"]])
+    })
+  )
+
   it.effect("are all told of their own statement's failure, and of no other's", () =>
     Effect.gen(function* () {
       const { call, gate } = yield* makeStatements(2)
