@@ -16,6 +16,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { buy, signPayment } from "./buyer.ts"
 import { findFacilitator } from "./findFacilitator.ts"
+import { readFlags } from "./readFlags.ts"
 import { type Seller, startSeller } from "./seller-http.ts"
 import { startMcpSeller } from "./seller-mcp.ts"
 
@@ -195,14 +196,15 @@ export const openMarket = async (
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const budgetFlag = process.argv.indexOf("--budget")
-  const budget = BigInt(budgetFlag < 0 ? "20000" : process.argv[budgetFlag + 1]!)
-  const [goal = "weather in Riga"] = process.argv
-    .slice(2)
-    .filter((word, at, all) => !/^--budget$/.test(all[at - 1] ?? word))
-  const found = await findFacilitator()
-  if (found?.ledger === undefined) throw new Error('start a facilitator with "npm start" in another terminal first')
-  const { facilitator, ledger } = { ...found, ledger: found.ledger }
+  const usage = `agent [GOAL] [--budget UNITS]: finds, compares, pays and prints its receipts
+  GOAL            what it looks for; default "weather in Riga"
+  --budget UNITS  atomic units of USDC that it may spend in a day; default 20000`
+  const { flags, refuse, words } = readFlags(usage, { budget: { type: "string" } }, { words: 1 })
+  if (!/^\d+$/.test(flags.budget ?? "0")) refuse("--budget takes a whole number of atomic units, as 20000")
+  const budget = BigInt(flags.budget ?? "20000")
+  const [goal = "weather in Riga"] = words
+  const remedy = 'no facilitator answers on this machine; start one with "npm start" in another terminal'
+  const { facilitator, ledger = refuse(remedy) } = (await findFacilitator()) ?? refuse(remedy)
   const account = async (units: number): Promise<Keypair> => {
     const keypair = Keypair.random()
     await fetch(`${ledger}/friendbot?addr=${keypair.publicKey()}&usdc=${units}`)

@@ -3,15 +3,15 @@
 // of it. With `--upto` the seller charges by the word, and the buyer signs a maximum. It finds the facilitator that
 // runs, whatever its ports, `--state DIR` the one over that folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
+import { fileURLToPath } from "node:url"
 import { buy } from "./buyer.ts"
 import { answers, findFacilitator } from "./findFacilitator.ts"
+import { readFlags } from "./readFlags.ts"
 import { startSeller } from "./seller-http.ts"
 import { startMeteredSeller } from "./seller-metered.ts"
 
 const usdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
 const amount = 10_000n
-const isMetered = process.argv.includes("--upto")
-
 const say = (line = "") => console.log(line)
 const short = (name: string) => `${name.slice(0, 6)}…${name.slice(-6)}`
 const inUsdc = (units: bigint) => `${units / 10_000_000n}.${String(units % 10_000_000n).padStart(7, "0")} USDC`
@@ -21,8 +21,14 @@ const fail = (sentence: string): never => {
   process.exit(1)
 }
 
-const stateFlag = process.argv.indexOf("--state")
-const state = stateFlag < 0 ? undefined : process.argv[stateFlag + 1]
+const usage = `pay [--upto] [--state DIR]: one payment on the local ledger, told step by step
+  --upto       the seller charges by the word, the buyer signs a maximum
+  --state DIR  pay through the facilitator over this folder; default the one that runs on this machine
+  FACILITATOR_URL and LEDGER_URL name others`
+const judged = process.argv[1] !== fileURLToPath(import.meta.url)
+const { flags } = readFlags(usage, { upto: { type: "boolean" }, state: { type: "string" } }, { judged })
+const { state, upto: isMetered = false } = flags
+
 const named = process.env["FACILITATOR_URL"]
 const found =
   named === undefined

@@ -1,0 +1,48 @@
+// The flags of an example that is run from a terminal. `--help` prints the usage and does nothing else; a flag that
+// does not exist, or a word too many, is refused before anything happens, so that a mistyped one never makes a payment.
+import { parseArgs } from "node:util"
+
+type Options = Readonly<Record<string, { readonly type: "boolean" | "string" }>>
+
+type Flags<O extends Options> = {
+  readonly [K in keyof O]?: O[K]["type"] extends "boolean" ? boolean : string
+}
+
+export interface Read<O extends Options> {
+  readonly flags: Flags<O>
+  readonly words: ReadonlyArray<string>
+  /** Says what is wrong on stderr and ends with status 1. */
+  readonly refuse: (sentence: string) => never
+}
+
+/**
+ * Reads the process's arguments. `words`: how many may stand beside the flags, default none. `judged`: the command line
+ * runs the example and has judged the flags already.
+ */
+export const readFlags = <O extends Options>(
+  usage: string,
+  options: O,
+  { judged = false, words = 0 }: { readonly judged?: boolean; readonly words?: number } = {}
+): Read<O> => {
+  const name = usage.split(" ")[0]
+  const refuse = (sentence: string): never => {
+    console.error(`${name}: ${sentence} (--help tells more)`)
+    process.exit(1)
+  }
+  try {
+    const read = parseArgs({
+      args: process.argv.slice(2),
+      options: { ...options, help: { type: "boolean", short: "h" } },
+      allowPositionals: judged || words > 0,
+      strict: !judged
+    })
+    if ("help" in read.values) {
+      console.log(usage)
+      process.exit(0)
+    }
+    if (!judged && read.positionals.length > words) refuse(`${read.positionals[words]} is a word too many`)
+    return { flags: read.values as Flags<O>, words: read.positionals, refuse }
+  } catch (error) {
+    return refuse((error as Error).message.split(". ")[0]!)
+  }
+}

@@ -1,0 +1,36 @@
+// The example programs as a visitor starts them: what they are told and do not know, they refuse before they do
+// anything.
+import { execFile } from "node:child_process"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { expect, it } from "vitest"
+import { root } from "../../runtime/bootstrap.mjs"
+
+/** Runs an example that finds no facilitator, so that it cannot have paid anything by accident. */
+const run = (example: string, ...args: ReadonlyArray<string>) =>
+  promisify(execFile)(process.execPath, [join(root, "examples", example), ...args], {
+    env: { ...process.env, FACILITATOR_URL: "http://127.0.0.1:1", NO_COLOR: "1" }
+  }).then(
+    ({ stderr, stdout }) => ({ status: 0, stdout, stderr }),
+    (error) => ({ status: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) })
+  )
+
+it("tell their usage, and refuse a flag, a word or a number that is none, before anything happens", async () => {
+  const help = await run("pay.ts", "--help")
+  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining("pay [--upto] [--state DIR]") })
+  const refused = await Promise.all([
+    run("pay.ts", "--uptoo"),
+    run("pay.ts", "--state"),
+    run("pay.ts", "elsewhere"),
+    run("agent.ts", "weather", "in Riga"),
+    run("agent.ts", "--budget", "1.5")
+  ])
+  expect(refused.map(({ status, stdout }) => [status, stdout])).toEqual(refused.map(() => [1, ""]))
+  expect(refused.map(({ stderr }) => stderr.trim())).toEqual([
+    expect.stringMatching(/^pay: Unknown option '--uptoo' \(--help tells more\)$/),
+    expect.stringMatching(/^pay: Option '--state <value>' argument missing/),
+    expect.stringMatching(/^pay: Unexpected argument 'elsewhere'/),
+    "agent: in Riga is a word too many (--help tells more)",
+    "agent: --budget takes a whole number of atomic units, as 20000 (--help tells more)"
+  ])
+}, 120_000)
