@@ -10,7 +10,8 @@ import { measure, type Measured, type Mode } from "./measure.ts"
 describe("the project's own sets", () => {
   it.each([
     ["judged", 200, 80],
-    ["trial", 60, 64]
+    ["trial", 60, 64],
+    ["second", 60, 86]
   ] as const)("%s judges listings that are there, and splits its queries in two", (name, listings, queries) => {
     const set = ownSet(name)
     const names = new Set(set.resources.map(({ name }) => name))
