@@ -44,6 +44,7 @@ import * as NodeStripTypes from "./platform/nodeStripTypes.ts"
 import * as Pglite from "./platform/pglite.ts"
 import { onHangup } from "./platform/signals.ts"
 import type { Profile } from "./profile.ts"
+import { rereadSecrets } from "./rereadSecrets.ts"
 import { claimState, type StateRefused } from "./state.ts"
 
 export interface ServeOptions {
@@ -163,10 +164,9 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
   if (chosen !== undefined) yield* chosen.begins
   const isQuiet = options.listens === false || chosen?.at === "nowhere"
   const address = isQuiet ? undefined : yield* listen(profile, chosen, services)
-  const keys = Context.getOption(services, Keys)
-  if (Option.isSome(keys)) {
+  if (Option.isSome(Context.getOption(services, Keys))) {
     yield* onHangup(
-      keys.value.reread.pipe(
+      rereadSecrets(services).pipe(
         Effect.matchEffect({
           onFailure: (error) => Effect.logError("keys were not read again", error),
           onSuccess: () => Effect.logInfo("keys were read again")

@@ -1,7 +1,6 @@
 // Who is told of settlements, and how: receivers by the label of the key whose settlements they are told, each with a
-// secret that signs. Secrets stand in environment variables, never in the profile.
-import { Context, Effect, Layer, Option, Redacted } from "effect"
-import { Base64 } from "effect/encoding"
+// secret that signs. Secrets stand in environment variables, never in the profile; `SigningSecrets.ts` reads them.
+import { Context, Effect, Layer, Schema } from "effect"
 import { entry, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
@@ -12,7 +11,7 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
       url: text({ default: "", doc: "Where to POST; https, unless local receivers are allowed." }),
       secret_env: text({
         default: "",
-        doc: "Environment variable with the secret that signs; several, separated by commas, all sign (rotation)."
+        doc: "Environment variable with the secret that signs; several, behind commas or on lines, all sign (rotation)."
       }),
       name: optionalText({ doc: "Names the receiver to operators; by default its key. Unique." })
     }),
@@ -47,40 +46,31 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
   })
 })
 
-/** Bytes a secret has at least. */
-const secretBytesMin = 16
-
 export interface Receiver {
   readonly name: string
   /** Undefined: everybody's settlements. */
   readonly principal: string | undefined
   readonly url: URL
-  readonly secrets: ReadonlyArray<Redacted.Redacted<Uint8Array>>
+  /** The variable that its secrets stand in. */
+  readonly secretEnv: string
+}
+
+/** No receiver of that name is in the settings. */
+export class NoSuchReceiver extends Schema.TaggedError<NoSuchReceiver>()("NoSuchReceiver", {
+  message: Schema.String
+}) {}
+
+export const receiverNamed = (
+  receivers: ReadonlyArray<Receiver>,
+  name: string
+): Effect.Effect<Receiver, NoSuchReceiver> => {
+  const found = receivers.find((one) => one.name === name)
+  return found === undefined
+    ? Effect.fail(new NoSuchReceiver({ message: `no receiver of the settings is named ${name}` }))
+    : Effect.succeed(found)
 }
 
 const refuse = (path: string, message: string) => new SettingsRefused({ path: `webhooks.receivers.${path}`, message })
-
-/** The bytes of a secret: those of its Base64 after `whsec_`, else its own. */
-const bytesOf = (secret: string): Uint8Array | undefined => {
-  if (!secret.startsWith("whsec_")) return new TextEncoder().encode(secret)
-  const decoded = Base64.decode(secret.slice("whsec_".length))
-  return decoded._tag === "Success" ? decoded.success : undefined
-}
-
-const readSecrets = (
-  path: string,
-  given: Option.Option<Redacted.Redacted>
-): Effect.Effect<Receiver["secrets"], SettingsRefused> => {
-  if (Option.isNone(given)) return Effect.fail(refuse(path, "the variable of its secret is not set"))
-  const secrets = Redacted.value(given.value)
-    .split(",")
-    .map((one) => one.trim())
-    .filter((one) => one !== "")
-    .map(bytesOf)
-  return secrets.length > 0 && secrets.every((one) => one !== undefined && one.length >= secretBytesMin)
-    ? Effect.succeed(secrets.map((one) => Redacted.make(one!)))
-    : Effect.fail(refuse(path, `a secret has at least ${secretBytesMin} bytes, in Base64 after whsec_ or as it is`))
-}
 
 export interface ConfigValues {
   readonly receivers: ReadonlyArray<Receiver>
@@ -115,7 +105,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
           name: name ?? key,
           principal: key === "*" ? undefined : `key:${key}`,
           url: parsed,
-          secrets: yield* readSecrets(path, secret_env === "" ? Option.none() : settings.secret(secret_env))
+          secretEnv: secret_env
         })
       }
       return Config.of({

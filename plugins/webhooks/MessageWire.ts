@@ -7,8 +7,8 @@ import type { Dialect } from "../../kernel/Dialect.ts"
 import { encodeSettlementState } from "../../kernel/payment/settlementState.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
-import type { Receiver } from "./Config.ts"
 import type { Delivery } from "./Deliveries.ts"
+import type { Secrets } from "./SigningSecrets.ts"
 
 export interface Message {
   readonly headers: Readonly<Record<string, string>>
@@ -20,7 +20,7 @@ const encoder = new TextEncoder()
 export const encodeMessage = (
   { settlement, toldAt, type }: Pick<Delivery, "settlement" | "toldAt" | "type">,
   record: SettlementRecord,
-  secrets: Receiver["secrets"],
+  secrets: Secrets,
   { crypto, dialect, nowMillis }: { crypto: Crypto["Service"]; dialect: Dialect; nowMillis: number }
 ): Message => {
   const body = JSON.stringify({

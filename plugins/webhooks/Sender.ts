@@ -16,6 +16,7 @@ import { Config, type Receiver } from "./Config.ts"
 import { type Attempted, Deliveries, type Delivery } from "./Deliveries.ts"
 import { encodeMessage } from "./MessageWire.ts"
 import { metrics } from "./metrics.ts"
+import { SigningSecrets } from "./SigningSecrets.ts"
 
 /** Messages to one receiver that are under way at once. */
 const atOnceMax = 4
@@ -98,6 +99,7 @@ export class Sender extends Context.Service<
 const makeAttempt = Effect.gen(function* () {
   const config = yield* Config
   const settlements = yield* Settlements
+  const signing = yield* SigningSecrets
   const crypto = yield* Crypto
   const outbound = yield* Outbound
   const [dialect] = (yield* WireWords).dialects
@@ -114,7 +116,7 @@ const makeAttempt = Effect.gen(function* () {
       const [record] = yield* settlements.byIds([delivery.settlement])
       if (record === undefined) return "no such settlement"
       const nowMillis = yield* Clock.currentTimeMillis
-      const message = encodeMessage(delivery, record, receiver.secrets, { crypto, dialect, nowMillis })
+      const message = encodeMessage(delivery, record, signing.of(receiver), { crypto, dialect, nowMillis })
       const { status } = yield* safeFetch(receiver.url, { method: "POST", ...message }, policy)
       return status
     }).pipe(

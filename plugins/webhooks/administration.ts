@@ -1,17 +1,12 @@
 // What an operator does to deliveries, over the database alone: see how receivers stand, and have events told again. A
 // facilitator that runs sends what became due within a second.
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { SettlementEvents } from "../../kernel/settlement/SettlementEvents.ts"
-import { Config } from "./Config.ts"
+import { Config, receiverNamed } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 
 /** Events made due in one statement. */
 const pageMax = 500
-
-/** No receiver of that name is in the settings. */
-export class NoSuchReceiver extends Schema.TaggedError<NoSuchReceiver>()("NoSuchReceiver", {
-  message: Schema.String
-}) {}
 
 /** Every receiver that is owed or was told something. */
 export const standings = Effect.flatMap(Deliveries, (deliveries) => deliveries.standings)
@@ -22,9 +17,7 @@ export const replay = Effect.fn("Webhooks.replay")(function* (
   what: { readonly since: Date; readonly settlement: string | undefined }
 ) {
   const { receivers } = yield* Config
-  const receiver = receivers.find((one) => one.name === name)
-  if (receiver === undefined)
-    return yield* new NoSuchReceiver({ message: `no receiver of the settings is named ${name}` })
+  const receiver = yield* receiverNamed(receivers, name)
   const events = yield* SettlementEvents
   const deliveries = yield* Deliveries
   const whose = receiver.principal === undefined ? {} : { principal: receiver.principal }

@@ -15,6 +15,9 @@ import { Config, declared } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { queueEvents } from "./queueEvents.ts"
 import { Sender } from "./Sender.ts"
+import { SigningSecrets } from "./SigningSecrets.ts"
+
+export { SigningSecrets }
 
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -52,7 +55,11 @@ export const plugin = define({
   ],
   migrations: "folder",
   settings: declared,
-  layer: started.pipe(Layer.provide(Sender.layer), Layer.provide(Layer.merge(Config.layer, Deliveries.layer)))
+  layer: started.pipe(
+    Layer.provide(Sender.layer),
+    Layer.provideMerge(SigningSecrets.layer),
+    Layer.provide(Layer.merge(Config.layer, Deliveries.layer))
+  )
 })
 
 /** What the command line does beside a facilitator, over the database alone. */

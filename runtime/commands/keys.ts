@@ -11,6 +11,7 @@ import { splitSecrets } from "../../kernel/signer/readSeeds.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import type { Profile } from "../profile.ts"
+import { rereadSecrets } from "../rereadSecrets.ts"
 import { StateRefused } from "../state.ts"
 import {
   answer,
@@ -47,15 +48,16 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
 
 const reread = Command.make("reread", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
-    if ((yield* Within) === undefined)
+    const within = yield* Within
+    if (within === undefined)
       return yield* new StateRefused({
         message: `nothing runs over ${place.state} that could read its keys again; name another folder with --state DIR`
       })
     const keys = yield* Keys
-    yield* keys.reread
+    yield* rereadSecrets(within.services)
     yield* answer(json, keys.listed(), ["keys were read again"])
   }).pipe(Effect.provide(keysAt(place)))
-).pipe(Command.withDescription("Have the running process read its keys again, as SIGHUP does"))
+).pipe(Command.withDescription("Have the running process read its keys and webhooks' secrets again, as SIGHUP does"))
 
 const rotate = Command.make(
   "rotate",

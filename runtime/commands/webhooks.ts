@@ -1,12 +1,13 @@
 // `tollkeeper webhooks`: how receivers of webhooks stand, and events told again, over the database alone. A facilitator
-// that runs, or the next one, sends what became due.
-import { Clock, Effect, Layer, Option } from "effect"
+// that runs, or the next one, sends what became due. New secrets are taken up by the one that runs.
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Migrations from "../../kernel/database/Migrations.ts"
 import { CurrentPlugin } from "../../kernel/Plugin.ts"
 import { SettlementEvents } from "../../kernel/settlement/SettlementEvents.ts"
-import { administration } from "../../plugins/webhooks/plugin.ts"
-import { answer, jsonFlag, kernelTables, type Place, placeFlags, standing } from "./place.ts"
+import { administration, SigningSecrets } from "../../plugins/webhooks/plugin.ts"
+import { StateRefused } from "../state.ts"
+import { answer, jsonFlag, kernelTables, noted, type Place, placeFlags, standing, whyFlag, Within } from "./place.ts"
 
 const tablesAt = (place: Place) =>
   administration.layer.pipe(
@@ -37,12 +38,16 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
   }).pipe(Effect.provide(tablesAt(place)))
 ).pipe(Command.withDescription("How receivers stand: events due, delivered, given up"))
 
+const receiverArgument = Argument.String("receiver").pipe(
+  Argument.withDescription("Its name in webhooks.receivers, or its key")
+)
+
 const replay = Command.make(
   "replay",
   {
     ...placeFlags(),
     json: jsonFlag,
-    receiver: Argument.String("receiver").pipe(Argument.withDescription("Its name in webhooks.receivers, or its key")),
+    receiver: receiverArgument,
     hours: Flag.Int("hours").pipe(Flag.withDescription("How far back"), Flag.withDefault(24)),
     settlement: Flag.String("settlement").pipe(Flag.withDescription("The id of one settlement"), Flag.optional)
   },
@@ -56,7 +61,40 @@ const replay = Command.make(
     }).pipe(Effect.provide(tablesAt(place)))
 ).pipe(Command.withDescription("Tell a receiver again what happened"))
 
+const atOnceFlag = Flag.Boolean("at-once").pipe(
+  Flag.withDescription("Although no secret of before is left: messages are refused until the receiver has the new one"),
+  Flag.withDefault(false)
+)
+
+const rotate = Command.make(
+  "rotate",
+  { ...placeFlags(), json: jsonFlag, note: whyFlag, atOnce: atOnceFlag, receiver: receiverArgument },
+  Effect.fn(function* ({ atOnce, json, note, receiver, ...place }) {
+    const within = yield* Within
+    const secrets = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) =>
+      Context.getOption(services, SigningSecrets)
+    )
+    if (Option.isNone(secrets))
+      return yield* new StateRefused({
+        message: `no facilitator with webhooks runs over ${place.state}; name another folder with --state DIR`
+      })
+    const rotated = yield* noted({ move: "rotate", subject: `webhooks ${receiver}`, note })(
+      secrets.value.rotate(receiver, atOnce)
+    )
+    const { added, gone, signing } = rotated
+    const next =
+      signing > 1
+        ? "the receiver may move to the new one; when it has, take the old one out and rotate again"
+        : "messages carry this one signature alone"
+    const signs = signing === 1 ? "1 secret signs" : `${signing} secrets sign`
+    yield* answer(json, { receiver, ...rotated }, [
+      `${signs} messages to ${receiver}: ${added} new, ${gone} gone; ${next}`,
+      "other replicas follow by the same command, `tollkeeper keys reread` or SIGHUP beside each"
+    ])
+  })
+).pipe(Command.withDescription("Take up the secrets that a receiver's source holds now, without a restart"))
+
 export const webhooks = Command.make("webhooks").pipe(
   Command.withDescription("Messages to sellers about their settlements"),
-  Command.withSubcommands([list, replay])
+  Command.withSubcommands([list, replay, rotate])
 )

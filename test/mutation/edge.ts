@@ -222,6 +222,24 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["any answer is a delivery", "said >= 200 && said <= 299", "said >= 200"],
     ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"]
   ]),
+  ...guards("plugins/webhooks/SigningSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+    ["a webhook's secret goes without an overlap", "if (!atOnce) yield* gapOf(receiver, next)", ""],
+    [
+      "reading all again leaves none of a webhook's secrets",
+      "yield* Effect.forEach(receivers, (receiver) => gapOf(receiver, next.get(receiver.name) ?? []), { discard: true })",
+      ""
+    ],
+    ["any number of webhook secrets sign", "if (secrets.length > secretsMax)", "if (secrets.length > 99)"],
+    ["a rotation of nothing is told as one", "if (changed.added + changed.gone === 0)", "if (changed.added < 0)"],
+    ["new secrets are told, and not used", "signing.set(name, next)", ""]
+  ]),
+  ...guards("runtime/rereadSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+    [
+      "keys reread leaves the secrets of webhooks",
+      "const signing = yield* Effect.exit(rereadOf(Context.getOption(services, SigningSecrets)))",
+      "const signing = yield* Effect.exit(rereadOf(Option.none()))"
+    ]
+  ]),
   ...guards("kernel/http/readBody.ts", "test/kernel/http/readBody.test.ts", [
     ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")']
   ]),

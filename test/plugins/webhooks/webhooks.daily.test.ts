@@ -1,8 +1,9 @@
 // Sellers that are told how their payments ended: one that was left pending, whose receiver was down while it ended and
 // whose facilitator was started again in between.
+import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, FileSystem, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
@@ -11,6 +12,7 @@ import { freePort } from "../../support/freePort.ts"
 import { type Event, startReceiver as startExample } from "../../../examples/webhook-receiver.ts"
 import { CurrentPlugin } from "../../../kernel/Plugin.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
+import { carryOut } from "../../../runtime/operators.ts"
 import { startReceiver } from "./receiver.ts"
 
 const key = "shop-secret-0123456789"
@@ -123,7 +125,7 @@ describe("webhooks", () => {
       channels: 2,
       closeMillis: 300,
       environment: { ...environment, ...more },
-      set: ["plugins=[ledger-local,x402-exact,webhooks]", ...quick, ...set]
+      set: ["plugins=[ledger-local,x402-exact,webhooks,dashboard]", ...quick, ...set]
     })
 
   it.live(
@@ -191,6 +193,76 @@ describe("webhooks", () => {
         const [last] = yield* sql`select last_answer from webhooks_deliveries limit 1`
         expect(last).toEqual({ last_answer: "500" })
       }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
+    "are signed by new secrets without a restart, with an overlap, and a source that leaves none is refused",
+    () =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const file = `${yield* files.makeTempDirectoryScoped()}/shop`
+        const next = "the-next-secret-that-signs"
+        const write = (text: string) => files.writeFileString(file, text)
+        yield* write(secret)
+        const [before, after] = [yield* startReceiver({ secret }), yield* startReceiver({ secret: next })]
+        const facilitator = yield* start(
+          [
+            receivers(
+              { key: "shop", url: before.url, secret_env: "ROTATED", name: "before" },
+              { key: "shop", url: after.url, secret_env: "ROTATED", name: "after" }
+            )
+          ],
+          { ROTATED_FILE: file }
+        )
+        const command = (...words: ReadonlyArray<string>) =>
+          carryOut(facilitator.services, { words: [...words, "--json"], folder: "." }, "0")
+        const rotate = (...more: ReadonlyArray<string>) => command("webhooks", "rotate", "before", ...more)
+        const pay = yield* paying(facilitator)
+        const signed = Effect.gen(function* () {
+          const [first, second] = [before.received.length, after.received.length]
+          expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+          const own = (yield* before.until(({ length }) => length >= first + 2)).slice(first)
+          const other = (yield* after.until(({ length }) => length >= second + 2)).slice(second)
+          return [...own, ...other].map(({ isSigned }) => isSigned)
+        })
+
+        expect(yield* signed).toEqual([true, true, false, false])
+        const same = yield* rotate()
+        expect([same.status, same.err]).toEqual([1, expect.stringContaining("write NEW,OLD into it first")])
+        yield* write(`${next},${secret}\n`)
+        const overlap = yield* rotate("--note", "a year is over")
+        expect([overlap.status, JSON.parse(overlap.out)]).toEqual([
+          0,
+          { receiver: "before", signing: 2, added: 1, gone: 0 }
+        ])
+        // The other one's source is the same file, and nobody asked for it to be read.
+        expect(yield* signed).toEqual([true, true, false, false])
+        const moves = facilitator.sql`select move, subject, note, outcome from dashboard_moves order by id desc limit 1`
+        expect(yield* moves).toEqual([
+          { move: "rotate", subject: "webhooks before", note: "a year is over", outcome: "done" }
+        ])
+        expect((yield* command("keys", "reread")).status).toBe(0)
+        expect(yield* signed).toEqual([true, true, true, true])
+
+        yield* write(next)
+        expect((yield* rotate()).status).toBe(0)
+        expect(yield* signed).toEqual([false, false, true, true])
+        for (const faulty of ["short", "", "a-third-secret-that-signs", Array(5).fill(`${next},`).join("")]) {
+          yield* write(faulty)
+          const refused = yield* rotate()
+          expect([refused.status, refused.out]).toEqual([1, ""])
+          expect(refused.err).toContain("webhooks.receivers.before")
+          expect((yield* command("keys", "reread")).status).toBe(1)
+        }
+        yield* files.remove(file)
+        expect((yield* rotate()).err).toContain("the file that ROTATED_FILE names cannot be read")
+        expect((yield* command("webhooks", "rotate", "nobody")).err).toContain("no receiver of the settings is named")
+        expect(yield* signed).toEqual([false, false, true, true])
+        yield* write(secret)
+        expect((yield* rotate("--at-once")).status).toBe(0)
+        expect(yield* signed).toEqual([true, true, true, true])
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )
 

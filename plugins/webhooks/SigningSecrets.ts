@@ -1,0 +1,127 @@
+// What signs messages to each receiver, as it is now. A source may change while the process runs (the file of a `_FILE`
+// variable): it is read again when an operator asks, for one receiver or for all. A rotation has an overlap: what is
+// read holds a secret that signs already, so that the receiver recognizes every message while it moves to the new one;
+// a source that leaves none of them is refused unless the operator says that it is meant. On any fault the secrets
+// stay as they were. No secret is kept in the database, logged or shown.
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Base64 } from "effect/encoding"
+import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Config, type Receiver, receiverNamed, type NoSuchReceiver } from "./Config.ts"
+
+/** Bytes a secret has at least. */
+const secretBytesMin = 16
+/** Secrets that sign at once: each lengthens a header. */
+const secretsMax = 4
+
+export type Secrets = ReadonlyArray<Redacted.Redacted<Uint8Array>>
+
+/** What became of a receiver's secrets: how many sign now, and how many of them are new or gone. */
+export interface Rotated {
+  readonly signing: number
+  readonly added: number
+  readonly gone: number
+}
+
+/** The bytes of a secret: those of its Base64 after `whsec_`, else its own. */
+const bytesOf = (secret: string): Uint8Array | undefined => {
+  if (!secret.startsWith("whsec_")) return new TextEncoder().encode(secret)
+  const decoded = Base64.decode(secret.slice("whsec_".length))
+  return decoded._tag === "Success" ? decoded.success : undefined
+}
+
+const refuse = ({ name }: Receiver, message: string) =>
+  new SettingsRefused({ path: `webhooks.receivers.${name}`, message })
+
+/** The secrets that a receiver's source holds, in their order; a fault never tells their text. */
+const readSource = Effect.fnUntraced(function* (
+  settings: Settings["Service"],
+  receiver: Receiver
+): Effect.fn.Return<Secrets, SettingsRefused> {
+  const given = yield* Effect.try({
+    try: () => (receiver.secretEnv === "" ? Option.none() : settings.secret(receiver.secretEnv)),
+    catch: (fault) => refuse(receiver, fault instanceof Error ? fault.message : "its secret cannot be read")
+  })
+  if (Option.isNone(given)) return yield* refuse(receiver, "the variable of its secret is not set")
+  const secrets = Redacted.value(given.value)
+    .split(/[,\n]/)
+    .map((one) => one.trim())
+    .filter((one) => one !== "")
+    .map(bytesOf)
+  if (secrets.length > secretsMax) return yield* refuse(receiver, `${secretsMax} secrets at most sign at once`)
+  return secrets.length > 0 && secrets.every((one) => one !== undefined && one.length >= secretBytesMin)
+    ? secrets.map((one) => Redacted.make(one!))
+    : yield* refuse(receiver, `a secret has at least ${secretBytesMin} bytes, in Base64 after whsec_ or as it is`)
+})
+
+export class SigningSecrets extends Context.Service<
+  SigningSecrets,
+  {
+    /** What signs messages to this receiver now. */
+    readonly of: (receiver: Receiver) => Secrets
+    /**
+     * Takes up what the source of one receiver holds now. Refused when that is what signs already, and when no secret
+     * of before is among it, unless that is to be so `atOnce`.
+     */
+    readonly rotate: (name: string, atOnce: boolean) => Effect.Effect<Rotated, NoSuchReceiver | SettingsRefused>
+    /** Takes up what changed of all receivers; none of them does when one is refused. */
+    readonly reread: Effect.Effect<void, SettingsRefused>
+  }
+>()("tollkeeper/webhooks/SigningSecrets") {
+  static readonly layer = Layer.effect(
+    SigningSecrets,
+    Effect.gen(function* () {
+      const { receivers } = yield* Config
+      const settings = yield* Settings
+      const crypto = yield* Crypto
+      const read = (receiver: Receiver) =>
+        Effect.map(readSource(settings, receiver), (secrets) => [receiver.name, secrets] as const)
+      const readAll = Effect.forEach(receivers, read)
+      let signing = new Map(yield* readAll)
+
+      const of = ({ name }: Receiver): Secrets => signing.get(name) ?? []
+      const holds = (secrets: Secrets, one: Redacted.Redacted<Uint8Array>) =>
+        secrets.some((other) => crypto.timingSafeEqual(Redacted.value(other), Redacted.value(one)))
+      const change = (receiver: Receiver, next: Secrets): Rotated => ({
+        signing: next.length,
+        added: next.filter((one) => !holds(of(receiver), one)).length,
+        gone: of(receiver).filter((one) => !holds(next, one)).length
+      })
+      /** Why what was read cannot be taken up without saying so. */
+      const gapOf = (receiver: Receiver, next: Secrets) =>
+        change(receiver, next).gone < of(receiver).length
+          ? Effect.void
+          : refuse(
+              receiver,
+              "none of the secrets that sign now is left in its source: write NEW,OLD and take OLD out when the " +
+                `receiver knows NEW, or, if OLD has leaked, \`tollkeeper webhooks rotate ${receiver.name} --at-once\``
+            )
+
+      return SigningSecrets.of({
+        of,
+        rotate: Effect.fnUntraced(function* (name, atOnce) {
+          const receiver = yield* receiverNamed(receivers, name)
+          const [, next] = yield* read(receiver)
+          const changed = change(receiver, next)
+          if (changed.added + changed.gone === 0) {
+            return yield* refuse(
+              receiver,
+              "its source holds what signs already: write NEW,OLD into it first (the file that " +
+                `${receiver.secretEnv}_FILE names; a variable itself changes with a restart alone)`
+            )
+          }
+          if (!atOnce) yield* gapOf(receiver, next)
+          signing.set(name, next)
+          return changed
+        }),
+        reread: Effect.gen(function* () {
+          const next = new Map(yield* readAll)
+          yield* Effect.forEach(receivers, (receiver) => gapOf(receiver, next.get(receiver.name) ?? []), {
+            discard: true
+          })
+          signing = next
+        })
+      })
+    })
+  )
+}
