@@ -7,6 +7,7 @@ import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, Option, Refer
 import { SqlClient } from "effect/sql"
 import process from "node:process"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { Facts } from "../../kernel/Facts.ts"
 import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
 import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { CrashPoints, type Step } from "../../kernel/settlement/CrashPoints.ts"
@@ -62,6 +63,8 @@ export interface Facilitator {
   readonly payment: (options: Omit<PaymentOptions, "rpc">) => Effect.Effect<Payment>
   /** Atomic units of USDC, by the ledger's own entries. */
   readonly balance: (address: string) => Effect.Effect<bigint>
+  /** Runs what writes facts by SQL of a test's own, and wakes their readers, who else look twice a minute. */
+  readonly publishedBy: <A, E, R>(statement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Ends it as a signal does. */
   readonly stop: Effect.Effect<void>
 }
@@ -175,6 +178,8 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
       }),
       payment: (payment) => Effect.promise(() => makePayment({ ...lasting(payment, options), rpc })),
       balance: (address) => Effect.promise(() => usdcBalance(rpc, address)),
+      publishedBy: (statement) =>
+        (Context.getUnsafe(services, Facts as never) as Facts["Service"]).publishedBy(statement),
       stop: Effect.asVoid(Fiber.interrupt(running))
     }
     return facilitator

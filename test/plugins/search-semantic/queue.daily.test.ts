@@ -30,11 +30,9 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
                 "search.semantic.attempts=2"
               ]
             })
-            yield* ingest(facilitator.sql, [
-              topicResource(0),
-              topicResource(1, { description: "poison" }),
-              topicResource(2)
-            ])
+            yield* facilitator.publishedBy(
+              ingest(facilitator.sql, [topicResource(0), topicResource(1, { description: "poison" }), topicResource(2)])
+            )
             yield* eventually(
               Effect.map(
                 facilitator.sql<{
@@ -54,8 +52,8 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
             // A change of the resource is another chance.
             yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration,
               '{about,description}', '"weather"'), version = 2 where id = 2`
-            yield* facilitator.sql`insert into kernel_facts (type, version, subject, data)
-              values ('catalog.changed', 1, '2', '{}')`
+            yield* facilitator.publishedBy(facilitator.sql`insert into kernel_facts (type, version, subject, data)
+              values ('catalog.changed', 1, '2', '{}')`)
             yield* eventually(
               Effect.map(facilitator.sql`select 1 from search_semantic_jobs`, (jobs) => jobs.length === 0)
             )

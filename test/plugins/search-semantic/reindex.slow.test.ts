@@ -78,9 +78,11 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
             expect(embedTopic("climate", "one").indexOf(1)).not.toBe(embedTopic("climate", "next").indexOf(1))
             const old = yield* replica("one")
             const count = 160
-            yield* ingest(
-              old.sql,
-              Array.from({ length: count }, (_, at) => topicResource(at))
+            yield* old.publishedBy(
+              ingest(
+                old.sql,
+                Array.from({ length: count }, (_, at) => topicResource(at))
+              )
             )
             const filled = (generation: string) =>
               Effect.map(
@@ -130,7 +132,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
             const next = yield* replica("next", old.ledgerUrl)
             yield* Effect.forEach([0, 1], () => Effect.forkScoped(load(next)))
             // Listed while the new generation is built: both must learn of it.
-            yield* ingest(old.sql, [topicResource(8 * count)])
+            yield* old.publishedBy(ingest(old.sql, [topicResource(8 * count)]))
             yield* eventually(Effect.map(statuses(old), (all) => all.join() === "one retired,next active"))
             yield* eventually(
               Effect.map(

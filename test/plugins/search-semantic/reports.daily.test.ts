@@ -35,9 +35,11 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               facilitator.ask(`/analytics/v1/search/${path}`, { headers: { authorization: `Bearer ${key}` } })
             for (const path of ["status", "generations", "conversion"])
               expect((yield* facilitator.ask(`/analytics/v1/search/${path}`)).status).toBe(401)
-            yield* ingest(
-              facilitator.sql,
-              Array.from({ length: 24 }, (_, at) => topicResource(at))
+            yield* facilitator.publishedBy(
+              ingest(
+                facilitator.sql,
+                Array.from({ length: 24 }, (_, at) => topicResource(at))
+              )
             )
             yield* eventually(
               Effect.map(

@@ -63,9 +63,11 @@ const world = (
           ]
         })
         const count = options.count ?? 120
-        yield* ingest(
-          facilitator.sql,
-          Array.from({ length: count }, (_, at) => topicResource(at))
+        yield* facilitator.publishedBy(
+          ingest(
+            facilitator.sql,
+            Array.from({ length: count }, (_, at) => topicResource(at))
+          )
         )
         const [generation] = [`search_semantic_vectors_1`]
         yield* eventually(

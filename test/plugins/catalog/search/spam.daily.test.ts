@@ -71,7 +71,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
         Effect.scoped(
           Effect.gen(function* () {
             const facilitator = yield* startFacilitator({ database, channels: 1 })
-            yield* ingest(facilitator.sql, all)
+            yield* facilitator.publishedBy(ingest(facilitator.sql, all))
             yield* eventually(
               Effect.gen(function* () {
                 const [row] = yield* facilitator.sql<{ words: number; meanings: number }>`select
