@@ -39,8 +39,7 @@ export default defineConfig({
     ],
     globalSetup: ["test/support/globalSetup.ts"],
     pool: "forks",
-    // Most fast files take less time than a process of their own and its imports, so in `npm run ok` and on Deno they
-    // share some. `npm test` gives each file its own on Node, so nothing that it shows hangs on what ran before.
+    // Most fast files take less time than a process of their own and its imports, so they share some.
     isolate: !onlyFast,
     // What a passing test prints is noise.
     silent: "passed-only",

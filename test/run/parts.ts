@@ -36,38 +36,28 @@ const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vites
 
 const both = { TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
 
-const onNode: Part = {
-  name: "tests on Node, PGlite and PostgreSQL",
-  command: node,
-  args: vitest,
-  env: both,
-  figures: "vitest",
-  minutesMax: 27
-}
-
 /**
- * The same on Deno: the fast ones share processes there, since Node has shown each by itself, and their starts would
- * take a quarter of the whole.
+ * Every test but the slow ones on one runtime, with both databases: the fast files, which compute, and those of whole
+ * processes, which wait about as long.
  */
-const onDeno = (deno: string): ReadonlyArray<Part> => {
-  const part = { command: deno, args: ["run", "-A", ...vitest], figures: "vitest" } as const
+const onRuntime = (runtime: string, command: string, words: ReadonlyArray<string>) => {
+  const part = { command, args: [...words, ...vitest], figures: "vitest" } as const
   const env = { ...both, DENO_NO_UPDATE_CHECK: "1" }
-  return [
-    {
-      ...part,
-      name: "fast tests on Deno, PGlite and PostgreSQL",
-      // They grow to two gigabytes each.
-      args: [...part.args, "--maxWorkers=2"],
-      env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
-      minutesMax: 10
-    },
-    {
-      ...part,
-      name: "process tests on Deno, PGlite and PostgreSQL",
-      env: { ...env, TOLLKEEPER_TEST_DAILY: "only" },
-      minutesMax: 19
-    }
-  ]
+  const fast: Part = {
+    ...part,
+    name: `fast tests on ${runtime}, PGlite and PostgreSQL`,
+    // They grow to two gigabytes each on Deno, and stand beside tests of processes.
+    args: [...part.args, "--maxWorkers=2"],
+    env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
+    minutesMax: 15
+  }
+  const processes: Part = {
+    ...part,
+    name: `process tests on ${runtime}, PGlite and PostgreSQL`,
+    env: { ...env, TOLLKEEPER_TEST_DAILY: "only" },
+    minutesMax: 27
+  }
+  return { fast, processes }
 }
 
 const fast: Part = {
@@ -153,13 +143,16 @@ const chaos: Part = {
 }
 
 /**
- * The lanes of a plan: they run beside each other, and the parts of a lane one after another. The checks of the sources
- * are over in half a minute, beside tests that wait; the parts of the full run have the machine to themselves, since
- * some of them measure. `deno` is the program to use as Deno.
+ * The lanes of a plan: they run beside each other, and the parts of a lane one after another. What computes (the checks
+ * of the sources, the fast tests) runs beside the tests of processes, which wait; the parts of the full run have the
+ * machine to themselves, since some of them measure. `deno` is the program to use as Deno.
  */
 export const lanesOf = (plan: PlanName, deno: string): ReadonlyArray<ReadonlyArray<Part>> => {
   const checks = [format, lint, types]
   if (plan === "ok") return [[fast], checks]
-  if (plan === "daily") return [[onNode, ...onDeno(deno)], checks]
+  if (plan === "daily") {
+    const runtimes = [onRuntime("Node", node, []), onRuntime("Deno", deno, ["run", "-A"])]
+    return [runtimes.map(({ processes }) => processes), [...checks, ...runtimes.map(({ fast }) => fast)]]
+  }
   return [[slow, guides, conformance, conformanceOnDeno(deno), replay, exploration, simulation, mutation, chaos]]
 }
