@@ -230,8 +230,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       ""
     ],
     ["any number of webhook secrets sign", "if (secrets.length > secretsMax)", "if (secrets.length > 99)"],
-    ["a rotation of nothing is told as one", "if (changed.added + changed.gone === 0)", "if (changed.added < 0)"],
-    ["new secrets are told, and not used", "signing.set(name, next)", ""]
+    [
+      "a webhook's rotation of nothing is told as one",
+      "if (changed.added + changed.gone === 0)",
+      "if (changed.added < 0)"
+    ],
+    ["a webhook's new secrets are told, and not used", "signing.set(name, next)", ""]
   ]),
   ...guards("runtime/rereadSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     [
@@ -342,6 +346,20 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a caller who goes leaves its work", "ends.finish(wait)\n        leave()", "ends.finish(wait)"],
     ["an owner that ends leaves its work", "this.#running.all().filter(", "new Array<AnyFiber>().filter("],
     ["work of an owner that has ended", "this.#isClosed ? Effect.interrupt : ", ""]
+  ]),
+  ...guards("kernel/settlement/channels/askFaucet.ts", "test/kernel/settlement/channels/askFaucet.test.ts", [
+    ["a faucet is waited for without end", "Effect.timeout(faucetTimeout),", ""],
+    [
+      "a faucet that is away ends the channels' turn",
+      'Effect.catch((error) => Effect.logWarning("the faucet did not fund the sponsor", error._tag))',
+      ""
+    ]
+  ]),
+  ...guards("kernel/Present.ts", "test/kernel/Present.test.ts", [
+    ["who left leads to who came before", "place.before = undefined", ""],
+    ["who left leads to who came after", "place.after = undefined", ""],
+    ["who leaves twice takes another along", "if (place.isLeft) return false", ""],
+    ["who comes after a gap is lost", "else after.before = before", ""]
   ]),
   ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
     ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]

@@ -6,7 +6,7 @@
 // transactions, one at a time whoever asks, keep them apart. Boot never waits for it: until channels are ready,
 // settling is answered busy.
 import { Clock, Duration, Effect } from "effect"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Lane } from "../../database/Lane.ts"
@@ -16,6 +16,7 @@ import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import { notBeyond } from "../../ledger/notBeyond.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Leases } from "../Leases.ts"
+import { askFaucet } from "./askFaucet.ts"
 import { ChannelCount } from "./ChannelCount.ts"
 import { ChannelPool } from "./ChannelPool.ts"
 import { type ChannelRow, ChannelRows, planned } from "./ChannelRows.ts"
@@ -82,10 +83,7 @@ const fundSponsor = Effect.fnUntraced(function* (memory: Memory) {
       { sponsor }
     )
   }
-  yield* (yield* HttpClient.HttpClient).get(`${network.friendbotUrl.value}?addr=${sponsor}`).pipe(
-    Effect.timeout("10 seconds"),
-    Effect.catch((error) => Effect.logWarning("the faucet did not fund the sponsor", error._tag))
-  )
+  yield* askFaucet(network.friendbotUrl.value, sponsor)
 })
 
 /**
