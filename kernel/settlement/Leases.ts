@@ -1,17 +1,28 @@
-// Work that one replica at a time does is under a lease: a row with a holder and an end. The holder renews it with each
-// turn; when it dies, another takes over once the lease has run out. A lease only spares double work: correctness rests
-// on the compare-and-set of each change, so a holder that wakes up late can do no harm.
-import { Context, Duration, Effect, Layer } from "effect"
+// Work that one replica at a time does is under a lease: a row with a holder and an end. The holder renews it when half
+// of it is over, and till then knows without asking that nobody else can have it; when it dies, another takes over once
+// the lease has run out. An embedded database has one process at a time, so nobody waits for its end there, and it is
+// long. A lease only spares double work: correctness rests on the compare-and-set of each change, so a holder that wakes
+// up late can do no harm.
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Database } from "../database/Database.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { spanned } from "../spanned.ts"
 
+/** How much longer a lease is where no other process can be there. */
+const aloneTimes = 60
+
+/** Time that elapses, milliseconds: a clock that is set does not move it. */
+const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
+
 export class Leases extends Context.Service<
   Leases,
   {
-    /** True while this process holds the named work; renews or takes it. */
+    /**
+     * True while this process holds the named work; renews or takes it. What a statement said holds for half of
+     * `duration`.
+     */
     readonly hold: (name: string, duration: Duration.Duration) => Effect.Effect<boolean, SqlError.SqlError>
   }
 >()("tollkeeper/settlement/Leases") {
@@ -19,25 +30,37 @@ export class Leases extends Context.Service<
     Leases,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // An embedded database has one process at a time: a lease found in it is of a process that died.
-      if ((yield* Database).kind === "embedded") yield* sql`delete from kernel_leases`
+      const isAlone = (yield* Database).kind === "embedded"
+      // A lease found there is of a process that died.
+      if (isAlone) yield* sql`delete from kernel_leases`
       const holder = Hex.encode((yield* Crypto).randomBytes(8))
-      const held = new Set<string>()
+      /** Of each name that is held, until when nothing need be asked. */
+      const held = new Map<string, number>()
       // A process that ends in order hands its work on at once.
       yield* Effect.addFinalizer(() =>
         held.size === 0 ? Effect.void : Effect.ignore(sql`delete from kernel_leases where holder = ${holder}`)
       )
-      const hold = Effect.fnUntraced(function* (name: string, duration: Duration.Duration) {
-        const seconds = Duration.toMillis(duration) / 1_000
+      const renew = Effect.fnUntraced(function* (name: string, millis: number) {
+        const seconds = millis / 1_000
+        // Before the statement: the database counts from a moment that is later.
+        const askedAt = yield* elapsing
         const rows = yield* sql`insert into kernel_leases as l (name, holder, until)
           values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${seconds}::float8))
           on conflict (name) do update set holder = excluded.holder, until = excluded.until,
             fence = l.fence + case when l.holder = excluded.holder then 0 else 1 end
           where l.holder = excluded.holder or l.until < clock_timestamp() returning 1`
-        if (rows.length === 1) held.add(name)
+        if (rows.length === 1) held.set(name, askedAt + millis / 2)
+        else held.delete(name)
         return rows.length === 1
       }, spanned("Leases.hold"))
-      return Leases.of({ hold })
+      return Leases.of({
+        hold: (name, duration) =>
+          Effect.flatMap(elapsing, (now) =>
+            now < (held.get(name) ?? -Infinity)
+              ? Effect.succeed(true)
+              : renew(name, Duration.toMillis(duration) * (isAlone ? aloneTimes : 1))
+          )
+      })
     })
   )
 }

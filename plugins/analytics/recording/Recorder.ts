@@ -161,13 +161,11 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
 })
 
 /**
- * The longest time until the next look: whatever is recorded meanwhile has at least as long, unless settling is given
- * less, and is then this much late at most.
+ * Those whose caller has no answer in time; milliseconds until there may be more, 0 for at once. At most what settling
+ * may take: whatever is recorded meanwhile has as long, and is late by no more than its fact was read late.
  */
-const lookMillisMax = 5_000
-
-/** Those whose caller has no answer in time; milliseconds until there may be more, 0 for at once. */
 const lapse = Effect.gen(function* () {
+  const lookMillisMax = Duration.toMillis((yield* Limits).settleTimeout)
   const sql = yield* SqlClient.SqlClient
   const isOverdue = sql.literal("status = 'open' and due_at <= clock_timestamp()")
   const [next] = yield* sql<{ millis: number | null }>`select

@@ -5,6 +5,7 @@
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
+import { Database } from "../../../kernel/database/Database.ts"
 import type { Kept } from "../store/ResourceWire.ts"
 import type { ResourceType } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -17,10 +18,15 @@ const atOnce = 4
 const leaseSeconds = 60
 /** What is asked for here is looked at so much later. */
 const gather = Duration.seconds(1)
-/** Between two turns; doubled with each that finds nothing due: what other replicas ask for waits so long at most. */
-const [restMin, restMax] = [Duration.seconds(2), Duration.seconds(16)]
-export const restAfter = (rest: Duration.Duration, wasDue: boolean): Duration.Duration =>
-  wasDue ? restMin : Duration.min(restMax, Duration.times(rest, 2))
+/** Between two turns; doubled with each that finds nothing due. */
+const restMin = Duration.seconds(2)
+/** What other replicas ask for waits so long at most; no other process has an embedded database. */
+const restMax = { server: Duration.seconds(16), embedded: Duration.seconds(64) }
+export const restAfter = (
+  rest: Duration.Duration,
+  wasDue: boolean,
+  kind: Database["Service"]["kind"]
+): Duration.Duration => (wasDue ? restMin : Duration.min(restMax[kind], Duration.times(rest, 2)))
 /** Until what was too much for its origin is tried again. */
 const laterSeconds = 60
 
@@ -58,9 +64,10 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, stands: boolean
 /** An actor that looks for what is due, soon after something was asked for and less often the longer nothing is. */
 const startActor = Effect.fnUntraced(function* <E>(id: string, askDue: Effect.Effect<boolean, E>) {
   const { onAsked } = yield* Changes
+  const { kind } = yield* Database
   let rest: Duration.Duration = restMin
   const turn = Effect.map(askDue, (wasDue) => {
-    rest = restAfter(rest, wasDue)
+    rest = restAfter(rest, wasDue, kind)
   })
   const actor = yield* reconciler({ id, every: Effect.sync(() => rest), gather, turn })
   // A look follows soon, and others after it should the transaction that asked for it end late.

@@ -4,7 +4,7 @@
 // only when asked to. A torn last line is a ledger that never happened. When the journal has grown, a new snapshot is
 // written beside the old one and takes its place in one rename; lines that the snapshot covers already are passed over
 // when reading.
-import { Effect, FileSystem, Path } from "effect"
+import { Effect, FileSystem, Path, Scope } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { Store } from "../engine/state/Store.ts"
@@ -334,9 +334,12 @@ export const openJournal = Effect.fn("openJournal")(function* (
     return replay(crypto, root, stored, whole.lines)
   })
 
+  /** Opened once: a quiet machine writes a line every second. What empties the journal leaves it the same file. */
+  const scope = yield* Effect.scope
+  const end = yield* Effect.cached(Scope.provide(files.open(journalFile, { flag: "a", mode: 0o600 }), scope))
   const append = Effect.fnUntraced(function* (closed: ClosedLedger) {
     const line = withCheck(crypto, journalLine(closed))
-    yield* files.writeFileString(journalFile, line, { flag: "a" })
+    yield* (yield* end).writeAll(new TextEncoder().encode(line))
     lines += 1
     size += line.length
   })

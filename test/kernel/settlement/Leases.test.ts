@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Duration, Effect, Exit, Layer, Option, Scope } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
@@ -34,12 +35,42 @@ for (const kind of databaseKinds) {
           yield* sql`update kernel_leases set until = clock_timestamp() - interval '1 millisecond'
         where name = 'settlements'`
           expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(true)
+          // Half of its lease is over, the longer one of an embedded database too.
+          yield* TestClock.adjust("301 seconds")
           expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(false)
           const [lease] = yield* sql<{ fence: bigint }>`select fence from kernel_leases where name = 'settlements'`
           expect(lease?.fence).toBe(2n)
           yield* second.stop
           expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
           yield* first.stop
+        })
+      )
+
+      it.effect("are renewed when half of them is over, and asked for by no statement before", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(1)
+          const sql = yield* SqlClient.SqlClient
+          const { leases, stop } = yield* replica
+          const held = leases.hold("settlements", Duration.seconds(10))
+          const half = kind === "postgres" ? 5_000 : 300_000
+          const until = Effect.map(
+            sql<{ seconds: number }>`select extract(epoch from until - clock_timestamp())::float8 as seconds
+              from kernel_leases where name = 'settlements'`,
+            ([row]) => row?.seconds
+          )
+          expect(yield* held).toBe(true)
+          const seconds = (yield* until)!
+          expect(seconds).toBeGreaterThan(half / 1_000)
+          expect(seconds).toBeLessThanOrEqual((2 * half) / 1_000)
+          yield* sql`delete from kernel_leases`
+          yield* TestClock.adjust(half - 1)
+          expect(yield* held).toBe(true)
+          expect(yield* until).toBeUndefined()
+          yield* TestClock.adjust(1)
+          expect(yield* held).toBe(true)
+          expect(yield* until).toBeGreaterThan(half / 1_000)
+          yield* stop
+          expect(yield* until).toBeUndefined()
         })
       )
 

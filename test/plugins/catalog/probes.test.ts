@@ -27,13 +27,16 @@ const openListed = Effect.gen(function* () {
   return { ...store, due, id: resourceId! }
 })
 
-it("rests of the looks for what is due double from 2 s to 16 s while nothing is, and begin anew when something was", () => {
-  const rests = [1, 2, 3, 4, 5].reduce<ReadonlyArray<Duration.Duration>>(
-    (all) => [...all, restAfter(all.at(-1)!, false)],
+it.each([
+  { kind: "server" as const, seconds: [2, 4, 8, 16, 16, 16, 16] },
+  { kind: "embedded" as const, seconds: [2, 4, 8, 16, 32, 64, 64] }
+])("rests of the looks for what is due double while nothing is, and begin anew after ($kind)", ({ kind, seconds }) => {
+  const rests = [1, 2, 3, 4, 5, 6].reduce<ReadonlyArray<Duration.Duration>>(
+    (all) => [...all, restAfter(all.at(-1)!, false, kind)],
     [Duration.seconds(2)]
   )
-  expect(rests.map(Duration.toSeconds)).toEqual([2, 4, 8, 16, 16, 16])
-  expect(Duration.toSeconds(restAfter(Duration.seconds(16), true))).toBe(2)
+  expect(rests.map(Duration.toSeconds)).toEqual(seconds)
+  expect(Duration.toSeconds(restAfter(Duration.seconds(16), true, kind))).toBe(2)
 })
 
 describeDatabases(
