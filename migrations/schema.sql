@@ -1122,6 +1122,8 @@ CREATE INDEX catalog_sales_at ON public.catalog_sales USING btree (at);
 
 CREATE INDEX catalog_sales_resource ON public.catalog_sales USING btree (resource_id, at);
 
+CREATE INDEX dashboard_moves_ended ON public.dashboard_moves USING btree (at) WHERE (outcome <> 'asked'::text);
+
 CREATE INDEX kernel_account_sessions_account ON public.kernel_account_sessions USING btree (account) WHERE (ended_at IS NULL);
 
 CREATE INDEX kernel_account_sessions_source ON public.kernel_account_sessions USING btree (source, opened_at) WHERE (ended_at IS NULL);
@@ -1146,9 +1148,13 @@ CREATE INDEX kernel_settlements_open ON public.kernel_settlements USING btree (r
 
 CREATE INDEX kernel_settlements_unresolved ON public.kernel_settlements USING btree (recorded_at) WHERE (state = 'unresolved'::text);
 
+CREATE INDEX kernel_sponsor_transactions_newest ON public.kernel_sponsor_transactions USING btree (network, sponsor, recorded_at);
+
 CREATE UNIQUE INDEX kernel_sponsor_transactions_one_open ON public.kernel_sponsor_transactions USING btree (network, sponsor) WHERE (state = 'open'::text);
 
 CREATE INDEX mcp_tools_approvals_asked ON public.mcp_tools_approvals USING btree (asked_at);
+
+CREATE INDEX mcp_tools_reservations_ended ON public.mcp_tools_reservations USING btree (created_at) WHERE (state = ANY (ARRAY['spent'::text, 'settled'::text, 'released'::text]));
 
 CREATE INDEX mcp_tools_reservations_invocation ON public.mcp_tools_reservations USING btree (invocation, created_at);
 

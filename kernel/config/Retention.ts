@@ -13,7 +13,9 @@ export const retentionSection = section("retention", "How long what has ended is
     min: daysMin,
     max: daysMax,
     unit: "days",
-    doc: "Settled, failed and expired settlements with envelopes and identifiers, and days of the sponsor's budget."
+    doc:
+      "Settled, failed and expired settlements with envelopes and identifiers, days of the sponsor's budget, and the " +
+      "sponsor's own transactions."
   }),
   fact_days: integer({
     default: 400,
@@ -21,6 +23,13 @@ export const retentionSection = section("retention", "How long what has ended is
     max: daysMax,
     unit: "days",
     doc: "Facts of the journal that every consumer has read; analytics cannot be rebuilt from what has left."
+  }),
+  move_days: integer({
+    default: 3_650,
+    min: daysMin,
+    max: daysMax,
+    unit: "days",
+    doc: "What operators did, by whom and why, once it is known how it went."
   })
 })
 
@@ -29,6 +38,7 @@ export class Retention extends Context.Service<
   {
     readonly settlementMillis: number
     readonly factMillis: number
+    readonly moveMillis: number
   }
 >()("tollkeeper/config/Retention") {
   static readonly layer = Layer.effect(
@@ -37,7 +47,8 @@ export class Retention extends Context.Service<
       const values = yield* (yield* Settings).section(retentionSection)
       return Retention.of({
         settlementMillis: values.settlement_days * 86_400_000,
-        factMillis: values.fact_days * 86_400_000
+        factMillis: values.fact_days * 86_400_000,
+        moveMillis: values.move_days * 86_400_000
       })
     })
   )

@@ -1,7 +1,8 @@
 // What has ended leaves after `retention.settlement_days`: settled, failed and expired settlements with their attempts,
-// and the days of the sponsor's budget. One that is open or unresolved stays, and so does one that holds a channel or
-// whose authorization the ledger might still take: without its row the same authorization could be paid for again. A
-// look each hour, in bounded transactions, off the payments' lane.
+// the days of the sponsor's budget, and the sponsor's own transactions. One that is open or unresolved stays, and so does
+// one that holds a channel or whose authorization the ledger might still take: without its row the same authorization
+// could be paid for again. Of a sponsor's own transactions those stay that its next one is decided by. A look each hour,
+// in bounded transactions, off the payments' lane.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"
@@ -45,6 +46,25 @@ export const sweepBudget = Effect.fnUntraced(function* (keepMillis: number) {
   return deleted.length === deletedMax
 })
 
+/**
+ * A network's transactions of the sponsors' own; true when there may be more. The open one stays, the newest two of a
+ * sponsor (the next one follows the last, and rests after failures), and the one that landed last, before whose ledger
+ * no account is read.
+ */
+export const sweepSponsorTransactions = Effect.fnUntraced(function* (keepMillis: number, network: string) {
+  const sql = yield* SqlClient.SqlClient
+  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
+  const deleted = yield* sql`delete from kernel_sponsor_transactions where hash in (
+    select t.hash from kernel_sponsor_transactions t
+    where t.network = ${network} and t.state <> 'open' and t.recorded_at < ${before}
+      and exists (select 1 from kernel_sponsor_transactions n where n.network = t.network and n.sponsor = t.sponsor
+        and n.recorded_at > t.recorded_at order by n.recorded_at offset 1 limit 1)
+      and (t.ledger is null or t.ledger < (select max(l.ledger) from kernel_sponsor_transactions l
+        where l.network = t.network and l.sponsor = t.sponsor))
+    order by t.recorded_at limit ${deletedMax}) returning 1`
+  return deleted.length === deletedMax
+})
+
 /** Runs a step until it says that nothing more is to do, as often as a turn allows. */
 const drained = <E, R>(step: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
   Effect.gen(function* () {
@@ -65,6 +85,7 @@ export const startSweeps = Effect.gen(function* () {
       if (isFresh && time !== undefined)
         yield* drained(sweepSettlements(settlementMillis, { network: id, sequence: time.sequence }))
       yield* drained(sweepBudget(settlementMillis))
+      yield* drained(sweepSponsorTransactions(settlementMillis, id))
       yield* drained(sweepFacts(factMillis))
     })
   })

@@ -24,6 +24,7 @@ import { addAboutRoute } from "./about.ts"
 import { addAccountRoutes } from "./AccountRoutes.ts"
 import { Assets } from "./Assets.ts"
 import { described } from "./description.ts"
+import { startForgetting } from "./forgetMoves.ts"
 import { addOperatorRoutes } from "./OperatorRoutes.ts"
 import { addPageRoutes } from "./PageRoutes.ts"
 import { addSessionRoutes } from "./SessionRoutes.ts"
@@ -35,6 +36,7 @@ const started = Layer.effectDiscard(
     yield* addSessionRoutes
     yield* addAccountRoutes
     yield* addOperatorRoutes
+    yield* startForgetting
     yield* (yield* Greeting).hint(
       "In a browser: the facilitator's address, /dashboard below it, and /docs for the API."
     )

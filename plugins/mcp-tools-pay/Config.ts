@@ -21,6 +21,15 @@ const budgetSection = section(
     max_per_day: amount({
       default: 50_000_000,
       doc: "Most that one agent may cost in a UTC day, over all its sessions, atomic units."
+    }),
+    keep_days: integer({
+      default: 400,
+      min: 3,
+      max: 36_500,
+      unit: "days",
+      doc:
+        "How long postgres keeps payments whose end is known; memory and file keep three days. " +
+        "What is open stays everywhere."
     })
   }
 )
@@ -43,6 +52,8 @@ const httpPaymentsSection = section("http_payments", "Paid HTTP resources, reque
 /** Atomic units of one asset. */
 export interface ConfigValues {
   readonly store: "memory" | "file" | "postgres"
+  /** Of payments whose end is known, in a shared store. */
+  readonly keepMillis: number
   readonly perCall: bigint
   /** What is counted over calls. */
   readonly ceilings: Ceilings
@@ -73,6 +84,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const policy = yield* settings.section(policySection)
       return Config.of({
         store: budget.store,
+        keepMillis: budget.keep_days * 86_400_000,
         perCall: budget.max_per_call,
         ceilings: {
           perSession: budget.max_per_session,

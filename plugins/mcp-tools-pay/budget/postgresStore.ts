@@ -1,7 +1,7 @@
 // Reservations in a PostgreSQL of the tool servers' own, shared by replicas (S303). A reservation is decided under a
 // lock of its agent for one transaction, so that two replicas cannot pass a ceiling together; a move is one
-// conditional update.
-import { Effect } from "effect"
+// conditional update. What has ended leaves by age, longer than any ceiling or repetition looks back.
+import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { BudgetStore, BudgetUnavailable, type Reserved } from "./BudgetStore.ts"
@@ -127,6 +127,19 @@ const reserveIn = Effect.fnUntraced(function* (
       ${one.asset}, ${one.payTo}, ${one.origin ?? null}, ${one.grade ?? null},
       ${one.amount.toString()}::numeric, 'reserved', ${new Date(one.createdAtMillis)})`
   return "kept"
+})
+
+/** In one transaction. */
+const forgottenMax = 1_000
+
+/** Reservations made that long ago whose end is known; true when there may be more. */
+export const forgetReservations = Effect.fnUntraced(function* (keepMillis: number) {
+  const sql = yield* SqlClient.SqlClient
+  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
+  const deleted = yield* sql`delete from mcp_tools_reservations where id in (
+    select id from mcp_tools_reservations where state in ('spent', 'settled', 'released') and created_at < ${before}
+    order by created_at limit ${forgottenMax}) returning 1`
+  return deleted.length === forgottenMax
 })
 
 export const postgresStore = Effect.gen(function* () {

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
-import { sweepBudget, sweepSettlements } from "../../../kernel/settlement/sweepEnded.ts"
+import { sweepBudget, sweepSettlements, sweepSponsorTransactions } from "../../../kernel/settlement/sweepEnded.ts"
 import { sweepFacts } from "../../../kernel/sweepFacts.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { channelName, emptyStore, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
@@ -98,6 +98,61 @@ for (const kind of databaseKinds) {
           yield* sweepBudget(keep)
           expect(yield* sql`select 1 from kernel_sponsor_budget`).toEqual([])
           expect(yield* sql`select 1 from kernel_sponsor_budget_total`).toEqual([])
+        })
+      )
+
+      it.effect("takes the sponsor's own transactions along, but for what the next one is decided by", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* emptyStore(1)
+          /** In the order of their time; the last ones are the newest. */
+          const add = Effect.fnUntraced(function* (
+            sponsor: string,
+            states: ReadonlyArray<readonly [state: string, ledger: number | null]>,
+            network = passed.network
+          ) {
+            for (const [at, [state, ledger]] of states.entries())
+              yield* sql`insert into kernel_sponsor_transactions
+                (hash, network, sponsor, purpose, envelope, ledger_max, recorded_at, state, ledger)
+                values (${`${sponsor}${at}`}, ${network}, ${sponsor}, 'channels', ''::bytea, 1,
+                  now() - interval '31 days' + make_interval(secs => ${at}), ${state}, ${ledger}::int8)`
+          })
+          const known = Effect.map(
+            sql<{ hash: string }>`select hash from kernel_sponsor_transactions order by hash`,
+            (rows) => rows.map(({ hash }) => hash)
+          )
+          // The one that landed last is not among the newest; an open one may be old.
+          yield* add("A", [
+            ["open", null],
+            ["landed", 7],
+            ["landed", 9],
+            ["expired", null],
+            ["failed", 8],
+            ["expired", null]
+          ])
+          yield* add("B", [
+            ["landed", 1],
+            ["landed", 2]
+          ])
+          yield* add("C", [
+            ["expired", null],
+            ["expired", null],
+            ["expired", null]
+          ])
+          yield* add(
+            "D",
+            [
+              ["landed", 1],
+              ["landed", 2],
+              ["landed", 3]
+            ],
+            "ledger:pubnet"
+          )
+          const all = yield* known
+          expect(yield* sweepSponsorTransactions(32 * day, passed.network)).toBe(false)
+          expect(yield* known).toEqual(all)
+          expect(yield* sweepSponsorTransactions(keep, passed.network)).toBe(false)
+          expect(yield* known).toEqual(["A0", "A2", "A4", "A5", "B0", "B1", "C1", "C2", "D0", "D1", "D2"])
         })
       )
 

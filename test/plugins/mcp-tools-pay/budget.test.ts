@@ -1,10 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
-import { postgresStore } from "../../../plugins/mcp-tools-pay/budget/postgresStore.ts"
+import { forgetReservations, postgresStore } from "../../../plugins/mcp-tools-pay/budget/postgresStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
 import { mayMove, type Reservation, type ReservationState } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
@@ -20,6 +21,8 @@ const ceilings = {
   paymentsPerMinute: 0
 }
 const authorization = { payer: "GPAYER", nonce: -(2n ** 62n), expirationLedger: 100 }
+
+const day = 86_400_000
 
 let count = 0
 const reservation = (more: Partial<Reservation> = {}): Reservation => ({
@@ -177,6 +180,43 @@ describeDatabases(
             { concurrency: "unbounded" }
           )
           expect(all.filter((one) => one === "kept")).toHaveLength(5)
+        }).pipe(Effect.provide(database)),
+      240_000
+    )
+
+    it.effect(
+      "in PostgreSQL forgets by age what has ended, and never what is open or of a day that is counted",
+      () =>
+        Effect.gen(function* () {
+          const [sql, store] = [yield* SqlClient.SqlClient, yield* postgresStore]
+          const states: ReadonlyArray<ReservationState> = [
+            "reserved",
+            "signed",
+            "unknown",
+            "spent",
+            "settled",
+            "released"
+          ]
+          const now = 400 * day
+          yield* TestClock.setTime(now)
+          for (const [when, createdAtMillis] of [
+            ["old", now - 3 * day - 1],
+            ["new", now - 3 * day]
+          ] as const)
+            for (const state of states) {
+              const one = reservation({ id: `${when} ${state}`, agent: `key:age ${state}`, createdAtMillis })
+              yield* store.reserve(one, ceilings, 0)
+              yield* store.move(one.id, { state: "signed", authorization })
+              yield* sql`update mcp_tools_reservations set state = ${state} where id = ${one.id}`
+            }
+          const kept = Effect.map(
+            sql<{ id: string }>`select id from mcp_tools_reservations where agent like 'key:age %' order by id`,
+            (rows) => rows.map(({ id }) => id)
+          )
+          expect(yield* forgetReservations(3 * day)).toBe(false)
+          expect(yield* kept).toEqual(
+            [...states.map((state) => `new ${state}`), "old reserved", "old signed", "old unknown"].toSorted()
+          )
         }).pipe(Effect.provide(database)),
       240_000
     )
