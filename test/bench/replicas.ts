@@ -1,11 +1,14 @@
 // `npm run bench -- replicas`: one, two and four facilitators over one PostgreSQL, with one sponsor and the channels
 // shared, all started and warm before anything counts. A second process must cost nothing but itself: processor time
-// for a verify and a settle stays what it was with one, and nobody waits for a lock. Locks are looked for every ten
-// milliseconds, by the server's own word. `--quick` takes fewer payments. The status is 0 only when every bar holds.
+// for a verify and a settle stays what it was with one, and nobody waits for a lock. Each facilitator always has as many
+// clients, or requests a second, as the others, so that what it gathers is the same whether it is alone or one of four,
+// and the stages take turns in short rounds, so that the machine's moods fall on all of them. Locks are looked for every ten milliseconds,
+// by the server's own word. `--quick` takes fewer payments. The status is 0 only when every bar holds.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import type { SendOrder } from "./payments/orders.ts"
 import { signed } from "./payments/measure.ts"
+import { median } from "./payments/median.ts"
 import { warm } from "./payments/scenarios.ts"
 import { startWorld, type Subject, type World } from "./payments/world.ts"
 import { atLeast, atMost, type Bar, barLine } from "./rig/bars.ts"
@@ -13,8 +16,19 @@ import { type BenchDatabase, connectTo } from "./rig/database.ts"
 import { familyMillis, pause, processorMillis } from "./rig/processes.ts"
 import { Progress } from "./rig/Progress.ts"
 
+/** As many as all clients that settle. */
 const channels = 40
 const counts = [1, 2, 4]
+/**
+ * Of each facilitator that is asked, however many are. Verifies come at a rate that all processes of a machine with two
+ * processors carry together: more would show what it costs that they take each other's place there.
+ */
+const verifiesPerSecond = 40
+const settleClients = 10
+/** What follows an answer (a batch of log lines, of analytics) is done within this, and is counted. */
+const afterMillis = 1_200
+/** Of each, before anything counts. */
+const warmSettles = 60
 const lookMillis = 10
 /** Cost with four over cost with one. */
 const growthMax = 1.15
@@ -65,17 +79,41 @@ const watchLocks = (database: BenchDatabase) => {
 
 type Sent = Omit<SendOrder, "order" | "port" | "from">
 
-const cost = async (world: World, subjects: ReadonlyArray<Subject>, sent: Sent): Promise<Cost> => {
+/** Processor time of all who are asked and of the database, in milliseconds, and what became of the payments. */
+interface Round {
+  readonly facilitators: number
+  readonly database: number
+  readonly answers: number
+  readonly good: number
+  readonly rate: number
+}
+
+const round = async (world: World, subjects: ReadonlyArray<Subject>, sent: Sent): Promise<Round> => {
   await signed(world, "plain", sent.count)
   const ours = () => subjects.reduce((sum, { pid }) => sum + processorMillis(pid), 0)
   const [before, database] = [ours(), familyMillis(world.databasePid)]
   const port = subjects.map((one) => one.port)
   const { answers, outcomes, rate } = await world.clients.send({ ...sent, port, from: 0 })
+  // What follows an answer is done by then.
+  await pause(afterMillis)
   return {
-    facilitators: (ours() - before) / answers,
-    database: (familyMillis(world.databasePid) - database) / answers,
-    rate,
-    good: ((outcomes["200 valid"] ?? 0) + (outcomes["200 settled"] ?? 0)) / answers
+    facilitators: ours() - before,
+    database: familyMillis(world.databasePid) - database,
+    answers,
+    good: (outcomes["200 valid"] ?? 0) + (outcomes["200 settled"] ?? 0),
+    rate
+  }
+}
+
+/** What all rounds took, for one answer, and the median of their rates. */
+const costOf = (rounds: ReadonlyArray<Round>): Cost => {
+  const sum = (of: (round: Round) => number) => rounds.reduce((total, one) => total + of(one), 0)
+  const answers = sum((one) => one.answers)
+  return {
+    facilitators: sum((one) => one.facilitators) / answers,
+    database: sum((one) => one.database) / answers,
+    good: sum((one) => one.good) / answers,
+    rate: median(rounds.map((one) => one.rate))
   }
 }
 
@@ -120,36 +158,75 @@ const startAll = async (world: World, warmVerifies: number, progress: Progress):
     subjects.map((subject) => ({ subject })),
     warmVerifies
   )
-  for (const one of subjects) await cost(world, [one], settles(channels))
+  for (const one of subjects) await round(world, [one], settles(1, warmSettles))
   return subjects
 }
 
-const verifies = (count: number): Sent => ({ pool: "plain", path: "/verify", count, load: { clients: 32 } })
-const settles = (count: number): Sent => ({ pool: "plain", path: "/settle", count, load: { clients: channels } })
+const verifies = (replicas: number, each: number): Sent => ({
+  pool: "plain",
+  path: "/verify",
+  count: replicas * each,
+  load: { perSecond: replicas * verifiesPerSecond }
+})
+const settles = (replicas: number, each: number): Sent => ({
+  pool: "plain",
+  path: "/settle",
+  count: replicas * each,
+  load: { clients: replicas * settleClients }
+})
+
+/** Who is asked in a round of so many: others in each, so that no process is always the one alone. */
+const askedIn = (subjects: ReadonlyArray<Subject>, replicas: number, at: number): ReadonlyArray<Subject> =>
+  Array.from({ length: replicas }, (_, place) => subjects[(at + place) % subjects.length]!)
+
+interface Stage {
+  readonly replicas: number
+  readonly verifies: Array<Round>
+  readonly settles: Array<Round>
+  lockWaits: number
+  looks: number
+  readonly waitedFor: Map<string, number>
+}
 
 const measureAll = async (world: World, quick: boolean, progress: Progress): Promise<ReadonlyArray<Figures>> => {
-  const sizes = quick ? { warm: 1_200, verify: 600, settle: 80 } : { warm: 3_000, verify: 2_000, settle: 400 }
+  const sizes = quick
+    ? { warm: 1_200, verify: 150, settle: 20, rounds: 4 }
+    : { warm: 3_000, verify: 250, settle: 40, rounds: 8 }
   const subjects = await startAll(world, sizes.warm, progress)
   const database = connectTo(subjects[0]!.databaseUrl!)
-  const all: Array<Figures> = []
+  const stages = counts.map((replicas): Stage => ({
+    replicas,
+    verifies: [],
+    settles: [],
+    lockWaits: 0,
+    looks: 0,
+    waitedFor: new Map()
+  }))
   try {
-    for (const replicas of counts) {
-      progress.step(`${replicas} of them`)
-      const asked = subjects.slice(0, replicas)
-      const stop = watchLocks(database)
-      const verify = await cost(world, asked, verifies(sizes.verify))
-      const settle = await cost(world, asked, settles(sizes.settle))
-      const figures = { replicas, verify, settle, ...(await stop()) }
-      all.push(figures)
-      progress.end()
-      console.log(line(figures))
-      for (const [what, count] of [...figures.waitedFor].toSorted(([, a], [, b]) => b - a).slice(0, 5))
-        console.log(`    ${count} seen waiting for ${what}`)
+    for (let at = 0; at < sizes.rounds; at++) {
+      progress.step(`round ${at + 1} of ${sizes.rounds}`)
+      for (const stage of at % 2 === 0 ? stages : stages.toReversed()) {
+        const asked = askedIn(subjects, stage.replicas, at)
+        const stop = watchLocks(database)
+        stage.verifies.push(await round(world, asked, verifies(stage.replicas, sizes.verify)))
+        stage.settles.push(await round(world, asked, settles(stage.replicas, sizes.settle)))
+        const { lockWaits, looks, waitedFor } = await stop()
+        stage.lockWaits += lockWaits
+        stage.looks += looks
+        for (const [what, count] of waitedFor) stage.waitedFor.set(what, (stage.waitedFor.get(what) ?? 0) + count)
+      }
     }
-    return all
   } finally {
     await database.close()
   }
+  progress.end()
+  return stages.map(({ settles, verifies, ...rest }) => {
+    const figures = { ...rest, verify: costOf(verifies), settle: costOf(settles) }
+    console.log(line(figures))
+    for (const [what, count] of [...figures.waitedFor].toSorted(([, a], [, b]) => b - a).slice(0, 5))
+      console.log(`    ${count} seen waiting for ${what}`)
+    return figures
+  })
 }
 
 export const bench = async (): Promise<boolean> => {
@@ -157,7 +234,7 @@ export const bench = async (): Promise<boolean> => {
     args: process.argv.slice(3),
     options: { quick: { type: "boolean", default: false } }
   }).values
-  const progress = new Progress("replicas", 8)
+  const progress = new Progress("replicas", quick ? 9 : 13)
   const world = await startWorld({ deno: false, say: (said) => progress.say(said) })
   try {
     const bars = judge(await measureAll(world, quick, progress))

@@ -203,27 +203,27 @@ const closedLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, clients
 }
 
 const openLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, perSecond: number, tally: Tally) => {
-  const idle: Array<Socket> = []
+  const idle = new Map<number, Array<Socket>>()
   const all: Array<Socket> = []
   const running: Array<Promise<void>> = []
-  const socketOf = async () => {
-    const one = idle.pop()
+  const socketOf = async (to: number) => {
+    const one = idle.get(to)?.pop()
     if (one !== undefined) return one
     if (all.length >= openLoopSocketsMax) throw new Error(`${openLoopSocketsMax} payments wait: the rate is too high`)
-    const socket = await opened(port(all.length))
+    const socket = await opened(to)
     all.push(socket)
     return socket
   }
-  const send = async (request: Buffer, due: number) => {
-    const socket = await socketOf()
+  const send = async (request: Buffer, due: number, to: number) => {
+    const socket = await socketOf(to)
     tally.count(await ask(socket, request), due)
-    idle.push(socket)
+    idle.set(to, [...(idle.get(to) ?? []), socket])
   }
   const from = performance.now()
   try {
     while (running.length < requests.length) {
       const due = from + (running.length * 1_000) / perSecond
-      if (due <= performance.now()) running.push(send(requests[running.length]!, due))
+      if (due <= performance.now()) running.push(send(requests[running.length]!, due, port(running.length)))
       else await new Promise((resolve) => setTimeout(resolve, 1))
     }
     await Promise.all(running)
