@@ -1,8 +1,8 @@
 // Work that one replica at a time does is under a lease: a row with a holder and an end. The holder renews it when half
 // of it is over, and till then knows without asking that nobody else can have it; when it dies, another takes over once
 // the lease has run out. An embedded database has one process at a time, so nobody waits for its end there, and it is
-// long. A lease only spares double work: correctness rests on the compare-and-set of each change, so a holder that wakes
-// up late can do no harm.
+// long. A lease only spares double work: correctness rests on the compare-and-set of each change, so a holder that
+// wakes up late can do no harm.
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"

@@ -1,5 +1,5 @@
-// What operators did leaves after `retention.move_days`, once it is known how it went: a move that was asked for and never
-// told of stays, for somebody to look into. A look each hour, in bounded transactions.
+// What operators did leaves after `retention.move_days`, once it is known how it went: a move that was asked for and
+// never told of stays, for somebody to look into. A look each hour, in bounded transactions.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../kernel/Actor.ts"

@@ -1,6 +1,6 @@
-// The actor of time, every ten minutes: what was not seen for `indexing.stale_after_hours` goes stale, and what nobody needs any more is
-// forgotten (observations after thirty days, quotas after a week, the transactions that were counted and
-// the authorizations that listed after four hundred days). All of it is told in hours or days. Bounded work a turn.
+// The actor of time, every ten minutes: what was not seen for `indexing.stale_after_hours` goes stale, and what nobody
+// needs any more is forgotten (observations after thirty days, quotas after a week, the transactions that were counted
+// and the authorizations that listed after four hundred days). All of it is told in hours or days. Bounded work a turn.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"

@@ -282,6 +282,19 @@ export interface JournalOptions {
   readonly repair?: boolean | undefined
 }
 
+/**
+ * Where lines are added, opened with the first: a quiet machine writes one every second. What empties the journal
+ * leaves it the same file.
+ */
+const endOf = Effect.fnUntraced(function* (file: string) {
+  const files = yield* FileSystem.FileSystem
+  const opening = Scope.provide(files.open(file, { flag: "a", mode: 0o600 }), yield* Effect.scope)
+  let end: FileSystem.File | undefined
+  return Effect.suspend(() =>
+    end === undefined ? Effect.tap(opening, (opened) => Effect.sync(() => (end = opened))) : Effect.succeed(end)
+  )
+})
+
 /** Opens the journal in `folder`, which is made when it is absent. A folder of another network is a defect. */
 export const openJournal = Effect.fn("openJournal")(function* (
   folder: string,
@@ -334,9 +347,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
     return replay(crypto, root, stored, whole.lines)
   })
 
-  /** Opened once: a quiet machine writes a line every second. What empties the journal leaves it the same file. */
-  const scope = yield* Effect.scope
-  const end = yield* Effect.cached(Scope.provide(files.open(journalFile, { flag: "a", mode: 0o600 }), scope))
+  const end = yield* endOf(journalFile)
   const append = Effect.fnUntraced(function* (closed: ClosedLedger) {
     const line = withCheck(crypto, journalLine(closed))
     yield* (yield* end).writeAll(new TextEncoder().encode(line))
