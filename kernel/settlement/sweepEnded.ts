@@ -1,8 +1,8 @@
 // What has ended leaves after `retention.settlement_days`: settled, failed and expired settlements with their attempts,
-// the days of the sponsor's budget, and the sponsor's own transactions. One that is open or unresolved stays, and so does
-// one that holds a channel or whose authorization the ledger might still take: without its row the same authorization
-// could be paid for again. Of a sponsor's own transactions those stay that its next one is decided by. A look each hour,
-// in bounded transactions, off the payments' lane.
+// the days of the sponsor's budget, and the sponsor's own transactions. One that is open or unresolved stays, and so
+// does one that holds a channel or whose authorization the ledger might still take: without its row the same
+// authorization could be paid for again. Of a sponsor's own transactions those stay that its next one is decided by. A
+// look each hour, in bounded transactions, off the payments' lane.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"

@@ -1,9 +1,10 @@
 // `npm run bench -- replicas`: one, two and four facilitators over one PostgreSQL, with one sponsor and the channels
 // shared, all started and warm before anything counts. A second process must cost nothing but itself: processor time
-// for a verify and a settle stays what it was with one, and nobody waits for a lock. Each facilitator always has as many
-// clients, or requests a second, as the others, so that what it gathers is the same whether it is alone or one of four,
-// and the stages take turns in short rounds, so that the machine's moods fall on all of them. Locks are looked for every ten milliseconds,
-// by the server's own word. `--quick` takes fewer payments. The status is 0 only when every bar holds.
+// for a verify and a settle stays what it was with one, and nobody waits for a lock. Each facilitator always has as
+// many clients, or requests a second, as the others, so that what it gathers is the same whether it is alone or one of
+// four, and the stages take turns in short rounds, so that the machine's moods fall on all of them. Locks are looked
+// for every ten milliseconds, by the server's own word. `--quick` takes fewer payments. The status is 0 only when every
+// bar holds.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import type { SendOrder } from "./payments/orders.ts"
@@ -23,7 +24,7 @@ const counts = [1, 2, 4]
  * Of each facilitator that is asked, however many are. Verifies come at a rate that all processes of a machine with two
  * processors carry together: more would show what it costs that they take each other's place there.
  */
-const verifiesPerSecond = 40
+const verifiesPerSecond = 20
 const settleClients = 10
 /** What follows an answer (a batch of log lines, of analytics) is done within this, and is counted. */
 const afterMillis = 1_200
