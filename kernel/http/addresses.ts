@@ -97,6 +97,36 @@ export const isPublicAddress = (address: string): boolean => {
   )
 }
 
+/** The IPv4 address that an IPv6 one leads to through a translator, in its forms that have one. */
+const carriedV4 = (address: string, bytes: ReadonlyArray<number>): ReadonlyArray<number> | undefined => {
+  if (inRange(address, "2002::/16")) return bytes.slice(2, 6)
+  return ["64:ff9b::/96", "64:ff9b:1::/48", "::/96"].some((range) => inRange(address, range))
+    ? bytes.slice(12)
+    : undefined
+}
+
+/** Where clouds answer an instance with its credentials: link-local space, and what serves the same beside it. */
+const instanceRanges = [
+  "169.254.0.0/16",
+  "fe80::/10",
+  "fd00:ec2::/32",
+  "fd20:ce::254",
+  "100.100.100.200",
+  "168.63.129.16",
+  "192.0.0.192"
+]
+
+/**
+ * Whether an address is one at which a machine in a cloud is told its own credentials, in any form. Nobody's resource
+ * is there, so no setting opens it.
+ */
+export const isInstanceAddress = (address: string): boolean => {
+  const bytes = parseAddress(address)
+  if (bytes === undefined) return false
+  const carried = bytes.length === 16 ? carriedV4(address, bytes)?.join(".") : undefined
+  return instanceRanges.some((range) => inRange(address, range) || (carried !== undefined && inRange(carried, range)))
+}
+
 /** `ip:` and the IPv4 address, or the /64 of an IPv6 one. */
 export const principalOf = remembered(principalsMax, (address): string => {
   const bytes = parseAddress(address)

@@ -3,7 +3,7 @@
 // redirect is a new judgement and stays on its origin. Everything is bounded: time, bytes, hops.
 import { Effect, Schema } from "effect"
 import { Outbound, type OutboundAnswer } from "../platform/Outbound.ts"
-import { isPublicAddress, parseAddress } from "./addresses.ts"
+import { isInstanceAddress, isPublicAddress, parseAddress } from "./addresses.ts"
 import { isLocalName } from "./localNames.ts"
 
 /** Why nothing was fetched. `blocked` is our own refusal; nothing was sent then. */
@@ -12,7 +12,10 @@ export class FetchRefused extends Schema.TaggedError<FetchRefused>()("FetchRefus
 }) {}
 
 export interface FetchPolicy {
-  /** Loopback, private and other special addresses may be dialed. For one machine's own tests. */
+  /**
+   * Loopback, private and other special addresses may be dialed, but for those of a cloud's instance services. For one
+   * machine's own tests.
+   */
   readonly allowLocal: boolean
   /** Plain HTTP may be spoken. */
   readonly allowPlain: boolean
@@ -58,6 +61,7 @@ export const pinAddress = Effect.fnUntraced(function* (
   const [first] = addresses
   if (first === undefined) return yield* refuse("unresolved")
   if (!policy.allowLocal && !addresses.every(isPublicAddress)) return yield* refuse("blocked")
+  if (addresses.some(isInstanceAddress)) return yield* refuse("blocked")
   return first
 })
 

@@ -311,7 +311,23 @@ export const mutations: ReadonlyArray<Mutation> = [
       "const groups = [0, 2, 4, 6, 8, 10, 12, 14].map("
     ],
     ["octal addresses", "/^(0|[1-9]\\d{0,2})$/", "/^\\d{1,4}$/"],
-    ["mapped addresses are others", "return mapped ? bytes.slice(12) : bytes", "return bytes"]
+    ["mapped addresses are others", "return mapped ? bytes.slice(12) : bytes", "return bytes"],
+    [
+      "an instance's service is another behind a translator",
+      'const carried = bytes.length === 16 ? carriedV4(address, bytes)?.join(".") : undefined',
+      "const carried: string | undefined = undefined"
+    ],
+    ["a 6to4 form of an instance's service", 'if (inRange(address, "2002::/16")) return bytes.slice(2, 6)', ""]
+  ]),
+  ...guards("kernel/http/safeFetch.ts", "test/kernel/http/safeFetch.test.ts", [
+    [
+      "local origins open an instance's service",
+      'if (addresses.some(isInstanceAddress)) return yield* refuse("blocked")',
+      ""
+    ]
+  ]),
+  ...guards("plugins/catalog/declaration/resourceUrl.ts", "test/plugins/catalog/instanceUrl.test.ts", [
+    ["an instance's service is listed", "if (isInstanceAddress(host))", "if (host === undefined)"]
   ]),
   ...guards("kernel/http/RateLimit.ts", "test/kernel/http/RateLimit.test.ts", [
     ["no limit", "if (bucket.tokens < 1) return", "if (bucket.tokens < -1e9) return"],

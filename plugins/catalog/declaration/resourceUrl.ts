@@ -1,6 +1,7 @@
 // The URL of a resource, read into the one spelling under which it is listed: without query and fragment, host in lower
 // case and punycode, no trailing dot, unreserved characters not escaped; for a dynamic route the origin and its
 // template. Origins that a profile does not take are refused here, whatever their spelling (S24, S25, S40–S42). Pure.
+import { isInstanceAddress } from "../../../kernel/http/addresses.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import type { CatalogValues } from "../Config.ts"
 import { isSmooth } from "./cleanText.ts"
@@ -111,6 +112,7 @@ export const readResourceUrl = (
   const host = url.hostname.replace(/\.$/, "")
   if (host === "" || host.endsWith(".")) return refused("missing_resource_url", "resource.url has no host")
   if (!policy.allowLocalOrigins && isLocalName(host)) return refused("local_origin", "the host is local by its name")
+  if (isInstanceAddress(host)) return refused("local_origin", "the host is where a cloud tells a machine its secrets")
   // A seller on one's own machine has no certificate: where local origins are taken, they may be plain.
   const mayBePlain = !policy.requireHttpsOrigins || (policy.allowLocalOrigins && isLocalName(host))
   if (url.protocol === "http:" && !mayBePlain) return refused("insecure_origin", "the resource is plain http")

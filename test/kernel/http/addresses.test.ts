@@ -1,7 +1,7 @@
 // Addresses of callers: both families, every way of writing one, ranges, and the name under which a caller is
 // accounted.
 import { describe, expect, it } from "vitest"
-import { inRange, parseAddress, principalOf } from "../../../kernel/http/addresses.ts"
+import { inRange, isInstanceAddress, parseAddress, principalOf } from "../../../kernel/http/addresses.ts"
 
 describe("parseAddress", () => {
   it("reads both families, and IPv4 in IPv6 clothes as IPv4", () => {
@@ -65,5 +65,41 @@ describe("principalOf", () => {
     expect(principalOf("2001:db8:0:7::1")).toBe("ip:2001:db8:0:7::/64")
     expect(principalOf("2001:db8:0:7:ffff:ffff:ffff:ffff")).toBe(principalOf("2001:db8:0:7::1"))
     expect(principalOf("nobody")).toBe("ip:unknown")
+  })
+})
+
+describe("isInstanceAddress", () => {
+  it("knows where clouds tell a machine its secrets, in every form that leads there", () => {
+    for (const address of [
+      "169.254.169.254",
+      "169.254.170.2",
+      "[::ffff:169.254.169.254]",
+      "::ffff:a9fe:a9fe",
+      "64:ff9b::a9fe:a9fe",
+      "64:ff9b:1::a9fe:a9fe",
+      "2002:a9fe:a9fe::1",
+      "::a9fe:a9fe",
+      "fe80::1%eth0",
+      "fd00:ec2::254",
+      "fd20:ce::254",
+      "100.100.100.200",
+      "168.63.129.16",
+      "192.0.0.192"
+    ])
+      expect([address, isInstanceAddress(address)]).toEqual([address, true])
+  })
+
+  it("leaves every other one to the settings", () => {
+    for (const address of [
+      "127.0.0.1",
+      "::1",
+      "10.0.0.1",
+      "fd00::1",
+      "169.253.0.1",
+      "168.63.129.17",
+      "2606:4700::1111",
+      "a"
+    ])
+      expect([address, isInstanceAddress(address)]).toEqual([address, false])
   })
 })

@@ -90,6 +90,31 @@ describe("safeFetch", () => {
     })
   )
 
+  it.effect("dials no address at which a cloud tells a machine its secrets, whatever the settings open", () =>
+    Effect.gen(function* () {
+      const { dialed, fetch } = network({
+        "metadata.google.internal": ["169.254.169.254"],
+        "rebound.example.com": ["10.0.0.1", "fd00:ec2::254"],
+        "printer.local": ["10.0.0.2"]
+      })
+      const open = { allowLocal: true, allowPlain: true }
+      for (const url of [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://2852039166/",
+        "http://[::ffff:a9fe:a9fe]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://metadata.google.internal/",
+        "http://rebound.example.com/"
+      ])
+        expect(yield* fetch(url, open), url).toBe("blocked")
+      // An address of the public range that only instances can reach.
+      expect(yield* fetch("https://168.63.129.16/")).toBe("blocked")
+      expect(yield* fetch("http://printer.local/", open)).toBe("200")
+      expect(yield* fetch("http://127.0.0.1:4022/", open)).toBe("200")
+      expect(dialed).toEqual(["http://printer.local/ at 10.0.0.2", "http://127.0.0.1:4022/ at 127.0.0.1"])
+    })
+  )
+
   it.effect("follows a redirect only within its origin, and only so many", () =>
     Effect.gen(function* () {
       const names = { "a.example.com": ["93.184.216.34"], "b.example.com": ["93.184.216.35"] }

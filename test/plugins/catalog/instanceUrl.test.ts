@@ -1,0 +1,18 @@
+// Where a cloud tells a machine its own credentials is nobody's resource, also where local origins are taken.
+import { expect, it } from "vitest"
+import { readResourceUrl } from "../../../plugins/catalog/declaration/resourceUrl.ts"
+
+const open = { requireHttpsOrigins: false, allowLocalOrigins: true }
+
+it.each(["http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "http://[::ffff:a9fe:a9fe]:8080/x"])(
+  "%s is no resource",
+  (url) => {
+    for (const type of ["http", "mcp"] as const)
+      expect(readResourceUrl(type, url, undefined, open)).toMatchObject({ reason: "local_origin" })
+  }
+)
+
+it("this machine's and this network's own are", () => {
+  for (const url of ["http://127.0.0.1:3000/x", "http://10.0.0.7/x", "http://printer.local/x"])
+    expect(readResourceUrl("http", url, undefined, open)).toMatchObject({ resource: url })
+})
