@@ -1,11 +1,12 @@
 // The red team against any facilitator: `node test/redteam/run.ts --url http://… [--ledger http://…] [--key …]`. The
-// malformed requests need nothing else; the crafted payments need the address of a ledger with a friendbot, which the
-// facilitator settles on. Parts can be named (`malformed`, `attacks`). Ends with `N passed, N failed`, exit code 0 only
-// when all held.
+// malformed requests need nothing else; the crafted payments and the replays need the address of a ledger with a
+// friendbot, which the facilitator settles on. Parts can be named (`malformed`, `attacks`, `replays`). Ends with `N
+// passed, N failed`, exit code 0 only when all held.
 import { parseArgs } from "node:util"
 import { makeReport } from "../conformance/report.ts"
 import { attackCases } from "./httpAttacks.ts"
 import { malformedCases } from "./httpMalformed.ts"
+import { replayCases } from "./httpReplays.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -21,5 +22,7 @@ const report = makeReport((line) => console.log(line))
 const { ledger } = values
 if (isAsked("attacks") && ledger !== undefined)
   await report.part("crafted payments", (part) => attackCases(target, ledger, part))
+if (isAsked("replays") && ledger !== undefined)
+  await report.part("one payment in every dress", (part) => replayCases(target, ledger, part))
 if (isAsked("malformed")) await report.part("malformed requests", (part) => malformedCases(target, part))
 process.exitCode = report.close() ? 0 : 1
