@@ -14,7 +14,7 @@ export const settlementColumns: ReadonlyArray<Column<Settlement>> = [
     head: "State",
     cell: ({ error_reason, status }) => [
       h(State, { word: status }),
-      error_reason === null ? null : h("div", { class: "quiet" }, error_reason)
+      error_reason === null ? null : h("div", { class: "quiet reason" }, error_reason)
     ]
   },
   { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },

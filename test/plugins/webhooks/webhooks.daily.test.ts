@@ -208,6 +208,8 @@ describe("webhooks", () => {
         const [before, after] = [yield* startReceiver({ secret }), yield* startReceiver({ secret: next })]
         const facilitator = yield* start(
           [
+            // Who pays here waits for the end, however busy the machine is.
+            "limits.settle_timeout_ms=25000",
             receivers(
               { key: "shop", url: before.url, secret_env: "ROTATED", name: "before" },
               { key: "shop", url: after.url, secret_env: "ROTATED", name: "after" }
