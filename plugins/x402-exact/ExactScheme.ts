@@ -9,6 +9,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
+import { isSpent } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import {
   type Authorization,
@@ -27,7 +28,7 @@ import { networkIdOf, type Operation, simulationEnvelope } from "../../kernel/st
 import { expiryFault, firstFault, type Subject } from "./checks.ts"
 import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
-import { isSpent, movedAsPromised, simulationFault } from "./simulationChecks.ts"
+import { movedAsPromised, simulationFault } from "./simulationChecks.ts"
 import { spanned } from "../../kernel/spanned.ts"
 
 const scheme = "exact"

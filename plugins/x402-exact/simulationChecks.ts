@@ -3,31 +3,10 @@
 // tolerated.
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
+import { explainRefused, overCeilings } from "../../kernel/payment/readSimulation.ts"
 import type { PromisedMovement } from "../../kernel/payment/Scheme.ts"
 import { eventsOfCalls, type ReadEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./checks.ts"
-
-/** What a host error most likely means, for people. */
-const meanings: ReadonlyArray<readonly [pattern: RegExp, meaning: string]> = [
-  [/#10\)/, "the payer's balance does not cover the amount"],
-  [/#13\)/, "a trustline is missing"],
-  [/#11\)/, "a balance is deauthorized"],
-  [/#6\)/, "an account does not exist"],
-  [/Auth, ExistingValue/, "the authorization's nonce is used"],
-  [/Auth, InvalidInput/, "the authorization has expired or lives too long"],
-  [/Auth, InvalidAction/, "the authorization is not accepted"],
-  [/Storage, MissingValue/, "the contract does not exist"],
-  [/Budget, ExceededLimit/, "the call needs too many resources"]
-]
-
-const explain = (code: string, detail: string): string => {
-  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1]
-  return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
-}
-
-/** True when the host says that the authorization was used before. */
-export const isSpent = (answer: SimulationAnswer): boolean =>
-  answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
 
 const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEvent> | undefined => {
   try {
@@ -63,26 +42,15 @@ const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: Pr
 }
 
 const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): Fault => {
-  const least = resourceStroops + 200n
-  if (resourceStroops > ceilings.resourceStroopsMax) {
-    return [
-      "invalid_exact_ledger_payload_fee_exceeds_maximum",
-      `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`
-    ]
-  }
-  return least > ceilings.totalStroopsMax
-    ? [
-        "invalid_exact_ledger_payload_fee_exceeds_maximum",
-        `the fee is at least ${least} stroops, the ceiling ${ceilings.totalStroopsMax}`
-      ]
-    : undefined
+  const message = overCeilings(resourceStroops, ceilings)
+  return message === undefined ? undefined : ["invalid_exact_ledger_payload_fee_exceeds_maximum", message]
 }
 
 /** The first thing wrong with a simulation's answer. */
 export const simulationFault = (answer: SimulationAnswer, promise: PromisedMovement, ceilings: FeeCeilings): Fault => {
   switch (answer._tag) {
     case "Refused":
-      return ["invalid_ledger_enforcing_simulation_failed", explain(answer.code, answer.detail)]
+      return ["invalid_ledger_enforcing_simulation_failed", explainRefused(answer)]
     case "RestoreRequired":
       return ["invalid_ledger_restore_required", "entries of the ledger are archived and must be restored first"]
     case "Simulated":

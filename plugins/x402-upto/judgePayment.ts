@@ -8,6 +8,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
+import { isSpent } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -18,7 +19,7 @@ import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.t
 import { authorizationOf } from "./authorizations.ts"
 import { firstFault, lastLedgerOf, type Subject } from "./checks.ts"
 import type { Fault } from "./refusals.ts"
-import { isSpent, ownAuthorizationStroops, type Settlement, simulationFault } from "./simulationChecks.ts"
+import { ownAuthorizationStroops, type Settlement, simulationFault } from "./simulationChecks.ts"
 import {
   callWithAmount,
   type decodePayload,

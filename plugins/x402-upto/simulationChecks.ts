@@ -5,6 +5,7 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
+import { explainRefused, type Meaning, overCeilings } from "../../kernel/payment/readSimulation.ts"
 import { type ContractEvent, eventsOfCalls, isPublished, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./refusals.ts"
 import { addressOf, fieldsOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
@@ -19,33 +20,15 @@ export interface Settlement {
   readonly amount: bigint
 }
 
-/** What a host error most likely means, for people. */
-const meanings: ReadonlyArray<readonly [pattern: RegExp, meaning: string]> = [
-  [/Contract, #10\)/, "the payer's balance does not cover the amount"],
-  [/Contract, #13\)/, "a trustline is missing"],
-  [/Contract, #11\)/, "a balance is deauthorized"],
-  [/Contract, #6\)/, "an account does not exist"],
+/** What errors of the settlement contract mean. */
+const meanings: ReadonlyArray<Meaning> = [
   [/Contract, #105\)/, "the authorization is not valid yet"],
   [/Contract, #106\)/, "the authorization's deadline has passed"],
   [/Contract, #107\)/, "the authorization's deadline is too far ahead"],
   [/Contract, #108\)/, "two parties that must differ are the same"],
   [/Contract, #109\)/, "the payer's settlement id is spent"],
-  [/Contract, #110\)/, "the token does not move the amount from payer to recipient"],
-  [/Auth, ExistingValue/, "the authorization's nonce is used"],
-  [/Auth, InvalidInput/, "the authorization has expired or lives too long"],
-  [/Auth, InvalidAction/, "the authorization is not accepted"],
-  [/Storage, MissingValue/, "the contract does not exist"],
-  [/Budget, ExceededLimit/, "the call needs too many resources"]
+  [/Contract, #110\)/, "the token does not move the amount from payer to recipient"]
 ]
-
-const explain = (code: string, detail: string): string => {
-  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1]
-  return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
-}
-
-/** True when the host says that the authorization was used before. */
-export const isSpent = (answer: SimulationAnswer): boolean =>
-  answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
 
 const contractEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ContractEvent> | undefined => {
   try {
@@ -129,19 +112,8 @@ export const eventsFault = (events: ReadonlyArray<ContractEvent>, settlement: Se
 export const ownAuthorizationStroops = 10_000n
 
 const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): Fault => {
-  const least = resourceStroops + 200n
-  if (resourceStroops > ceilings.resourceStroopsMax) {
-    return [
-      "invalid_upto_ledger_payload_fee_exceeds_maximum",
-      `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`
-    ]
-  }
-  return least > ceilings.totalStroopsMax
-    ? [
-        "invalid_upto_ledger_payload_fee_exceeds_maximum",
-        `the fee is at least ${least} stroops, the ceiling ${ceilings.totalStroopsMax}`
-      ]
-    : undefined
+  const message = overCeilings(resourceStroops, ceilings)
+  return message === undefined ? undefined : ["invalid_upto_ledger_payload_fee_exceeds_maximum", message]
 }
 
 /** The first thing wrong with a simulation's answer. `addedStroops`: what the settlement will cost beyond it. */
@@ -153,7 +125,7 @@ export const simulationFault = (
 ): Fault => {
   switch (answer._tag) {
     case "Refused":
-      return ["invalid_upto_ledger_simulation_failed", explain(answer.code, answer.detail)]
+      return ["invalid_upto_ledger_simulation_failed", explainRefused(answer, meanings)]
     case "RestoreRequired":
       return ["invalid_upto_ledger_restore_required", "entries of the ledger are archived and must be restored first"]
     case "Simulated": {

@@ -44,6 +44,12 @@ const simulated = (name: string, from: string, to: string): Mutation => ({
   ...simulation
 })
 
+const readAlike = (name: string, from: string, to: string): Mutation => ({
+  name,
+  changes: [{ file: "kernel/payment/readSimulation.ts", from, to }],
+  ...simulation
+})
+
 export const mutations: ReadonlyArray<Mutation> = [
   ...checks.map(withoutCheck),
   part(
@@ -162,13 +168,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ...simulation
   },
-  simulated(
+  simulated("an exact payment's fee is not judged", "?? feeFault(answer.resourceFeeStroops, ceilings)", ""),
+  readAlike(
     "no resource fee is too high",
-    "if (resourceStroops > ceilings.resourceStroopsMax) {",
-    "if (resourceStroops < 0n) {"
+    "if (resourceStroops > ceilings.resourceStroopsMax)",
+    "if (resourceStroops < 0n)"
   ),
-  simulated("no total fee is too high", "return least > ceilings.totalStroopsMax", "return least < 0n"),
-  simulated(
+  readAlike("no total fee is too high", "return least > ceilings.totalStroopsMax", "return least < 0n"),
+  readAlike(
     "a spent authorization is not seen",
     'answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)',
     "false"

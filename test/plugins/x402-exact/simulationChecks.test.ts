@@ -2,7 +2,8 @@
 // smart account says beside its transfer is no departure.
 import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { expect, it } from "vitest"
-import { isSpent, movedAsPromised, simulationFault } from "../../../plugins/x402-exact/simulationChecks.ts"
+import { isSpent } from "../../../kernel/payment/readSimulation.ts"
+import { movedAsPromised, simulationFault } from "../../../plugins/x402-exact/simulationChecks.ts"
 
 const asset = StrKey.encodeContract(new Uint8Array(32).fill(1))
 const otherAsset = StrKey.encodeContract(new Uint8Array(32).fill(2))

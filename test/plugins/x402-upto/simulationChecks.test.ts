@@ -7,9 +7,9 @@ import type { SimulationAnswer } from "../../../kernel/ledger/LedgerRpc.ts"
 import { type ContractEvent, readEvent } from "../../../kernel/stellar/TransferEvents.ts"
 import { i128, sym } from "../../../plugins/ledger-local/engine/xdr/ScVal.ts"
 import { movedAsPromised } from "../../../plugins/x402-upto/executedChecks.ts"
+import { isSpent } from "../../../kernel/payment/readSimulation.ts"
 import {
   eventsFault,
-  isSpent,
   ownAuthorizationStroops,
   type Settlement,
   simulationFault

@@ -1,0 +1,48 @@
+// What schemes read alike out of an enforcing simulation: what a refusal of the ledger means to people, whether the
+// authorization is spent, and whether what it would cost is within the ceilings. Which word a payment is refused with
+// is the scheme's. Pure.
+import type { FeeCeilings } from "../config/Network.ts"
+import type { SimulationAnswer } from "../ledger/LedgerRpc.ts"
+
+/** What an error of the host means, for people; `pattern` is looked for in its code. */
+export type Meaning = readonly [pattern: RegExp, meaning: string]
+
+/** Those of the host and of the assets that the network itself has. */
+const common: ReadonlyArray<Meaning> = [
+  [/Contract, #10\)/, "the payer's balance does not cover the amount"],
+  [/Contract, #13\)/, "a trustline is missing"],
+  [/Contract, #11\)/, "a balance is deauthorized"],
+  [/Contract, #6\)/, "an account does not exist"],
+  [/Auth, ExistingValue/, "the authorization's nonce is used"],
+  [/Auth, InvalidInput/, "the authorization has expired or lives too long"],
+  [/Auth, InvalidAction/, "the authorization is not accepted"],
+  [/Storage, MissingValue/, "the contract does not exist"],
+  [/Budget, ExceededLimit/, "the call needs too many resources"]
+]
+
+/** The least that including a fee bump costs, stroops: the network's base fee for two operations. */
+const inclusionStroopsLeast = 200n
+
+/** A refusal's code, what it means, and the host's own words; `own` are meanings of the scheme's contract. */
+export const explainRefused = (
+  { code, detail }: Extract<SimulationAnswer, { _tag: "Refused" }>,
+  own: ReadonlyArray<Meaning> = []
+): string => {
+  const fits = ([pattern]: Meaning) => pattern.test(code)
+  const meaning = (common.find(fits) ?? own.find(fits))?.[1]
+  return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
+}
+
+/** True when the host says that the authorization was used before. */
+export const isSpent = (answer: SimulationAnswer): boolean =>
+  answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
+
+/** Why a resource fee of so many stroops is beyond the ceilings, with both figures; undefined when it is not. */
+export const overCeilings = (resourceStroops: bigint, ceilings: FeeCeilings): string | undefined => {
+  if (resourceStroops > ceilings.resourceStroopsMax)
+    return `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`
+  const least = resourceStroops + inclusionStroopsLeast
+  return least > ceilings.totalStroopsMax
+    ? `the fee is at least ${least} stroops, the ceiling ${ceilings.totalStroopsMax}`
+    : undefined
+}
