@@ -180,7 +180,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
     "engine/wasm/WasmRuntime.ts",
     ["engine/wasm/Hostile.test.ts"],
-    [["linear memory costs nothing", "    host.meter.growMemory(compiled.prepared.memoryBytes)\n", ""]]
+    [["linear memory costs nothing", "    chargeMemory(host, compiled.prepared.memoryBytes)\n", ""]]
+  ),
+  ...rules(
+    "engine/wasm/WasmRuntime.ts",
+    ["engine/wasm/diagnostics.test.ts"],
+    [["a host function's error is not escalated", "    vm.host.logError(error.saying(words))\n", ""]]
   ),
   ...rules(
     "engine/curves/PointGroup.ts",
@@ -384,13 +389,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     [
       [
         "entries outside of the footprint",
-        "if (writable === undefined || (write && !writable)) {",
-        "if (write && writable === false) {"
+        "if (writable === undefined || (write && !writable)) throw",
+        "if (write && writable === false) throw"
       ],
       [
         "a read-only entry is written",
-        "if (writable === undefined || (write && !writable)) {",
-        "if (writable === undefined) {"
+        "if (writable === undefined || (write && !writable)) throw",
+        "if (writable === undefined) throw"
       ],
       ["a temporary entry lives on", "if (durabilityOf(key) === Durability.temporary) return undefined", ""]
     ]
@@ -408,7 +413,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
     "engine/wasm/Vm.ts",
     ["engine/wasm/hostileValues.daily.test.ts"],
-    [["a value is nested without end", "if (levels >= VALUE_LEVELS_MAX) throw", "if (levels < 0) throw"]]
+    [["a value is nested without end", "if (isTooDeep(value)) throw", "if (bytes < 0) throw"]]
   ),
   ...rules(
     "rpc/simulateTransaction.ts",

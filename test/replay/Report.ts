@@ -109,6 +109,15 @@ export class Report {
 
   /** Executed transactions, and those of them whose diagnostic events came out word for word. */
   readonly diagnostics = { told: 0, identical: 0 }
+  /** The others, each with the first event that is not the same. */
+  readonly toldOtherwise: Array<string> = []
+
+  /** Takes how the diagnostic events of a transaction compare: the first that is not the same, or undefined. */
+  tell(where: string, otherWords: string | undefined): void {
+    this.diagnostics.told++
+    if (otherWords === undefined) this.diagnostics.identical++
+    else this.toldOtherwise.push(`${where}: ${otherWords}`)
+  }
 
   /** Calls for which a simulation would have declared less than the real node used. */
   readonly tooLow: Array<string> = []
@@ -156,6 +165,7 @@ export class Report {
     if (this.#differences.length > differencesMax) write(`  … and ${this.#differences.length - differencesMax} more`)
     const { told, identical: same } = this.diagnostics
     write(`\ndiagnostic events: word for word in ${same} of ${told} transactions`)
+    for (const other of this.toldOtherwise.slice(0, differencesMax)) write(`  ${other}`)
     const { checked, different: wrong } = this.ledgers
     write(`ledgers as a whole (hashes, evictions, size of the state): ${checked} compared, ${wrong} different`)
     const { streams, identical, different, unsupported, fees } = this.total

@@ -6,6 +6,7 @@ import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypt
 import type { ContractRuntime } from "../../plugins/ledger-local/engine/host/HostTypes.ts"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import { symbolText } from "../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { valueText } from "../../plugins/ledger-local/rpc/hostErrorText.ts"
 import {
   codec,
   type DiagnosticEvent,
@@ -135,15 +136,26 @@ const whyUnsupported = (item: Item, protocolVersion: number): string | undefined
 /** The node's measurements, which are no part of what a contract did. */
 const isMeasurement = ({ event }: DiagnosticEvent): boolean => symbolText(event.body.v0.topics[0]) === "core_metrics"
 
-const told = (events: ReadonlyArray<DiagnosticEvent>): string =>
-  events
-    .filter((event) => !isMeasurement(event))
-    .map((event) => latin1(codec.DiagnosticEvent.encode(event)))
-    .join("|")
+const told = (events: ReadonlyArray<DiagnosticEvent>): ReadonlyArray<DiagnosticEvent> =>
+  events.filter((event) => !isMeasurement(event))
 
-/** True when both nodes tell the same of a transaction, word for word. */
-const tellTheSame = ({ processing: { txApplyProcessing: real }, applying }: Item): boolean =>
-  real.v === 4 && told(real.v4.diagnosticEvents) === told([...applying!.diagnostics, ...applying!.outcome.diagnostics])
+const words = (event: DiagnosticEvent | undefined): string => {
+  if (event === undefined) return "nothing"
+  const { topics, data } = event.event.body.v0
+  return [...topics, data].map(valueText).join(" ").slice(0, 160)
+}
+
+/** Where the two nodes do not tell the same of a transaction, word for word; undefined when they do. */
+const firstOtherWords = ({ processing: { txApplyProcessing: real }, applying }: Item): string | undefined => {
+  if (real.v !== 4) return "no diagnostic events"
+  const theirs = told(real.v4.diagnosticEvents)
+  const ours = told([...applying!.diagnostics, ...applying!.outcome.diagnostics])
+  const bytes = (event: DiagnosticEvent | undefined): string =>
+    event === undefined ? "" : latin1(codec.DiagnosticEvent.encode(event))
+  for (let i = 0; i < Math.max(theirs.length, ours.length); i++)
+    if (bytes(theirs[i]) !== bytes(ours[i])) return `${words(ours[i])} instead of ${words(theirs[i])}`
+  return undefined
+}
 
 /** The names a transaction is known by in a result: the hash of its outer envelope. */
 const hashOf = (
@@ -394,6 +406,10 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   state.classicEvents = ledgers.some(({ processing }) =>
     processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.events.length > 0)
   )
+  // A node that was told to tell no diagnostics is asked for none.
+  const tellsDiagnostics = ledgers.some(({ processing }) =>
+    processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.diagnosticEvents.length > 0)
+  )
   state.follow(ledgers[0]!.header)
   for (const ledger of ledgers) {
     const replay = new LedgerReplay(options, state, ledger, (own, real) =>
@@ -407,10 +423,12 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
     // A header shows the network after the ledger's upgrades, which the ledger's own transactions did not see.
     state.follow(ledger.header)
     for (const item of replay.items) {
-      if (item.unsupported === undefined && item.applying !== undefined) {
-        report.diagnostics.told++
-        if (tellTheSame(item)) report.diagnostics.identical++
-      }
+      if (
+        (tellsDiagnostics || item.frame?.isSoroban !== true) &&
+        item.unsupported === undefined &&
+        item.applying !== undefined
+      )
+        report.tell(where, firstOtherWords(item))
       report.add(file.family, where, verdictOf(item))
     }
   }

@@ -12,17 +12,26 @@ import { compareBytes, equalBytes, type AccountEntry, type PublicKey, type ScVal
 const SIGNATURES_MAX = 20
 const MEDIUM = 2
 const AUTHENTICATION = 5
+/** A signature's fields, in order. */
+const FIELDS = ["public_key", "signature"]
 
 const sized = (value: ScVal, length: number): Uint8Array => {
   const content = readBytes(value)
-  if (content.length !== length) throw HostError.of("Value", "UnexpectedSize", `expected ${length} bytes`)
+  if (content.length !== length)
+    throw HostError.of("Value", "UnexpectedSize", "Bytes had unexpected size", [u32(content.length)])
   return content
 }
 
 const readSignature = (value: ScVal): readonly [publicKey: Uint8Array, signature: Uint8Array] => {
   const map = readMap(value)
-  if (map.length !== 2 || symbolText(map[0]!.key) !== "public_key" || symbolText(map[1]!.key) !== "signature") {
-    throw HostError.of("Value", "InvalidInput", "signature is not a map of public_key and signature")
+  if (map.length !== FIELDS.length) {
+    const message = "differing host map and output slice lengths when unpacking map to slice"
+    throw HostError.of("Object", "UnexpectedSize", message)
+  }
+  for (const [i, { key }] of map.entries()) {
+    const name = symbolText(key)
+    if (name === undefined) throw HostError.silent("Value", "UnexpectedType", "a field's name is not a symbol")
+    if (name !== FIELDS[i]) throw HostError.of("Value", "InvalidInput", "symbol mismatch", [key])
   }
   return [sized(map[0]!.val, 32), sized(map[1]!.val, 64)]
 }
@@ -47,7 +56,7 @@ export const checkAccountAuth = (
     throw HostError.contract(AUTHENTICATION, "too many account signers", [u32(signatures.length)])
   }
   if (signatures.length === 0) throw HostError.contract(AUTHENTICATION, "no account signatures found")
-  const entry = host.require(accountKey(accountId), "account entry is missing")
+  const entry = host.require(accountKey(accountId))
   if (entry.data.type !== EntryType.account) throw HostError.of("Storage", "InternalError", "unexpected entry found")
   const account = entry.data.account
   let previous: Uint8Array | undefined

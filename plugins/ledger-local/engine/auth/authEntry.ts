@@ -22,7 +22,12 @@ const checkInvocation = (invocation: SorobanAuthorizedInvocation): void => {
   for (const sub of invocation.subInvocations) checkInvocation(sub)
 }
 
-const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>): void => {
+/** Delegates within one another; the network converts no value that is nested more deeply. */
+const DELEGATE_LEVELS_MAX = 96
+
+const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>, level = 1): void => {
+  if (delegates.length > 0 && level > DELEGATE_LEVELS_MAX)
+    throw HostError.silent("Context", "ExceededLimit", "delegates are nested too deeply")
   let previous: Uint8Array | undefined
   for (const delegate of delegates) {
     const encoded = codec.ScAddress.encode(delegate.address)
@@ -31,7 +36,7 @@ const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>): voi
     }
     previous = encoded
     checkScVal(delegate.signature)
-    checkDelegates(delegate.nestedDelegates)
+    checkDelegates(delegate.nestedDelegates, level + 1)
   }
 }
 

@@ -30,6 +30,7 @@ const oneOrVec = (args: ReadonlyArray<ScVal>): ScVal => (args.length > 1 ? vec(a
 export class EventLog {
   readonly #entries: Array<Entry> = []
   readonly #logged = new WeakSet<HostError>()
+  #isWithheld = false
 
   get length(): number {
     return this.#entries.length
@@ -61,10 +62,11 @@ export class EventLog {
     this.#diagnostic(contractId, [sym("log")], args.length === 0 ? text : vec([text, ...args]))
   }
 
-  /** The error where it arose; the same error passing through further frames is not repeated. */
+  /** The error where it arose, if the network tells of it; passing through further frames it is not repeated. */
   failed(contractId: Uint8Array | null, error: HostError): void {
     if (this.#logged.has(error)) return
     this.#logged.add(error)
+    if (!error.isTold) return
     const data = error.args.length === 0 ? str(error.message) : vec([str(error.message), ...error.args])
     this.#diagnostic(contractId, [sym("error"), { type: 2, error: error.scError }], data)
   }
@@ -78,7 +80,13 @@ export class EventLog {
     return this.#entries.filter(({ event, failed }) => !failed && event.type !== DIAGNOSTIC).map(({ event }) => event)
   }
 
+  /** The network cannot write its log out, because a value in it is nested too deeply: it tells nothing then. */
+  withhold(): void {
+    this.#isWithheld = true
+  }
+
   get all(): ReadonlyArray<DiagnosticEvent> {
+    if (this.#isWithheld) return []
     return this.#entries.map(({ event, failed }) => ({ inSuccessfulContractCall: !failed, event }))
   }
 }

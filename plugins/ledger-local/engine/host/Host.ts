@@ -15,7 +15,7 @@ import { hasTtl, isDiskKey, keyString, type KeyString } from "../state/LedgerKey
 import { rentSizeBytes } from "../state/rentSize.ts"
 import { Storage } from "./Storage.ts"
 import type { Store } from "../state/Store.ts"
-import { codec, type LedgerFootprint, type LedgerKey, type ScVal, textOf } from "../xdr/Xdr.ts"
+import { codec, type LedgerFootprint, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
 
 type Keyed = readonly [KeyString, LedgerKey]
 
@@ -25,8 +25,8 @@ const run = (host: HostContext): ScVal => {
     case HostFunctionType.invokeContract: {
       const { contractAddress: address, functionName, args } = fn.invokeContract
       if (address.type !== AddressType.contract)
-        throw HostError.of("Value", "UnexpectedType", "only contracts can be invoked")
-      return host.invoke(address.contractId, textOf(functionName), args)
+        throw HostError.of("Value", "UnexpectedType", "invoked address doesn't belong to a contract")
+      return host.invoke(address.contractId, functionName, args)
     }
     case HostFunctionType.createContract:
       return createContract(host, { ...fn.createContract, constructorArgs: [] })
@@ -165,6 +165,12 @@ export const invokeHostFunction = (input: HostInput): HostResult => {
   } catch (error) {
     if (!(error instanceof HostError)) throw error
     host?.logError(error)
-    return { ok: false, error, diagnostics: host?.log.all ?? [], instructions: host?.meter.instructions ?? 0 }
+    return {
+      ok: false,
+      error,
+      diagnostics: host?.log.all ?? [],
+      instructions: host?.meter.instructions ?? 0,
+      memoryBytes: host?.meter.memoryBytes ?? 0
+    }
   }
 }

@@ -12,10 +12,10 @@ import { objectsIn, valuesIn } from "../xdr/valueSizes.ts"
 import { chargeSignature, Price } from "./instructionPrices.ts"
 import type { Random } from "./Random.ts"
 import { callSac } from "../sac/Sac.ts"
-import { checkScVal, compareScVal, sym } from "../xdr/ScVal.ts"
+import { checkScVal, checkSymbol, compareScVal, sym, type XdrString } from "../xdr/ScVal.ts"
 import { Storage } from "./Storage.ts"
 import { verifyEd25519 } from "../../../../kernel/ledger/Ed25519.ts"
-import { contractAddress, equalBytes, type LedgerEntry, type ScMapEntry, type ScVal } from "../xdr/Xdr.ts"
+import { contractAddress, equalBytes, type LedgerEntry, type ScMapEntry, type ScVal, textOf } from "../xdr/Xdr.ts"
 
 /** Contract calls within one another; the host function itself counts as one more frame of the network's hundred. */
 const FRAMES_MAX = 98
@@ -43,7 +43,7 @@ export class HostContext implements ContractHost {
     storage.begin(this.meter)
     this.accountAuth = {
       verify: (publicKey, message, signature) => this.verifyEd25519(publicKey, message, signature),
-      require: (key, message) => storage.require(key, message),
+      require: (key) => storage.require(key),
       countSignature: () => chargeSignature(this.meter, PAYLOAD_BYTES)
     }
     this.auth = new Auth(this)
@@ -65,6 +65,10 @@ export class HostContext implements ContractHost {
 
   get currentContract(): Uint8Array | null {
     return this.frames.at(-1)?.contractId ?? null
+  }
+
+  get callingContract(): Uint8Array | null {
+    return this.frames.at(-2)?.contractId ?? null
   }
 
   get frame(): Frame {
@@ -116,7 +120,7 @@ export class HostContext implements ContractHost {
   #open(contractId: Uint8Array, fn: string, args: ReadonlyArray<ScVal>, options: CallOptions): Frame {
     const instanceKey = contractInstanceKey(contractAddress(contractId))
     try {
-      const entry = this.storage.require(instanceKey, "trying to get non-existing value for contract instance")
+      const entry = this.storage.require(instanceKey)
       const value = entry.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
       if (value?.type !== ScType.contractInstance)
         throw HostError.of("Storage", "InternalError", "contract instance is malformed")
@@ -173,7 +177,7 @@ export class HostContext implements ContractHost {
       case ExecutableType.wasm: {
         const { contracts } = this.input
         if (contracts === undefined) throw new Unsupported("contract wasm")
-        const code = this.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
+        const code = this.#codeOf(executable.wasmHash)
         if (code.data.type !== EntryType.contractCode)
           throw HostError.of("Storage", "InternalError", "contract code is malformed")
         return contracts.call(this, {
@@ -191,6 +195,16 @@ export class HostContext implements ContractHost {
     }
   }
 
+  /** The code of the contract that begins; that it is missing its caller's log tells. */
+  #codeOf(wasmHash: Uint8Array): LedgerEntry {
+    try {
+      return this.storage.require(contractCodeKey(wasmHash))
+    } catch (error) {
+      if (error instanceof HostError) this.log.failed(this.callingContract, error)
+      throw error
+    }
+  }
+
   /** True for code that was uploaded in this very ledger. */
   isNewCode(code: LedgerEntry): boolean {
     return (
@@ -200,7 +214,7 @@ export class HostContext implements ContractHost {
   }
 
   #storeInstance(frame: Frame): void {
-    const entry = this.storage.require(frame.instanceKey, "contract instance is missing")
+    const entry = this.storage.require(frame.instanceKey)
     if (entry.data.type !== EntryType.contractData)
       throw HostError.of("Storage", "InternalError", "contract instance is malformed")
     const storage = frame.instanceStorage.length === 0 ? null : (frame.instanceStorage as ScMapEntry[])
@@ -241,8 +255,9 @@ export class HostContext implements ContractHost {
   }
 
   /** Calls the host's top-level contract function with arguments from the transaction. */
-  invoke(contractId: Uint8Array, fn: string, args: ReadonlyArray<ScVal>): ScVal {
+  invoke(contractId: Uint8Array, fn: XdrString, args: ReadonlyArray<ScVal>): ScVal {
+    checkSymbol(fn.bytes)
     for (const arg of args) checkScVal(arg)
-    return this.call(contractId, fn, args)
+    return this.call(contractId, textOf(fn), args)
   }
 }

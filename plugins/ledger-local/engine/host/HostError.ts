@@ -43,12 +43,21 @@ export class HostError extends Error {
   /** A contract's own number when the type is Contract, otherwise one of `errorCodes`. */
   readonly code: HostErrorCode | number
   readonly args: ErrorArguments
+  /** False where the network's log says nothing of the error; its message is for our own people then. */
+  readonly isTold: boolean
 
-  private constructor(errorType: HostErrorType, code: HostErrorCode | number, message: string, args: ErrorArguments) {
+  private constructor(
+    errorType: HostErrorType,
+    code: HostErrorCode | number,
+    message: string,
+    args: ErrorArguments,
+    isTold = true
+  ) {
     super(message)
     this.errorType = errorType
     this.code = code
     this.args = args
+    this.isTold = isTold
   }
 
   static of(
@@ -58,6 +67,16 @@ export class HostError extends Error {
     args: ErrorArguments = []
   ): HostError {
     return new HostError(errorType, code, message, args)
+  }
+
+  /** An error of which the network tells nothing where it arises, such as that of a value of another type. */
+  static silent(errorType: Exclude<HostErrorType, "Contract">, code: HostErrorCode, message: string): HostError {
+    return new HostError(errorType, code, message, [], false)
+  }
+
+  /** The same error in other words, which are told. */
+  saying(message: string, args: ErrorArguments = []): HostError {
+    return new HostError(this.errorType, this.code, message, args)
   }
 
   /** A contract error, such as those of the Stellar Asset Contract. */

@@ -38,6 +38,8 @@ export interface HostFailure {
   readonly error: HostError
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
   readonly instructions: number
+  /** What contracts made of values and linear memory, bytes. */
+  readonly memoryBytes: number
 }
 
 export type HostResult = HostSuccess | HostFailure

@@ -110,7 +110,7 @@ export interface CallOptions {
 /** What account authentication needs of the host. */
 export interface AccountAuthHost {
   readonly verify: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
-  readonly require: (key: LedgerKey, message: string) => LedgerEntry
+  readonly require: (key: LedgerKey) => LedgerEntry
   readonly countSignature: () => void
 }
 
@@ -138,6 +138,8 @@ export interface ContractHost {
   /** The contract call in progress. Throws outside of one. */
   readonly frame: Frame
   readonly currentContract: Uint8Array | null
+  /** The contract that called the current one; null for a call from outside. */
+  readonly callingContract: Uint8Array | null
   /** The transaction's random numbers, from which each frame's are seeded. */
   random: Random | undefined
   readonly verifyEd25519: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean

@@ -14,7 +14,8 @@ const MEMORY_BYTES = 41_943_040
 /** Linear memory of all contracts that are running at the same time. */
 const LINEAR_BYTES_MAX = 268_435_456
 
-const exceeded = (what: string): HostError => HostError.of("Budget", "ExceededLimit", `${what} limit exceeded`)
+/** Of the budget's error the network's log says nothing. */
+const exceeded = (what: string): HostError => HostError.silent("Budget", "ExceededLimit", `${what} limit exceeded`)
 
 export const costOf = ({ constant, linear128 }: CpuCost, size: number): number =>
   constant + Math.floor((linear128 * size) / 128)
@@ -25,6 +26,7 @@ export class InstructionMeter {
   #instructions = 0
   #work: number
   #linearBytes = 0
+  readonly #memoryBytesMax: number
   /** Bytes of values and of linear memory that contracts of this call may still make. */
   #memoryBytes: number
 
@@ -32,6 +34,7 @@ export class InstructionMeter {
   constructor(costs: CpuCosts, instructionsMax = INSTRUCTIONS_MAX, memoryBytesMax = MEMORY_BYTES) {
     this.costs = costs
     this.#memoryBytes = memoryBytesMax
+    this.#memoryBytesMax = memoryBytesMax
     this.#instructionsMax = Math.min(INSTRUCTIONS_MAX, instructionsMax)
     // Far more than what so many instructions buy on the network, because units are rough.
     this.#work = Math.min(WORK_MAX, instructionsMax)
@@ -39,6 +42,21 @@ export class InstructionMeter {
 
   get instructions(): number {
     return Math.ceil(this.#instructions)
+  }
+
+  /** Bytes of values and of linear memory so far; more than the limit when that ended the call. */
+  get memoryBytes(): number {
+    return this.#memoryBytesMax - this.#memoryBytes
+  }
+
+  /** True when the call ended because its contracts made too much. */
+  get isOutOfMemory(): boolean {
+    return this.#memoryBytes < 0
+  }
+
+  /** Wasm ran out of fuel: the call has used more than it may. */
+  exhaust(): void {
+    this.#instructions = Math.max(this.#instructions, this.#instructionsMax + 1)
   }
 
   /** Fuel that is left to wasm. */

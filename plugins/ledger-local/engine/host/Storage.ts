@@ -13,11 +13,53 @@ import { Durability, hasTtl, keyString, type KeyString, ttlEntry, ttlHash } from
 import type { EngineCrypto } from "../EngineCrypto.ts"
 import type { NetworkSettings } from "../state/NetworkSettings.ts"
 import type { Store } from "../state/Store.ts"
-import { latin1, type LedgerEntry, type LedgerFootprint, type LedgerKey } from "../xdr/Xdr.ts"
+import { address, bytes, u32 } from "../xdr/ScVal.ts"
+import {
+  accountAddress,
+  latin1,
+  type LedgerEntry,
+  type LedgerFootprint,
+  type LedgerKey,
+  type ScVal
+} from "../xdr/Xdr.ts"
 
 interface Touched {
   readonly key: LedgerKey
   write: boolean
+}
+
+/** How the network's log names an entry, and what it tells of it. */
+const named = (key: LedgerKey): readonly [name: string, value: ReadonlyArray<ScVal>, owner: ReadonlyArray<ScVal>] => {
+  switch (key.type) {
+    case EntryType.contractData: {
+      const { contract, key: value } = key.contractData
+      if (value.type === ScType.ledgerKeyContractInstance) return ["contract instance", [], [address(contract)]]
+      if (value.type === ScType.ledgerKeyNonce) return ["nonce", [], [address(contract)]]
+      return ["contract data key", [value], [address(contract)]]
+    }
+    case EntryType.contractCode:
+      return ["contract code", [], [bytes(key.contractCode.hash)]]
+    case EntryType.account:
+      return ["account", [], [address(accountAddress(key.account.accountId))]]
+    case EntryType.trustLine:
+      return ["account trustline", [], [address(accountAddress(key.trustLine.accountId))]]
+    default:
+      return ["ledger key", [], []]
+  }
+}
+
+/** An entry that must be there and is not. */
+export const missing = (key: LedgerKey): HostError => {
+  const [name, value] = named(key)
+  return HostError.of("Storage", "MissingValue", `trying to get non-existing value for ${name}`, value)
+}
+
+const outside = (key: LedgerKey): HostError => {
+  const [name, value, owner] = named(key)
+  return HostError.of("Storage", "ExceededLimit", `trying to access ${name} outside of the footprint`, [
+    ...owner,
+    ...value
+  ])
 }
 
 const durabilityOf = (key: LedgerKey): Durability =>
@@ -120,13 +162,7 @@ export class Storage {
       return
     }
     const writable = this.#allowed.get(id)
-    if (writable === undefined || (write && !writable)) {
-      throw HostError.of(
-        "Storage",
-        "ExceededLimit",
-        writable === undefined ? "trying to access outside of the footprint" : "trying to write a read-only entry"
-      )
-    }
+    if (writable === undefined || (write && !writable)) throw outside(key)
   }
 
   /** The last ledger an entry lives in, or undefined when it has no TTL entry. */
@@ -169,10 +205,11 @@ export class Storage {
     return entry
   }
 
-  /** The entry; absent is `Error(Storage, MissingValue)` with `message`. */
-  require(key: LedgerKey, message: string): LedgerEntry {
+  /** The entry; absent is `Error(Storage, MissingValue)`, with other words where `message` is given. */
+  require(key: LedgerKey, message?: string): LedgerEntry {
     const entry = this.get(key)
-    if (entry === undefined) throw HostError.of("Storage", "MissingValue", message)
+    if (entry === undefined)
+      throw message === undefined ? missing(key) : HostError.of("Storage", "MissingValue", message)
     return entry
   }
 
@@ -229,18 +266,22 @@ export class Storage {
    */
   extend(key: LedgerKey, threshold: number, extendTo: number): void {
     this.#spend(key, 0, 0)
-    if (threshold > extendTo) throw HostError.of("Storage", "InvalidInput", "threshold must be <= extend_to")
+    if (threshold > extendTo)
+      throw HostError.of("Storage", "InvalidInput", "threshold must be <= extend_to", [u32(threshold), u32(extendTo)])
     const id = keyString(key)
     this.#access(id, key, false)
     this.#spendRead(id)
-    if (this.#live(id, key) === undefined)
-      throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
+    if (this.#live(id, key) === undefined) throw missing(key)
     const liveUntil = this.liveUntil(id)
     if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
     let target = this.#ledgerSeq + extendTo
     if (target > this.maxLiveUntil) {
       if (durabilityOf(key) === Durability.temporary) {
-        throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
+        const message = "trying to extend temporary entry past max TTL allowed by network: {} > {}"
+        throw HostError.of("Storage", "InvalidAction", message, [
+          u32(extendTo),
+          u32(this.maxLiveUntil - this.#ledgerSeq)
+        ])
       }
       target = this.maxLiveUntil
     }
@@ -261,13 +302,12 @@ export class Storage {
     const id = keyString(key)
     this.#access(id, key, false)
     this.#spendRead(id)
-    if (this.#live(id, key) === undefined)
-      throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
+    if (this.#live(id, key) === undefined) throw missing(key)
     const liveUntil = this.liveUntil(id)
     if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
-    const missing = this.#ledgerSeq + extendTo - liveUntil
-    if (missing <= 0 || missing < least) return
-    const target = liveUntil + Math.min(missing, most)
+    const lacking = this.#ledgerSeq + extendTo - liveUntil
+    if (lacking <= 0 || lacking < least) return
+    const target = liveUntil + Math.min(lacking, most)
     if (target > this.maxLiveUntil && durabilityOf(key) === Durability.temporary) {
       throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
     }

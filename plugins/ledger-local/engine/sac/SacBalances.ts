@@ -60,6 +60,9 @@ const outOfRange = (range: BalanceRange, balance: bigint): HostError =>
         i64(range.max)
       ])
 
+const balanceVal = ({ amount, authorized, clawback }: ContractBalance): ScVal =>
+  structMap({ amount: i128(amount), authorized: bool(authorized), clawback: bool(clawback) })
+
 const readBalance = (value: ScVal): ContractBalance => {
   const map = readMap(value)
   const [amount, authorized, clawback] = [field(map, "amount"), field(map, "authorized"), field(map, "clawback")]
@@ -86,7 +89,7 @@ export class SacBalances {
 
   #issuerHas(flag: number): boolean {
     if (this.#sac.issuer === undefined) return false
-    const entry = this.#host.storage.require(accountKey(this.#sac.issuer), "account entry is missing")
+    const entry = this.#host.storage.require(accountKey(this.#sac.issuer))
     return entry.data.type === EntryType.account && (entry.data.account.flags & flag) !== 0
   }
 
@@ -113,11 +116,7 @@ export class SacBalances {
 
   #writeContractBalance(owner: ScAddress, balance: ContractBalance): void {
     const { key, value } = this.#contractKey(owner)
-    const val = structMap({
-      amount: i128(balance.amount),
-      authorized: bool(balance.authorized),
-      clawback: bool(balance.clawback)
-    })
+    const val = balanceVal(balance)
     const contract = contractAddress(this.#frame.contractId)
     this.#host.storage.put(key, { type: 6, contractData: { ext: { v: 0 }, contract, key: value, durability: 1, val } })
     this.#host.storage.extend(key, BALANCE_THRESHOLD, BALANCE_EXTEND_TO)
@@ -181,7 +180,7 @@ export class SacBalances {
       return
     }
     if (balance.amount < amount) {
-      throw fail(SacError.balance, "balance is not sufficient to spend", [i128(balance.amount), i128(amount)])
+      throw fail(SacError.balance, "balance is not sufficient to spend", [balanceVal(balance), i128(amount)])
     }
     this.#writeContractBalance(owner, { ...balance, amount: balance.amount - amount })
   }

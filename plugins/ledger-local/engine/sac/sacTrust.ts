@@ -34,7 +34,7 @@ export const createTrustLine = (
   const lineKey = trustLineKey(owner.accountId, asset)
   if (host.storage.get(lineKey) !== undefined) return
   host.auth.require(owner, args)
-  const issuerEntry = host.storage.require(accountKey(issuer), "account entry is missing")
+  const issuerEntry = host.storage.require(accountKey(issuer))
   const issuerFlags = issuerEntry.data.type === EntryType.account ? issuerEntry.data.account.flags : 0
   const key = accountKey(owner.accountId)
   const entry = host.storage.get(key)

@@ -21,6 +21,9 @@ const OBJECT_BYTES = 64
 /** Instructions of the network for one unit of work, as a power of two. */
 const WORK_SHIFT = 2
 
+/** True for a value that is nested more deeply than the network converts. */
+export const isTooDeep = (value: ScVal): boolean => deepSize(value).levels >= VALUE_LEVELS_MAX
+
 export class Vm {
   readonly host: ContractHost
   readonly values: Values
@@ -190,8 +193,8 @@ export class Vm {
 
   measured(value: ScVal): ScVal {
     if (value.type !== ScType.vec && value.type !== ScType.map) return value
-    const { bytes, levels } = deepSize(value)
-    if (levels >= VALUE_LEVELS_MAX) throw HostError.of("Context", "ExceededLimit", "value is nested too deeply")
+    const { bytes } = deepSize(value)
+    if (isTooDeep(value)) throw HostError.of("Context", "ExceededLimit", "value is nested too deeply")
     if (bytes > VALUE_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "value is too large")
     this.payWork(bytes >> 3)
     return value

@@ -8,7 +8,7 @@ import { HostError, type HostErrorCode, Unsupported } from "../host/HostError.ts
 import { NotFetched } from "../state/NotFetched.ts"
 import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"
 import { latin1, type ScVal } from "../xdr/Xdr.ts"
-import { sym, VOID } from "../xdr/ScVal.ts"
+import { str, sym, VOID } from "../xdr/ScVal.ts"
 import { Malformed } from "./BinaryReader.ts"
 import { callFunctions } from "./callFunctions.ts"
 import { collectionFunctions } from "./collectionFunctions.ts"
@@ -20,6 +20,7 @@ import { poseidonFunctions } from "./poseidonFunctions.ts"
 import { randomFunctions } from "./randomFunctions.ts"
 import { VOID_WORD } from "./Values.ts"
 import { checkProtocol } from "./hostImports.ts"
+import { hostFunctionName } from "./hostFunctionNames.ts"
 import { hostFunctionPrice } from "../host/instructionPrices.ts"
 import { chargeInstance } from "./moduleCosts.ts"
 import { hostCallWork, INSTANCE_WORK } from "./hostCallWork.ts"
@@ -147,19 +148,30 @@ export class WasmRuntime implements ContractRuntime {
     const compiled = this.#compiled(call)
     checkEnvironment(compiled.prepared, host.input.settings.protocolVersion)
     chargeInstance(host.meter, compiled.prepared.costInputs, call.isNew)
-    host.meter.growMemory(compiled.prepared.memoryBytes)
+    chargeMemory(host, compiled.prepared.memoryBytes)
     host.meter.charge(host.meter.costs.invokeVmFunction)
     const type = compiled.prepared.exports.get(call.fn)
     if (type === undefined) {
       if (call.missingIsNoop) return VOID
-      throw HostError.of("WasmVm", "MissingValue", "invoking unknown export", [sym(call.fn)])
+      throw HostError.of("WasmVm", "MissingValue", "trying to invoke non-existent contract function", [sym(call.fn)])
     }
     const { parameters, results } = type
     if (parameters.length !== call.args.length || results.length !== 1)
-      throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: number of arguments")
+      throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: Func(MismatchingParameterLen)", [sym(call.fn)])
     if (![...parameters, ...results].every((each) => each === ValueType.i64))
       throw HostError.of("WasmVm", "UnexpectedType", "VM call failed: type of arguments")
     return run(host, call, compiled, this.#observe)
+  }
+}
+
+/** What an instance begins with; when that is too much, it is the caller's log that tells. */
+const chargeMemory = (host: ContractHost, bytes: number): void => {
+  try {
+    host.meter.growMemory(bytes)
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error
+    host.log.failed(host.callingContract, error.saying("Memory(OutOfBoundsGrowth)"))
+    throw error
   }
 }
 
@@ -173,6 +185,21 @@ const checkedCode = (code: Uint8Array, protocol: number): PreparedModule => {
 }
 
 type Word = (...args: Array<bigint>) => bigint
+
+const TRAPPED = str("VM call trapped with HostError")
+
+/** A host function's error ends the contract that called it, which the network tells beside the error itself. */
+const escalating = <A>(vm: Vm, id: string, work: () => A): A => {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error
+    vm.host.logError(error)
+    const words = `escalating error to VM trap from failed host function call: ${hostFunctionName(id)}`
+    vm.host.logError(error.saying(words))
+    throw error
+  }
+}
 
 const unreachable: Word = () => {
   throw new Error("no contract runs while its code is checked")
@@ -216,9 +243,11 @@ const run = (
       if (observe !== undefined) observe(id)
       running.pause()
       running.payWork(work)
-      host.meter.spend(price)
-      const result = fn(running, ...args)
-      const word = result === undefined ? VOID_WORD : typeof result === "bigint" ? result : running.values.word(result)
+      const word = escalating(running, id, () => {
+        host.meter.spend(price)
+        const result = fn(running, ...args)
+        return result === undefined ? VOID_WORD : typeof result === "bigint" ? result : running.values.word(result)
+      })
       running.resume()
       return word
     }
@@ -229,17 +258,30 @@ const run = (
   vm = new Vm(host, fuel, memory instanceof WebAssembly.Memory ? memory : undefined, prepared.memoryBytes)
   vm.resume()
   try {
-    const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => bigint
-    const word = fn(...call.args.map((arg) => vm.values.word(arg)))
+    const word = enter(vm, call, exports[call.fn] as Word)
     vm.pause()
     vm.settle()
     return resultOf(vm.whole(word))
-  } catch (error) {
-    const ended = trapOf(error, vm, call.fn)
-    if (!vm.isEmpty) vm.pause()
-    throw ended
   } finally {
     vm.release()
+  }
+}
+
+/** Runs the contract's function; what ends it, a host function's error included, is told as the network tells it. */
+const enter = (vm: Vm, call: ContractCall, fn: Word): bigint => {
+  try {
+    return fn(...call.args.map((arg) => vm.values.word(arg)))
+  } catch (error) {
+    const ended = trapOf(error, vm, call.fn)
+    const { log, meter } = vm.host
+    if (vm.isEmpty) meter.exhaust()
+    else vm.pause()
+    if (error instanceof HostError) {
+      vm.host.logError(error)
+      if (!meter.isOutOfMemory)
+        log.message(call.contractId, TRAPPED, [sym(call.fn), { type: ScType.error, error: error.scError }])
+    }
+    throw ended
   }
 }
 

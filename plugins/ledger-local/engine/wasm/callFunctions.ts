@@ -34,16 +34,23 @@ import {
   type SorobanAuthorizedInvocation
 } from "../xdr/Xdr.ts"
 import { executableVal } from "./ledgerFunctions.ts"
-import type { HostFunctions, Vm } from "./Vm.ts"
+import { isTooDeep, type HostFunctions, type Vm } from "./Vm.ts"
 
 const K256_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 const P256_HALF_ORDER = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8n
 
-const call = (vm: Vm, contract: bigint, fn: bigint, args: bigint): ScVal => {
+/** Calls another contract; that it failed is told by `words`. */
+const call = (vm: Vm, contract: bigint, fn: bigint, args: bigint, words: string): ScVal => {
   const contractId = vm.contract(contract)
   const name = latin1(vm.text(fn, 15))
   const values = vm.wholes(args)
-  return vm.nested(() => vm.host.call(contractId, name, values))
+  try {
+    return vm.nested(() => vm.host.call(contractId, name, values))
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error
+    vm.host.logError(error.saying(words, [sym(name), vec(values)]))
+    throw error
+  }
 }
 
 const requireAuth = (vm: Vm, address: bigint, args: ReadonlyArray<ScVal>): void => {
@@ -142,7 +149,13 @@ export const callFunctions: HostFunctions = {
     )
   },
   "x.0": (vm, a, b) => BigInt(Math.sign(compareScVal(vm.whole(a), vm.whole(b)))), // obj_cmp
-  "x.1": (vm, topics, data) => vm.host.emit(vm.wholes(topics), vm.whole(data)), // contract_event
+  "x.1": (vm, topics, data) => {
+    // contract_event
+    const [words, content] = [vm.value(topics), vm.value(data)]
+    // The network finds out when it writes its log out, which it then cannot.
+    if (isTooDeep(words) || isTooDeep(content)) vm.host.log.withhold()
+    vm.host.emit(vm.wholes(topics), vm.whole(data))
+  },
   "x.2": (vm) => u32(vm.host.input.settings.protocolVersion), // get_ledger_version
   "x.3": (vm) => u32(vm.host.input.ledgerSeq), // get_ledger_sequence
   "x.4": (vm) => u64(vm.host.input.closeTime), // get_ledger_timestamp
@@ -157,11 +170,11 @@ export const callFunctions: HostFunctions = {
   "x.7": (vm) => addressVal(contractAddress(vm.host.frame.contractId)), // get_current_contract_address
   "x.8": (vm) => u32(vm.host.storage.maxLiveUntil), // get_max_live_until_ledger
 
-  "d._": (vm, contract, fn, args) => call(vm, contract, fn, args), // call
+  "d._": (vm, contract, fn, args) => call(vm, contract, fn, args, "contract call failed"), // call
   "d.0": (vm, contract, fn, args) => {
     // try_call
     try {
-      return call(vm, contract, fn, args)
+      return call(vm, contract, fn, args, "contract try_call failed")
     } catch (error) {
       if (!(error instanceof HostError) || !vm.host.isRecoverable(error)) throw error
       return {

@@ -5,6 +5,7 @@ import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { contractIdOf, createContract, uploadWasm } from "../host/createContract.ts"
 import { HostError } from "../host/HostError.ts"
+import { missing } from "../host/Storage.ts"
 import { contractCodeKey, contractDataKey, contractInstanceKey, type Durability } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, sym, vec } from "../xdr/ScVal.ts"
 import { codecAsset, contractAddress, type ContractExecutable, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
@@ -35,8 +36,19 @@ const get = (vm: Vm, key: ScVal, storage: bigint): ScVal | undefined => {
   return entry?.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
 }
 
+/** Removes an entry; that it is outside of the footprint the network's log tells twice. */
+const remove = (vm: Vm, key: LedgerKey): void => {
+  try {
+    vm.host.storage.delete(key)
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error
+    vm.host.logError(error.saying(error.message, error.args))
+    throw error
+  }
+}
+
 const executableOf = (host: ContractHost, contractId: Uint8Array): ContractExecutable => {
-  const entry = host.storage.require(contractInstanceKey(contractAddress(contractId)), "contract instance is missing")
+  const entry = host.storage.require(contractInstanceKey(contractAddress(contractId)))
   const value = entry.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
   if (value?.type !== ScType.contractInstance)
     throw HostError.of("Storage", "InternalError", "contract instance is malformed")
@@ -113,15 +125,14 @@ export const ledgerFunctions: HostFunctions = {
     // get_contract_data
     const key = vm.whole(k)
     const value = get(vm, key, t)
-    if (value === undefined)
-      throw HostError.of("Storage", "MissingValue", "trying to get non-existing value for contract data key", [key])
+    if (value === undefined) throw missing(contractDataKey(contractAddress(vm.host.frame.contractId), key, 0))
     return value
   },
   "l.2": (vm, k, t) => {
     // del_contract_data
     const key = vm.whole(k)
     if (t === INSTANCE) vm.host.instancePut(key, undefined)
-    else vm.host.storage.delete(keyOf(vm, key, t))
+    else remove(vm, keyOf(vm, key, t))
   },
   "l.3": (vm, deployer, hash, salt) => create(vm, deployer, hash, salt, []), // create_contract
   "l.4": (vm, asset) => {
@@ -146,7 +157,7 @@ export const ledgerFunctions: HostFunctions = {
     const { contractId, instanceKey } = host.frame
     const before = executableOf(host, contractId)
     host.log.system(contractId, [sym("executable_update"), executableVal(before), executableVal(executable)], vec([]))
-    const entry = host.storage.require(instanceKey, "contract instance is missing")
+    const entry = host.storage.require(instanceKey)
     if (entry.data.type !== EntryType.contractData || entry.data.contractData.val.type !== ScType.contractInstance)
       return
     const { contractData } = entry.data

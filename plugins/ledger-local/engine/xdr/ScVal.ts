@@ -68,7 +68,9 @@ export const structMap = (fields: Readonly<Record<string, ScVal>>): Extract<ScVa
   map: Object.entries(fields).map(([key, val]): ScMapEntry => ({ key: sym(key), val }))
 })
 
-const wrongType = (expected: string): HostError => HostError.of("Value", "UnexpectedType", `value is not ${expected}`)
+/** Of a value that is something else the network's log says nothing. */
+const wrongType = (expected: string): HostError =>
+  HostError.silent("Value", "UnexpectedType", `value is not ${expected}`)
 
 export const readI128 = (value: ScVal): bigint => {
   if (value.type !== ScType.i128) throw wrongType("an i128")
@@ -204,11 +206,11 @@ export const checkScVal = (value: ScVal): void => {
       checkSymbol(value.sym.bytes)
       return
     case ScType.vec:
-      if (value.vec === null) throw HostError.of("Value", "InvalidInput", "absent vector")
+      if (value.vec === null) throw wrongType("a vector")
       for (const item of value.vec) checkScVal(item)
       return
     case ScType.map: {
-      if (value.map === null) throw HostError.of("Value", "InvalidInput", "absent map")
+      if (value.map === null) throw wrongType("a map")
       let previous: ScVal | undefined
       for (const entry of value.map) {
         checkScVal(entry.key)
@@ -227,11 +229,13 @@ export const checkScVal = (value: ScVal): void => {
     case ScType.ledgerKeyContractInstance:
     case ScType.ledgerKeyNonce:
     case ScType.executableTag:
-      throw HostError.of("Value", "InvalidInput", "value is reserved for ledger keys")
+      throw HostError.of("Value", "UnexpectedType", "failed to convert ScVal to host value")
   }
 }
 
 /** Refuses a symbol that is too long or has other characters than letters, digits and underscores. */
 export const checkSymbol = (text: Uint8Array): void => {
-  if (text.length > 32 || !text.every(isSymbolByte)) throw HostError.of("Value", "InvalidInput", "bad symbol")
+  const bad = text.find((byte) => !isSymbolByte(byte))
+  if (bad !== undefined) throw HostError.of("Value", "InvalidInput", "byte is not allowed in Symbol", [u32(bad)])
+  if (text.length > 32) throw HostError.of("Value", "InvalidInput", "symbol too long")
 }

@@ -5,7 +5,7 @@ import { HostFunctionType, PreimageType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { eventsFeeStroops, rentFeeStroops } from "../../engine/state/Fees.ts"
 import { invokeHostFunction as invoke } from "../../engine/host/Host.ts"
-import type { HostSuccess } from "../../engine/host/HostResult.ts"
+import type { HostFailure, HostSuccess } from "../../engine/host/HostResult.ts"
 import { hasTtl, keyString } from "../../engine/state/LedgerKeys.ts"
 import { codec, type DiagnosticEvent, type LedgerKey } from "../../engine/xdr/Xdr.ts"
 import { isAssetValid } from "../assetRules.ts"
@@ -117,6 +117,19 @@ const settle = (context: ApplyContext, host: HostSuccess): number => {
   return short === undefined ? 0 : fail(Code.insufficientRefundableFee, short)
 }
 
+/** What a node adds when a call used more than it declared, or made more than the network allows. */
+const overuse = ({ frame, ledger }: ApplyContext, host: HostFailure): ReadonlyArray<DiagnosticEvent> => {
+  const { instructions } = frame.soroban!.resources
+  const { txMemoryBytesMax } = ledger.settings.limits
+  if (host.instructions > instructions)
+    return [
+      exceeded("operation instructions exceeds amount specified", BigInt(host.instructions), BigInt(instructions))
+    ]
+  if (host.memoryBytes <= txMemoryBytesMax) return []
+  const message = "operation memory usage exceeds network config limit"
+  return [exceeded(message, BigInt(host.memoryBytes), BigInt(txMemoryBytesMax))]
+}
+
 export const invokeHostFunction: OperationRules<24> = {
   threshold: Threshold.low,
   check: ({ invokeHostFunctionOp: { hostFunction } }, { ledger }) => {
@@ -154,7 +167,11 @@ export const invokeHostFunction: OperationRules<24> = {
     })
     soroban.instructions = host.instructions
     if (!host.ok) {
-      soroban.diagnostics = ofFailure(host.diagnostics, hostFunctionFailed(host.error.scError))
+      soroban.diagnostics = ofFailure(
+        host.diagnostics,
+        hostFunctionFailed(host.error.scError),
+        ...overuse(context, host)
+      )
       return result(host.error.is("Budget", "ExceededLimit") ? Code.resourceLimitExceeded : Code.trapped)
     }
     const unpaid = settle(context, host)

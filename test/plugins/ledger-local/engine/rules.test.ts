@@ -124,7 +124,7 @@ describe("a footprint", () => {
     const short = { ...found, readOnly: found.readOnly.slice(1) }
     expect(errorOf(enforced(short))).toMatch(/Storage, ExceededLimit.*outside of the footprint/)
     const readOnly = { readOnly: [...found.readOnly, ...found.readWrite], readWrite: [] }
-    expect(errorOf(enforced(readOnly))).toMatch(/Storage, ExceededLimit.*write a read-only entry/)
+    expect(errorOf(enforced(readOnly))).toMatch(/Storage, ExceededLimit.*outside of the footprint/)
   })
 })
 
