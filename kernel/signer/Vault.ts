@@ -121,18 +121,17 @@ const readAccounts = Effect.fn("Vault.readAccounts")(function* (
   const seeds = yield* readSeeds(network)
   const { channelSigners = [], sponsorSigner } = network
   const held = seeds.sponsors.map(holders.local)
-  const derived = seeds.sponsors.map((seed) => deriveChannels(crypto, seed, network.channelCountMax))
+  // Once each: there may be a thousand, and a key takes a tenth of a millisecond.
+  const derived = seeds.sponsors.map((seed) => deriveChannels(crypto, seed, network.channelCountMax).map(holders.local))
   const remoteSponsor = sponsorSigner && holders.remote(yield* openRemote(sponsorSigner, crypto))
   const remoteChannels = yield* Effect.forEach(channelSigners, (signer) => openRemote(signer, crypto))
   const [sponsor, ...formerSponsors] = remoteSponsor === undefined ? held : [remoteSponsor, ...held]
   const given = Option.map(seeds.channels, (list) => list.map(holders.local))
   const channels =
-    remoteChannels.length > 0
-      ? remoteChannels.map(holders.remote)
-      : Option.getOrElse(given, () => (derived[0] ?? []).map(holders.local))
+    remoteChannels.length > 0 ? remoteChannels.map(holders.remote) : Option.getOrElse(given, () => derived[0] ?? [])
   if (new Set([sponsor, ...channels]).size !== channels.length + 1)
     return yield* new VaultRefused({ message: "sponsor and channels must all be different accounts" })
-  const former = [...derived.flat(), ...seeds.formerChannels].map(holders.local)
+  const former = [...derived.flat(), ...seeds.formerChannels.map(holders.local)]
   const formerChannels = former.filter((address) => !channels.includes(address))
   return {
     sponsor: sponsor!,
