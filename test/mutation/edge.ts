@@ -371,6 +371,13 @@ export const mutations: ReadonlyArray<Mutation> = [
       ""
     ]
   ]),
+  ...guards("plugins/dashboard/web/format.ts", "test/plugins/dashboard/format.test.ts", [
+    [
+      "a host that looks like another's is shown so",
+      "return `${protocol}//${host}${text.slice(before.length)}`",
+      "return text"
+    ]
+  ]),
   ...guards("kernel/Present.ts", "test/kernel/Present.test.ts", [
     ["who left leads to who came before", "place.before = undefined", ""],
     ["who left leads to who came after", "place.after = undefined", ""],

@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { type Asked, useAsked } from "./ask.ts"
-import { amount, count } from "./format.ts"
+import { address, amount, count } from "./format.ts"
 import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
 import { Figures, Moment, Name, Notice, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 import { Reason } from "./reasons.ts"
@@ -56,7 +56,7 @@ const SalesTable = ({ rows }: { readonly rows: ReadonlyArray<Settlement> }): VNo
       },
       { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
       { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
-      { head: "For", cell: ({ resource_url }) => (resource_url === null ? "–" : written(resource_url)) },
+      { head: "For", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
       { head: "Transaction", cell: ({ transaction_hash }) => h(Name, { text: transaction_hash }) }
     ]
   })

@@ -5,7 +5,7 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
-import { amount, type Denomination, stroops } from "./format.ts"
+import { address, amount, stroops, type Denomination } from "./format.ts"
 import { type Child, Figures, Moment, Name, Notice, Panel, Shown, State, written } from "./parts.ts"
 
 interface Life extends Denomination {
@@ -173,7 +173,7 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
           }),
           of.resource_url === null
             ? null
-            : h("p", { class: "quiet" }, "For ", h("span", { class: "url" }, written(of.resource_url))),
+            : h("p", { class: "quiet" }, "For ", h("span", { class: "url" }, written(address(of.resource_url)))),
           of.explorer_url === null
             ? h("p", { class: "quiet" }, "This ledger runs in the facilitator; no explorer shows it.")
             : h("p", null, h("a", { href: of.explorer_url, rel: "noreferrer" }, "Look at it in an explorer")),

@@ -2,7 +2,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { amount, count, stroops } from "./format.ts"
+import { address, amount, count, stroops } from "./format.ts"
 import { type Column, Moment, Name, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 import type { Listed, Settlement } from "./reports.ts"
 
@@ -20,7 +20,7 @@ export const settlementColumns: ReadonlyArray<Column<Settlement>> = [
   { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
   { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
   { head: "Paid to", cell: ({ pay_to }) => h(Name, { text: pay_to }) },
-  { head: "For", cell: ({ resource_url }) => (resource_url === null ? "–" : written(resource_url)) },
+  { head: "For", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
   { head: "Scheme", cell: ({ scheme }) => scheme },
   { head: "Fee", numeric: true, cell: ({ fee_stroops }) => stroops(fee_stroops) },
   {

@@ -22,6 +22,17 @@ export const decimal = (units: string | bigint, decimals: number): string => {
   return `${value < 0n ? "−" : ""}${grouped.format(BigInt(whole))}.${part.padEnd(2, "0")}`
 }
 
+/**
+ * An address that a stranger wrote, its host as a browser asks for it: letters of another alphabet that look like
+ * somebody else's name are seen for what they are. Whatever is no address of HTTP stays as it is.
+ */
+export const address = (text: string): string => {
+  const [before = "", authority = ""] = /^https?:\/\/([^/?#]*)/i.exec(text) ?? []
+  if (/^[\x20-\x7e]*$/.test(authority) || !URL.canParse(text)) return text
+  const { host, protocol } = new URL(text)
+  return `${protocol}//${host}${text.slice(before.length)}`
+}
+
 /** What an asset's amounts carry beside them in every report. */
 export interface Denomination {
   readonly asset: string | null
