@@ -11,7 +11,7 @@ import { isOpen } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
 import { spanned } from "../spanned.ts"
 
-/** Whoever begins to wait wakes it. */
+/** The first who begins to wait wakes it; who comes later is looked for on its beat, and with the next ledger. */
 const whileNobodyWaits = Duration.minutes(1)
 
 export class Outcomes extends Context.Service<
@@ -45,7 +45,7 @@ export class Outcomes extends Context.Service<
         }
       })
 
-      const look = Effect.suspend(() => Effect.flatMap(settlements.byIds([...waiters.keys()]), complete))
+      const look = Effect.suspend(() => Effect.flatMap(settlements.endsOf([...waiters.keys()]), complete))
       const looking = yield* reconciler({
         id: "outcomes",
         every: Effect.sync(() => (waiters.size === 0 ? whileNobodyWaits : limits.settlePoll)),
@@ -59,13 +59,14 @@ export class Outcomes extends Context.Service<
         isAwaited: (id) => waiters.has(id),
         await: (id, timeout) =>
           Effect.acquireUseRelease(
-            Effect.sync(() => {
+            Effect.suspend(() => {
+              const isFirst = waiters.size === 0
               const waiter = waiters.get(id) ?? { deferred: Deferred.makeUnsafe<SettlementRecord>(), count: 0 }
               waiter.count += 1
               waiters.set(id, waiter)
-              return waiter
+              return isFirst ? Effect.as(looking.wake, waiter) : Effect.succeed(waiter)
             }),
-            (waiter) => Effect.andThen(looking.wake, Effect.timeoutOption(Deferred.await(waiter.deferred), timeout)),
+            (waiter) => Effect.timeoutOption(Deferred.await(waiter.deferred), timeout),
             (waiter) =>
               Effect.sync(() => {
                 waiter.count -= 1

@@ -195,6 +195,8 @@ export class Settlements extends Context.Service<
     /** How many have no end yet. */
     readonly openCount: Sql<number>
     readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
+    /** Those of them that have an end. */
+    readonly endsOf: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
     /** A principal's own settlements by identifier or by hash (inner, or outer of any attempt). */
     readonly lookup: (
       principal: string,

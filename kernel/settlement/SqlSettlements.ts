@@ -13,6 +13,7 @@ import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
 import { endedFact, recordedFact } from "./facts.ts"
 import { endsOne, gatherEnds } from "./gatherEnds.ts"
+import { gatherFinds } from "./gatherFinds.ts"
 import { gatherNotes } from "./gatherNotes.ts"
 import {
   type AdoptAnswer,
@@ -90,7 +91,7 @@ const find = Effect.fnUntraced(function* (query: FindQuery) {
     where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
       and payer = ${payer}::text and identifier = ${identifier}::text)`
   return rows.map(toRecord)
-}, spanned("Settlements.find"))
+})
 
 /** What recording did: all of it, or nothing because of the first that is missing. */
 interface RecordedRow {
@@ -249,6 +250,14 @@ const byIds = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
 }, spanned("Settlements.byIds"))
 
+const endsOf = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  if (ids.length === 0) return []
+  return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    where id = any(${ids}::uuid[]) and state not in ('prepared', 'submitted')`).map(toRecord)
+}, spanned("Settlements.endsOf"))
+
 const lookup = Effect.fnUntraced(function* (
   principal: string,
   by: { readonly identifier: string } | { readonly hash: string }
@@ -287,8 +296,9 @@ export const layer = Layer.effect(
     const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
     const { claimDelivery, noteSent } = yield* gatherNotes
     const { resolve } = yield* gatherEnds
+    const gathering = yield* gatherFinds(find)
     return Settlements.of({
-      find: (query) => withSql(find(query)),
+      find: gathering.find,
       record: (settlement) => given(record(settlement)),
       addAttempt: (id, attempt, attemptsKnown) => given(addAttempt(id, attempt, attemptsKnown)),
       noteSent,
@@ -299,6 +309,7 @@ export const layer = Layer.effect(
       openCount: given(openCount),
       adopt: (settlement) => given(adopt(settlement)),
       byIds: (ids) => withSql(byIds(ids)),
+      endsOf: (ids) => withSql(endsOf(ids)),
       lookup: (principal, by) => given(lookup(principal, by))
     })
   })

@@ -43,6 +43,7 @@ const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOL
 
 const settlements = "kernel/settlement/SqlSettlements.ts"
 const noting = "kernel/settlement/gatherNotes.ts"
+const finding = "kernel/settlement/gatherFinds.ts"
 const ending = "kernel/settlement/gatherEnds.ts"
 const deciding = "kernel/settlement/decide.ts"
 const gathering = "kernel/settlement/gatherEvidence.ts"
@@ -54,6 +55,27 @@ const besideVersion01 = "migrations/kernel/0015_beside_version_01.sql"
 const schema = "migrations/kernel/0002_settlement.sql"
 
 export const mutations: ReadonlyArray<Mutation> = [
+  {
+    name: "another payer's payment found by its identifier, of those that are asked for together",
+    changes: [{ file: finding, from: " and payer = of_payer", to: "" }],
+    ...storeTests
+  },
+  {
+    name: "an answer told to another of those that asked together",
+    changes: [{ file: finding, from: "byQuestion.get(at)", to: "byQuestion.get(queries.length - 1 - at)" }],
+    ...storeTests
+  },
+  {
+    name: "an open settlement taken for an ended one",
+    changes: [
+      {
+        file: settlements,
+        from: "where id = any(${ids}::uuid[]) and state not in ('prepared', 'submitted')`",
+        to: "where id = any(${ids}::uuid[])`"
+      }
+    ],
+    ...twin
+  },
   {
     name: "two claims of one success granted by one statement",
     changes: [

@@ -317,6 +317,10 @@ export class TwinStore {
     return ids.flatMap((id) => (this.rows.has(id) ? [recordOf(this.rows.get(id)!)] : []))
   }
 
+  endsOf(ids: ReadonlyArray<string>): ReadonlyArray<SettlementRecord> {
+    return this.byIds(ids).filter(({ state }) => !isOpen(state))
+  }
+
   // Channels
 
   /** Of these addresses alone, when they are given: those whose keys the caller holds. */

@@ -51,6 +51,7 @@ export type Step =
     }
   | { readonly op: "adopt"; readonly settlement: AdoptedSettlement }
   | { readonly op: "byIds"; readonly ids: ReadonlyArray<string> }
+  | { readonly op: "endsOf"; readonly ids: ReadonlyArray<string> }
   | { readonly op: "hold"; readonly name: string; readonly holder: number; readonly millis: number }
   | { readonly op: "fits"; readonly principal: string; readonly stroops: bigint }
 
@@ -172,7 +173,8 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       }
     if (roll < 0.8) return { op: "open" }
     if (roll < 0.83) return { op: "counts" }
-    if (roll < 0.86) return { op: "byIds", ids: [id(), id()] }
+    if (roll < 0.845) return { op: "byIds", ids: [id(), id()] }
+    if (roll < 0.86) return { op: "endsOf", ids: [id(), id(), id()] }
     if (roll < 0.91)
       return { op: "hold", name: pick(["settlements", "channels"]), holder: int(0, 1), millis: pick([2_000, 10_000]) }
     if (roll < 0.92)

@@ -80,6 +80,7 @@ const settlementsOf = (world: World, stored: Stored) => {
     claimDelivery: (id, principal) => stored(() => store.claimDelivery(id, principal)),
     openCount: stored(() => store.openCount()),
     byIds: (ids) => (ids.length === 0 ? Effect.succeed([]) : stored(() => store.byIds(ids))),
+    endsOf: (ids) => (ids.length === 0 ? Effect.succeed([]) : stored(() => store.endsOf(ids))),
     lookup: () => Effect.succeed([])
   })
 }

@@ -238,6 +238,8 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
         return [yield* pool.counts, twin.counts()]
       case "byIds":
         return [sorted(yield* settlements.byIds([...new Set(step.ids)])), sorted(twin.byIds([...new Set(step.ids)]))]
+      case "endsOf":
+        return [sorted(yield* settlements.endsOf([...new Set(step.ids)])), sorted(twin.endsOf([...new Set(step.ids)]))]
       case "hold": {
         const theirs = yield* Context.get(leases[step.holder]!, Leases).hold(step.name, Duration.millis(step.millis))
         return [theirs, twin.hold(step.name, String(step.holder), step.millis)]

@@ -182,6 +182,25 @@ for (const kind of databaseKinds) {
               expect(yield* settlements.find({ ...query, payer: Option.none() })).toEqual([])
               const both = yield* settlements.find({ ...query, authorizationKey: Option.some("authorization-3") })
               expect(both.map(({ id }) => id).sort()).toEqual([idOf(1), idOf(3)])
+              // Asked in one moment, each is answered as it is alone.
+              const together = yield* Effect.forEach(
+                [
+                  query,
+                  { ...query, principal: "key:c" },
+                  { ...query, payer: Option.some("another payer") },
+                  { ...query, payer: Option.none() },
+                  { ...query, payTo: "another seller" },
+                  { ...query, identifier: Option.none() },
+                  { ...query, scheme: "another", authorizationKey: Option.some("authorization-3") },
+                  { ...query, authorizationKey: Option.some("authorization-3") }
+                ],
+                (one) => settlements.find(one),
+                { concurrency: "unbounded" }
+              )
+              expect(together.map((found) => found.map(({ id }) => id).sort())).toEqual(
+                [[1], [], [5], [], [4], [], [1], [1, 3]].map((numbers) => numbers.map(idOf))
+              )
+              expect(together[0]).toEqual(yield* settlements.find(query))
             }),
             5
           )
