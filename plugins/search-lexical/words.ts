@@ -49,7 +49,8 @@ const withoutMarks = (text: string): string =>
         .replace(/[ßæœøłđı]/gi, withoutMark)
     : text
 
-const keep = (word: string): boolean => word !== "" && word.length <= wordLengthMax
+/** What has a letter or a digit; signs by themselves, as pictures have them, are no words. */
+const keep = (word: string): boolean => word.length <= wordLengthMax && /[\p{L}\p{N}]/u.test(word)
 
 /** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
 export const wordsOf = (text: string, charactersMax = 8_192): Words => {
@@ -65,7 +66,7 @@ export const wordsOf = (text: string, charactersMax = 8_192): Words => {
     .replace(/(\p{Lu}+)(\p{Lu}\p{Ll})/gu, "$1 $2")
     .toLowerCase()
     .replace(/['’]s?(?=[^\p{L}\p{N}]|$)/gu, "")
-    .split(/[^\p{L}\p{N}]+/u)
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
   return { words: words.filter(keep), joined: joined.filter(keep) }
 }
 

