@@ -11,7 +11,7 @@ import { reconciler, type Reconciler } from "./Actor.ts"
 import { contract } from "./Contract.ts"
 import { inTransaction } from "./database/Database.ts"
 import { ReadFrom } from "./database/ReadReplica.ts"
-import { startBell } from "./FactsBell.ts"
+import { type Bell, startBell } from "./FactsBell.ts"
 import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "./Supervisor.ts"
 import { spanned } from "./spanned.ts"
@@ -62,6 +62,8 @@ export interface ConsumerSpec<E, R> {
 const lookEvery = Duration.seconds(5)
 /** Where it is woken by whatever is published. */
 const lookEveryHeard = Duration.seconds(30)
+/** Where nobody else can publish, so that nothing of it can be missed. */
+const lookEveryAlone = Duration.minutes(2)
 
 /** Facts that are given their positions in one transaction. */
 const placedMax = 5_000
@@ -175,10 +177,11 @@ const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, n
   Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
 
 /** A consumer's turn, and how long after it the next one comes by itself. */
-const paced = <E, R>(turn: Effect.Effect<void, E, R>, isHeard: () => boolean) => {
+const paced = <E, R>(turn: Effect.Effect<void, E, R>, { isAlone, isHeard }: Pick<Bell, "isAlone" | "isHeard">) => {
   let hasSucceeded = false
+  const lookEveryWoken = isAlone ? lookEveryAlone : lookEveryHeard
   return {
-    every: Effect.sync(() => (hasSucceeded && isHeard() ? lookEveryHeard : lookEvery)),
+    every: Effect.sync(() => (hasSucceeded && isHeard() ? lookEveryWoken : lookEvery)),
     turn: Effect.suspend(() => {
       hasSucceeded = false
       return Effect.map(turn, () => void (hasSucceeded = true))
@@ -203,7 +206,7 @@ const makeWakes = Effect.gen(function* () {
   )
   yield* supervisor.start({ id: "facts-relief", restart: "permanent", run: relieve })
   return {
-    isHeard: bell.isHeard,
+    bell,
     wakeAll: Effect.andThen(run(own), bell.ring),
     onPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(others, wake)),
     /** A cursor is one for all replicas, and whoever published moves it; when it cannot, another does soon. */
@@ -251,7 +254,7 @@ export class Facts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const supervisor = yield* Supervisor
       const consumers = new Set<string>()
-      const { isHeard, onPublished, wakeAll, whenPublished } = yield* makeWakes
+      const { bell, onPublished, wakeAll, whenPublished } = yield* makeWakes
 
       const publish = Effect.fnUntraced(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
@@ -266,7 +269,7 @@ export class Facts extends Context.Service<
 
       const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
         const { consumer } = spec
-        const started = yield* reconciler({ id: `facts-${consumer}`, ...paced(consumerTurn(sql, spec), isHeard) }).pipe(
+        const started = yield* reconciler({ id: `facts-${consumer}`, ...paced(consumerTurn(sql, spec), bell) }).pipe(
           Effect.provideService(Supervisor, supervisor)
         )
         yield* whenPublished(started.wake)

@@ -29,6 +29,8 @@ export interface Bell {
   readonly ring: Effect.Effect<void>
   /** Whether what others publish is heard of at once, as far as is known; so too where there are no others. */
   readonly isHeard: () => boolean
+  /** No other process can have the database. */
+  readonly isAlone: boolean
 }
 
 /** Runs `heard` whenever another process has published something. */
@@ -39,7 +41,7 @@ export const startBell = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const supervisor = yield* Supervisor
   // An embedded database has no second process.
-  if (kind === "embedded") return { ring: Effect.void, isHeard: () => true }
+  if (kind === "embedded") return { ring: Effect.void, isHeard: () => true, isAlone: true }
   const own = `${yield* Random.nextIntBetween(1, 2 ** 31)}.${yield* Random.nextIntBetween(1, 2 ** 31)}`
   const notify = Effect.asVoid(sql`select pg_notify(${channel}, ${own})`)
 
@@ -50,7 +52,7 @@ export const startBell = Effect.fnUntraced(function* (
   yield* supervisor.start({ id: "facts-ring", restart: "permanent", run: Effect.withTracerEnabled(ringing, false) })
   const ring = Effect.asVoid(Queue.offer(rings, undefined))
   if (listen === undefined)
-    return yield* Effect.as(Effect.logWarning(noListener), { ring, isHeard: () => false } satisfies Bell)
+    return yield* Effect.as(Effect.logWarning(noListener), { ring, isHeard: () => false, isAlone: false } satisfies Bell)
 
   let isHeard = false
   const attend = Effect.gen(function* () {
@@ -75,5 +77,5 @@ export const startBell = Effect.fnUntraced(function* (
     }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))
   )
   yield* supervisor.start({ id: "facts-listen", restart: "permanent", run: Effect.withTracerEnabled(listening, false) })
-  return { ring, isHeard: () => isHeard }
+  return { ring, isHeard: () => isHeard, isAlone: false }
 })

@@ -61,7 +61,7 @@ const interestLedgers = 2
 /** Looks that the pace must be known by before any is left out. */
 const looksBeforeRest = 5
 /** How long the follower rests while nobody is interested, and the share of it after which it looks again. */
-const restMillis = 5_000
+const restMillis = 8_000
 const restShare = 0.85
 /** Who brings a payment waits so long for a look. */
 const patience = Duration.seconds(1)
