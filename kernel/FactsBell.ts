@@ -52,7 +52,11 @@ export const startBell = Effect.fnUntraced(function* (
   yield* supervisor.start({ id: "facts-ring", restart: "permanent", run: Effect.withTracerEnabled(ringing, false) })
   const ring = Effect.asVoid(Queue.offer(rings, undefined))
   if (listen === undefined)
-    return yield* Effect.as(Effect.logWarning(noListener), { ring, isHeard: () => false, isAlone: false } satisfies Bell)
+    return yield* Effect.as(Effect.logWarning(noListener), {
+      ring,
+      isHeard: () => false,
+      isAlone: false
+    } satisfies Bell)
 
   let isHeard = false
   const attend = Effect.gen(function* () {
