@@ -322,6 +322,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
+    "node/CloseLimit.ts",
+    ["node/closeLimit.test.ts"],
+    [["a ledger takes the time it likes", "if (ran > 0 && now() - began >= millis) throw", "if (ran < 0) throw"]]
+  ),
+  ...rules(
+    "node/Queue.ts",
+    ["node/closeLimit.test.ts"],
+    [["what there was no time for grows older", "      if (isDeferred.has(waiting.frame)) continue\n", ""]]
+  ),
+  ...rules(
     "node/Queue.ts",
     ["node/queue.test.ts"],
     [

@@ -17,6 +17,7 @@ import { type Frame, frameOf, hashOf } from "../transaction/Frame.ts"
 import { accountKeysOf, keysOf } from "../transaction/keysOf.ts"
 import { errorResult, readAccount, resultOf, validate } from "../transaction/validate.ts"
 import { type TransactionResult, TxCode } from "../transaction/Wire.ts"
+import { CloseLimit, type CloseTime, runInOrder, TimeIsUp } from "./CloseLimit.ts"
 import { Expiry } from "./Expiry.ts"
 import { type Faults, noFaults } from "./Faults.ts"
 import { seal, ZERO_HASH } from "./Header.ts"
@@ -24,6 +25,7 @@ import { History, type LedgerRecord, type Retention, type TransactionRecord } fr
 import { missingIn, Offender, orOffender } from "./Offender.ts"
 import { Queue } from "./Queue.ts"
 import { recordOf } from "./recordOf.ts"
+import { priceOf, selectFrames } from "./selectFrames.ts"
 import { toHex } from "./text.ts"
 import { type Phase, resultSetBytes, transactionSetBytes } from "./transactionSet.ts"
 
@@ -37,6 +39,8 @@ export interface LedgerOptions {
   readonly transactionsPerLedgerMax: number
   /** Instructions that the contract transactions of one ledger may declare together. */
   readonly instructionsPerLedgerMax: number
+  /** What they may take; absent: as long as they do. */
+  readonly closeTime?: CloseTime
   /** Expected seconds between two ledgers, for the time bounds of what is queued; 0 when closed by hand. */
   readonly closeIntervalSeconds: number
   readonly contracts?: ContractRuntime
@@ -78,6 +82,8 @@ export interface ClosedLedger {
     readonly after: LedgerEntry | undefined
   }>
   readonly frames: ReadonlyArray<Frame>
+  /** What waits for the next ledger because there was no time left in this one. */
+  readonly deferred: ReadonlyArray<Frame>
   readonly commit: () => void
   /** True for a ledger that served only its own purpose (the friendbot's), and leaves the queue as it was. */
   readonly isAside: boolean
@@ -103,11 +109,13 @@ export class Ledger {
   #queue = new Queue()
   #past: ReadonlyArray<ClosedLedger> = []
   readonly #heldUntil = new Map<string, number>()
+  readonly #limit: CloseLimit
   #expiry: Expiry
   #defects: Array<Defect> = []
 
   constructor(options: LedgerOptions, state: LedgerState) {
     this.options = options
+    this.#limit = new CloseLimit(options.instructionsPerLedgerMax, options.closeTime)
     this.#store = state.store
     this.#history = new History(options.retention)
     for (const ledger of state.ledgers) this.history.add(ledger)
@@ -262,12 +270,26 @@ export class Ledger {
     const closeTime = this.#closeTime(now)
     const ledger = this.context(this.latest.sequence + 1, closeTime)
     if (!isCutOff && this.store.isPartial) this.store.require(this.queue.candidates().flatMap(keysOf))
-    const { frames, baseFee } = this.#select(ledger, isCutOff)
-    let rest = frames
+    const isHeld = ({ fullHash }: Frame) => (this.#heldUntil.get(fullHash) ?? 0) >= ledger.ledgerSeq
+    const free = this.queue.candidates().filter((frame) => !isHeld(frame))
+    const mayGo = (frame: Frame) => this.#mayGo(frame, ledger, isCutOff)
+    let { frames: rest, deferred, isFull } = selectFrames(free, this.#limit, this.options, mayGo)
+    let limit: CloseLimit | undefined = this.#limit
     for (;;) {
       try {
-        return this.#close(this.context(ledger.ledgerSeq, closeTime), rest, baseFee, false)
+        const anew = this.context(ledger.ledgerSeq, closeTime)
+        return this.#close(anew, rest, priceOf(rest, isFull, this.options), { deferred, isAside: false, limit })
       } catch (error) {
+        if (error instanceof TimeIsUp) {
+          const turns = rest.filter(({ isSoroban }) => isSoroban)
+          const late = new Set(turns.slice(error.ran))
+          deferred = [...deferred, ...late]
+          rest = rest.filter((frame) => !late.has(frame))
+          isFull = true
+          limit = undefined
+          this.#limit.learn(turns.slice(0, error.ran))
+          continue
+        }
         const isMissing = missingIn(error) !== undefined
         if (rest.length === 0 || (isMissing && !isCutOff)) throw error
         if (!isMissing) this.report("closing a ledger", error)
@@ -281,7 +303,10 @@ export class Ledger {
   /** A ledger of the house's own transactions, in which `waived` need not have signed; the queue stays as it is. */
   prepareAside(now: bigint, frames: ReadonlyArray<Frame>, waived: PublicKey | undefined): ClosedLedger {
     const ledger = this.context(this.latest.sequence + 1, this.#closeTime(now))
-    return this.#close({ ...ledger, waived }, frames, this.options.settings.baseFeeStroops, true)
+    return this.#close({ ...ledger, waived }, frames, this.options.settings.baseFeeStroops, {
+      deferred: [],
+      isAside: true
+    })
   }
 
   #closeTime(now: bigint): bigint {
@@ -291,43 +316,24 @@ export class Ledger {
     return Number(next - now) <= this.options.aheadSecondsMax ? next : closeTime
   }
 
-  /**
-   * What goes into the next ledger: valid now, not held back, the best bids first; what became invalid is dropped. When
-   * there is no room for all, in number or in instructions, everybody pays what the least of the included bid,
-   * otherwise the base fee.
-   */
-  #select(
-    ledger: LedgerContext,
-    isCutOff: boolean
-  ): { readonly frames: ReadonlyArray<Frame>; readonly baseFee: bigint } {
-    const selected: Array<Frame> = []
-    let isFull = false
-    let instructions = 0
-    for (const frame of this.queue.candidates()) {
-      if ((this.#heldUntil.get(frame.fullHash) ?? 0) >= ledger.ledgerSeq || this.faults.drops(frame)) continue
-      if (selected.length >= this.options.transactionsPerLedgerMax) {
-        isFull = true
-        break
-      }
-      const more = frame.soroban?.resources.instructions ?? 0
-      if (instructions + more > this.options.instructionsPerLedgerMax) {
-        isFull = true
-        continue
-      }
-      if (isCutOff && keysOf(frame).some((key) => !this.store.knows(key))) continue
-      if (this.#validate(frame, ledger, 0n).error === undefined) {
-        selected.push(frame)
-        instructions += more
-      } else this.queue.ban(frame)
-    }
-    const frames = [...selected.filter(({ isSoroban }) => !isSoroban), ...selected.filter(({ isSoroban }) => isSoroban)]
-    const last = selected.at(-1)
-    const surge = isFull && last !== undefined ? last.inclusionFeeStroops / BigInt(last.feeOperations) : 0n
-    const { baseFeeStroops } = this.options.settings
-    return { frames, baseFee: surge > baseFeeStroops ? surge : baseFeeStroops }
+  /** Whether one that waits may go into the next ledger; what became invalid is dropped. */
+  #mayGo(frame: Frame, ledger: LedgerContext, isCutOff: boolean): boolean {
+    if (this.faults.drops(frame) || (isCutOff && keysOf(frame).some((key) => !this.store.knows(key)))) return false
+    const isValid = this.#validate(frame, ledger, 0n).error === undefined
+    if (!isValid) this.queue.ban(frame)
+    return isValid
   }
 
-  #close(forLedger: LedgerContext, frames: ReadonlyArray<Frame>, baseFee: bigint, isAside: boolean): ClosedLedger {
+  #close(
+    forLedger: LedgerContext,
+    frames: ReadonlyArray<Frame>,
+    baseFee: bigint,
+    {
+      deferred,
+      isAside,
+      limit
+    }: Pick<ClosedLedger, "deferred" | "isAside"> & { readonly limit?: CloseLimit | undefined }
+  ): ClosedLedger {
     const store = this.store.child()
     const { sha256 } = this.options.crypto
     const phaseOf = (soroban: boolean): Phase => ({
@@ -339,15 +345,12 @@ export class Ledger {
     const applying = frames.map((frame, place) =>
       orOffender(frame, () => chargeFee(frame, place, ledger, store, baseFee))
     )
-    const runAll = (some: ReadonlyArray<Applying>): void => {
-      for (const one of some) orOffender(one.frame, () => prepare(one, ledger, store))
-      for (const one of some) {
-        const thrown = orOffender(one.frame, () => runOrInternalError(one, ledger, store))
-        if (thrown !== undefined) this.report("running a transaction", thrown)
-      }
+    const ready = (one: Applying): void => orOffender(one.frame, () => prepare(one, ledger, store))
+    const run = (one: Applying): void => {
+      const thrown = orOffender(one.frame, () => runOrInternalError(one, ledger, store))
+      if (thrown !== undefined) this.report("running a transaction", thrown)
     }
-    for (const one of applying) if (!one.frame.isSoroban) runAll([one])
-    runAll(applying.filter(({ frame }) => frame.isSoroban))
+    runInOrder(applying, ready, run, limit)
     let feePool = this.latest.feePoolStroops
     const transactions = applying.map((one, i): TransactionRecord => {
       const applied = orOffender(one.frame, () => refund(one, ledger, store))
@@ -366,7 +369,7 @@ export class Ledger {
     }
     const record = seal(this.options.crypto, ledger.settings, parts, transactions, evicted)
     const changes = [...store.changes()].filter(({ before, after }) => before !== after)
-    return { record, changes, frames, commit: () => store.commit(), isAside }
+    return { record, changes, frames, deferred, commit: () => store.commit(), isAside }
   }
 
   /** Makes a computed ledger the latest one. It must follow the ledger it was computed on. */
@@ -377,7 +380,7 @@ export class Ledger {
     this.#expiry.follow(closed.changes, closed.record.sequence)
     this.#past = [...this.#past.slice(1 - PAST_LEDGERS), closed]
     if (closed.isAside) return
-    this.queue.ledgerClosed(closed.frames)
+    this.queue.ledgerClosed(closed.frames, closed.deferred)
     for (const [hash, until] of this.#heldUntil) if (until < closed.record.sequence) this.#heldUntil.delete(hash)
   }
 }

@@ -39,6 +39,11 @@ export interface MachineOptions {
   readonly transactionsPerLedgerMax?: number
   /** Wall time that the contracts of one call may take, default 2 000. */
   readonly contractMillisMax?: number
+  /**
+   * Wall time that the contracts of one ledger may take before the rest waits for the next. Default a quarter of the
+   * time between two ledgers; closed by hand, or with a seed or a time of its own, as long as they do.
+   */
+  readonly closeMillisMax?: number
   readonly genesisSequence?: number
   /** Ledgers in the journal before it is folded into a snapshot; default 20 000. */
   readonly journalLinesMax?: number
@@ -85,6 +90,14 @@ const second = 1_000
 const INSTRUCTIONS_PER_LEDGER_MAX = 1_200_000_000
 /** Contracts of one call that take longer are stopped; the fuel they are allowed takes a fraction of it. */
 const CONTRACT_MILLIS_MAX = 2_000
+
+/** Of the time between two ledgers, what their contracts may take: they may have to be computed a second time. */
+const CLOSE_SHARE = 1 / 4
+
+/** What the contracts of a ledger may take. One that must come out the same when it is repeated knows no such limit. */
+const closeMillisMax = ({ close, closeMillisMax: chosen, seed, startTime }: MachineOptions): number | undefined =>
+  chosen ??
+  (typeof close === "number" && seed === undefined && startTime === undefined ? close * CLOSE_SHARE : undefined)
 
 /** Times that a fork asks its upstream while one thing is computed; a contract cannot look at as many entries. */
 const ROUNDS_MAX = 500
@@ -226,7 +239,7 @@ const aheadSecondsMax = ({ close, startTime, strictCloseTimes }: MachineOptions)
 
 const optionsOf = (
   options: MachineOptions,
-  own: Pick<LedgerOptions, "crypto" | "networkId" | "settings">,
+  own: Pick<LedgerOptions, "crypto" | "networkId" | "settings" | "closeTime">,
   contracts: WasmRuntime
 ): LedgerOptions => ({
   ...own,
@@ -283,7 +296,12 @@ export const openMachine = Effect.fnUntraced(function* (
         )
       : beginFork({ crypto, settings, now }, forked)
   const contracts = new WasmRuntime({ millis: options.contractMillisMax ?? CONTRACT_MILLIS_MAX, runWithin })
-  const ledger = new Ledger(optionsOf(options, { crypto, networkId, settings }, contracts), stored ?? (yield* begin))
+  const platformClock = yield* Clock.Clock
+  const millis = closeMillisMax(options)
+  const elapsed = (): number => Number(platformClock.monotonicTimeNanosUnsafe() / 1_000n) / 1_000
+  const closeTime = millis === undefined ? {} : { closeTime: { millis, now: elapsed } }
+  const own = { crypto, networkId, settings, ...closeTime }
+  const ledger = new Ledger(optionsOf(options, own, contracts), stored ?? (yield* begin))
   ledger.faults = combineFaults(options.faults ?? [])
   if (journal !== undefined && stored === undefined) yield* journal.begin(ledger.capture())
   return machineOf({ ledger, passphrase, clock, journal, forked })

@@ -112,14 +112,19 @@ export class Queue {
     return this.#waiting.get(name(frame.source))?.frame.fullHash === frame.fullHash
   }
 
-  /** After a ledger: what it took leaves, what it made impossible too, and everything else grows older. */
-  ledgerClosed(applied: ReadonlyArray<Frame>): void {
+  /**
+   * After a ledger: what it took leaves, what it made impossible too, and everything else grows older, but what it had
+   * no time for.
+   */
+  ledgerClosed(applied: ReadonlyArray<Frame>, deferred: ReadonlyArray<Frame> = []): void {
+    const isDeferred = new Set(deferred)
     for (const frame of applied) {
       const waiting = this.#waiting.get(name(frame.source))
       if (waiting !== undefined && waiting.frame.tx.seqNum <= frame.tx.seqNum) this.#remove(name(frame.source))
     }
     this.#bans = [new Set<string>(), ...this.#bans].slice(0, BAN_LEDGERS)
     for (const [source, waiting] of this.#waiting) {
+      if (isDeferred.has(waiting.frame)) continue
       waiting.age++
       if (waiting.age < PENDING_LEDGERS_MAX) continue
       this.#bans[0]!.add(waiting.frame.fullHash)
