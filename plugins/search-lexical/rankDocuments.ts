@@ -98,10 +98,21 @@ export const rankStatement = (
       order by ranked.score desc, ranked.id limit ${options.limit}`
 }
 
+type Ranked = Pick<Hit, "id" | "score">
+
+/** What a closer look found, and what only an earlier one did: the last look takes no more than it can rank. */
+const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked>, limit: number) => {
+  const found = new Set(later.map(({ id }) => id))
+  const missed = earlier.filter(({ id }) => !found.has(id))
+  return missed.length === 0
+    ? later
+    : [...later, ...missed].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
+}
+
 /**
  * Ranked hits, best first. What passes rare filters is ranked itself, however common the words are. Else it looks
  * closer when the first look, or what its filters left of it, holds too few: at more candidates, and at last at
- * whatever matches and passes, as far as time allows.
+ * whatever matches and passes, as far as time allows. A closer look loses nothing that an earlier one found.
  */
 export const rankDocuments = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -117,10 +128,11 @@ export const rankDocuments = Effect.fnUntraced(function* (
   if (query.terms.length === 0) return []
   const { passing } = options
   const alike = alikeTerms(query.terms)
-  const all = everything([...query.terms, ...alike])
   if (passing !== undefined) {
     if (passing.length === 0) return []
-    const look: Look = { plan: all, filtersFirst: true, documentsMax: rareMax, among: passing }
+    // By related words alone too, as where nothing is filtered.
+    const plan = everything([...query.terms, ...alike, ...query.related])
+    const look: Look = { plan, filtersFirst: true, documentsMax: rareMax, among: passing }
     const hits = yield* rankStatement(sql, state, query, { ...options, look })
     return hits.map(({ id, score }) => ({ id, score, relevance: score }))
   }
@@ -134,19 +146,20 @@ export const rankDocuments = Effect.fnUntraced(function* (
   }
   const look = (look: Look) => rankStatement(sql, state, query, { ...options, look })
   const first = choose(budget)
-  let hits = yield* look(first)
+  let hits: ReadonlyArray<Ranked> = yield* look(first)
   let isComplete = first.plan.complete
   if (!isComplete && hits.length < enough && wider * hits.length >= enough) {
     const second = choose(wider * budget)
-    hits = yield* look(second)
+    hits = withEarlier(yield* look(second), hits, options.limit)
     isComplete = second.plan.complete
   }
   if (!isComplete && hits.length < enough) {
-    hits = yield* look({
-      plan: all,
+    const last = yield* look({
+      plan: everything([...query.terms, ...alike]),
       filtersFirst: true,
       documentsMax: Math.max(lastLookMax, 2 * options.limit)
     })
+    hits = withEarlier(last, hits, options.limit)
   }
   return hits.map(({ id, score }) => ({ id, score, relevance: score }))
 }, spanned("rankDocuments"))

@@ -74,10 +74,19 @@ export interface Look {
   readonly isAll: boolean
 }
 
+/** What was ranked exactly, and what only a look found: no more than so many resources are ranked one by one. */
+const withLooked = (exact: ReadonlyArray<Hit>, looked: ReadonlyArray<Hit>, limit: number): ReadonlyArray<Hit> => {
+  const found = new Set(exact.map(({ id }) => id))
+  const missed = looked.filter(({ id }) => !found.has(id))
+  return missed.length === 0
+    ? exact
+    : [...exact, ...missed].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
+}
+
 /**
  * The nearest that pass the condition. `look` takes so many of the nearest and drops what does not pass; when that
  * leaves too few, it looks wider, since hidden resources may crowd out the others; and under a filter that leaves few
- * at all, `exact` ranks those.
+ * at all, `exact` ranks those. What a look found stays found.
  */
 export const lookCloser = Effect.fnUntraced(function* <E, R>(
   { filtered, limit }: Pick<Nearest, "filtered" | "limit">,
@@ -87,9 +96,11 @@ export const lookCloser = Effect.fnUntraced(function* <E, R>(
   const enough = Math.min(limit, fewHits)
   const first = yield* look(Math.min(widest, filtered ? filteredShare * limit : limit + spare))
   if (first.isAll || first.hits.length >= enough) return first.hits
+  let looked = first.hits
   if (!filtered || wider * first.hits.length >= enough) {
     const second = yield* look(widest)
     if (!filtered || second.isAll || second.hits.length >= enough) return second.hits
+    looked = second.hits
   }
-  return yield* exact
+  return withLooked(yield* exact, looked, limit)
 })

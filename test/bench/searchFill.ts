@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
+import { Lane } from "../../kernel/database/Lane.ts"
 import { ingest, type IngestedResource } from "../relevance/ingest.ts"
 import type { Facilitator } from "../support/facilitator.ts"
 import { startKeptPostgres, startPostgres, type TestPostgres } from "../support/postgres.ts"
@@ -125,13 +126,15 @@ const fill = Effect.fnUntraced(function* (
   yield* untilIndexed(sql, count, progress)
   for (const { definition } of late) {
     progress.step("an index is made")
-    yield* sql.withTransaction(
-      Effect.gen(function* () {
-        yield* sql`set local statement_timeout = 0`.unprepared
-        yield* sql`set local maintenance_work_mem = '512MB'`.unprepared
-        yield* sql.unsafe(definition).unprepared
-      })
-    )
+    yield* sql
+      .withTransaction(
+        Effect.gen(function* () {
+          yield* sql`set local statement_timeout = 0`.unprepared
+          yield* sql`set local maintenance_work_mem = '512MB'`.unprepared
+          yield* sql.unsafe(definition).unprepared
+        })
+      )
+      .pipe(Effect.provideService(Lane, "maintenance"))
   }
   progress.end()
   console.log(`  stored and indexed ${count} in ${seconds(startedAt)} s`)

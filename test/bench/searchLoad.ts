@@ -21,7 +21,11 @@ export interface LoadFigures {
   readonly elapsedMillis: number
   /** Answers that were an error, partial or empty, by what they were. */
   readonly wrong: Readonly<Record<string, number>>
+  /** The first few paths whose answers were so, each once. */
+  readonly faulty: ReadonlyArray<string>
 }
+
+const faultyMax = 5
 
 const headEnd = Buffer.from("\r\n\r\n")
 const partial = Buffer.from(`"partialResults":true`)
@@ -38,12 +42,14 @@ export const load = (job: LoadJob): Promise<LoadFigures> => {
   const holds = Buffer.from(job.holds)
   const times: Array<number> = []
   const wrong: Record<string, number> = {}
+  const faulty = new Set<string>()
   const startedAt = performance.now()
   let turn = 0
   const client = () =>
     new Promise<void>((resolve, reject) => {
       const socket = connect(port, "127.0.0.1").setNoDelay(true)
       let from = 0
+      let path = ""
       let chunks: Array<Buffer> = []
       let received = 0
       let expected = Infinity
@@ -54,7 +60,8 @@ export const load = (job: LoadJob): Promise<LoadFigures> => {
         chunks = []
         received = 0
         expected = Infinity
-        socket.write(`GET ${paths[turn++ % paths.length]} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
+        path = paths[turn++ % paths.length]!
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
       }
       socket
         .once("connect", next)
@@ -76,14 +83,18 @@ export const load = (job: LoadJob): Promise<LoadFigures> => {
         const time = performance.now() - from
         const fault = faultOf(Buffer.concat(chunks), bodyAt, holds)
         if (fault === undefined) times.push(time)
-        else wrong[fault] = (wrong[fault] ?? 0) + 1
+        else {
+          wrong[fault] = (wrong[fault] ?? 0) + 1
+          if (faulty.size < faultyMax) faulty.add(path)
+        }
         next()
       })
     })
   return Promise.all(Array.from({ length: clients }, client)).then(() => ({
     times: times.sort((a, b) => a - b),
     elapsedMillis: performance.now() - startedAt,
-    wrong
+    wrong,
+    faulty: [...faulty]
   }))
 }
 

@@ -106,7 +106,7 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
   const databaseBefore = yield* databaseMillis(facilitator)
   const serverBefore = process.cpuUsage()
   const questionsMax = isFirst ? paths.length : Number.MAX_SAFE_INTEGER
-  const { elapsedMillis, times, wrong } = yield* Effect.promise(() =>
+  const { elapsedMillis, faulty, times, wrong } = yield* Effect.promise(() =>
     profiled(name, () => runLoad({ port, paths, clients, milliseconds: MILLISECONDS, questionsMax, holds }))
   )
   const { system, user } = process.cpuUsage(serverBefore)
@@ -126,5 +126,6 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
       `${isSound ? bars.map(barLine).join(", ") : `NOT sound: ${times.length} answers, ${faults.join(", ")}`}   ` +
       `load ${loadavg()[0]!.toFixed(1)}`
   )
+  for (const path of faulty) console.log(`    not sound: ${path}`)
   return { bars, isSound } satisfies Measured
 })

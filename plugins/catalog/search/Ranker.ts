@@ -13,7 +13,7 @@ import {
   type SearchMode,
   SearchSettings
 } from "../contract.ts"
-import { type Fused, fuse, type Ranked } from "./fuse.ts"
+import { bestsOf, type Fused, fuse, type Ranked } from "./fuse.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
 import type { Weighed } from "./signals.ts"
@@ -76,6 +76,12 @@ const askOne = (
     spanned(`search.${branch.mode}`)
   )
 
+const toRanked = ({ branch, hits }: Answered): Ranked => ({
+  mode: branch.mode,
+  weight: Math.max(branch.weight, Number.EPSILON),
+  hits
+})
+
 /** Those that answered, side by side. `firstWindow`: beyond it, a fused answer asks for more candidates. */
 const askAll = Effect.fnUntraced(function* (
   branches: ReadonlyArray<SearchBranch>,
@@ -133,6 +139,29 @@ export class Ranker extends Context.Service<
         )
       })
 
+      const cuts = {
+        k: settings.rrf_k,
+        relevanceMin: settings.minimum_relevance_score,
+        bestMin: settings.minimum_best_relevance
+      }
+
+      /**
+       * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it
+       * were the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without.
+       */
+      const fusedOf = Effect.fnUntraced(function* (answered: ReadonlyArray<Answered>, request: RankRequest) {
+        const branches = answered.map(toRanked)
+        const fused = fuse(branches, cuts)
+        const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
+        if (fused.length > 0 || !isFiltered || answered.every(({ hits }) => hits.length === 0)) return fused
+        const all = yield* askAll(
+          answered.map(({ branch }) => branch),
+          { ...request, filters: {} },
+          settings.first_window
+        )
+        return fuse(branches, { ...cuts, bests: bestsOf(all.map(toRanked)) })
+      })
+
       const rank: Ranker["Service"]["rank"] = Effect.fnUntraced(function* (
         request: RankRequest
       ): Effect.fn.Return<Ranking, SqlError.SqlError> {
@@ -144,16 +173,7 @@ export class Ranker extends Context.Service<
         ]
         const first = yield* askAll(asked, request, settings.first_window)
         const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
-        const branches = answered.map(({ branch, hits }): Ranked => ({
-          mode: branch.mode,
-          weight: Math.max(branch.weight, Number.EPSILON),
-          hits
-        }))
-        const fused = fuse(branches, {
-          k: settings.rrf_k,
-          relevanceMin: settings.minimum_relevance_score,
-          bestMin: settings.minimum_best_relevance
-        })
+        const fused = yield* fusedOf(answered, request)
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,

@@ -17,7 +17,16 @@ export interface FuseOptions {
   readonly relevanceMin: number
   /** A branch whose best hit is less relevant has found nothing. */
   readonly bestMin: number
+  /**
+   * The relevance of each branch's best hit without the caller's filters, where it is known. Default: that of its best
+   * hit here.
+   */
+  readonly bests?: ReadonlyMap<SearchBranch["mode"], number>
 }
+
+/** The relevance of each branch's best hit. */
+export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBranch["mode"], number> =>
+  new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
 
 /** Where a hit stands in one branch, rank from 1. */
 export interface BranchRank {
@@ -56,11 +65,8 @@ const weightOf = (
 /** Best first. */
 export const fuse = (
   branches: ReadonlyArray<Ranked>,
-  { bestMin, k, relevanceMin }: FuseOptions
+  { bestMin, bests = bestsOf(branches), k, relevanceMin }: FuseOptions
 ): ReadonlyArray<Fused> => {
-  const bests = new Map(
-    branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))])
-  )
   /** The relevance that a hit of a branch must have. */
   const cuts = new Map([...bests].map(([mode, best]) => [mode, best < bestMin ? Infinity : relevanceMin * best]))
   const fused = new Map<
@@ -80,6 +86,6 @@ export const fuse = (
     })
   }
   const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
-    branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= cuts.get(mode)!)
+    branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   return [...fused.values()].filter(isRelevant).sort(byScore)
 }

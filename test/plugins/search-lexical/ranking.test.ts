@@ -221,6 +221,33 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("keeps what an earlier look found where the last look has more than it ranks [S117]", () =>
+      Effect.gen(function* () {
+        const crowd = Array.from({ length: 2_050 }, (_, at) => named(at + 1, `Shop ${at}`, "Parcels in the city."))
+        const rare = [3_001, 3_002].map((id) => named(id, "Zebra", "Stripes."))
+        const { ids } = yield* indexed([...crowd, ...rare])
+        expect((yield* ids("zebra city")).slice(0, 2)).toEqual([3_001, 3_002])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("finds by lent words among the few that pass a filter, as without one", () =>
+      Effect.gen(function* () {
+        const other = Array.from({ length: 60 }, (_, at) => named(at + 100, `Ledger ${at}`, `Bookkeeping series ${at}`))
+        const { reader, sql, store } = yield* indexed([
+          named(1, "Weather", "Rain, from a barometer and an anemometer."),
+          named(2, "Weather report", "What the barometer and the anemometer said."),
+          named(3, "Station", "Readings of barometer and anemometer."),
+          ...other
+        ])
+        const state = yield* store.answering
+        const condition = () => sql`true`
+        const feedback = yield* Effect.provide(Effect.service(Feedback), Feedback.layer)
+        const read = yield* feedback.widen("weather", yield* reader.read("weather", state), state, condition)
+        const hits = yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [3n, 100n] })
+        expect(hits.map(({ id }) => Number(id))).toEqual([3])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("lends a query the telling words of what answers it best, and keeps its own words above them", () =>
       Effect.gen(function* () {
         const other = Array.from({ length: 60 }, (_, at) => named(at + 100, `Ledger ${at}`, `Bookkeeping series ${at}`))

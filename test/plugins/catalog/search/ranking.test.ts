@@ -51,6 +51,21 @@ describe("fusion", () => {
     expect(found(hit(1, 0.31), hit(2, 0.07))).toEqual([1, 2])
   })
 
+  it("measures what is weak by what there is without the filters, where that is known", () => {
+    const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
+    const found = (best: number) =>
+      ids(
+        fuse([{ mode: "lexical", weight: 1, hits: [hit(1, 0.12), hit(2, 0.09)] }], {
+          k: 10,
+          relevanceMin: 0.2,
+          bestMin: 0.3,
+          bests: new Map([["lexical", best]])
+        })
+      )
+    expect(found(0.5)).toEqual([1])
+    expect(found(0.29)).toEqual([])
+  })
+
   it("counts the means of words in full where the words find little, and the less the surer those are", () => {
     const fused = (words: number, means: number) =>
       fuse(

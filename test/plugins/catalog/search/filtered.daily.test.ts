@@ -1,0 +1,111 @@
+// A filter takes away what does not pass it and nothing else: where an answer without it holds a resource that passes,
+// the answer with it is not empty. Random queries and filters over 500 resources; the filters are judged here by the
+// resources themselves.
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { makeWorld } from "../../../bench/searchWorld.ts"
+import { type IngestedResource, ingest } from "../../../relevance/ingest.ts"
+import { databaseKinds } from "../../../support/databases.ts"
+import { eventually } from "../../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
+
+const queriesMax = 25
+const { resources, world } = makeWorld(500, queriesMax)
+const byName = new Map(resources.map((one) => [one.name, one]))
+
+const randomFrom = (seed: number) => () => {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+  return seed / 2 ** 32
+}
+
+type Filter = Readonly<Record<string, string>>
+
+const passes = ({ options: [option], type }: IngestedResource, filter: Filter): boolean =>
+  Object.entries(filter).every(([name, value]) => {
+    if (name === "type") return type === value
+    if (name === "maxPrice") return BigInt(option!.amount) <= BigInt(value)
+    return option![name as "asset" | "payTo" | "scheme"] === value
+  })
+
+/** Filters that many, some and hardly any pass, and one that only this resource does. */
+const filtersFor = (one: IngestedResource, random: () => number): ReadonlyArray<Filter> => {
+  const asset = `CASSET${Math.floor(random() * 3)}`
+  return [
+    { scheme: "exact", type: "http" },
+    { type: "mcp" },
+    { asset, maxPrice: String(Math.floor(random() * 500)) },
+    { asset, scheme: "upto", type: random() < 0.5 ? "http" : "mcp" },
+    { payTo: one.options[0]!.payTo }
+  ]
+}
+
+interface Found {
+  readonly resources: ReadonlyArray<{ readonly name: string }>
+  readonly partialResults: boolean
+  readonly pagination: { readonly cursor: string | null }
+}
+
+const ask = (facilitator: Facilitator, parameters: Filter) =>
+  Effect.map(facilitator.ask(`/discovery/search?${new URLSearchParams(parameters)}`), ({ json, status }) => {
+    expect([status, json.partialResults], JSON.stringify(parameters)).toEqual([200, false])
+    return json as Found
+  })
+
+/** Every page of an answer. */
+const namesOf = Effect.fnUntraced(function* (facilitator: Facilitator, parameters: Filter) {
+  const names: Array<string> = []
+  let cursor: string | null = ""
+  while (cursor !== null) {
+    const page: Found = yield* ask(facilitator, { ...parameters, limit: "200", ...(cursor === "" ? {} : { cursor }) })
+    names.push(...page.resources.map(({ name }) => name))
+    cursor = page.pagination.cursor
+  }
+  return names
+})
+
+const untilIndexed = ({ sql }: Facilitator) =>
+  eventually(
+    Effect.map(
+      sql<{ words: number; meanings: number }>`select (select count(*) from search_lexical_documents
+          where (select changed = 0 from search_lexical_state limit 1))::int as words,
+        (select count(*) from search_semantic_word_vectors)::int as meanings`,
+      ([row]) => row!.words === resources.length && row!.meanings === resources.length
+    )
+  )
+
+describe.each(databaseKinds)("a filter on %s", (database) => {
+  it(
+    "empties no answer that holds something which passes it",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const facilitator = yield* startFacilitator({ database, channels: 1 })
+            yield* ingest(facilitator.sql, resources)
+            yield* untilIndexed(facilitator)
+            const seed = Number(process.env["TOLLKEEPER_TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 32))
+            const random = randomFrom(seed)
+            let answered = 0
+            for (const mode of ["lexical", "hybrid"]) {
+              for (const { query } of world.questions) {
+                const all = yield* namesOf(facilitator, { query, mode })
+                expect(all.length, query).toBeGreaterThan(0)
+                const one = byName.get(all[Math.floor(random() * all.length)]!)!
+                for (const filter of filtersFor(one, random)) {
+                  const wanted = all.filter((name) => passes(byName.get(name)!, filter))
+                  const { resources } = yield* ask(facilitator, { query, mode, ...filter })
+                  const told = `seed ${seed}: ${JSON.stringify({ query, mode, ...filter })} lost ${wanted.join(", ")}`
+                  expect(resources.length > 0 || wanted.length === 0, told).toBe(true)
+                  expect(resources.every(({ name }) => passes(byName.get(name)!, filter))).toBe(true)
+                  answered += wanted.length === 0 ? 0 : 1
+                }
+              }
+            }
+            expect(answered).toBeGreaterThan(2 * queriesMax)
+          })
+        ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
+      ),
+    240_000
+  )
+})
