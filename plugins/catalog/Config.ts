@@ -92,6 +92,14 @@ const discovery = section(
       max: 1_440,
       unit: "minutes",
       doc: "How long a cursor opens at most; at least two thirds of it."
+    }),
+    reads_per_second: integer({
+      default: 50,
+      min: 0,
+      max: 10_000,
+      doc:
+        "Pages, resources and histories together that one address without a key may read, in bursts of twice as many; " +
+        "0 is no limit, and this machine itself has none."
     })
   },
   ({ include_unverified }) => (include_unverified ? ["discovery.include_unverified must be false"] : [])
@@ -167,6 +175,8 @@ export interface CatalogValues {
   readonly includeStale: boolean
   readonly includeUnverified: boolean
   readonly cursorMinutes: number
+  /** 0 is no limit. */
+  readonly readsPerSecond: number
   readonly requireHttpsOrigins: boolean
   readonly allowLocalOrigins: boolean
   readonly probeOrigins: boolean
@@ -217,6 +227,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         includeStale: shown.include_stale,
         includeUnverified: shown.include_unverified,
         cursorMinutes: shown.cursor_minutes,
+        readsPerSecond: shown.reads_per_second,
         requireHttpsOrigins: origins.require_https_origins,
         allowLocalOrigins: origins.allow_local_origins,
         probeOrigins: origins.probe_origins,

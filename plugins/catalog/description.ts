@@ -63,6 +63,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     query: Schema.Struct({ ...filters, ...paging("At most 1000; a larger one is taken for that."), ...cursor }),
     answers: answers("A page.", BrowsePage, {
       400: "`invalid_filter` or `invalid_cursor`.",
+      429: "Too many reads of one caller; see Retry-After.",
       503: "The database is away."
     })
   },
@@ -81,6 +82,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     answers: answers("The resource.", OneResource, {
       400: "`invalid_filter`.",
       404: "`not_found`.",
+      429: "Too many reads of one caller; see Retry-After.",
       503: "The database is away."
     })
   },
@@ -99,6 +101,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     answers: answers("Its history.", ResourceHistory, {
       400: "`invalid_filter`.",
       404: "`not_found`.",
+      429: "Too many reads of one caller; see Retry-After.",
       503: "The database is away."
     })
   },

@@ -5,6 +5,7 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import type { SqlError } from "effect/sql"
 import { ReadReplica } from "../../../kernel/database/ReadReplica.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Config } from "../Config.ts"
 import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
 import type { Intent } from "../search/readIntent.ts"
 import { type ReadSearch, readSearch } from "../search/readSearch.ts"
@@ -13,6 +14,7 @@ import type { CatalogBusy } from "./Counts.ts"
 import { History } from "./History.ts"
 import { encodeHistory, readHistoryQuery } from "./HistoryWire.ts"
 import { readFilters, readPaging } from "./filters.ts"
+import { limitCallers } from "./limitCallers.ts"
 import { fault, fresh, preflight, queryOf } from "./publicAnswer.ts"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"
 
@@ -30,6 +32,9 @@ const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogBusy
       fault(503, "temporarily_unavailable", [], { "retry-after": "1" })
     )
   )
+
+const tooMany = (what: string, seconds: number): Response =>
+  fault(429, "too_many_requests", [`${what} of one caller`], { "retry-after": String(seconds) })
 
 const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong: ReadonlyArray<string> } => {
   const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
@@ -77,6 +82,15 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
   const history = yield* makeHistory
   const crypto = yield* Crypto
   const { reading } = yield* ReadReplica
+  const { readsPerSecond } = yield* Config
+  const pauseFor = yield* limitCallers(readsPerSecond)
+  /** What is only read has one limit; a request beyond it costs no statement. */
+  const limited =
+    <R>(answer: (request: Request) => Effect.Effect<Response, SqlError.SqlError | CatalogBusy, R>) =>
+    (request: Request) =>
+      Effect.flatMap(pauseFor(request), (seconds) =>
+        seconds > 0 ? Effect.succeed(tooMany("reads", seconds)) : away(reading(answer(request)))
+      )
 
   const resources = Effect.fnUntraced(function* (request: Request) {
     const query = queryOf(request)
@@ -122,7 +136,7 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
       case "Unauthorized":
         return fault(401, "unauthorized", ["explain: needs a key"], { "www-authenticate": "Bearer" })
       case "TooMany":
-        return fault(429, "too_many_requests", ["searches of one caller"], { "retry-after": String(answer.seconds) })
+        return tooMany("searches", answer.seconds)
       case "Page":
         return yield* fresh(crypto, request, searchPage(read, answer))
     }
@@ -132,8 +146,8 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
   for (const path of paths) {
     yield* router.add("OPTIONS", path, Effect.succeed(preflight))
   }
-  yield* router.add("GET", "/discovery/resources", (request) => away(reading(resources(request))))
-  yield* router.add("GET", "/discovery/resource", (request) => away(reading(resource(request))))
-  yield* router.add("GET", "/discovery/history", (request) => away(reading(history(request))))
+  yield* router.add("GET", "/discovery/resources", limited(resources))
+  yield* router.add("GET", "/discovery/resource", limited(resource))
+  yield* router.add("GET", "/discovery/history", limited(history))
   yield* router.add("GET", "/discovery/search", (request) => away(reading(searched(request))))
 })

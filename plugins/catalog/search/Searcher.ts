@@ -7,7 +7,6 @@ import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { Callers } from "../../../kernel/http/Callers.ts"
-import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { remembered } from "../../../kernel/remembered.ts"
 import { spanned } from "../../../kernel/spanned.ts"
@@ -16,6 +15,7 @@ import type { SearchValues } from "./searchSection.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
+import { limitCallers } from "../discovery/limitCallers.ts"
 import { Ranker, type Ranking } from "./Ranker.ts"
 import { decodePosition, encodePosition, type RankingPosition } from "./rankingCursor.ts"
 import { type Intent, readIntent } from "./readIntent.ts"
@@ -139,12 +139,7 @@ export class Searcher extends Context.Service<
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
         Exit.isSuccess(exit) ? snapshotFor : 0
       )
-      const takeToken = makeRateLimit(settings.searches_per_second)
-      /** Seconds to wait. A key is somebody known, and this machine itself is nobody else. */
-      const pauseFor = (request: HttpServerRequest.HttpServerRequest) => {
-        const isKnown = Option.exists(callers.identify(request), ({ keyed }) => keyed)
-        return isKnown || callers.isLocal(request) ? Effect.succeed(0) : takeToken(callers.sourceOf(request))
-      }
+      const pauseFor = yield* limitCallers(settings.searches_per_second)
       const markOf = remembered(sourcesKept, (source) =>
         Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
       )

@@ -1,0 +1,57 @@
+// How often one caller may read the public routes of discovery: one limit for all that is only read, and none for a key
+// or this machine.
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { databaseKinds } from "../../support/databases.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+
+const url = encodeURIComponent("https://nobody.example/")
+const paths = [
+  "/discovery/resources",
+  `/discovery/resource?type=http&url=${url}`,
+  `/discovery/history?resource=${url}`
+] as const
+
+describe.each(databaseKinds)("reads of discovery on %s", (database) => {
+  it("ask one address without a key to wait, on every route, and not its own machine nor a key", () =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({
+            database,
+            channels: 1,
+            set: ["discovery.reads_per_second=1"],
+            environment: { FACILITATOR_API_KEYS: "0123456789abcdef" }
+          })
+          const ask = (at: number, headers: Record<string, string>) => facilitator.ask(paths[at % 3]!, { headers })
+          const asAway = (address: string) =>
+            // A second gives one token back: of so many at once some must wait, on however slow a machine.
+            Effect.forEach(
+              Array.from({ length: 60 }, (_, at) => at),
+              (at) => ask(at, { "x-forwarded-for": address }),
+              { concurrency: 20 }
+            )
+          const answers = yield* asAway("203.0.113.7")
+          const refused = answers.filter(({ status }) => status === 429)
+          expect(answers.slice(0, 2).map(({ status }) => status)).toEqual([200, 404])
+          // What is left of so many is what two tokens and the seconds that it took allow.
+          expect(refused.length).toBeGreaterThan(20)
+          for (const { headers, json } of refused) {
+            expect(json).toEqual({ error: "too_many_requests", details: ["reads of one caller"] })
+            expect(headers.get("retry-after")).toBe("1")
+          }
+          const refusedOn = answers.flatMap(({ status }, at) => (status === 429 ? [at % 3] : []))
+          expect(new Set(refusedOn)).toEqual(new Set([0, 1, 2]))
+          const keyed = { "x-forwarded-for": "203.0.113.7", authorization: "Bearer 0123456789abcdef" }
+          for (const headers of [{}, keyed]) {
+            const free = yield* Effect.forEach(
+              Array.from({ length: 10 }, (_, at) => at),
+              () => ask(0, headers)
+            )
+            expect(free.every(({ status }) => status === 200)).toBe(true)
+          }
+        })
+      ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
+    ))
+})
