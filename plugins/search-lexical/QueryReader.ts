@@ -22,6 +22,8 @@ export interface ReadQuery {
 }
 
 const termsMax = 16
+/** Queries whose reading is kept until the statistics are refreshed: some kilobytes each. */
+const keptMax = 1_000
 
 export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
@@ -127,6 +129,8 @@ export class QueryReader extends Context.Service<
     QueryReader,
     Effect.gen(function* () {
       const vocabulary = yield* Vocabulary
+      let asOf = ""
+      const kept = new Map<string, ReadQuery>()
 
       /** The first few long words that no document holds, each as two that documents hold where it is made of such. */
       const apart = Effect.fnUntraced(function* (
@@ -148,7 +152,7 @@ export class QueryReader extends Context.Service<
         return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
       })
 
-      const read = Effect.fnUntraced(function* (
+      const readAnew = Effect.fnUntraced(function* (
         query: string,
         state: IndexState
       ): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
@@ -187,6 +191,23 @@ export class QueryReader extends Context.Service<
           unknown.length * rarity(Math.min(1, state.documents), state.documents)
         return { terms, related: [], phrase: phraseOf(readings.slice(0, words.length), state), mass }
       }, spanned("readQuery"))
+
+      /** A reading is kept when all that it took was known: what came too late, or nobody told yet, is asked again. */
+      const read: QueryReader["Service"]["read"] = (query, state) =>
+        Effect.suspend(() => {
+          const now = `${state.language} ${state.refreshedAt.getTime()}`
+          if (now !== asOf) kept.clear()
+          asOf = now
+          const known = kept.get(query)
+          if (known !== undefined) return Effect.succeed(known)
+          const asked = vocabulary.asked()
+          return Effect.map(readAnew(query, state), (reading) => {
+            if (vocabulary.asked() !== asked || asOf !== now) return reading
+            kept.set(query, reading)
+            if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
+            return reading
+          })
+        })
 
       return QueryReader.of({ read })
     })

@@ -25,6 +25,8 @@ export class RareFilters extends Context.Service<
       filters: Filters,
       snapshot: bigint
     ) => Effect.Effect<ReadonlyArray<bigint> | undefined, SqlError.SqlError>
+    /** Many are remembered to pass: there is nothing to ask. */
+    readonly areCommon: (filters: Filters) => Effect.Effect<boolean>
   }
 >()("tollkeeper/search-lexical/RareFilters") {
   static readonly layer = Layer.effect(
@@ -59,7 +61,10 @@ export class RareFilters extends Context.Service<
         return undefined
       })
 
-      return RareFilters.of({ passing })
+      const areCommon: RareFilters["Service"]["areCommon"] = (filters) =>
+        Effect.map(Clock.currentTimeMillis, (now) => now < (commonUntil.get(keyOf(filters)) ?? 0))
+
+      return RareFilters.of({ passing, areCommon })
     })
   )
 }

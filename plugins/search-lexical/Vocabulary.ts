@@ -186,6 +186,8 @@ export class Vocabulary extends Context.Service<
       words: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<Alike>>, SqlError.SqlError>
+    /** How often something unknown was asked: what was read while it stayed the same reads the same again. */
+    readonly asked: () => number
   }
 >()("tollkeeper/search-lexical/Vocabulary") {
   static readonly layer = Layer.effect(
@@ -198,6 +200,7 @@ export class Vocabulary extends Context.Service<
       const readings = new Map<string, ReadonlyArray<Counted>>()
       const found = new Map<string, Alternatives | undefined>()
       const alikes = new Map<string, ReadonlyArray<Alike>>()
+      let asks = 0
 
       const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
         const now = `${language} ${refreshedAt.getTime()}`
@@ -211,6 +214,7 @@ export class Vocabulary extends Context.Service<
       const read = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
         const unread = [...new Set(words)].filter((word) => !readings.has(word))
+        if (unread.length > 0) asks += 1
         const found: ReadonlyMap<string, ReadonlyArray<Counted>> = unread.length === 0
           ? new Map()
           : yield* readWords(sql, unread, state)
@@ -224,6 +228,7 @@ export class Vocabulary extends Context.Service<
         const asked = lexemes.filter((lexeme) => lexeme.length >= standInLengthMin).slice(0, standInsMax)
         const unknown = asked.filter((lexeme) => !found.has(lexeme))
         if (unknown.length > 0) {
+          asks += 1
           const looked = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), patience)
           for (const [lexeme, instead] of Option.getOrElse(looked, () => [])) keep(found, lexeme, instead)
         }
@@ -234,6 +239,7 @@ export class Vocabulary extends Context.Service<
         forgetOlder(state)
         const asked = [...new Set(words)].slice(0, alikeWordsMax)
         const unread = asked.filter((word) => !alikes.has(word))
+        if (unread.length > 0) asks += 1
         const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
         const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
         const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
@@ -247,7 +253,7 @@ export class Vocabulary extends Context.Service<
         return new Map(asked.map((word) => [word, alikes.get(word) ?? []]))
       })
 
-      return Vocabulary.of({ read, standIns, alike })
+      return Vocabulary.of({ read, standIns, alike, asked: () => asks })
     })
   )
 }

@@ -43,8 +43,8 @@ const registered = Layer.effectDiscard(
       function* ({ filters, limit, query, snapshot }: SearchRequest) {
         const state = yield* answering
         const reading = reader.read(query, state)
-        const isFiltered = Object.keys(filters).length > 0
-        const [among, words] = isFiltered
+        const mayBeFew = Object.keys(filters).length > 0 && !(yield* rare.areCommon(filters))
+        const [among, words] = mayBeFew
           ? yield* Effect.all([rare.passing(filters, snapshot), reading], { concurrency: 2 })
           : [undefined, yield* reading]
         if (among?.length === 0) return []

@@ -2,6 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { type ResourceDocument, Search } from "../../../plugins/catalog/contract.ts"
 import { Observers, searchRegistry } from "../../../plugins/catalog/search/SearchRegistry.ts"
 import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
@@ -219,6 +220,28 @@ describeDatabases(
         expect(yield* ids("vorhersagewert")).toEqual([3])
         expect(yield* ids("wetterxqzzt")).toEqual([])
       }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("reads a query once where all of it was known, and anew when the statistics are", () =>
+      Effect.gen(function* () {
+        const { reader, store, words } = yield* indexed(few)
+        const state = yield* store.answering
+        const read = reader.read("wether forecast", state)
+        // As long as nobody says which words are alike, the next reading may say more.
+        yield* read
+        expect(yield* read).not.toBe(yield* read)
+        yield* words.lendWords(() => Effect.succeed([]))
+        yield* read
+        const known = yield* read
+        expect(known.terms).toHaveLength(2)
+        expect(yield* read).toBe(known)
+        yield* TestClock.adjust("10 minutes")
+        yield* store.write([named(99, "Forecast")])
+        yield* store.refresh
+        const later = yield* store.answering
+        expect(later.refreshedAt).not.toEqual(state.refreshedAt)
+        expect((yield* reader.read("wether forecast", later)).mass).not.toBe(known.mass)
+      }).pipe(Effect.scoped, Effect.provide(layer))
     )
 
     it.effect("keeps what an earlier look found where the last look has more than it ranks [S117]", () =>

@@ -34,7 +34,7 @@ describeDatabases(
         const sql = yield* SqlClient.SqlClient
         yield* ingest(sql, resources)
         yield* sql`update catalog_resources set type = 'http'`
-        const { passing } = yield* RareFilters
+        const { areCommon, passing } = yield* RareFilters
         const ask = (filters: Filters) => countStatements(passing(filters, 1_000_000n))
         expect(yield* ask({})).toEqual({ value: undefined, statements: 0 })
         const payTo = "GPAYTO7"
@@ -44,11 +44,13 @@ describeDatabases(
         expect(yield* ask({ payTo: "GNOBODY" })).toEqual({ value: [], statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
+        expect([yield* areCommon({ type: "http" }), yield* areCommon({ payTo })]).toEqual([true, false])
         // Other filters are others', and what has become rare is seen within the minute.
         expect((yield* ask({ type: "http", payTo })).value).toEqual([id])
         yield* sql`update catalog_resources set type = 'mcp' where id <> ${id}`
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
         yield* TestClock.adjust("1 minute")
+        expect(yield* areCommon({ type: "http" })).toBe(false)
         expect(yield* ask({ type: "http" })).toEqual({ value: [id], statements: 1 })
       }).pipe(
         Effect.scoped,
