@@ -98,8 +98,8 @@ const discovery = section(
       min: 0,
       max: 10_000,
       doc:
-        "Pages, resources and histories together that one address without a key may read, in bursts of twice as many; " +
-        "0 is no limit, and this machine itself has none."
+        "Pages, resources and histories together that one address without a key may read, in bursts of twice as " +
+        "many; 0 is no limit, and this machine itself has none."
     })
   },
   ({ include_unverified }) => (include_unverified ? ["discovery.include_unverified must be false"] : [])

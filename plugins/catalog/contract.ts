@@ -294,7 +294,6 @@ export interface Hit {
   /**
    * 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score` times that of the
    * best hit, in every branch, is left out, and all of a branch whose best is below `search.minimum_best_relevance`.
-   * Where filters would leave nothing for that, the best hit is that of the query without them.
    */
   readonly relevance: number
 }

@@ -121,6 +121,30 @@ const onlyAlike = ({ each, tsquery, weight }: AlikeTerm): Term => ({
   naming: each.reduce((sum, one) => sum + one.naming, 0)
 })
 
+/** A reading is kept when all that it took was known: what came too late, or nobody told yet, is asked again. */
+const keepReadings = (
+  vocabulary: Vocabulary["Service"],
+  readAnew: QueryReader["Service"]["read"]
+): QueryReader["Service"]["read"] => {
+  let asOf = ""
+  const kept = new Map<string, ReadQuery>()
+  return (query, state) =>
+    Effect.suspend(() => {
+      const now = `${state.language} ${state.refreshedAt.getTime()}`
+      if (now !== asOf) kept.clear()
+      asOf = now
+      const known = kept.get(query)
+      if (known !== undefined) return Effect.succeed(known)
+      const asked = vocabulary.asked()
+      return Effect.map(readAnew(query, state), (reading) => {
+        if (vocabulary.asked() !== asked || asOf !== now) return reading
+        kept.set(query, reading)
+        if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
+        return reading
+      })
+    })
+}
+
 export class QueryReader extends Context.Service<
   QueryReader,
   { readonly read: (query: string, state: IndexState) => Effect.Effect<ReadQuery, SqlError.SqlError> }
@@ -129,9 +153,6 @@ export class QueryReader extends Context.Service<
     QueryReader,
     Effect.gen(function* () {
       const vocabulary = yield* Vocabulary
-      let asOf = ""
-      const kept = new Map<string, ReadQuery>()
-
       /** The first few long words that no document holds, each as two that documents hold where it is made of such. */
       const apart = Effect.fnUntraced(function* (
         words: ReadonlyArray<string>,
@@ -192,24 +213,7 @@ export class QueryReader extends Context.Service<
         return { terms, related: [], phrase: phraseOf(readings.slice(0, words.length), state), mass }
       }, spanned("readQuery"))
 
-      /** A reading is kept when all that it took was known: what came too late, or nobody told yet, is asked again. */
-      const read: QueryReader["Service"]["read"] = (query, state) =>
-        Effect.suspend(() => {
-          const now = `${state.language} ${state.refreshedAt.getTime()}`
-          if (now !== asOf) kept.clear()
-          asOf = now
-          const known = kept.get(query)
-          if (known !== undefined) return Effect.succeed(known)
-          const asked = vocabulary.asked()
-          return Effect.map(readAnew(query, state), (reading) => {
-            if (vocabulary.asked() !== asked || asOf !== now) return reading
-            kept.set(query, reading)
-            if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
-            return reading
-          })
-        })
-
-      return QueryReader.of({ read })
+      return QueryReader.of({ read: keepReadings(vocabulary, readAnew) })
     })
   ).pipe(Layer.provide(Vocabulary.layer))
 }

@@ -74,6 +74,18 @@ const makeHistory = Effect.gen(function* () {
   })
 })
 
+/** What is only read has one limit; a request beyond it costs no statement. */
+const makeLimited = Effect.gen(function* () {
+  const { reading } = yield* ReadReplica
+  const { readsPerSecond } = yield* Config
+  const pauseFor = yield* limitCallers(readsPerSecond)
+  return <R>(answer: (request: Request) => Effect.Effect<Response, SqlError.SqlError | CatalogBusy, R>) =>
+    (request: Request) =>
+      Effect.flatMap(pauseFor(request), (seconds) =>
+        seconds > 0 ? Effect.succeed(tooMany("reads", seconds)) : away(reading(answer(request)))
+      )
+})
+
 export const addDiscoveryRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const { page: browse } = yield* Browse
@@ -82,15 +94,7 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
   const history = yield* makeHistory
   const crypto = yield* Crypto
   const { reading } = yield* ReadReplica
-  const { readsPerSecond } = yield* Config
-  const pauseFor = yield* limitCallers(readsPerSecond)
-  /** What is only read has one limit; a request beyond it costs no statement. */
-  const limited =
-    <R>(answer: (request: Request) => Effect.Effect<Response, SqlError.SqlError | CatalogBusy, R>) =>
-    (request: Request) =>
-      Effect.flatMap(pauseFor(request), (seconds) =>
-        seconds > 0 ? Effect.succeed(tooMany("reads", seconds)) : away(reading(answer(request)))
-      )
+  const limited = yield* makeLimited
 
   const resources = Effect.fnUntraced(function* (request: Request) {
     const query = queryOf(request)

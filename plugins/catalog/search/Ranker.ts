@@ -104,6 +104,29 @@ const askAll = Effect.fnUntraced(function* (
   return answers.filter((answer) => answer !== undefined)
 })
 
+/**
+ * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it were
+ * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without.
+ */
+const fusedOf = Effect.fnUntraced(function* (
+  answered: ReadonlyArray<Answered>,
+  request: RankRequest,
+  settings: SearchSettings["Service"]
+) {
+  const cuts = {
+    k: settings.rrf_k,
+    relevanceMin: settings.minimum_relevance_score,
+    bestMin: settings.minimum_best_relevance
+  }
+  const branches = answered.map(toRanked)
+  const fused = fuse(branches, cuts)
+  const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
+  if (fused.length > 0 || !isFiltered || answered.every(({ hits }) => hits.length === 0)) return fused
+  const asked = answered.map(({ branch }) => branch)
+  const all = yield* askAll(asked, { ...request, filters: {} }, settings.first_window)
+  return fuse(branches, { ...cuts, bests: bestsOf(all.map(toRanked)) })
+})
+
 /** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
 const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: ReadonlyArray<bigint>) => {
   const byId = new Map(top.map((hit) => [hit.id, hit]))
@@ -139,29 +162,6 @@ export class Ranker extends Context.Service<
         )
       })
 
-      const cuts = {
-        k: settings.rrf_k,
-        relevanceMin: settings.minimum_relevance_score,
-        bestMin: settings.minimum_best_relevance
-      }
-
-      /**
-       * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it
-       * were the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without.
-       */
-      const fusedOf = Effect.fnUntraced(function* (answered: ReadonlyArray<Answered>, request: RankRequest) {
-        const branches = answered.map(toRanked)
-        const fused = fuse(branches, cuts)
-        const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
-        if (fused.length > 0 || !isFiltered || answered.every(({ hits }) => hits.length === 0)) return fused
-        const all = yield* askAll(
-          answered.map(({ branch }) => branch),
-          { ...request, filters: {} },
-          settings.first_window
-        )
-        return fuse(branches, { ...cuts, bests: bestsOf(all.map(toRanked)) })
-      })
-
       const rank: Ranker["Service"]["rank"] = Effect.fnUntraced(function* (
         request: RankRequest
       ): Effect.fn.Return<Ranking, SqlError.SqlError> {
@@ -173,7 +173,7 @@ export class Ranker extends Context.Service<
         ]
         const first = yield* askAll(asked, request, settings.first_window)
         const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
-        const fused = yield* fusedOf(answered, request)
+        const fused = yield* fusedOf(answered, request, settings)
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,
