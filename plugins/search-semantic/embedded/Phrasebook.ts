@@ -23,11 +23,11 @@ export class Phrasebook {
   readonly #text: string
   readonly #starts: Uint32Array
 
-  /** The text's lines are sorted by code units: a word, and what it means in English, between blanks. */
+  /** The text's lines are sorted by code units and each ends: a word, and what it means in English, between blanks. */
   constructor(text: string) {
     this.#text = text
     const starts: Array<number> = []
-    for (let at = 0; at < text.length; at = text.indexOf("\n", at) + 1) starts.push(at)
+    for (let at = 0, end = text.indexOf("\n"); end >= 0; at = end + 1, end = text.indexOf("\n", at)) starts.push(at)
     this.#starts = Uint32Array.from(starts)
   }
 
