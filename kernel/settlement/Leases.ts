@@ -11,7 +11,7 @@ import { Crypto } from "../platform/Crypto.ts"
 import { spanned } from "../spanned.ts"
 
 /** How much longer a lease is where no other process can be there. */
-const aloneTimes = 60
+export const aloneTimes = 60
 
 /** Time that elapses, milliseconds: a clock that is set does not move it. */
 const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))

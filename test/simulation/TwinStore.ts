@@ -78,7 +78,7 @@ export class TwinStore {
   readonly budgets = new Map<string, { reserved: bigint; committed: bigint; keyed: boolean }>()
   /** Changed by a test whose budgets are to last. */
   limits: TwinLimits
-  readonly #leases = new Map<string, { holder: string; until: number }>()
+  readonly #leases = new Map<string, { holder: string; renewedAt: number; until: number }>()
   readonly #now: () => number
   #order = 0
 
@@ -392,7 +392,9 @@ export class TwinStore {
     const now = this.#now()
     const lease = this.#leases.get(name)
     if (lease !== undefined && lease.holder !== holder && lease.until >= now) return false
-    this.#leases.set(name, { holder, until: now + millis })
+    // Its holder asks nobody before half of it is over.
+    if (lease?.holder === holder && now < (lease.renewedAt + lease.until) / 2) return true
+    this.#leases.set(name, { holder, renewedAt: now, until: now + millis })
     return true
   }
 

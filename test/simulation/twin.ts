@@ -14,7 +14,7 @@ import * as Migrations from "../../kernel/database/Migrations.ts"
 import { Facts } from "../../kernel/Facts.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { type ChannelLease, ChannelStore } from "../../kernel/settlement/channels/ChannelStore.ts"
-import { Leases } from "../../kernel/settlement/Leases.ts"
+import { aloneTimes, Leases } from "../../kernel/settlement/Leases.ts"
 import { Settlements } from "../../kernel/settlement/Settlements.ts"
 import * as SqlSettlements from "../../kernel/settlement/SqlSettlements.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
@@ -127,6 +127,7 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
   const settlements = yield* Settlements
   const pool = yield* ChannelStore
   const budget = yield* Budget
+  const leaseTimes = (yield* Database).kind === "embedded" ? aloneTimes : 1
   let now = startMillis
   const twin = new TwinStore(
     {
@@ -242,7 +243,7 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
         return [sorted(yield* settlements.endsOf([...new Set(step.ids)])), sorted(twin.endsOf([...new Set(step.ids)]))]
       case "hold": {
         const theirs = yield* Context.get(leases[step.holder]!, Leases).hold(step.name, Duration.millis(step.millis))
-        return [theirs, twin.hold(step.name, String(step.holder), step.millis)]
+        return [theirs, twin.hold(step.name, String(step.holder), step.millis * leaseTimes)]
       }
       case "fits": {
         const principal = { id: step.principal, keyed: step.principal.startsWith("key") }
@@ -254,7 +255,9 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
   const clock = yield* Clock.clockWith(Effect.succeed)
   const timed: Clock.Clock = Object.assign(Object.create(clock), {
     currentTimeMillis: Effect.sync(() => now),
-    currentTimeMillisUnsafe: () => now
+    currentTimeMillisUnsafe: () => now,
+    monotonicTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
+    monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n
   })
   for (const [index, step] of historyOf(seed).entries()) {
     // No two steps in the same instant: what was used earlier is then told apart by time alone.
