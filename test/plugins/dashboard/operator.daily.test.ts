@@ -96,9 +96,13 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(head).toMatch(/^by,/)
         expect(lines.filter((line) => line.startsWith("channels,"))).toHaveLength(standing.channels.length)
         expect(lines.filter((line) => line.startsWith("actors,"))).toHaveLength(standing.actors.length)
-        const { json: catalog, text } = yield* facilitator.ask("/discovery/resources?limit=1000")
-        expect(text).toMatch(/^\{"x402Version":2/)
-        expect(catalog.items).toHaveLength(2)
+        // The catalog reads the same facts as the live news, in its own time.
+        yield* eventually(
+          Effect.map(facilitator.ask("/discovery/resources?limit=1000"), ({ json, text }) => {
+            expect(text).toMatch(/^\{"x402Version":2/)
+            return json.items.length === 2
+          })
+        )
         const urls = (yield* table("/discovery/resources?limit=1000")).filter((line) => line.includes("/page-"))
         expect(urls).toHaveLength(2)
         for (const path of ["/dashboard/v1/moves", "/analytics/v1/search/generations"])

@@ -82,7 +82,7 @@ describe.each(databaseKinds)("a filter on %s", (database) => {
         Effect.scoped(
           Effect.gen(function* () {
             const facilitator = yield* startFacilitator({ database, channels: 1 })
-            yield* ingest(facilitator.sql, resources)
+            yield* facilitator.publishedBy(ingest(facilitator.sql, resources))
             yield* untilIndexed(facilitator)
             const seed = Number(process.env["TOLLKEEPER_TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 32))
             const random = randomFrom(seed)
