@@ -213,9 +213,11 @@ export class TwinStore {
     const row = this.rows.get(id)
     if (row === undefined || !isOpen(row.state)) return { _tag: "Changed" }
     if (attemptsKnown !== undefined && row.attempts.length !== attemptsKnown) return { _tag: "Changed" }
-    if (outcome.transaction !== undefined && this.#hasEnded(outcome.transaction)) return { _tag: "TransactionTaken" }
+    // Who tells of no transaction that settled it means its own, as version 0.1 did.
+    const transaction = outcome.transaction ?? (outcome.state === "settled" ? row.born.innerHash : undefined)
+    if (transaction !== undefined && this.#hasEnded(transaction)) return { _tag: "TransactionTaken" }
     row.state = outcome.state
-    row.outcome = outcome
+    row.outcome = { ...outcome, transaction }
     row.resolvedAt = this.#now()
     const budget = this.#budget(row.day, counted(row.born.principal))
     budget.reserved -= row.born.budgetStroops
