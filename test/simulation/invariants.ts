@@ -178,11 +178,11 @@ const contradiction = (
       const claimed = claimOf(reason)
       if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits)
         return `${claimed}, and is ${row?.state ?? "not recorded"}`
-      // Of a record that was lost: asked again, it was recorded anew, and then paid.
+      // Of a record that was lost, maybe another caller's: asked again, it was recorded anew, and then ended otherwise.
       const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= toldAt
       const isExcused = isOfLost || (row !== undefined && ours !== undefined && isPaidByLost(world, row, ours))
       if (claimed !== undefined && ours !== undefined && !isExcused) return `${claimed}, and its money moved`
-      if (reason === "settle_ledger_already_settled" && isOwner && row?.state !== "settled")
+      if (reason === "settle_ledger_already_settled" && isOwner && !isOfLost && row?.state !== "settled")
         return `already settled, and is ${row?.state ?? "not recorded"}`
       if (reason === "settle_ledger_authorization_spent" && ours !== undefined && (row === undefined || isOwner))
         return "spent elsewhere, and it was our own transaction"
