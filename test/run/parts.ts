@@ -13,7 +13,7 @@ const types: Part = {
   command: node,
   args: ["test/run/types.mjs"],
   figures: "status",
-  minutesMax: 5
+  minutesMax: 8
 }
 
 const format: Part = {
@@ -21,7 +21,7 @@ const format: Part = {
   command: "test/tools/node_modules/.bin/oxfmt",
   args: ["--check", "."],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 3
 }
 
 const lint: Part = {
@@ -29,7 +29,7 @@ const lint: Part = {
   command: "test/tools/node_modules/.bin/oxlint",
   args: ["--quiet", "--deny-warnings", "."],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 3
 }
 
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
@@ -75,7 +75,7 @@ const slow: Part = {
   args: [...vitest, "--passWithNoTests"],
   env: { ...both, TOLLKEEPER_TEST_SLOW: "only" },
   figures: "vitest",
-  minutesMax: 10
+  minutesMax: 20
 }
 
 const conformance: Part = {
@@ -83,7 +83,7 @@ const conformance: Part = {
   command: node,
   args: ["test/conformance/run.ts"],
   figures: "last-line",
-  minutesMax: 4
+  minutesMax: 10
 }
 
 const conformanceOnDeno = (deno: string): Part => ({
@@ -99,7 +99,7 @@ const guides: Part = {
   command: node,
   args: ["test/guides/run.ts"],
   figures: "last-line",
-  minutesMax: 6
+  minutesMax: 10
 }
 
 const replay: Part = {
@@ -107,7 +107,7 @@ const replay: Part = {
   command: node,
   args: ["test/replay/replay.ts"],
   figures: "status",
-  minutesMax: 3
+  minutesMax: 4
 }
 
 const simulation: Part = {
@@ -115,7 +115,7 @@ const simulation: Part = {
   command: node,
   args: ["test/simulation/run.ts", "--runs", "4000", "--least", "10"],
   figures: "status",
-  minutesMax: 4
+  minutesMax: 10
 }
 
 const exploration: Part = {
@@ -123,7 +123,7 @@ const exploration: Part = {
   command: node,
   args: ["test/explore/run.ts"],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 3
 }
 
 const mutation: Part = {
@@ -131,7 +131,7 @@ const mutation: Part = {
   command: node,
   args: ["test/mutation/run.ts", "settlement", "spine", "--every", "8"],
   figures: "status",
-  minutesMax: 6
+  minutesMax: 12
 }
 
 const chaos: Part = {
@@ -139,7 +139,7 @@ const chaos: Part = {
   command: node,
   args: ["test/chaos/run.ts", "--payments", "800", "--kills", "6"],
   figures: "status",
-  minutesMax: 4
+  minutesMax: 8
 }
 
 /**

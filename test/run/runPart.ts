@@ -11,7 +11,7 @@ export interface Result {
   readonly part: Part
   readonly counts: Counts
   readonly seconds: number
-  /** Which tests failed, where the program reports that. */
+  /** Which tests failed, where the program reports that, and that the part was stopped, where it was. */
   readonly failures: ReadonlyArray<string>
 }
 
@@ -64,11 +64,13 @@ export const runPart = (part: Part, output: Output = "passed"): Promise<Result> 
     running.add(child)
     let tail = ""
     let held = ""
+    let isStopped = false
     const tell = (text: string, to: NodeJS.WriteStream) => {
       if (output === "held") held += text
       else to.write(text)
     }
     const limit = setTimeout(() => {
+      isStopped = true
       tell(`\n${part.name} is stopped: it took more than ${part.minutesMax} minutes\n`, process.stdout)
       endGroup(child, "SIGKILL")
     }, part.minutesMax * 60_000)
@@ -85,8 +87,9 @@ export const runPart = (part: Part, output: Output = "passed"): Promise<Result> 
       const lastLine = tail.replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
       const counts = countsOf(part.figures, { status, lastLine, reportFile })
       const failures = part.figures === "vitest" ? failuresOf(reportFile, process.cwd()) : []
+      const all = isStopped ? [`it took more than ${part.minutesMax} minutes and was stopped`, ...failures] : failures
       rmSync(folder, { recursive: true, force: true })
-      resolve({ part, counts, failures, seconds: (performance.now() - started) / 1_000 })
+      resolve({ part, counts, failures: all, seconds: (performance.now() - started) / 1_000 })
     }
     child.once("error", (error) => {
       tell(`${part.command}: ${error.message}\n`, process.stderr)
