@@ -8,7 +8,6 @@ import {
   accessSync,
   constants,
   existsSync,
-  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -16,7 +15,6 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { tmpdir } from "node:os"
 import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
 import { isProcess, startOf } from "./platform/folderLock.ts"
@@ -91,26 +89,6 @@ export const claimState = (folder: string) =>
 
 const noteOf = (folder: string): string => join(folder, "running", `${process.pid}.json`)
 
-/**
- * Where this user's processes say in which folder they run, for who does not know the folder: no key stands there. Only
- * a folder that is this user's alone is believed, since the place is everybody's.
- */
-const directory = (): string | undefined => {
-  // A container's user often has no name, so only its number is asked for.
-  const user = process.getuid?.() ?? -1
-  const folder = join(tmpdir(), `tollkeeper-${user}`)
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const { mode, uid } = lstatSync(folder)
-    const isOwn = user < 0 || (uid === user && (mode & 0o077) === 0)
-    return isOwn && lstatSync(folder).isDirectory() ? folder : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const pointerOf = (folder: string, pid: number | string): string => join(folder, `${pid}.txt`)
-
 const readNote = (file: string): Instance | undefined => {
   try {
     const note = JSON.parse(readFileSync(file, "utf8")) as Instance
@@ -129,21 +107,6 @@ export const instancesOf = (folder: string): ReadonlyArray<Instance> => {
     .flatMap((name) => readNote(join(running, name)) ?? [])
 }
 
-/** The processes of this user that serve, wherever their state is; the youngest first. */
-export const instancesOfUser = (): ReadonlyArray<Instance> => {
-  const folder = directory()
-  if (folder === undefined) return []
-  return readdirSync(folder)
-    .map((name) => ({ name, at: statSync(join(folder, name)).mtimeMs }))
-    .sort((a, b) => b.at - a.at)
-    .flatMap(({ name }) => {
-      const state = readFileSync(join(folder, name), "utf8").trim()
-      const note = readNote(join(state, "running", name.replace(/\.txt$/, ".json")))
-      if (note === undefined) rmSync(join(folder, name), { force: true })
-      return note ?? []
-    })
-}
-
 /** Leaves a note of this process until the Scope closes; notes of processes that are gone are swept away. */
 export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) =>
   Effect.acquireRelease(
@@ -154,15 +117,8 @@ export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) 
         if (readNote(join(running, name)) === undefined) rmSync(join(running, name), { force: true })
       const whole: Instance = { pid: process.pid, start: startOf(process.pid), ...note }
       writeFileSync(noteOf(folder), `${JSON.stringify(whole)}\n`, { mode: 0o600 })
-      const pointers = directory()
-      if (pointers !== undefined) writeFileSync(pointerOf(pointers, process.pid), resolve(folder), { mode: 0o600 })
     }),
-    () =>
-      Effect.sync(() => {
-        rmSync(noteOf(folder), { force: true })
-        const pointers = directory()
-        if (pointers !== undefined) rmSync(pointerOf(pointers, process.pid), { force: true })
-      })
+    () => Effect.sync(() => rmSync(noteOf(folder), { force: true }))
   )
 
 /** Names a database in a note without telling where it is. */

@@ -34,10 +34,6 @@ const amountOf = (data: Value): bigint | undefined => {
   return fields === undefined ? i128Of(data) : i128Of(fields.get("amount"))
 }
 
-/** The muxed id of the destination, when the event's data names one. */
-export const hasMuxedDestination = (event: ContractEvent): boolean =>
-  fieldsOf(event.body.v0.data)?.has("to_muxed_id") === true
-
 /** Whether a contract published it, rather than the host itself. */
 export const isPublished = (event: ContractEvent): boolean => event.type === eventKind.contract
 

@@ -7,9 +7,7 @@ export type MuxedAccount = xdr.MuxedAccountWire
 export type Operation = xdr.OperationWire
 export type OperationBody = xdr.OperationBodyWire
 export type OperationResult = xdr.OperationResultWire
-export type OperationResultTr = xdr.OperationResultTrWire
 export type TransactionResult = xdr.TransactionResultWire
-export type TransactionResultResult = xdr.TransactionResultResultWire
 export type TransactionMeta = xdr.TransactionMetaWire
 export type TransactionEvent = xdr.TransactionEventWire
 export type ClaimAtom = xdr.ClaimAtomWire
@@ -28,7 +26,6 @@ export type Memo = xdr.MemoWire
 export type LedgerHeader = xdr.LedgerHeaderWire
 export type LedgerCloseMeta = xdr.LedgerCloseMetaWire
 export type AccountExtV2 = xdr.AccountEntryExtensionV2Wire
-export type AccountExtV3 = xdr.AccountEntryExtensionV3Wire
 
 /** The body of one kind of operation. */
 export type BodyOf<Type extends OperationBody["type"]> = Extract<OperationBody, { type: Type }>

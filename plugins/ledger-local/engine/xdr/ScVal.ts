@@ -6,33 +6,6 @@ import type * as xdr from "@stellar/stellar-sdk/xdr"
 import { HostError } from "../host/HostError.ts"
 import { codec, compareBytes, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
 
-/** The discriminants of `SCValType`. */
-export const ScvType = {
-  bool: 0,
-  void: 1,
-  error: 2,
-  u32: 3,
-  i32: 4,
-  u64: 5,
-  i64: 6,
-  timepoint: 7,
-  duration: 8,
-  u128: 9,
-  i128: 10,
-  u256: 11,
-  i256: 12,
-  bytes: 13,
-  string: 14,
-  symbol: 15,
-  vec: 16,
-  map: 17,
-  address: 18,
-  instance: 19,
-  instanceKey: 20,
-  nonceKey: 21,
-  executableTag: 22
-} as const
-
 export const VOID: ScVal = { type: 1 }
 /** The contract data key under which a contract's instance lives. */
 export const INSTANCE_KEY: ScVal = { type: 20 }

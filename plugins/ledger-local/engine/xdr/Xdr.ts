@@ -21,7 +21,6 @@ export type LedgerKey = xdr.LedgerKeyWire
 export type AccountEntry = xdr.AccountEntryWire
 export type TrustLineEntry = xdr.TrustLineEntryWire
 export type OfferEntry = xdr.OfferEntryWire
-export type ContractDataEntry = xdr.ContractDataEntryWire
 export type ContractCodeEntry = xdr.ContractCodeEntryWire
 export type ContractInstance = xdr.ScContractInstanceWire
 export type ContractExecutable = xdr.ContractExecutableWire
