@@ -14,8 +14,7 @@ import {
   type CandidatePlan,
   type Condition,
   everything,
-  planCandidates,
-  type Term
+  planCandidates
 } from "./planCandidates.ts"
 import type { ReadQuery } from "./QueryReader.ts"
 
@@ -48,7 +47,79 @@ export interface Look {
   readonly among?: ReadonlyArray<bigint>
 }
 
-/** The statement, for the search and for the test that reads its plan. */
+/** What of a statement of ranking its values do not change; equal for equal texts. */
+interface Shape {
+  /** Parameters before those of the ranking: the condition's. */
+  readonly before: number
+  /** One for each term, whether others are alike to it. */
+  readonly alike: ReadonlyArray<boolean>
+  readonly isPhrase: boolean
+  readonly isAnywhere: boolean
+  readonly isNaming: boolean
+  readonly isAmong: boolean
+}
+
+/** The text up to a condition within the ranking, from there to one on what is ranked, and from there to its end. */
+type RankTexts = readonly [string, string, string]
+
+const writeTexts = ({ alike, before, isAmong, isAnywhere, isNaming, isPhrase }: Shape): RankTexts => {
+  let count = before
+  const next = () => `$${(count += 1)}`
+  // In the order of the values of `rankStatement`.
+  const [language, average] = [next(), next()]
+  // Whether it is there at all costs a tenth of the frequency of words that are alike, and most are not there.
+  const worthOf = () => {
+    const [tsquery, weight] = [`${next()}::tsquery`, next()]
+    return `case when d.document @@ ${tsquery} then ${weight}::float8 * (1 - d.norm / (ts_rank_cd(
+      '${fieldWeights}', d.document, ${tsquery}) + d.norm)) else 0 end`
+  }
+  const worth = alike.map((isAlike) => (isAlike ? `greatest(${worthOf()}, ${worthOf()})` : worthOf()))
+  if (isPhrase) worth.push(`(case when d.document @@ ${next()}::tsquery then ${next()}::float8 else 0 end)`)
+  const chosen = [
+    ...(isAnywhere ? [`document @@ ${next()}::tsquery`] : []),
+    ...(isNaming ? [`ts_filter(document, '{a,c}') @@ ${next()}::tsquery`] : [])
+  ]
+  // Read by their ids before their words are looked at: the index of words would read whatever holds a common one.
+  const source = isAmong
+    ? `(select language, id, document from search_lexical_documents
+          where language = ${language} and id = any(${next()}::int8[]) offset 0)`
+    : "search_lexical_documents"
+  // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
+  const norm = `${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
+    length(document) / ${average}::float8)`
+  const [documentsMax, mass, limit] = [next(), next(), next()]
+  return [
+    `with ranked as materialized (
+      select d.id, (${worth.join(" + ")})::float8 as score
+      from (select id, document, ${norm} as norm from ${source} s where language = ${language}
+        and (${chosen.join(" or ")})`,
+    ` order by id limit ${documentsMax}) d)
+    select ranked.id, ranked.score / ${mass}::float8 as score from ranked where `,
+    ` order by ranked.score desc, ranked.id limit ${limit}`
+  ]
+}
+
+/** Texts kept, some kilobytes each; the one that was written first is forgotten first. */
+const textsMax = 500
+
+const textsOf = (() => {
+  const kept = new Map<string, RankTexts>()
+  return (shape: Shape): RankTexts => {
+    const { alike, before, isAmong, isAnywhere, isNaming, isPhrase } = shape
+    const key = `${before} ${alike.join(",")} ${isPhrase} ${isAnywhere} ${isNaming} ${isAmong}`
+    const known = kept.get(key)
+    if (known !== undefined) return known
+    const texts = writeTexts(shape)
+    if (kept.size >= textsMax) kept.delete(kept.keys().next().value!)
+    kept.set(key, texts)
+    return texts
+  }
+})()
+
+/**
+ * The statement, for the search and for the test that reads its plan. Its text is written once for each shape of it:
+ * as a template of fifty fragments it took this process as long to put together as to send.
+ */
 export const rankStatement = (
   sql: SqlClient.SqlClient,
   state: IndexState,
@@ -56,21 +127,7 @@ export const rankStatement = (
   options: { readonly look: Look; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
   const { among, documentsMax, filtersFirst, plan } = options.look
-  // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
-  const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
-    length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
-  // Whether it is there at all costs a tenth of the frequency of words that are alike, and most are not there.
-  const worthOf = ({ tsquery, weight }: Pick<Term, "tsquery" | "weight">) =>
-    sql`case when d.document @@ ${tsquery}::tsquery then ${weight}::float8 * (1 - d.norm / (ts_rank_cd(
-      ${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm)) else 0 end`
-  const worth = [...query.terms, ...query.related].map((term) =>
-    term.alike === undefined ? worthOf(term) : sql`greatest(${worthOf(term)}, ${worthOf(term.alike)})`
-  )
-  const { phrase } = query
-  const together =
-    phrase === undefined
-      ? []
-      : [sql`(case when d.document @@ ${phrase.tsquery}::tsquery then ${phrase.weight}::float8 else 0 end)`]
+  const { mass, phrase, related, terms } = query
   // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
   const anyIn = (where: Condition["where"]) =>
     plan.conditions
@@ -78,24 +135,30 @@ export const rankStatement = (
       .map(({ tsquery }) => `(${tsquery})`)
       .join(" | ")
   const [anywhere, naming] = [anyIn("document"), anyIn("naming")]
-  const chosen = [
-    ...(anywhere === "" ? [] : [sql`document @@ ${anywhere}::tsquery`]),
-    ...(naming === "" ? [] : [sql`ts_filter(document, '{a,c}') @@ ${naming}::tsquery`])
-  ]
-  // Read by their ids before their words are looked at: the index of words would read whatever holds a common one.
-  const source =
-    among === undefined
-      ? sql.literal("search_lexical_documents")
-      : sql`(select language, id, document from search_lexical_documents
-          where language = ${state.language} and id = any(${`{${among.join(",")}}`}::int8[]) offset 0)`
-  const passing = filtersFirst && among === undefined ? sql`and ${options.condition("s.id")}` : sql.literal("")
-  return sql<Pick<Hit, "id" | "score">>`with ranked as materialized (
-      select d.id, (${sql.join(" + ", false)([...worth, ...together])})::float8 as score
-      from (select id, document, ${norm} as norm from ${source} s where language = ${state.language}
-        and ${sql.or(chosen)} ${passing} order by id limit ${documentsMax}) d)
-    select ranked.id, ranked.score / ${query.mass}::float8 as score from ranked
-      where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")}
-      order by ranked.score desc, ranked.id limit ${options.limit}`
+  const isWithin = filtersFirst && among === undefined
+  const [condition, given] =
+    filtersFirst && !isWithin ? ["true", []] : sql`${options.condition(isWithin ? "s.id" : "ranked.id")}`.compile()
+  const all = [...terms, ...related]
+  const [first, second, third] = textsOf({
+    before: given.length,
+    alike: all.map(({ alike }) => alike !== undefined),
+    isPhrase: phrase !== undefined,
+    isAnywhere: anywhere !== "",
+    isNaming: naming !== "",
+    isAmong: among !== undefined
+  })
+  const values: Array<unknown> = [...given, state.language, Math.max(1, Number(state.averageLexemes))]
+  for (const { alike, tsquery, weight } of all) {
+    values.push(tsquery, weight)
+    if (alike !== undefined) values.push(alike.tsquery, alike.weight)
+  }
+  if (phrase !== undefined) values.push(phrase.tsquery, phrase.weight)
+  if (anywhere !== "") values.push(anywhere)
+  if (naming !== "") values.push(naming)
+  if (among !== undefined) values.push(`{${among.join(",")}}`)
+  values.push(documentsMax, mass, options.limit)
+  const text = isWithin ? `${first} and ${condition}${second}true${third}` : `${first}${second}${condition}${third}`
+  return sql.unsafe<Pick<Hit, "id" | "score">>(text, values)
 }
 
 type Ranked = Pick<Hit, "id" | "score">

@@ -57,8 +57,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   spread("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
   ranked(
     "what is alike adds to the word itself",
-    "sql`greatest(${worthOf(term)}, ${worthOf(term.alike)})`",
-    "sql`${worthOf(term)} + ${worthOf(term.alike)}`"
+    "`greatest(${worthOf()}, ${worthOf()})`",
+    "`${worthOf()} + ${worthOf()}`"
   ),
   ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),
   planned("what holds related words alone completes a look", "{ ...plan, conditions:", "{ complete: true, conditions:"),
