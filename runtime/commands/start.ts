@@ -5,6 +5,7 @@ import { Command, Flag } from "effect/cli"
 import { join } from "node:path"
 import process from "node:process"
 import { Network } from "../../kernel/config/Network.ts"
+import { SettingsRefused } from "../../kernel/config/Settings.ts"
 import * as Loader from "../../kernel/Loader.ts"
 import { makeCatalogue } from "../App.ts"
 import { type ClientForm, clients } from "../clientConfig.ts"
@@ -25,6 +26,12 @@ import { printConfig } from "./printConfig.ts"
 
 /** The facilitator's port in the shipped profiles. */
 const portDefault = 4022
+
+/** The embedded ledger's port, as its own settings have it. */
+const ledgerPortDefault = 8_000
+
+/** How far the ledger's HTTPS port is from its other one, where only that is chosen: 8000 and 8443. */
+const httpsAbove = 443
 
 const portFlag = (name: string, what: string, from: string) =>
   Flag.Int(name).pipe(Flag.withDescription(`Port of ${what}, 0 picks a free one; default ${from}`), Flag.optional)
@@ -69,8 +76,39 @@ const rpcOf = (services: Context.Context<never>) => {
   return Option.isSome(rpc) && /^http:\/\/(127\.0\.0\.1|localhost)[:/]/.test(rpc.value ?? "") ? { rpc: rpc.value! } : {}
 }
 
+/** The listeners of a process with an embedded ledger: setting, flag, and the port where the profile names none. */
+const listeners = [
+  { section: "server", key: "port", flag: "--port", otherwise: portDefault },
+  { section: "local_ledger", key: "port", flag: "--ledger-port", otherwise: ledgerPortDefault },
+  { section: "local_ledger", key: "https_port", flag: "--ledger-https-port", otherwise: ledgerPortDefault + httpsAbove }
+] as const
+
+const everywhere = new Set(["0.0.0.0", "::", "[::]"])
+
+/**
+ * Two listeners of this very process that were given one port, in words; undefined when there are none. Left to the
+ * system, the second one would be told that another program has it.
+ */
+export const samePort = ({ plugins, tree }: Pick<Profile, "plugins" | "tree">): string | undefined => {
+  if (!plugins.includes("ledger-local")) return undefined
+  const named = listeners.map(({ flag, key, otherwise, section }) => {
+    const settings = Object(tree[section])
+    const isOff = key === "https_port" && settings.https === false
+    return { flag, port: isOff ? 0 : (settings[key] ?? otherwise), host: settings.host ?? "127.0.0.1" }
+  })
+  for (const [index, one] of named.entries())
+    for (const other of named.slice(0, index)) {
+      const isOneHost = one.host === other.host || everywhere.has(one.host) || everywhere.has(other.host)
+      if (one.port !== 0 && one.port === other.port && isOneHost)
+        return `port ${one.port} is given to ${other.flag} and ${one.flag} both; choose another with ${one.flag} PORT`
+    }
+  return undefined
+}
+
 const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<string>) {
   const profile = yield* profileAt(place, overrides)
+  const twice = samePort(profile)
+  if (twice !== undefined) return yield* new SettingsRefused({ path: "", message: twice })
   yield* claimState(place.state)
   const isAlone = yield* keepsState(profile)
   if (isAlone) yield* aloneIn(place.state)
@@ -101,9 +139,6 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
       })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)
-
-/** How far the ledger's HTTPS port is from its other one, where only that is chosen: 8000 and 8443. */
-const httpsAbove = 443
 
 /** The port of the ledger's HTTPS: as chosen, or moved with the other one; 0 is any port that is free. */
 export const httpsPortOf = (chosen: Option.Option<number>, ledgerPort: Option.Option<number>) =>
@@ -137,7 +172,7 @@ export const start = Command.make(
   {
     ...placeFlags(),
     port: portFlag("port", "the facilitator", String(portDefault)),
-    ledgerPort: portFlag("ledger-port", "the embedded ledger", "8000"),
+    ledgerPort: portFlag("ledger-port", "the embedded ledger", String(ledgerPortDefault)),
     ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS", "443 above --ledger-port")
   },
   Effect.fn(function* (flags) {

@@ -1,7 +1,7 @@
 // Where the parts of `tollkeeper start` listen.
 import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
-import { httpsPortOf } from "../../../runtime/commands/start.ts"
+import { httpsPortOf, samePort } from "../../../runtime/commands/start.ts"
 
 it("the ledger's HTTPS port moves with its other port, unless it is chosen by itself", () => {
   const { none, some } = Option
@@ -10,4 +10,29 @@ it("the ledger's HTTPS port moves with its other port, unless it is chosen by it
   expect(httpsPortOf(some(8_444), some(9_000))).toEqual(some(8_444))
   expect(httpsPortOf(none(), some(0))).toEqual(some(0))
   expect(httpsPortOf(none(), some(65_200))).toEqual(some(0))
+})
+
+it("one port for two listeners of one process is told with both flags, whoever named it", () => {
+  const plugins = ["ledger-local"]
+  expect(samePort({ plugins, tree: { server: { port: 8_000 } } })).toBe(
+    "port 8000 is given to --port and --ledger-port both; choose another with --ledger-port PORT"
+  )
+  expect(samePort({ plugins, tree: { local_ledger: { port: 4_022 } } })).toMatch(/4022 .*--port and --ledger-port/)
+  expect(samePort({ plugins, tree: { server: { port: 9_443 }, local_ledger: { https_port: 9_443 } } })).toMatch(
+    /9443 .*--port and --ledger-https-port/
+  )
+  const everywhere = { server: { port: 9_000, host: "0.0.0.0" }, local_ledger: { port: 9_000 } }
+  expect(samePort({ plugins, tree: everywhere })).toMatch(/9000/)
+})
+
+it("free ports, other addresses and a process without a ledger may have one number", () => {
+  const plugins = ["ledger-local"]
+  expect(samePort({ plugins, tree: {} })).toBeUndefined()
+  const free = { server: { port: 0 }, local_ledger: { port: 0, https_port: 0 } }
+  expect(samePort({ plugins, tree: free })).toBeUndefined()
+  const elsewhere = { server: { port: 8_000, host: "192.0.2.1" } }
+  expect(samePort({ plugins, tree: elsewhere })).toBeUndefined()
+  const unused = { server: { port: 8_443 }, local_ledger: { https: false } }
+  expect(samePort({ plugins, tree: unused })).toBeUndefined()
+  expect(samePort({ plugins: ["dashboard"], tree: { server: { port: 8_000 } } })).toBeUndefined()
 })
