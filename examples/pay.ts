@@ -12,6 +12,8 @@ import { startMeteredSeller } from "./seller-metered.ts"
 
 const usdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
 const amount = 10_000n
+/** How long a new account and the payment itself are waited for, each: a ledger that is silent is told of then. */
+const patienceMillis = 120_000
 const say = (line = "") => console.log(line)
 const short = (name: string) => `${name.slice(0, 6)}…${name.slice(-6)}`
 const inUsdc = (units: bigint) => `${units / 10_000_000n}.${String(units % 10_000_000n).padStart(7, "0")} USDC`
@@ -41,9 +43,12 @@ const remedy = 'start one in another terminal with "npm start" (without a checko
 const { facilitator, ledger: own } = found ?? fail(`no facilitator answers ${where}; ${remedy} and try again`)
 const ledger = process.env["LEDGER_URL"] ?? own ?? "http://127.0.0.1:8000"
 
+const lookAtLedger = `see whether the ledger at ${ledger} answers, "tollkeeper doctor" looks at it`
+
 const account = async (units: number): Promise<Keypair> => {
   const keypair = Keypair.random()
-  const funded = await fetch(`${ledger}/friendbot?addr=${keypair.publicKey()}&usdc=${units}`).catch(() => undefined)
+  const asked = `${ledger}/friendbot?addr=${keypair.publicKey()}&usdc=${units}`
+  const funded = await fetch(asked, { signal: AbortSignal.timeout(patienceMillis) }).catch(() => undefined)
   if (funded?.ok !== true)
     fail(`the ledger at ${ledger} gives no money to new accounts; "npm start" runs a local one that does`)
   return keypair
@@ -60,12 +65,26 @@ say(`Buyer        ${short(buyer.publicKey())} has ${inUsdc(10_000_000n)}`)
 say(`Facilitator  ${facilitator}`)
 say(`Ledger       ${ledger}`)
 
+/** The payment as the buyer makes it, or the end with a sentence: what fails here is the ledger or the seller. */
+const pay = async () => {
+  const silence = setTimeout(
+    () => fail(`nothing came back within ${patienceMillis / 1000} seconds; ${lookAtLedger}`),
+    patienceMillis
+  )
+  try {
+    return await buy(url, { secret: buyer.secret(), rpcUrl: ledger, maxAmount: 1_000_000n })
+  } catch (error) {
+    const isNoLedger = error instanceof TypeError && error.cause === undefined
+    const words = isNoLedger ? "what the ledger answered is not Stellar RPC" : String((error as Error).message)
+    const [why] = words.split("\n")
+    return fail(`the buyer could not pay: ${why}; ${lookAtLedger}`)
+  } finally {
+    clearTimeout(silence)
+  }
+}
+
 const started = performance.now()
-const { paymentPayload, paymentRequired, receipt, response } = await buy(url, {
-  secret: buyer.secret(),
-  rpcUrl: ledger,
-  maxAmount: 1_000_000n
-})
+const { paymentPayload, paymentRequired, receipt, response } = await pay()
 const milliseconds = Math.round(performance.now() - started)
 const page = await response.text()
 
