@@ -2,6 +2,7 @@
 // the friendbot, Horizon's ledgers, and what no network offers: `/advance`, `/snapshot`, `/revert`, `/dump` and, when
 // ledgers are closed by hand, `/close`. Who may ask is `admit.ts`'s. Nothing is answered 500 for what a client sends.
 import { Effect } from "effect"
+import { decodeHolder } from "./node/decodeHolder.ts"
 import { horizonLedgers } from "./node/horizon.ts"
 import { SNAPSHOTS_MAX } from "./node/Snapshots.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
@@ -68,16 +69,13 @@ const friendbot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], u
   const asked = url.searchParams.get("usdc")
   const usdcUnits = asked === null ? undefined : unitsOf(asked)
   if (asked !== null && usdcUnits === undefined)
-    return problem(400, "Bad Request", "usdc is a decimal number with at most 7 digits behind the point")
+    return problem(400, "Bad Request", "usdc has at most 12 digits before the decimal point and 7 behind it")
+  if (decodeHolder(address) === undefined)
+    return problem(400, "Bad Request", "addr is an account (G…) or a contract (C…)")
   const asking = ledger.fund(address, usdcUnits === undefined ? {} : { usdcUnits })
   const funded = yield* Effect.catch(asking, ({ message }) => Effect.succeed(message))
   if (typeof funded === "string") return problem(502, "Bad Gateway", funded)
-  if (funded === undefined)
-    return problem(
-      400,
-      "Bad Request",
-      "addr is neither an account nor a contract, has no room for it, or the amount is too large"
-    )
+  if (funded === undefined) return problem(400, "Bad Request", "addr has no room for it, or usdc is too large")
   const { hash, ledger: sequence } = funded
   return json({
     id: hash,
@@ -94,7 +92,8 @@ const CLOSE_MAX = 1_000
 const close = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL) {
   const text = url.searchParams.get("ledgers") ?? "1"
   const ledgers = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0
-  if (ledgers < 1 || ledgers > CLOSE_MAX) return problem(400, "Bad Request", `ledgers is 1 to ${CLOSE_MAX}`)
+  if (ledgers < 1 || ledgers > CLOSE_MAX)
+    return problem(400, "Bad Request", `ledgers is a whole number from 1 to ${CLOSE_MAX}`)
   return json({ ledger: yield* ledger.closeMany(ledgers) })
 })
 
@@ -119,12 +118,17 @@ const advance = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], { s
   return json({ ledger: yield* ledgers === undefined ? ledger.advanceSeconds(seconds!) : ledger.closeMany(ledgers) })
 })
 
+/** The snapshot that a request names, empty when it names none; and the refusal of one that is not kept. */
+const idOf = (url: URL): string => url.searchParams.get("id") ?? ""
+const noSuchSnapshot = (id: string): Response =>
+  id === ""
+    ? problem(400, "Bad Request", "id is required: what POST /snapshot answered")
+    : problem(404, "Not Found", "id names no snapshot that is kept")
+
 /** Keeps what the ledger is, or forgets what was kept. */
 const snapshot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL, method: string) {
   if (method === "DELETE") {
-    return (yield* ledger.dropSnapshot(url.searchParams.get("id") ?? ""))
-      ? new Response(null, { status: 204 })
-      : problem(404, "Not Found", "there is no such snapshot")
+    return (yield* ledger.dropSnapshot(idOf(url))) ? new Response(null, { status: 204 }) : noSuchSnapshot(idOf(url))
   }
   const id = yield* ledger.snapshot
   if (id === undefined)
@@ -133,8 +137,8 @@ const snapshot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], ur
 })
 
 const revert = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL) {
-  const sequence = yield* ledger.revert(url.searchParams.get("id") ?? "")
-  return sequence === undefined ? problem(404, "Not Found", "there is no such snapshot") : json({ ledger: sequence })
+  const sequence = yield* ledger.revert(idOf(url))
+  return sequence === undefined ? noSuchSnapshot(idOf(url)) : json({ ledger: sequence })
 })
 
 const dump = ({ ledger, passphrase }: LocalLedger["Service"]): Response =>
@@ -144,7 +148,7 @@ const dump = ({ ledger, passphrase }: LocalLedger["Service"]): Response =>
 
 const ledgers = (ledger: LocalLedger["Service"], url: URL): Response => {
   const found = horizonLedgers(ledger.ledger, url)
-  return found === undefined ? problem(400, "Bad Request", "limit is 1 to 200, order is asc or desc") : json(found)
+  return typeof found === "string" ? problem(400, "Bad Request", found) : json(found)
 }
 
 interface Route {

@@ -3,11 +3,14 @@
 // that must not. A batch is repeated by `--modules 16 --seed S`, with the seed that its breach names. A simulation may
 // use a tenth of the network's instructions unless `--instructions` says otherwise: most of what does not end is found
 // out sooner so.
+//
+// `npm run fuzz -- rpc [--requests N] [--seed S]`: random and mutated requests over HTTP, most of them nearly valid.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import { testnet } from "../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { Dice } from "./Dice.ts"
 import { FuzzLedger } from "./FuzzLedger.ts"
+import { fuzzRpc } from "./RpcFuzz.ts"
 import { wasmModule } from "./WasmModule.ts"
 
 const BATCH = 16
@@ -19,15 +22,27 @@ const { positionals, values } = parseArgs({
   options: {
     modules: { type: "string", default: "100000" },
     seed: { type: "string", default: "1" },
+    requests: { type: "string", default: "30000" },
     instructions: { type: "string", default: "40000000" }
   }
 })
 
-const main = async (): Promise<number> => {
-  if (positionals[0] !== "wasm") {
-    console.log("usage: npm run fuzz -- wasm [--modules N] [--seed S]")
-    return 2
-  }
+const rpc = async (): Promise<number> => {
+  const { breaches, refusals, requests, results, slowestAnswerMillis, slowestCloseMillis } = await fuzzRpc(
+    Number(values.requests),
+    Number(values.seed)
+  )
+  for (const breach of breaches.slice(0, 20)) console.log(breach)
+  console.log(`results: ${[...results].map(([method, count]) => `${method} ${count}`).join(", ")}`)
+  console.log(`refusals: ${[...refusals].map(([code, count]) => `${code} ${count}`).join(", ")}`)
+  console.log(
+    `${requests} requests, ${breaches.length} breaches; on the processor: slowest answer ` +
+      `${slowestAnswerMillis.toFixed(0)} ms, slowest ledger ${slowestCloseMillis.toFixed(0)} ms`
+  )
+  return breaches.length === 0 ? 0 : 1
+}
+
+const wasm = async (): Promise<number> => {
   const batches = Math.ceil(Number(values.modules) / BATCH)
   const total = { modules: 0, uploaded: 0, ran: 0, answer: 0, close: 0 }
   const breaches: Array<string> = []
@@ -59,4 +74,9 @@ const main = async (): Promise<number> => {
   return breaches.length === 0 ? 0 : 1
 }
 
-process.exitCode = await main()
+const targets: Readonly<Record<string, () => Promise<number>>> = { wasm, rpc }
+const target = targets[positionals[0] ?? ""]
+if (target === undefined) {
+  console.log("usage: npm run fuzz -- wasm [--modules N] [--seed S], or rpc [--requests N] [--seed S]")
+  process.exitCode = 2
+} else process.exitCode = await target()

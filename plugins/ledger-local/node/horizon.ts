@@ -52,14 +52,16 @@ const item = (ledger: Ledger, origin: string, record: LedgerRecord, closeTimeSec
   }
 }
 
-/** `GET /ledgers?limit=&order=&cursor=`; a bad parameter is `undefined`, which Horizon answers 400. */
-export const horizonLedgers = (ledger: Ledger, url: URL): object | undefined => {
-  const limit = Number(url.searchParams.get("limit") ?? LEDGERS_DEFAULT)
+/** `GET /ledgers?limit=&order=&cursor=`; a text says which parameter is bad, which Horizon answers 400. */
+export const horizonLedgers = (ledger: Ledger, url: URL): object | string => {
+  const limitText = url.searchParams.get("limit")
+  const limit = limitText === null ? LEDGERS_DEFAULT : /^[0-9]{1,3}$/.test(limitText) ? Number(limitText) : 0
   const order = url.searchParams.get("order") ?? "asc"
   const cursor = url.searchParams.get("cursor") ?? ""
-  if (!Number.isInteger(limit) || limit < 1 || limit > LEDGERS_MAX || (order !== "asc" && order !== "desc"))
-    return undefined
-  if (cursor !== "" && cursor !== "now" && !/^[0-9]{1,19}$/.test(cursor)) return undefined
+  if (limit < 1 || limit > LEDGERS_MAX) return `limit is a whole number from 1 to ${LEDGERS_MAX}`
+  if (order !== "asc" && order !== "desc") return "order is asc or desc"
+  if (cursor !== "" && cursor !== "now" && !/^[0-9]{1,19}$/.test(cursor))
+    return "cursor is a paging_token of a ledger, or now"
   const { history } = ledger
   const at = cursor === "" ? undefined : cursor === "now" ? history.latest.sequence + 1 : Number(BigInt(cursor) >> 32n)
   const records: Array<LedgerRecord> = []

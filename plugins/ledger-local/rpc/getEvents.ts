@@ -44,7 +44,7 @@ const eventTypes = new Map([
 
 const readTopic = (value: unknown, index: number): ReadonlyArray<string> => {
   if (!Array.isArray(value) || !value.every((segment) => typeof segment === "string"))
-    throw invalidParams("invalid parameters")
+    throw invalidParams(`invalid parameters: topic ${index} is a list of texts`)
   const problem = (message: string) => invalidParams(`topic ${index} invalid: ${message}`)
   if (value.length === 0) throw problem("topic must have at least one segment")
   const fixed = value.at(-1) === "**" ? value.slice(0, -1) : value

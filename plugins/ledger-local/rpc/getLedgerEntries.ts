@@ -50,7 +50,7 @@ export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params
   checkFormat(params)
   const keys = list(params, "keys")
   if (keys.length > KEYS_MAX) throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${KEYS_MAX})`)
-  if (!keys.every((key) => typeof key === "string")) throw invalidParams("invalid parameters")
+  if (!keys.every((key) => typeof key === "string")) throw invalidParams("invalid parameters: keys is a list of texts")
   const decoded = keys.map(decodeKey)
   if (decoded.some(({ type }) => type === EntryType.ttl))
     throw invalidParams("ledger ttl entries cannot be queried directly")

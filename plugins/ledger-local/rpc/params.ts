@@ -1,35 +1,46 @@
 // Reading a method's parameters: an object, `{}` or nothing; each field of the kind it must be. A wrong one is refused
-// as the real RPC refuses it, before anything else is looked at.
+// with the real RPC's code before anything else is looked at, and in words that name the field and what it takes.
 import { invalidParams } from "./RpcError.ts"
 
 export type Params = Readonly<Record<string, unknown>>
 
 export const paramsOf = (value: unknown): Params => {
   if (value === undefined || value === null) return {}
-  if (typeof value !== "object" || Array.isArray(value)) throw invalidParams("invalid parameters")
+  if (typeof value !== "object" || Array.isArray(value))
+    throw invalidParams("invalid parameters: an object is required")
   return value as Params
 }
 
-const read = <A>(params: Params, name: string, is: (value: unknown) => value is A): A | undefined => {
+interface Kind<A> {
+  readonly is: (value: unknown) => value is A
+  readonly what: string
+}
+
+const read = <A>(params: Params, name: string, kind: Kind<A>): A | undefined => {
   const value = params[name]
   if (value === undefined || value === null) return undefined
-  if (!is(value)) throw invalidParams("invalid parameters")
+  if (!kind.is(value)) throw invalidParams(`invalid parameters: ${name} is ${kind.what}`)
   return value
 }
 
-const isText = (value: unknown): value is string => typeof value === "string"
-const isCount = (value: unknown): value is number =>
-  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff
-const isFlag = (value: unknown): value is boolean => typeof value === "boolean"
-const isList = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
-const isObject = (value: unknown): value is Params =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+const COUNT_MAX = 0xffff_ffff
+const textKind: Kind<string> = { is: (value) => typeof value === "string", what: "a text" }
+const countKind: Kind<number> = {
+  is: (value): value is number => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= COUNT_MAX,
+  what: `a whole number from 0 to ${COUNT_MAX}`
+}
+const flagKind: Kind<boolean> = { is: (value) => typeof value === "boolean", what: "true or false" }
+const listKind: Kind<ReadonlyArray<unknown>> = { is: (value) => Array.isArray(value), what: "a list" }
+const objectKind: Kind<Params> = {
+  is: (value): value is Params => typeof value === "object" && value !== null && !Array.isArray(value),
+  what: "an object"
+}
 
-export const text = (params: Params, name: string): string => read(params, name, isText) ?? ""
-export const count = (params: Params, name: string): number => read(params, name, isCount) ?? 0
-export const flag = (params: Params, name: string): boolean => read(params, name, isFlag) ?? false
-export const list = (params: Params, name: string): ReadonlyArray<unknown> => read(params, name, isList) ?? []
-export const object = (params: Params, name: string): Params => read(params, name, isObject) ?? {}
+export const text = (params: Params, name: string): string => read(params, name, textKind) ?? ""
+export const count = (params: Params, name: string): number => read(params, name, countKind) ?? 0
+export const flag = (params: Params, name: string): boolean => read(params, name, flagKind) ?? false
+export const list = (params: Params, name: string): ReadonlyArray<unknown> => read(params, name, listKind) ?? []
+export const object = (params: Params, name: string): Params => read(params, name, objectKind) ?? {}
 
 /** The complaint about an unknown `xdrFormat`, or nothing. */
 export const formatProblem = (params: Params): string | undefined => {

@@ -100,15 +100,17 @@ const encodeData = (data: ReturnType<typeof restoreData>) => ({
   minResourceFee: data.resourceFee.toString()
 })
 
-const simulateInvoke = (
-  view: View,
-  tx: Transaction,
-  operation: Operation,
-  body: BodyOf<24>,
-  params: Params,
-  mode: AuthMode
-) => {
+/** What a client may choose of a simulation. */
+interface Choices {
+  readonly mode: AuthMode
+  readonly useUpgradedAuth: boolean
+  /** Instructions beyond what the call took. */
+  readonly leeway: number
+}
+
+const simulateInvoke = (view: View, tx: Transaction, operation: Operation, body: BodyOf<24>, choices: Choices) => {
   const { options } = view.ledger
+  const { mode } = choices
   const { auth, hostFunction } = body.invokeHostFunctionOp
   const isEnforced = mode === "enforce" || (mode === "" && auth.length > 0)
   if (!isEnforced && auth.length > 0) return failed(view, `cannot set authMode to '${mode}' with an auth footprint`)
@@ -117,7 +119,7 @@ const simulateInvoke = (
     : {
         mode: "record",
         randomNonce: randomNonce(view),
-        useUpgradedAuth: flag(params, "useUpgradedAuth"),
+        useUpgradedAuth: choices.useUpgradedAuth,
         allowNonRoot: mode === "record_allow_nonroot"
       }
   const host = invokeHostFunction({
@@ -144,7 +146,7 @@ const simulateInvoke = (
     body: { type: 24, invokeHostFunctionOp: { hostFunction, auth: [...signed] } },
     resources: {
       footprint: host.footprint,
-      instructions: paddedInstructions(host.instructions, count(object(params, "resourceConfig"), "instructionLeeway")),
+      instructions: paddedInstructions(host.instructions, choices.leeway),
       diskReadBytes: host.diskReadBytes,
       writeBytes: host.writeBytes
     },
@@ -217,13 +219,18 @@ export const simulateTransaction = (view: View, params: Params): object => {
   if (mode === undefined) {
     return failed(view, "optional 'authMode' must be one of enforce,record,record_allow_nonroot when included")
   }
+  const choices = {
+    mode,
+    useUpgradedAuth: flag(params, "useUpgradedAuth"),
+    leeway: count(object(params, "resourceConfig"), "instructionLeeway")
+  }
   const { body } = operation
   if (tx.ext.v === 1) {
     const { readOnly, readWrite } = tx.ext.sorobanData.resources.footprint
     view.store.require([...readOnly, ...readWrite].filter(({ type }) => type !== EntryType.ttl).map(keyString))
   }
   try {
-    if (body.type === OperationType.invokeHostFunction) return simulateInvoke(view, tx, operation, body, params, mode)
+    if (body.type === OperationType.invokeHostFunction) return simulateInvoke(view, tx, operation, body, choices)
     if (body.type !== OperationType.extendFootprintTtl && body.type !== OperationType.restoreFootprint)
       return failed(view, `transaction contains unsupported operation type: ${body.type}`)
     if (mode !== "") return failed(view, "authMode can only be specified for InvokeHostFunction operations")

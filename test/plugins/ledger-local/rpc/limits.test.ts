@@ -1,10 +1,10 @@
 // The limits and the words of refusal of the real RPC.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Asset, Keypair, Operation, xdr } from "@stellar/stellar-sdk"
+import { Asset, Contract, Keypair, Operation, xdr } from "@stellar/stellar-sdk"
 import { handle } from "../../../../plugins/ledger-local/httpApi.ts"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
-import { apply, fund, keypair, ledgerLayer, transaction } from "../support.ts"
+import { apply, fund, keypair, ledgerLayer, passphrase, transaction } from "../support.ts"
 
 const refused = Effect.fnUntraced(function* (method: string, params?: unknown) {
   const ledger = yield* LocalLedger
@@ -37,9 +37,7 @@ describe("the transport", () => {
     provided(
       Effect.gen(function* () {
         expect(yield* refused("getNothing")).toEqual({ code: -32601, message: "method not found" })
-        expect(yield* refused("getHealth", [])).toEqual({ code: -32602, message: "invalid parameters" })
         expect(yield* refused("getHealth")).toMatchObject({ result: { status: "healthy" } })
-        expect(yield* refused("getTransaction", { hash: 5 })).toEqual({ code: -32602, message: "invalid parameters" })
         expect((yield* http("/", { method: "POST", body: "{" })).body.error.code).toBe(-32700)
         expect((yield* http("/", { method: "POST", body: "[]" })).body.error.code).toBe(-32600)
         expect((yield* http("/", { method: "POST", body: "null" })).body.error.code).toBe(-32600)
@@ -53,6 +51,63 @@ describe("the transport", () => {
         expect((yield* http("/", { method: "GET" })).status).toBe(405)
         expect((yield* http("/nothing")).status).toBe(404)
         expect((yield* http("/", { method: "OPTIONS" })).status).toBe(204)
+      })
+    )
+  )
+
+  it.effect("names the parameter that is of the wrong kind, and what it takes", () =>
+    provided(
+      Effect.gen(function* () {
+        const sender = yield* fund("sender")
+        const native = new Contract(Asset.native().contractId(passphrase))
+        const envelope = (yield* transaction(sender, [native.call("decimals")])).toEnvelope().toXdr("base64")
+        const cases: ReadonlyArray<readonly [string, unknown, string]> = [
+          ["getHealth", [], "an object is required"],
+          ["getTransaction", { hash: 5 }, "hash is a text"],
+          ["getTransactions", { startLedger: "1" }, "startLedger is a whole number from 0 to 4294967295"],
+          ["getLedgers", { startLedger: -1 }, "startLedger is a whole number from 0 to 4294967295"],
+          ["getLedgers", { startLedger: 1, pagination: [] }, "pagination is an object"],
+          ["getLedgers", { pagination: { cursor: 5 } }, "cursor is a text"],
+          ["getLedgerEntries", { keys: "AAAA" }, "keys is a list"],
+          ["getLedgerEntries", { keys: [5] }, "keys is a list of texts"],
+          ["getEvents", { startLedger: 1_000, filters: {} }, "filters is a list"],
+          ["getEvents", { startLedger: 1_000, filters: [{ topics: [5] }] }, "topic 0 is a list of texts"],
+          ["sendTransaction", { transaction: {} }, "transaction is a text"],
+          ["simulateTransaction", { transaction: envelope, resourceConfig: 5 }, "resourceConfig is an object"],
+          [
+            "simulateTransaction",
+            { transaction: envelope, resourceConfig: { instructionLeeway: -1 } },
+            "instructionLeeway is a whole number from 0 to 4294967295"
+          ],
+          ["simulateTransaction", { transaction: envelope, useUpgradedAuth: "yes" }, "useUpgradedAuth is true or false"]
+        ]
+        for (const [method, params, what] of cases)
+          expect(yield* refused(method, params)).toEqual({ code: -32602, message: `invalid parameters: ${what}` })
+      })
+    )
+  )
+
+  it.effect("names the bad parameter of a path", () =>
+    provided(
+      Effect.gen(function* () {
+        const cases: ReadonlyArray<readonly [string, string, string]> = [
+          ["GET", "/ledgers?limit=abc", "limit is a whole number from 1 to 200"],
+          ["GET", "/ledgers?limit=1e2", "limit is a whole number from 1 to 200"],
+          ["GET", "/ledgers?limit=201", "limit is a whole number from 1 to 200"],
+          ["GET", "/ledgers?order=up", "order is asc or desc"],
+          ["GET", "/ledgers?cursor=abc", "cursor is a paging_token of a ledger, or now"],
+          ["GET", "/friendbot", "addr is an account (G…) or a contract (C…)"],
+          ["GET", "/friendbot?addr=abc", "addr is an account (G…) or a contract (C…)"],
+          ["GET", "/friendbot?usdc=1,5", "usdc has at most 12 digits before the decimal point and 7 behind it"],
+          ["POST", "/close?ledgers=abc", "ledgers is a whole number from 1 to 1000"],
+          ["POST", "/advance?ledgers=0", "one of the two is required: ledgers=1 to 1000000, or seconds=1 to 315360000"],
+          ["POST", "/revert", "id is required: what POST /snapshot answered"],
+          ["DELETE", "/snapshot", "id is required: what POST /snapshot answered"]
+        ]
+        for (const [method, path, detail] of cases) {
+          const { body, status } = yield* http(path, { method })
+          expect([path, status, body?.detail]).toEqual([path, 400, detail])
+        }
       })
     )
   )
