@@ -296,6 +296,8 @@ export interface Hit {
    * best hit, in every branch, is left out, and all of a branch whose best is below `search.minimum_best_relevance`.
    */
   readonly relevance: number
+  /** It holds a rare word of the query itself: an answer where nothing is relevant enough. */
+  readonly isEvident?: boolean
 }
 
 /** A branch could not answer. The answer is partial then, never an error. */

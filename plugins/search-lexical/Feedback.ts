@@ -73,6 +73,7 @@ const widened = (query: ReadQuery, lent: ReadonlyArray<Lent>): ReadQuery => {
       weight: (share * known * worth) / all
     })),
     phrase: query.phrase,
+    telling: query.telling,
     mass: query.mass
   }
 }

@@ -17,11 +17,15 @@ export interface ReadQuery {
   readonly related: ReadonlyArray<Term>
   /** Words that stand side by side in the query: a document where some do so gains this much. */
   readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
+  /** One tsquery of the rare words of the query itself, without what stands for them; undefined where it has none. */
+  readonly telling: string | undefined
   /** What a document could be worth that had every word of the query. */
   readonly mass: number
 }
 
 const termsMax = 16
+/** A word tells by itself when it is worth this share of what a word of a single document is. */
+const tellingMin = 0.75
 /** Queries whose reading is kept until the statistics are refreshed: some kilobytes each. */
 const keptMax = 1_000
 
@@ -207,10 +211,16 @@ export class QueryReader extends Context.Service<
           return like === undefined ? [] : [onlyAlike(like)]
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
-        const mass =
-          direct.reduce((sum, { weight }) => sum + weight, 0) +
-          unknown.length * rarity(Math.min(1, state.documents), state.documents)
-        return { terms, related: [], phrase: phraseOf(readings.slice(0, words.length), state), mass }
+        const rarest = rarity(Math.min(1, state.documents), state.documents)
+        const telling = known.filter(({ documents }) => rarity(documents, state.documents) >= tellingMin * rarest)
+        const mass = direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.length * rarest
+        return {
+          terms,
+          related: [],
+          phrase: phraseOf(readings.slice(0, words.length), state),
+          telling: telling.length === 0 ? undefined : telling.slice(0, termsMax).map(tsqueryOf).join(" | "),
+          mass
+        }
       }, spanned("readQuery"))
 
       return QueryReader.of({ read: keepReadings(vocabulary, readAnew) })

@@ -12,7 +12,7 @@ import { startIndexing } from "./buildIndex.ts"
 import { Feedback } from "./Feedback.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
-import { rankDocuments } from "./rankDocuments.ts"
+import { rankDocuments, withEvidence } from "./rankDocuments.ts"
 import { RareFilters } from "./RareFilters.ts"
 
 const registered = Layer.effectDiscard(
@@ -25,7 +25,7 @@ const registered = Layer.effectDiscard(
     const catalog = yield* Catalog
     const search = yield* Search
     const health = yield* Health
-    const { lexical } = yield* SearchSettings
+    const { lexical, minimum_best_relevance: sureMin } = yield* SearchSettings
 
     const report = Effect.match(store.state, {
       onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
@@ -50,7 +50,9 @@ const registered = Layer.effectDiscard(
         if (among?.length === 0) return []
         const read = yield* feedback.widen(query, words, state, visible)
         const condition = (id: string) => catalog.condition(filters, { id, snapshot })
-        return yield* rankDocuments(sql, state, read, { condition, limit, passing: among })
+        const hits = yield* rankDocuments(sql, state, read, { condition, limit, passing: among })
+        const isSure = (hits[0]?.relevance ?? 0) >= sureMin
+        return isSure ? hits : yield* withEvidence(sql, state, read, hits)
       },
       Effect.mapError(({ message }) => ({ _tag: "BranchFailed" as const, message }))
     )

@@ -226,3 +226,18 @@ export const rankDocuments = Effect.fnUntraced(function* (
   }
   return hits.map(({ id, score }) => ({ id, score, relevance: score }))
 }, spanned("rankDocuments"))
+
+/** The hits, those marked that hold a rare word of the query itself: for an answer of which the ranking is not sure. */
+export const withEvidence = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  { language }: IndexState,
+  { telling }: ReadQuery,
+  hits: ReadonlyArray<Hit>
+): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
+  if (telling === undefined || hits.length === 0) return hits
+  const among = `{${hits.map(({ id }) => id).join(",")}}`
+  const rows = yield* sql<Pick<Hit, "id">>`select id from search_lexical_documents where language = ${language}
+    and id = any(${among}::int8[]) and document @@ ${telling}::tsquery`
+  const evident = new Set(rows.map(({ id }) => id))
+  return hits.map((hit) => (evident.has(hit.id) ? { ...hit, isEvident: true } : hit))
+})

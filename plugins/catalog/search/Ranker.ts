@@ -119,9 +119,9 @@ const fusedOf = Effect.fnUntraced(function* (
     bestMin: settings.minimum_best_relevance
   }
   const branches = answered.map(toRanked)
-  const fused = fuse(branches, cuts)
   const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
-  if (fused.length > 0 || !isFiltered || answered.every(({ hits }) => hits.length === 0)) return fused
+  const isAnySure = [...bestsOf(branches).values()].some((best) => best >= cuts.bestMin)
+  if (isAnySure || !isFiltered || answered.every(({ hits }) => hits.length === 0)) return fuse(branches, cuts)
   const asked = answered.map(({ branch }) => branch)
   const all = yield* askAll(asked, { ...request, filters: {} }, settings.first_window)
   return fuse(branches, { ...cuts, bests: bestsOf(all.map(toRanked)) })

@@ -1,6 +1,7 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
 // scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
-// much as the words themselves leave open. Of equals the one that was listed first comes first: being new is no merit.
+// much as the words themselves leave open. Where no branch is sure, a long question is still answered by what holds a
+// rare word of it, or by what words and means both point at. Of equals the one that was listed first comes first: being new is no merit.
 // Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
@@ -27,6 +28,9 @@ export interface FuseOptions {
 /** The relevance of each branch's best hit. */
 export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBranch["mode"], number> =>
   new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
+
+/** Words this relevant, and means that say anything at all, are two witnesses for a hit of which neither is sure. */
+const witnessMin = 0.06
 
 /** Where a hit stands in one branch, rank from 1. */
 export interface BranchRank {
@@ -73,19 +77,24 @@ export const fuse = (
     bigint,
     { readonly id: bigint; score: number; readonly standings: Partial<Record<SearchBranch["mode"], BranchRank>> }
   >()
+  const evident = new Set<bigint>()
   for (const { hits, mode, weight: most } of branches) {
     const weight = weightOf({ mode, weight: most }, bests)
     let rank = 0
-    hits.forEach(({ id, relevance, score }, index) => {
+    hits.forEach(({ id, isEvident, relevance, score }, index) => {
       // Equals share a rank: what tells them apart is not the order in which a branch happens to give them.
       if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
       let entry = fused.get(id)
       if (entry === undefined) fused.set(id, (entry = { id, score: 0, standings: {} }))
       entry.score += weight / (k + rank)
       entry.standings[mode] = { rank, score, relevance }
+      if (isEvident === true) evident.add(id)
     })
   }
   const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
-  return [...fused.values()].filter(isRelevant).sort(byScore)
+  const isWitnessed = ({ id, standings }: Pick<Fused, "id" | "standings">): boolean =>
+    evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
+  const isAnySure = branches.some(({ mode }) => (cuts.get(mode) ?? Infinity) < Infinity)
+  return [...fused.values()].filter(isAnySure ? isRelevant : isWitnessed).sort(byScore)
 }

@@ -8,7 +8,7 @@ import { Observers, searchRegistry } from "../../../plugins/catalog/search/Searc
 import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
 import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { alsoRelated, everything, planCandidates } from "../../../plugins/search-lexical/planCandidates.ts"
-import { rankDocuments, rankStatement } from "../../../plugins/search-lexical/rankDocuments.ts"
+import { rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
@@ -100,6 +100,23 @@ describeDatabases(
         expect(yield* ids("?!… -- ;'\"\\")).toEqual([])
         expect(yield* ids("'; drop table search_lexical_documents; --")).toEqual([])
       }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "marks what holds a rare word of a long question itself, and nothing that a slip or a common word finds",
+      () =>
+        Effect.gen(function* () {
+          const others = Array.from({ length: 30 }, (_, at) => named(100 + at, "Weather Desk", "Weather of a city."))
+          const { reader, search, sql, store } = yield* indexed([...few, ...others])
+          const state = yield* store.answering
+          const marked = Effect.fnUntraced(function* (query: string) {
+            const hits = yield* withEvidence(sql, state, yield* reader.read(query, state), yield* search(query, 50))
+            return hits.filter(({ isEvident }) => isEvident === true).map(({ id }) => Number(id))
+          })
+          expect(yield* marked("do my neighbours really enjoy old museums on sundays")).toEqual([2])
+          expect(yield* marked("museuns")).toEqual([])
+          expect(yield* marked("what about the weather for my neighbours")).toEqual([])
+        }).pipe(Effect.provide(layer))
     )
 
     it.effect("holds a word that nobody has against a document no more than the rarest word that there is", () =>

@@ -51,6 +51,27 @@ describe("fusion", () => {
     expect(found(hit(1, 0.31), hit(2, 0.07))).toEqual([1, 2])
   })
 
+  const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
+
+  it("keeps, where nothing is sure, what holds a rare word of the query or what words and means both point at", () => {
+    const found = (best: number) =>
+      ids(
+        fuse(
+          [
+            {
+              mode: "lexical",
+              weight: 1,
+              hits: [hit(1, best), { ...hit(2, 0.05), isEvident: true }, hit(3, 0.05), hit(4, 0.07), hit(5, 0.07)]
+            },
+            { mode: "embedded", weight: 1, hits: [hit(3, 0.1), hit(4, 0.1), hit(6, 0.1)] }
+          ],
+          { k: 10, relevanceMin: 0.9, bestMin: 0.15 }
+        )
+      ).toSorted((a, b) => a - b)
+    expect(found(0.1)).toEqual([2, 4])
+    expect(found(0.2)).toEqual([1])
+  })
+
   it("measures what is weak by what there is without the filters, where that is known", () => {
     const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
     const found = (best: number) =>
