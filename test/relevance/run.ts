@@ -89,10 +89,9 @@ const onShared = async (): Promise<boolean> => {
 /** Shares of queries that have a right answer first and among the first three, and how many may find nothing. */
 const ownFloors = {
   judged: { first: 0.7, three: 0.88, none: 0 },
-  // "How much cement for a strong foundation": what would let it through lets "adopt a puppy" through too.
-  trial: { first: 0.7, three: 0.88, none: 1 },
-  // Figures alone so far: it was judged before it was first run.
-  second: { first: 0, three: 0, none: 100 }
+  trial: { first: 0.7, three: 0.88, none: 0 },
+  // Measured, not aimed at: four of its questions are still not answered.
+  second: { first: 0.7, three: 0.88, none: 4 }
 }
 
 const onOwn = async (name: OwnSet): Promise<boolean> => {
