@@ -291,10 +291,7 @@ export interface Hit {
   readonly id: bigint
   /** Higher is better; comparable within one answer only. */
   readonly score: number
-  /**
-   * 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score` times that of the
-   * best hit, in every branch, is left out, and all of a branch whose best is below `search.minimum_best_relevance`.
-   */
+  /** 0 to 1, comparable between answers of one branch; what is too low by the settings is left out (`fuse.ts`). */
   readonly relevance: number
   /** It holds a rare word of the query itself: an answer where nothing is relevant enough. */
   readonly isEvident?: boolean

@@ -213,7 +213,9 @@ export class QueryReader extends Context.Service<
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const rarest = rarity(Math.min(1, state.documents), state.documents)
         const telling = known.filter(({ documents }) => rarity(documents, state.documents) >= tellingMin * rarest)
-        const mass = direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.length * rarest
+        const mass =
+          direct.reduce((sum, { weight }) => sum + weight, 0) +
+          unknown.length * rarity(Math.min(1, state.documents), state.documents)
         return {
           terms,
           related: [],

@@ -1,7 +1,8 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
 // scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
 // much as the words themselves leave open. Where no branch is sure, a long question is still answered by what holds a
-// rare word of it, or by what words and means both point at. Of equals the one that was listed first comes first: being new is no merit.
+// rare word of it, or by what words and means both point at. Of equals the one that was listed first comes first:
+// being new is no merit.
 // Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
