@@ -50,6 +50,13 @@ const termOf = (counted: Counted, state: IndexState): Term => ({
   weight: rarity(counted.documents, state.documents)
 })
 
+/** Those of the words that are nearly as rare as a word of a single document. */
+const tellingOf = (known: ReadonlyArray<Counted>, state: IndexState): string | undefined => {
+  const least = tellingMin * rarity(Math.min(1, state.documents), state.documents)
+  const telling = known.filter(({ documents }) => rarity(documents, state.documents) >= least).slice(0, termsMax)
+  return telling.length === 0 ? undefined : telling.map(tsqueryOf).join(" | ")
+}
+
 /** One term of all that may have been meant. */
 const standInTerm = ({ found, share }: Alternatives, state: IndexState): Term => {
   const documents = found.reduce((sum, one) => sum + one.documents, 0)
@@ -211,8 +218,6 @@ export class QueryReader extends Context.Service<
           return like === undefined ? [] : [onlyAlike(like)]
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
-        const rarest = rarity(Math.min(1, state.documents), state.documents)
-        const telling = known.filter(({ documents }) => rarity(documents, state.documents) >= tellingMin * rarest)
         const mass =
           direct.reduce((sum, { weight }) => sum + weight, 0) +
           unknown.length * rarity(Math.min(1, state.documents), state.documents)
@@ -220,7 +225,7 @@ export class QueryReader extends Context.Service<
           terms,
           related: [],
           phrase: phraseOf(readings.slice(0, words.length), state),
-          telling: telling.length === 0 ? undefined : telling.slice(0, termsMax).map(tsqueryOf).join(" | "),
+          telling: tellingOf(known, state),
           mass
         }
       }, spanned("readQuery"))
