@@ -1,11 +1,11 @@
 // How settlement rows go into the database and come out of it: snake case, null, Date and decimal text become the
 // house's own forms here.
-import { Option } from "effect"
+import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Reservation } from "../budget/Reservation.ts"
 import type { NetworkId } from "../config/Network.ts"
 import type { Attempt, SettlementState } from "./Settlement.ts"
-import type { AdoptedSettlement, NewSettlement, OpenRecord, SettlementRecord } from "./Settlements.ts"
+import type { AdoptedSettlement, NewAttempt, NewSettlement, OpenRecord, SettlementRecord } from "./Settlements.ts"
 
 /** The columns a record is read from, as SQL. */
 export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger,
@@ -123,6 +123,23 @@ export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenR
 })
 
 const maybeDate = (millis: number | undefined): Date | null => (millis === undefined ? null : new Date(millis))
+
+const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decode(envelope))
+
+/** Spreads settlements over the shards of a day's total. */
+export const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
+
+/** The row of an attempt under its number. */
+export const attemptRow = (id: string, number: number, attempt: NewAttempt) => ({
+  settlement: id,
+  number,
+  kind: attempt.kind,
+  inner_hash: attempt.innerHash,
+  outer_hash: attempt.outerHash,
+  envelope: bytesOf(attempt.envelope),
+  inclusion_stroops: attempt.inclusionStroops,
+  recorded_ledger: attempt.recordedLedger
+})
 
 /** The row of a settlement that is born. */
 export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({

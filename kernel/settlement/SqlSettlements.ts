@@ -1,8 +1,7 @@
 // The repository of settlements in SQL. Inside a transaction there is only SQL. Unique constraints, not reads, decide
 // between replicas; every change names the state it expects.
-import { Context, Effect, Layer, Option, Result } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { Base64 } from "effect/encoding"
 import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
@@ -15,6 +14,7 @@ import { endedFact, recordedFact } from "./facts.ts"
 import { endsOne, gatherEnds } from "./gatherEnds.ts"
 import { gatherFinds } from "./gatherFinds.ts"
 import { gatherNotes } from "./gatherNotes.ts"
+import { gatherRecords } from "./gatherRecords.ts"
 import {
   type AdoptAnswer,
   type AdoptedSettlement,
@@ -27,10 +27,12 @@ import {
 import {
   adoptedRow,
   type AttemptRow,
+  attemptRow,
   bornRow,
   type OpenRow,
   recordColumns,
   type SettlementRow,
+  spreadOf,
   toOpen,
   toRecord
 } from "./SettlementRows.ts"
@@ -43,22 +45,6 @@ const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements
  * settlement. Of several constraints that one row breaks the database names the oldest.
  */
 const ofAnother = [...ofOneSettlement, "kernel_settlements_pkey", "kernel_settlements_inner_hash", endsOne] as const
-
-const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decode(envelope))
-
-const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
-
-/** The row of an attempt under its number. */
-const attemptRow = (id: string, number: number, attempt: NewAttempt) => ({
-  settlement: id,
-  number,
-  kind: attempt.kind,
-  inner_hash: attempt.innerHash,
-  outer_hash: attempt.outerHash,
-  envelope: bytesOf(attempt.envelope),
-  inclusion_stroops: attempt.inclusionStroops,
-  recorded_ledger: attempt.recordedLedger
-})
 
 /** Inserts a row once for each row of `given`, a relation of the statement that this is a part of. */
 const insertOnce = (sql: SqlClient.SqlClient, table: string, row: Readonly<Record<string, unknown>>, given: string) =>
@@ -145,7 +131,7 @@ const record = Effect.fnUntraced(function* (settlement: NewSettlement) {
       () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
     )
   )
-}, spanned("Settlements.record"))
+})
 
 const addAttempt = Effect.fnUntraced(function* (id: string, attempt: NewAttempt, attemptsKnown: number) {
   const sql = yield* SqlClient.SqlClient
@@ -297,9 +283,10 @@ export const layer = Layer.effect(
     const { claimDelivery, noteSent } = yield* gatherNotes
     const { resolve } = yield* gatherEnds
     const gathering = yield* gatherFinds(find)
+    const { record: recorded } = yield* gatherRecords(yield* facilitatorName, record)
     return Settlements.of({
       find: gathering.find,
-      record: (settlement) => given(record(settlement)),
+      record: recorded,
       addAttempt: (id, attempt, attemptsKnown) => given(addAttempt(id, attempt, attemptsKnown)),
       noteSent,
       open: (limit) => given(open(limit)),

@@ -294,6 +294,113 @@ for (const kind of databaseKinds) {
         )
       )
 
+      /** Transactions that recorded what is stored. */
+      const births = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        Effect.map(
+          sql<{ count: number }>`select count(distinct xmin::text)::int as count from kernel_settlements`,
+          ([row]) => row!.count
+        )
+      )
+
+      it.effect("records those of one principal and moment in one transaction, each as its own [S82]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const leases = yield* Effect.forEach(Array.from({ length: 5 }), () => lease)
+            const other = keyedPrincipal("key:b")
+            const asked = leases.map((channel, at) =>
+              newSettlement(at, channel, {
+                budgetStroops: 10_000n + BigInt(at),
+                resourceUrl: Option.some('https://seller.example/"a\\b"'),
+                ...(at === 4 ? { principal: other } : {})
+              })
+            )
+            const answers = yield* Effect.forEach(asked, settlements.record, { concurrency: "unbounded" })
+            expect(answers).toEqual(asked.map(() => ({ _tag: "Recorded" })))
+            expect(yield* births).toBe(2)
+            const open = yield* settlements.open(10)
+            expect(open.map(({ id }) => id).sort()).toEqual(asked.map(({ id }) => id))
+            for (const [at, { channel, id }] of asked.entries()) {
+              expect(open.find((one) => one.id === id)).toMatchObject({
+                channel: channel.address,
+                channelSequence: channel.sequence,
+                attempts: [{ number: 1, innerHash: hashOf(`a${at}`), envelope: "AAAA", inclusionStroops: 200n }]
+              })
+              expect((yield* channelRow(channel.address)).settlement).toBe(id)
+            }
+            expect(yield* factsOf).toEqual(asked.map(() => "settlement.recorded"))
+            expect((yield* books).all.reserved).toBe(50_010n)
+            // Each gives back what was reserved for it.
+            for (const { id } of asked) yield* settlements.resolve(id, outcomeOf("settled"))
+            expect((yield* books).all.reserved).toBe(0n)
+          }),
+          5
+        )
+      )
+
+      it.effect("records those of one moment though one of them is known, or has lost its lease [S85]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const leases = yield* Effect.forEach(Array.from({ length: 6 }), () => lease)
+            yield* settlements.record(newSettlement(0, leases[0]!))
+            const asked = leases.slice(1).map((channel, at) => newSettlement(at + 1, channel))
+            asked[1] = { ...asked[1]!, authorizationKey: "authorization-0" }
+            asked[3] = { ...asked[3]!, channel: { ...asked[3]!.channel, fence: asked[3]!.channel.fence - 1n } }
+            const answers = yield* Effect.forEach(asked, settlements.record, { concurrency: "unbounded" })
+            expect(answers.map(({ _tag }) => _tag)).toEqual(["Recorded", "Known", "Recorded", "FenceLost", "Recorded"])
+            const held = yield* Effect.forEach(leases, ({ address }) => channelRow(address))
+            expect(held.map(({ settlement }) => settlement)).toEqual([
+              ...[idOf(0), idOf(1), null, idOf(3), null, idOf(5)]
+            ])
+            expect((yield* books).all.reserved).toBe(200_000n)
+          }),
+          6
+        )
+      )
+
+      it.effect("records those of one moment on their own leases, and no more than may be open [S85]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const leases = yield* Effect.forEach(Array.from({ length: 11 }), () => lease)
+            const some = leases.slice(0, 3).map((channel, at) => newSettlement(at, channel, { budgetStroops: 1n }))
+            some[1] = { ...some[1]!, channel: { ...leases[1]!, fence: leases[1]!.fence - 1n } }
+            const first = yield* Effect.forEach(some, settlements.record, { concurrency: "unbounded" })
+            expect(first.map(({ _tag }) => _tag)).toEqual(["Recorded", "FenceLost", "Recorded"])
+            const more = leases.slice(3).map((channel, at) => newSettlement(3 + at, channel, { budgetStroops: 1n }))
+            const second = yield* Effect.forEach(more.slice(0, 7), settlements.record, { concurrency: "unbounded" })
+            expect(second.filter(({ _tag }) => _tag === "Recorded")).toHaveLength(6)
+            expect(second.filter(({ _tag }) => _tag === "TooManyOpen")).toHaveLength(1)
+            expect(yield* settlements.openCount).toBe(8)
+          }),
+          11
+        )
+      )
+
+      it.effect("records of one moment as many as the bounds let in, of open ones and budget [S85]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const leases = yield* Effect.forEach(Array.from({ length: 10 }), () => lease)
+            const dear = leases.slice(0, 4).map((at, number) => newSettlement(number, at, { budgetStroops: 400_000n }))
+            const first = yield* Effect.forEach(dear, settlements.record, { concurrency: "unbounded" })
+            expect(first.map(({ _tag }) => _tag).sort()).toEqual([
+              ...["BudgetExceeded", "BudgetExceeded", "Recorded", "Recorded"]
+            ])
+            expect((yield* books).own.reserved).toBe(800_000n)
+            const cheap = leases.slice(4).map((at, number) => newSettlement(4 + number, at, { budgetStroops: 1n }))
+            // Six beside two that are open are as many as there may be.
+            const second = yield* Effect.forEach(cheap, settlements.record, { concurrency: "unbounded" })
+            expect(second.map(({ _tag }) => _tag)).toEqual(cheap.map(() => "Recorded"))
+            expect(yield* births).toBe(3)
+            const [refused] = dear.map((one) => ({ ...one, budgetStroops: 1n, id: idOf(99) }))
+            expect(yield* settlements.record(refused!)).toMatchObject({ _tag: "TooManyOpen" })
+          }),
+          10
+        )
+      )
+
       it.effect("ends a settlement once, with its channel, budget and fact, however many try [S103, S271]", () =>
         fresh(
           Effect.gen(function* () {
