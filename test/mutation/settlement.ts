@@ -45,6 +45,7 @@ const settlements = "kernel/settlement/SqlSettlements.ts"
 const noting = "kernel/settlement/gatherNotes.ts"
 const finding = "kernel/settlement/gatherFinds.ts"
 const ending = "kernel/settlement/gatherEnds.ts"
+const bearing = "kernel/settlement/gatherRecords.ts"
 const deciding = "kernel/settlement/decide.ts"
 const gathering = "kernel/settlement/gatherEvidence.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
@@ -595,6 +596,43 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...twin
+  },
+  {
+    name: "settlements recorded in one moment, though one of their leases is lost",
+    changes: [{ file: bearing, from: " having count(*) = ${settlements.length}::int", to: "" }],
+    ...storeTests
+  },
+  {
+    name: "settlements recorded in one moment on leases that others hold",
+    changes: [{ file: bearing, from: " and c.fence = lent_fence", to: "" }],
+    ...storeTests
+  },
+  {
+    name: "settlements recorded in one moment open more than there may be",
+    changes: [{ file: bearing, from: " and (select may_open from standing)", to: "" }],
+    ...storeTests
+  },
+  {
+    name: "settlements recorded in one moment reserve for one of them",
+    changes: [
+      {
+        file: bearing,
+        from: "settlements.reduce((sum, { budgetStroops }) => sum + budgetStroops, 0n),",
+        to: "first!.budgetStroops,"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "settlements recorded in one moment share one's fault",
+    changes: [
+      {
+        file: bearing,
+        from: 'areBorn ? Effect.succeed(group.map((): Answer => Exit.succeed({ _tag: "Recorded" }))) : alone',
+        to: 'Effect.succeed(group.map((): Answer => Exit.succeed({ _tag: areBorn ? "Recorded" : "FenceLost" })))'
+      }
+    ],
+    ...storeTests
   },
   {
     name: "settlements that end in one moment share one's fault",
