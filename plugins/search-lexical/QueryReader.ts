@@ -26,6 +26,9 @@ export interface ReadQuery {
 const termsMax = 16
 /** A word tells by itself when it is worth this share of what a word of a single document is. */
 const tellingMin = 0.75
+/** Among so many documents a word can be rare. */
+const tellingAmong = 20
+const hasLetter = /\p{L}/u
 /** Queries whose reading is kept until the statistics are refreshed: some kilobytes each. */
 const keptMax = 1_000
 
@@ -50,10 +53,13 @@ const termOf = (counted: Counted, state: IndexState): Term => ({
   weight: rarity(counted.documents, state.documents)
 })
 
-/** Those of the words that are nearly as rare as a word of a single document. */
+/** Those of the words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
 const tellingOf = (known: ReadonlyArray<Counted>, state: IndexState): string | undefined => {
-  const least = tellingMin * rarity(Math.min(1, state.documents), state.documents)
-  const telling = known.filter(({ documents }) => rarity(documents, state.documents) >= least).slice(0, termsMax)
+  if (state.documents < tellingAmong) return undefined
+  const least = tellingMin * rarity(1, state.documents)
+  const isTelling = ({ documents, lexeme }: Counted) =>
+    hasLetter.test(lexeme) && rarity(documents, state.documents) >= least
+  const telling = known.filter(isTelling).slice(0, termsMax)
   return telling.length === 0 ? undefined : telling.map(tsqueryOf).join(" | ")
 }
 

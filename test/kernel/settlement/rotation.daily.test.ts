@@ -87,6 +87,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* eventually(statesOf(second), ([pending]) => pending![1] === "settled")
         for (const replica of [first, second]) {
           const settled = yield* eventually(replica.settle(yield* payment), ({ status }) => status !== 503)
+          expect(settled.json.errorReason).toBeUndefined()
           expect(settled.json).toMatchObject({ success: true })
         }
         expect(yield* statesOf(first)).toEqual([
@@ -118,6 +119,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* world.ledger.setFaults([])
         yield* eventually(statesOf(second), (states) => states.every(([, state]) => state === "settled"))
         const settled = yield* eventually(second.settle(yield* payment), ({ status }) => status !== 503)
+        expect(settled.json.errorReason).toBeUndefined()
         expect(settled.json).toMatchObject({ success: true })
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
@@ -144,6 +146,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* eventually(statesOf(second), ([pending]) => pending![1] === "settled")
         for (const replica of [first, second]) {
           const settled = yield* eventually(replica.settle(yield* payment), ({ status }) => status !== 503)
+          expect(settled.json.errorReason).toBeUndefined()
           expect(settled.json).toMatchObject({ success: true })
         }
         const { sql } = first

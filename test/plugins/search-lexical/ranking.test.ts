@@ -107,16 +107,26 @@ describeDatabases(
       () =>
         Effect.gen(function* () {
           const others = Array.from({ length: 30 }, (_, at) => named(100 + at, "Weather Desk", "Weather of a city."))
-          const { reader, search, sql, store } = yield* indexed([...few, ...others])
+          const one = named(99, "Fairs", "The fair of 1851.")
+          const { reader, search, sql, store } = yield* indexed([...few, ...others, one])
           const state = yield* store.answering
           const marked = Effect.fnUntraced(function* (query: string) {
             const hits = yield* withEvidence(sql, state, yield* reader.read(query, state), yield* search(query, 50))
             return hits.filter(({ isEvident }) => isEvident === true).map(({ id }) => Number(id))
           })
           expect(yield* marked("do my neighbours really enjoy old museums on sundays")).toEqual([2])
+          expect(yield* marked("do my neighbours really enjoy what came after 1851")).toEqual([])
           expect(yield* marked("museuns")).toEqual([])
           expect(yield* marked("what about the weather for my neighbours")).toEqual([])
         }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("marks nothing among a few documents, where every word is rare", () =>
+      Effect.gen(function* () {
+        const { reader, store } = yield* indexed(few)
+        const { telling } = yield* reader.read("do my neighbours really enjoy old museums", yield* store.answering)
+        expect(telling).toBeUndefined()
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("holds a word that nobody has against a document no more than the rarest word that there is", () =>
