@@ -26,7 +26,7 @@ import process from "node:process"
 import { engineCrypto } from "../support/engineCrypto.ts"
 
 /** Milliseconds of this process on a processor, which do not depend on what else the machine does. */
-const processorMillis = (): number => {
+export const processorMillis = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000
 }
@@ -62,7 +62,8 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base6
 type Step = "upload" | "create" | "call"
 const steps = ["upload", "create", "call"] as const
 
-const layerOf = (options: LocalLedgerOptions) =>
+/** A ledger in memory that keeps little, and whose contracts run against a deadline. */
+export const fuzzLayer = (options: LocalLedgerOptions) =>
   LocalLedger.layerTest({ retentionLedgers: 16, retentionTransactions: 400, ...options }).pipe(
     Layer.provideMerge(nodeCrypto),
     Layer.provide(nodeDeadline)
@@ -95,7 +96,7 @@ export class FuzzLedger {
 
   /** A ledger on which `size` modules at a time are tried. */
   static async open(size: number, options: LocalLedgerOptions = {}): Promise<FuzzLedger> {
-    const runtime = ManagedRuntime.make(layerOf(options))
+    const runtime = ManagedRuntime.make(fuzzLayer(options))
     const ledger = await runtime.runPromise(LocalLedger)
     const { store, latest } = ledger.ledger
     const authors = Array.from({ length: size }, (_, i): Author => {

@@ -2,16 +2,14 @@
 // nearly right. Every answer must be one that the interface knows; none may be an internal error, and the ledger goes
 // on closing. What must never happen is written down as a breach; how long the slowest answer and the slowest ledger
 // took is measured in time on the processor, and judged by nobody here.
-import { Effect, Layer, ManagedRuntime } from "effect"
-import process from "node:process"
+import { Effect, ManagedRuntime } from "effect"
 import { Asset, Contract, Keypair, nativeToScVal, Operation, xdr } from "@stellar/stellar-sdk"
 import { handle } from "../../plugins/ledger-local/httpApi.ts"
 import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
 import { RpcCode } from "../../plugins/ledger-local/rpc/RpcError.ts"
-import { layer as nodeCrypto } from "../../runtime/platform/nodeCrypto.ts"
-import { layer as nodeDeadline } from "../../runtime/platform/nodeDeadline.ts"
 import { account, apply, fund, passphrase, transaction } from "../plugins/ledger-local/support.ts"
 import { Dice } from "./Dice.ts"
+import { fuzzLayer, processorMillis } from "./FuzzLedger.ts"
 import { type Known, methods, rpcRequest } from "./RpcRequests.ts"
 
 /** Requests between two closes. */
@@ -27,16 +25,6 @@ export interface RpcOutcome {
   readonly slowestAnswerMillis: number
   readonly slowestCloseMillis: number
 }
-
-const processorMillis = (): number => {
-  const { system, user } = process.cpuUsage()
-  return (user + system) / 1_000
-}
-
-const layer = LocalLedger.layerTest({ retentionLedgers: 64, retentionTransactions: 1_000 }).pipe(
-  Layer.provideMerge(nodeCrypto),
-  Layer.provide(nodeDeadline)
-)
 
 const native = new Contract(Asset.native().contractId(passphrase))
 
@@ -149,7 +137,7 @@ const statuses: ReadonlySet<number> = new Set([200, 201, 204, 400, 404, 405, 409
 
 /** Sends so many requests, of which one in twelve is none of JSON-RPC; the same seed sends the same. */
 export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcome> => {
-  const runtime = ManagedRuntime.make(layer)
+  const runtime = ManagedRuntime.make(fuzzLayer({ retentionLedgers: 64, retentionTransactions: 1_000 }))
   const run = runtime.runPromise
   const dice = new Dice(seed)
   const breaches: Array<string> = []

@@ -13,7 +13,7 @@ import {
   type SearchMode,
   SearchSettings
 } from "../contract.ts"
-import { bestsOf, type Fused, fuse, type Ranked } from "./fuse.ts"
+import { bestsOf, type Fused, fuse, isAnySure, type Ranked } from "./fuse.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
 import type { Weighed } from "./signals.ts"
@@ -120,8 +120,9 @@ const fusedOf = Effect.fnUntraced(function* (
   }
   const branches = answered.map(toRanked)
   const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
-  const isAnySure = [...bestsOf(branches).values()].some((best) => best >= cuts.bestMin)
-  if (isAnySure || !isFiltered || answered.every(({ hits }) => hits.length === 0)) return fuse(branches, cuts)
+  const bests = bestsOf(branches)
+  if (isAnySure(bests, cuts.bestMin) || !isFiltered || answered.every(({ hits }) => hits.length === 0))
+    return fuse(branches, { ...cuts, bests })
   const asked = answered.map(({ branch }) => branch)
   const all = yield* askAll(asked, { ...request, filters: {} }, settings.first_window)
   return fuse(branches, { ...cuts, bests: bestsOf(all.map(toRanked)) })

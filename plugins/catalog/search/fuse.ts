@@ -30,6 +30,10 @@ export interface FuseOptions {
 export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBranch["mode"], number> =>
   new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
 
+/** Whether a branch's best hit is relevant enough by itself. */
+export const isAnySure = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
+  [...bests.values()].some((best) => best >= bestMin)
+
 /** Words this relevant, and means that say anything at all, are two witnesses for a hit of which neither is sure. */
 const witnessMin = 0.06
 
@@ -96,6 +100,5 @@ export const fuse = (
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const isWitnessed = ({ id, standings }: Pick<Fused, "id" | "standings">): boolean =>
     evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
-  const isAnySure = branches.some(({ mode }) => (cuts.get(mode) ?? Infinity) < Infinity)
-  return [...fused.values()].filter(isAnySure ? isRelevant : isWitnessed).sort(byScore)
+  return [...fused.values()].filter(isAnySure(bests, bestMin) ? isRelevant : isWitnessed).sort(byScore)
 }

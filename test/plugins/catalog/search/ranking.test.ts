@@ -42,16 +42,15 @@ describe("fusion", () => {
     ).toEqual([2])
   })
 
+  const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
+
   it("measures what is weak by the branch's best hit, and finds nothing where the best is weak", () => {
-    const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
     const found = (...hits: ReadonlyArray<Hit>) =>
       ids(fuse([{ mode: "lexical", weight: 1, hits }], { k: 10, relevanceMin: 0.2, bestMin: 0.3 }))
     expect(found(hit(1, 0.5), hit(2, 0.11), hit(3, 0.09))).toEqual([1, 2])
     expect(found(hit(1, 0.29), hit(2, 0.28))).toEqual([])
     expect(found(hit(1, 0.31), hit(2, 0.07))).toEqual([1, 2])
   })
-
-  const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
 
   it("keeps, where nothing is sure, what holds a rare word of the query or what words and means both point at", () => {
     const found = (best: number) =>
@@ -73,7 +72,6 @@ describe("fusion", () => {
   })
 
   it("measures what is weak by what there is without the filters, where that is known", () => {
-    const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
     const found = (best: number) =>
       ids(
         fuse([{ mode: "lexical", weight: 1, hits: [hit(1, 0.12), hit(2, 0.09)] }], {
