@@ -67,23 +67,21 @@ export const measure = (set: Dataset, options: MeasureOptions = {}) =>
         channels: 1,
         set: [...(options.provided === true ? yield* providerSettings(set) : []), ...(options.set ?? [])]
       })
-      yield* ingest(
-        facilitator.sql,
-        set.resources.map(({ document, name, raw }) => ({
-          name,
-          type: raw.type,
-          url: raw.resource.url,
-          toolName: document.toolName,
-          description: document.description,
-          serviceName: document.serviceName,
-          tags: document.tags,
-          info: document.operations[0]?.info ?? {},
-          options: raw.accepts.map((option) => ({
-            ...option,
-            network: Option.getOrThrow(readNetwork(option.network)).network
-          }))
+      const resources = set.resources.map(({ document, name, raw }) => ({
+        name,
+        type: raw.type,
+        url: raw.resource.url,
+        toolName: document.toolName,
+        description: document.description,
+        serviceName: document.serviceName,
+        tags: document.tags,
+        info: document.operations[0]?.info ?? {},
+        options: raw.accepts.map((option) => ({
+          ...option,
+          network: Option.getOrThrow(readNetwork(option.network)).network
         }))
-      )
+      }))
+      yield* facilitator.publishedBy(ingest(facilitator.sql, resources))
       yield* untilIndexed(facilitator, set.resources.length)
       const rank = Effect.fnUntraced(function* (query: RelevanceQuery, mode: Mode) {
         const asked = mode === "offline" ? {} : { mode }
