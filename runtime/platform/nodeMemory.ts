@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { reduceAsEver, takesFlags } from "./startHeap.ts"
+import { growAmply, reduceAsEver, takesFlags } from "./startHeap.ts"
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void
 
@@ -12,6 +12,7 @@ type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resor
 const startedAfter = "2 seconds"
 
 const collect = Effect.sync(() => {
+  growAmply()
   setFlagsFromString("--expose-gc")
   const gc: Collect | undefined = runInNewContext("globalThis.gc")
   setFlagsFromString("--no-expose-gc")
