@@ -14,19 +14,23 @@ import { growFreely } from "./platform/startHeap.ts"
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
 const [CLOSE_MIN, CLOSE_MAX] = [50, 60_000]
 
-/** `manual`, or an interval such as `1s` or `250ms`. */
-const readClose = (text: string): number | "manual" | undefined => {
-  if (text === "manual") return "manual"
+/** Milliseconds of a time such as `1s` or `250ms`, of `min` at least and no longer than a ledger can take. */
+const readMillis = (text: string, min: number): number | undefined => {
   const [, digits, unit] = /^(\d+)(ms|s)$/.exec(text) ?? []
   const millis = Number(digits) * (unit === "s" ? 1_000 : 1)
-  return millis >= CLOSE_MIN && millis <= CLOSE_MAX ? millis : undefined
+  return millis >= min && millis <= CLOSE_MAX ? millis : undefined
 }
+
+/** `manual`, or an interval. */
+const readClose = (text: string): number | "manual" | undefined =>
+  text === "manual" ? "manual" : readMillis(text, CLOSE_MIN)
 
 /** The flags of `tollkeeper ledger`, as `commands/ledger.ts` describes them. */
 export interface LedgerFlags {
   readonly port: number
   readonly https: Option.Option<number>
   readonly close: string
+  readonly contractTime: Option.Option<string>
   readonly fault: ReadonlyArray<string>
   readonly allowOrigin: ReadonlyArray<string>
   readonly state: Option.Option<string>
@@ -56,6 +60,15 @@ const refuse = (message: string) => Effect.fail({ _tag: "Usage", message } as co
 const readFlags = Effect.fnUntraced(function* (flags: LedgerFlags) {
   const close = readClose(flags.close)
   if (close === undefined) return yield* refuse("--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual")
+  const closeMillisMax = Option.isSome(flags.contractTime) ? readMillis(flags.contractTime.value, 1) : undefined
+  if (Option.isSome(flags.contractTime)) {
+    if (closeMillisMax === undefined)
+      return yield* refuse("--contract-time needs a time from 1ms to 60s, such as 250ms")
+    if (close === "manual" || Option.isSome(flags.seed) || Option.isSome(flags.time))
+      return yield* refuse(
+        "--contract-time is for ledgers that the clock closes: not with --close manual, --seed or --time"
+      )
+  }
   if (Option.isSome(flags.https) && Option.isNone(flags.state))
     return yield* refuse("--https needs --state, the folder for its certificate")
   if (Option.isSome(flags.fork) && !isAddress(flags.fork.value))
@@ -70,6 +83,7 @@ const readFlags = Effect.fnUntraced(function* (flags: LedgerFlags) {
       ...Option.match(flags.protocol, { onNone: () => ({}), onSome: (protocol) => ({ protocol }) }),
       ...Option.match(flags.minTtl, { onNone: () => ({}), onSome: (minTtlLedgers) => ({ minTtlLedgers }) })
     },
+    ...(closeMillisMax === undefined ? {} : { closeMillisMax }),
     ...(startTime === undefined ? {} : { startTime })
   }
 })

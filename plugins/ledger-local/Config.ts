@@ -30,6 +30,13 @@ const ledger = section("local_ledger", "The embedded ledger.", {
     doc: "Close by the clock, or only when asked to by the process."
   }),
   close_interval_ms: integer({ default: 1_000, min: 50, max: 60_000, unit: "ms", doc: "Time between two ledgers." }),
+  contract_time_ms: integer({
+    default: 0,
+    min: 0,
+    max: 60_000,
+    unit: "ms",
+    doc: "Time that the contracts of one ledger may take before the rest waits; 0 is a quarter of the interval."
+  }),
   retention_ledgers: integer({
     default: 17_280,
     min: 8,
@@ -58,6 +65,8 @@ export interface ConfigValues {
   /** Absent: no HTTPS. */
   readonly httpsPort: number | undefined
   readonly close: number | "manual"
+  /** Milliseconds; absent: a quarter of the interval, and no bound for a ledger closed by hand. */
+  readonly closeMillisMax: number | undefined
   readonly retentionLedgers: number
   readonly retentionTransactions: number
   readonly transactionsPerLedgerMax: number
@@ -70,6 +79,7 @@ export const configDefaults: ConfigValues = {
   port: 8_000,
   httpsPort: 8_443,
   close: 1_000,
+  closeMillisMax: undefined,
   retentionLedgers: 17_280,
   retentionTransactions: 20_000,
   transactionsPerLedgerMax: 1_000,
@@ -97,6 +107,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         port: values.port,
         httpsPort: values.https ? values.https_port : undefined,
         close: values.close === "manual" ? "manual" : values.close_interval_ms,
+        closeMillisMax: values.close === "manual" ? undefined : values.contract_time_ms || undefined,
         retentionLedgers: values.retention_ledgers,
         retentionTransactions: values.retention_transactions,
         transactionsPerLedgerMax: values.transactions_per_ledger,

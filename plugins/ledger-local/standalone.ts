@@ -39,6 +39,11 @@ export interface StandaloneOptions {
   readonly httpsPort?: number
   /** Milliseconds, default 1 000, or "manual": then only `POST /close` and the friendbot make ledgers. */
   readonly close?: number | "manual"
+  /**
+   * Milliseconds that the contracts of one ledger may take before the rest waits for the next. Default a quarter of the
+   * time between two ledgers; there is no such bound for ledgers closed by hand, or with a seed or a time.
+   */
+  readonly closeMillisMax?: number
   /** In the language of `parseFault.ts`. */
   readonly faults?: ReadonlyArray<string>
   /** Absent: in memory. */
@@ -94,6 +99,27 @@ const ledgerLayer = ({ folder, fork }: StandaloneOptions, options: LocalLedgerOp
   return folder === undefined ? LocalLedger.layerTest(options) : LocalLedger.layer(options, folder)
 }
 
+/** What the ledger is opened with. */
+export const ledgerOptions = (
+  { chosen = {}, repair, seed: word, startTime, strictCloseTimes }: StandaloneOptions,
+  { close, closeMillisMax, faults }: ConfigValues
+): LocalLedgerOptions => ({
+  close,
+  faults,
+  repair: repair === true,
+  chosen,
+  ...(closeMillisMax === undefined ? {} : { closeMillisMax }),
+  ...(word === undefined ? {} : { seed: word }),
+  ...(startTime === undefined ? {} : { startTime }),
+  ...(strictCloseTimes === undefined ? {} : { strictCloseTimes })
+})
+
+/** A ledger that must come out the same when it is repeated knows no time. */
+const timeProblem = ({ close, closeMillisMax, seed, startTime }: StandaloneOptions): string | undefined =>
+  closeMillisMax !== undefined && (close === "manual" || seed !== undefined || startTime !== undefined)
+    ? "contracts have a time only where the clock closes ledgers, without a seed and a time of its own"
+    : undefined
+
 /** Starts a ledger that runs until the Scope closes, and tells where it is. */
 export const standalone = Effect.fnUntraced(function* (
   options: StandaloneOptions
@@ -118,21 +144,12 @@ export const standalone = Effect.fnUntraced(function* (
     port: options.port ?? configDefaults.port,
     httpsPort: options.httpsPort,
     close: options.close ?? configDefaults.close,
+    closeMillisMax: options.closeMillisMax,
     faults
   }
-  const { chosen = {}, seed: word, startTime, strictCloseTimes } = options
-  const problem = choiceProblem(chosen)
+  const problem = timeProblem(options) ?? choiceProblem(options.chosen ?? {})
   if (problem !== undefined) return yield* new ChoiceRefused({ message: problem })
-  const ledgerOptions = {
-    close: config.close,
-    faults,
-    repair: options.repair === true,
-    chosen,
-    ...(word === undefined ? {} : { seed: word }),
-    ...(startTime === undefined ? {} : { startTime }),
-    ...(strictCloseTimes === undefined ? {} : { strictCloseTimes })
-  }
-  const context = yield* Layer.build(ledgerLayer(options, ledgerOptions))
+  const context = yield* Layer.build(ledgerLayer(options, ledgerOptions(options, config)))
   return yield* Effect.gen(function* () {
     const serving = yield* serve(config, options.folder ?? "")
     const https = yield* serving.secured

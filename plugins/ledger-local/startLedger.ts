@@ -15,7 +15,8 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
       retentionLedgers: config.retentionLedgers,
       retentionTransactions: config.retentionTransactions,
       transactionsPerLedgerMax: config.transactionsPerLedgerMax,
-      faults: config.faults
+      faults: config.faults,
+      ...(config.closeMillisMax === undefined ? {} : { closeMillisMax: config.closeMillisMax })
     },
     folder
   )

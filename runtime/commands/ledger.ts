@@ -15,6 +15,12 @@ export const ledger = Command.make(
       Flag.withDescription("Time between ledgers (1s, 250ms), or manual: POST /close makes the next one"),
       Flag.withDefault("1s")
     ),
+    contractTime: Flag.String("contract-time").pipe(
+      Flag.withDescription(
+        "Time that a ledger's contracts may take before the rest waits; a quarter of --close without"
+      ),
+      Flag.optional
+    ),
     fault: Flag.String("fault").pipe(
       Flag.withDescription("A fault to play, such as drop=0.1 or rpc=getTransaction:503:0.2"),
       Flag.atLeast(0)

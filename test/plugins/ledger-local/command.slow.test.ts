@@ -188,6 +188,10 @@ describe("tollkeeper ledger", () => {
   it.each<readonly [string, ReadonlyArray<string>, RegExp]>([
     ["an interval that is none", ["--close", "soon"], /--close needs a time from 50ms to 60s/],
     ["an interval that would never rest", ["--close", "0s"], /--close needs a time from 50ms to 60s/],
+    ["a time for contracts that is none", ["--contract-time", "0ms"], /--contract-time needs a time from 1ms to 60s/],
+    ["a time for contracts of a seeded ledger", ["--contract-time", "1s", "--seed", "a"], /not with --close manual/],
+    ["one of a ledger with a time", ["--contract-time", "1s", "--time", "2026-01-01T00:00:00Z"], /not with --close/],
+    ["one of a ledger closed by hand", ["--contract-time", "1s", "--close", "manual"], /not with --close manual/],
     ["HTTPS without a folder", ["--https", "0"], /--https needs --state/],
     ["a fault it does not know", ["--fault", "rain=1"], /no such fault; there are drop/]
   ])(

@@ -6,9 +6,11 @@ import { type AddressInfo, createServer, type Server } from "node:net"
 import { Greeting } from "../../../kernel/Greeting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
+import { Config, configDefaults } from "../../../plugins/ledger-local/Config.ts"
 import { LocalLedger } from "../../../plugins/ledger-local/LocalLedger.ts"
 import { plugin } from "../../../plugins/ledger-local/plugin.ts"
-import { standalone } from "../../../plugins/ledger-local/standalone.ts"
+import { ledgerOptions, standalone } from "../../../plugins/ledger-local/standalone.ts"
+import { ledgerLayer } from "../../../plugins/ledger-local/startLedger.ts"
 import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
 import { platform } from "./platform.ts"
@@ -135,6 +137,32 @@ describe("tollkeeper ledger", () => {
       expect(broken.status).toBe(503)
       const refused = yield* Effect.flip(standalone({ port: 0, faults: ["rain=1"] }))
       expect(refused).toMatchObject({ _tag: "FaultRefused", fault: "rain=1" })
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
+
+  it.live("gives contracts the time it is told, and none where ledgers must come out the same", () =>
+    Effect.gen(function* () {
+      const config = { ...configDefaults, closeMillisMax: 30 }
+      const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const alone = LocalLedger.layerTest(ledgerOptions({}, config))
+      for (const layer of [alone, ledgerLayer(config, folder)]) {
+        const { ledger } = Context.get(yield* Layer.build(layer), LocalLedger)
+        expect(ledger.options.closeTime!.millis).toBe(30)
+      }
+      const read = (section: Record<string, unknown>) =>
+        Effect.provide(
+          Config,
+          Config.layer.pipe(Layer.provide(Settings.layerTest({ local_ledger: section }, () => Option.none())))
+        )
+      expect((yield* read({ contract_time_ms: 40 })).closeMillisMax).toBe(40)
+      expect((yield* read({})).closeMillisMax).toBeUndefined()
+      expect((yield* read({ contract_time_ms: 40, close: "manual" })).closeMillisMax).toBeUndefined()
+      const refused = [{ close: "manual" as const }, { seed: "word" }, { startTime: 1n }]
+      for (const options of refused)
+        expect(yield* Effect.flip(standalone({ port: 0, closeMillisMax: 5, ...options }))).toMatchObject({
+          _tag: "ChoiceRefused",
+          message: expect.stringContaining("only where the clock closes ledgers")
+        })
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 })
