@@ -9,8 +9,10 @@ import type { NeutralNetwork } from "../../kernel/Dialect.ts"
 import type { Fact } from "../../kernel/Facts.ts"
 import { TransactionHash } from "../../kernel/settlement/facts.ts"
 import type { AlikeWord, AlikeWords } from "./search/alikeWords.ts"
+import type { Hit } from "./search/Hit.ts"
 import type { SearchValues } from "./search/searchSection.ts"
 export type { AlikeWord } from "./search/alikeWords.ts"
+export type { Hit } from "./search/Hit.ts"
 
 export type ResourceType = "http" | "mcp"
 export type ResourceState = "active" | "stale" | "quarantined" | "removed"
@@ -285,16 +287,6 @@ export interface SearchRequest {
   readonly isAlone: boolean
   /** Hits at most. */
   readonly limit: number
-}
-
-export interface Hit {
-  readonly id: bigint
-  /** Higher is better; comparable within one answer only. */
-  readonly score: number
-  /** 0 to 1, comparable between answers of one branch; what is too low by the settings is left out (`fuse.ts`). */
-  readonly relevance: number
-  /** It holds a rare word of the query itself: an answer where nothing is relevant enough. */
-  readonly isEvident?: boolean
 }
 
 /** A branch could not answer. The answer is partial then, never an error. */

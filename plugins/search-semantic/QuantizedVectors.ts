@@ -16,6 +16,18 @@ const commonFrom = 50
 /** When the mean is taken: at the first of these, and once more when what came later outnumbers it. */
 const centredAt = [smallMax + 1, 16_384]
 
+/** Among fewer vectors nothing is told from chance, and so many tell what all are like. */
+const backgroundFrom = 20
+const backgroundMax = 1_000
+
+/** How similar any of the vectors is to one: mean and standard deviation. */
+export interface Background {
+  readonly mean: number
+  readonly deviation: number
+  /** Deviations from the mean that chance gives the most similar. */
+  readonly chance: number
+}
+
 export interface Similar {
   readonly id: bigint
   readonly similarity: number
@@ -164,6 +176,19 @@ export class QuantizedVectors {
         similarities[from + at] = products[at]! * this.#scales[places[from + at]!]! * unit
     }
     return similarities
+  }
+
+  /** What a vector has in common with any of these, by a thousand of them at most; undefined among a few. */
+  background(vector: Float32Array): Background | undefined {
+    if (this.size < backgroundFrom) return undefined
+    const step = Math.ceil(this.size / backgroundMax)
+    const places = Array.from({ length: Math.ceil(this.size / step) }, (_, at) => at * step)
+    const similarities = this.#similarities(vector, places)
+    const count = similarities.length
+    const mean = similarities.reduce((sum, one) => sum + one, 0) / count
+    const deviation = Math.sqrt(similarities.reduce((sum, one) => sum + (one - mean) ** 2, 0) / count)
+    // The greatest of so many normal numbers, as their number grows.
+    return deviation < 1e-6 ? undefined : { mean, deviation, chance: Math.sqrt(2 * Math.log(count)) }
   }
 
   /** The most similar, best first. `among` restricts to these ids and then ranks all of them. */

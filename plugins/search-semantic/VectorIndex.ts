@@ -21,7 +21,7 @@ export interface StoredVector {
 export interface Nearest {
   readonly vector: Float32Array
   readonly limit: number
-  /** Without what all vectors have in common; where they are scanned. */
+  /** Without what all vectors have in common, and each hit with its prominence; where they are scanned. */
   readonly distinguishing?: boolean
   /** A condition on the resource whose id is this SQL expression; without one, on `catalog_resources r`. */
   readonly condition: (id?: string) => Statement.Fragment

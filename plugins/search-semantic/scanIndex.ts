@@ -4,7 +4,8 @@ import { Clock, Effect, Layer } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { spanned } from "../../kernel/spanned.ts"
-import type { Similar } from "./QuantizedVectors.ts"
+import type { Hit } from "../catalog/contract.ts"
+import type { Background, Similar } from "./QuantizedVectors.ts"
 import { lookCloser, type Nearest, type Place, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
 import { VectorCopies } from "./VectorCopies.ts"
 
@@ -18,7 +19,12 @@ const bytesOf = (vector: Float32Array): Uint8Array =>
 const rowsOf = (vectors: ReadonlyArray<StoredVector>): string =>
   JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: Base64.encode(bytesOf(vector)) })))
 
-const toHits = (similar: ReadonlyArray<Similar>) => similar.map(({ id, similarity }) => toHit(id, similarity))
+const toHits = (similar: ReadonlyArray<Similar>, background: Background | undefined): ReadonlyArray<Hit> =>
+  similar.map(({ id, similarity }) => {
+    if (background === undefined) return toHit(id, similarity)
+    const { chance, deviation, mean } = background
+    return { ...toHit(id, similarity), prominence: (similarity - mean) / deviation - chance }
+  })
 
 const prepare = Effect.fnUntraced(function* (place: Place) {
   const sql = yield* SqlClient.SqlClient
@@ -64,18 +70,19 @@ const nearest = Effect.fnUntraced(function* (
 ) {
   const vectors = yield* copies.asOf(place, (yield* Clock.currentTimeMillis) - freshMillis)
   const vector = distinguishing ? vectors.distinguishing(given) : given
+  const background = distinguishing ? vectors.background(vector) : undefined
   const look = Effect.fnUntraced(function* (asked: number) {
     const similar = vectors.nearest(vector, asked)
     const visible = yield* passing(sql, similar, condition)
     return {
-      hits: toHits(visible.slice(0, limit)),
+      hits: toHits(visible.slice(0, limit), background),
       isAll: similar.length < asked
     }
   })
   const exact = Effect.map(
     sql<{ ids: string | null }>`select string_agg(id::text, ',') as ids
       from (select r.id from catalog_resources r where ${condition()} limit ${amongMax}) found`,
-    ([row]) => toHits(vectors.nearest(vector, limit, row?.ids?.split(",").map(BigInt) ?? []))
+    ([row]) => toHits(vectors.nearest(vector, limit, row?.ids?.split(",").map(BigInt) ?? []), background)
   )
   return yield* lookCloser({ filtered, limit }, look, exact)
 }, spanned("ScanIndex.nearest"))

@@ -29,6 +29,7 @@ const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.te
 const rare = inFile("search-lexical/RareFilters.ts", "search-lexical/rareFilters.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
+const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
 
 const vectors = "test/plugins/search-semantic/queryVectors.test.ts"
@@ -54,6 +55,25 @@ export const mutations: ReadonlyArray<Mutation> = [
     "Math.min(1, (surenessShare * means) / words)",
     "1"
   ),
+  fusedBy(
+    "what is as likely as chance makes one is found",
+    "if (fitness === undefined) return true",
+    "if (bestMin >= 0 || fitness === undefined) return true"
+  ),
+  fusedBy("means alone are measured by words that nobody asked", "words === undefined || prominence", "prominence"),
+  fusedBy("words that are sure need a witness", 'bests.get("lexical") ?? 0) >= wordsAloneMin', "0) >= wordsAloneMin"),
+  fusedBy("a model's best hit needs a witness", 'bests.get("semantic") ?? 0) >= bestMin', "-1) >= bestMin"),
+  fusedBy("what means do not name fits", "?? least)", "?? 9)"),
+  fusedBy("what is told for its prominence is ranked", "if (isAside === true) return", ""),
+  fusedBy(
+    "what is not beyond chance is a witness",
+    "isWitnessed(hit) && (evident.has(hit.id) || isFit(hit))",
+    "isWitnessed(hit)"
+  ),
+  fusedBy("what is beyond chance alone is no answer", "? witnessed : all.filter(isFit)", "? witnessed : []"),
+  quantized("the background is that of a few", "if (this.size < backgroundFrom) return undefined", ""),
+  quantized("where all are the same one stands out", "deviation < 1e-6 ? undefined", "deviation < 0 ? undefined"),
+  quantized("the background is told by all vectors", "const backgroundMax = 1_000", "const backgroundMax = 100_000"),
   spread("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
   ranked(
     "what is alike adds to the word itself",

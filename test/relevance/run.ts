@@ -86,14 +86,16 @@ const onShared = async (): Promise<boolean> => {
   return held.every((one) => one) && notBelow
 }
 
-/** Shares of queries that have a right answer first and among the first three, and how many may find nothing. */
+/**
+ * Shares of queries that have a right answer first and among the first three, how many may find nothing, and how many
+ * of those without an answer must.
+ */
 const ownFloors = {
-  judged: { first: 0.7, three: 0.88, none: 0 },
-  trial: { first: 0.7, three: 0.88, none: 0 },
-  // Measured, not aimed at: four of its questions are still not answered.
-  second: { first: 0.7, three: 0.88, none: 4 },
-  // As it was found: nothing is tuned on it.
-  third: { first: 0.7, three: 0.85, none: 3 }
+  judged: { first: 0.7, three: 0.88, none: 0, silent: 1 },
+  trial: { first: 0.7, three: 0.88, none: 0, silent: 2 },
+  // Measured, not aimed at: one of its questions finds nothing, and six of nine without an answer find something.
+  second: { first: 0.7, three: 0.88, none: 1, silent: 3 },
+  third: { first: 0.7, three: 0.85, none: 1, silent: 7 }
 }
 
 const onOwn = async (name: OwnSet): Promise<boolean> => {
@@ -129,7 +131,7 @@ const onOwn = async (name: OwnSet): Promise<boolean> => {
   )
   if (values.report !== undefined) writeFileSync(`${values.report}.${name}.html`, reportPage(set, measured))
   const floors = ownFloors[name]
-  return first >= floors.first && three_ >= floors.three && none <= floors.none
+  return first >= floors.first && three_ >= floors.three && none <= floors.none && silent >= floors.silent
 }
 
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")

@@ -13,7 +13,7 @@ import {
   type SearchMode,
   SearchSettings
 } from "../contract.ts"
-import { bestsOf, type Fused, fuse, isAnySure, type Ranked } from "./fuse.ts"
+import { bestsOf, type Fused, fuse, isAnyFitting, isAnySure, type Ranked } from "./fuse.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
 import type { Weighed } from "./signals.ts"
@@ -76,6 +76,8 @@ const askOne = (
     spanned(`search.${branch.mode}`)
   )
 
+const foundBy = ({ hits }: Answered): number => hits.filter(({ isAside }) => isAside !== true).length
+
 const toRanked = ({ branch, hits }: Answered): Ranked => ({
   mode: branch.mode,
   weight: Math.max(branch.weight, Number.EPSILON),
@@ -121,11 +123,14 @@ const fusedOf = Effect.fnUntraced(function* (
   const branches = answered.map(toRanked)
   const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
   const bests = bestsOf(branches)
-  if (isAnySure(bests, cuts.bestMin) || !isFiltered || answered.every(({ hits }) => hits.length === 0))
-    return fuse(branches, { ...cuts, bests })
+  const isFitting = isAnyFitting(branches, bests, cuts.bestMin)
+  const isFound = isFitting && isAnySure(bests, cuts.bestMin)
+  if (isFound || !isFiltered || answered.every((answer) => foundBy(answer) === 0))
+    return fuse(branches, { ...cuts, bests, isFitting })
   const asked = answered.map(({ branch }) => branch)
-  const all = yield* askAll(asked, { ...request, filters: {} }, settings.first_window)
-  return fuse(branches, { ...cuts, bests: bestsOf(all.map(toRanked)) })
+  const all = (yield* askAll(asked, { ...request, filters: {} }, settings.first_window)).map(toRanked)
+  const allBests = bestsOf(all)
+  return fuse(branches, { ...cuts, bests: allBests, isFitting: isAnyFitting(all, allBests, cuts.bestMin) })
 })
 
 /** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
@@ -180,7 +185,7 @@ export class Ranker extends Context.Service<
           isOfOneSeller: request.filters.payTo !== undefined,
           prefersCheap: request.prefersCheap
         })
-        const more = answered.some(({ asked, hits }) => hits.length >= asked) || fused.length > request.window
+        const more = answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window
         // One seller's hits have crowded out the others': those are looked for behind them.
         if (isCrowded && more && request.window < settings.window)
           return yield* rank({ ...request, window: settings.window })

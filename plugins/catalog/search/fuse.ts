@@ -1,8 +1,9 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
 // scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
-// much as the words themselves leave open. Where no branch is sure, a long question is still answered by what holds a
-// rare word of it, or by what words and means both point at. Of equals the one that was listed first comes first:
-// being new is no merit.
+// much as the words themselves leave open. Something is always the likest: where words and the means of words are asked
+// together, an answer must be likelier by both than chance makes the likest of all listings. Where nothing is, or no
+// branch is sure, a question is still answered by what holds a rare word of it. Of equals the one that was listed first
+// comes first: being new is no merit.
 // Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
@@ -24,6 +25,8 @@ export interface FuseOptions {
    * hit here.
    */
   readonly bests?: ReadonlyMap<SearchBranch["mode"], number>
+  /** Whether anything fits the query without the caller's filters, where it is known. Default: whether it does here. */
+  readonly isFitting?: boolean
 }
 
 /** The relevance of each branch's best hit. */
@@ -34,7 +37,45 @@ export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBran
 export const isAnySure = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
   [...bests.values()].some((best) => best >= bestMin)
 
-/** Words this relevant, and means that say anything at all, are two witnesses for a hit of which neither is sure. */
+/** Deviations of likeness that words of a relevance of 1 are worth. */
+const wordsWorth = 30
+/** Deviations by which words and means together must be beyond chance. */
+const fittingMin = 0.45
+/** Words this relevant need no other witness. */
+const wordsAloneMin = 0.25
+
+/**
+ * By how many deviations words and means together speak for a hit, beyond chance. Undefined where words are not asked
+ * beside means, or these cannot tell chance. What is not among the likest counts as the least of them.
+ */
+const fitnessOf = (branches: ReadonlyArray<Ranked>): ((id: bigint) => number) | undefined => {
+  const words = branches.find(({ mode }) => mode === "lexical")
+  const means = branches.find(({ mode }) => mode === "embedded")
+  const prominence = new Map<bigint, number>()
+  for (const hit of means?.hits ?? []) if (hit.prominence !== undefined) prominence.set(hit.id, hit.prominence)
+  if (words === undefined || prominence.size === 0) return undefined
+  const relevance = new Map(words.hits.map((hit) => [hit.id, hit.relevance]))
+  const least = Math.min(...prominence.values())
+  return (id) => wordsWorth * (relevance.get(id) ?? 0) + (prominence.get(id) ?? least)
+}
+
+/**
+ * Whether any hit is more than the likest by chance: by a rare word of the query, by words alone, by an operator's
+ * model, or by words and means together.
+ */
+export const isAnyFitting = (
+  branches: ReadonlyArray<Ranked>,
+  bests: ReadonlyMap<SearchBranch["mode"], number>,
+  bestMin: number
+): boolean => {
+  const fitness = fitnessOf(branches)
+  if (fitness === undefined) return true
+  // Where no best is too little, none of a model's is either: everything fits.
+  if ((bests.get("semantic") ?? 0) >= bestMin || (bests.get("lexical") ?? 0) >= wordsAloneMin) return true
+  return branches.some(({ hits }) => hits.some(({ id, isEvident }) => isEvident === true || fitness(id) >= fittingMin))
+}
+
+/** Words this relevant, and means that say anything at all, are two witnesses for a hit where chance is not known. */
 const witnessMin = 0.06
 
 /** Where a hit stands in one branch, rank from 1. */
@@ -74,7 +115,13 @@ const weightOf = (
 /** Best first. */
 export const fuse = (
   branches: ReadonlyArray<Ranked>,
-  { bestMin, bests = bestsOf(branches), k, relevanceMin }: FuseOptions
+  {
+    bestMin,
+    bests = bestsOf(branches),
+    isFitting = isAnyFitting(branches, bests, bestMin),
+    k,
+    relevanceMin
+  }: FuseOptions
 ): ReadonlyArray<Fused> => {
   /** The relevance that a hit of a branch must have. */
   const cuts = new Map([...bests].map(([mode, best]) => [mode, best < bestMin ? Infinity : relevanceMin * best]))
@@ -86,7 +133,8 @@ export const fuse = (
   for (const { hits, mode, weight: most } of branches) {
     const weight = weightOf({ mode, weight: most }, bests)
     let rank = 0
-    hits.forEach(({ id, isEvident, relevance, score }, index) => {
+    hits.forEach(({ id, isAside, isEvident, relevance, score }, index) => {
+      if (isAside === true) return
       // Equals share a rank: what tells them apart is not the order in which a branch happens to give them.
       if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
       let entry = fused.get(id)
@@ -98,7 +146,12 @@ export const fuse = (
   }
   const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
+  const all = [...fused.values()].sort(byScore)
+  if (isAnySure(bests, bestMin) && isFitting) return all.filter(isRelevant)
+  const fitness = fitnessOf(branches)
+  const isFit = ({ id }: Pick<Fused, "id">): boolean => fitness === undefined || fitness(id) >= fittingMin
   const isWitnessed = ({ id, standings }: Pick<Fused, "id" | "standings">): boolean =>
     evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
-  return [...fused.values()].filter(isAnySure(bests, bestMin) ? isRelevant : isWitnessed).sort(byScore)
+  const witnessed = all.filter((hit) => isWitnessed(hit) && (evident.has(hit.id) || isFit(hit)))
+  return witnessed.length > 0 || fitness === undefined ? witnessed : all.filter(isFit)
 }

@@ -150,7 +150,7 @@ const fields = {
     max: 1,
     doc:
       "A branch whose best hit's relevance is below this has found nothing: a document with every word of the query " +
-      "in its name has about 0.6 by words; 0 keeps all."
+      "in its name has about 0.6 by words; 0 keeps all, also what is no likelier than chance."
   }),
   first_window: integer({
     default: 60,

@@ -54,14 +54,20 @@ const startIndexing = Effect.gen(function* () {
   })
 })
 
-/** Likeness as relevance; what of the query the table does not know is missing. */
+/**
+ * Likeness as relevance; what of the query the table does not know is missing. What is no answer is told too, where it
+ * is known how prominent it is.
+ */
 const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> => {
   const judged = hits.map((hit) => ({
     ...hit,
     relevance: Math.max(0, (known * hit.score - likenessMin) / (1 - likenessMin))
   }))
   const least = relevanceMin * Math.max(0, ...judged.map(({ relevance }) => relevance))
-  return judged.filter(({ relevance }) => relevance > 0 && relevance >= least)
+  return judged.flatMap((hit) => {
+    if (hit.relevance > 0 && hit.relevance >= least) return [hit]
+    return hit.prominence === undefined ? [] : [{ ...hit, relevance: 0, isAside: true }]
+  })
 }
 
 const makeSearch = Effect.gen(function* () {

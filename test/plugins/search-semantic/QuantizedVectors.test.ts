@@ -124,3 +124,35 @@ describe("quantized vectors", () => {
     expect(new QuantizedVectors(8).nearest(axis(0), 5)).toEqual([])
   })
 })
+
+describe("the background of quantized vectors", () => {
+  it("is what any of them has in common with a vector, by a thousand of them at most, and nothing among a few", () => {
+    const all = embeddings(4_000, 100, 100)
+    const stored = new QuantizedVectors(100)
+    const one = unit(Array.from({ length: 100 }, normal))
+    const similarities = all.map((vector) => dot(vector, one))
+    stored.put(all.slice(0, 19).map((vector, at) => ({ id: BigInt(at), vector })))
+    expect(stored.background(one)).toBeUndefined()
+    for (const [count, places] of [
+      [60, 60],
+      [4_000, 1_000]
+    ] as const) {
+      stored.put(all.slice(0, count).map((vector, at) => ({ id: BigInt(at), vector })))
+      const { chance, deviation, mean } = stored.background(one)!
+      const exact = similarities.slice(0, count)
+      const exactMean = exact.reduce((sum, similarity) => sum + similarity, 0) / count
+      const exactDeviation = Math.sqrt(exact.reduce((sum, one) => sum + (one - exactMean) ** 2, 0) / count)
+      expect(Math.abs(mean - exactMean)).toBeLessThan(count === places ? 0.002 : 0.15 * exactDeviation)
+      expect(deviation / exactDeviation).toBeGreaterThan(count === places ? 0.99 : 0.9)
+      expect(deviation / exactDeviation).toBeLessThan(count === places ? 1.01 : 1.1)
+      expect(chance).toBeCloseTo(Math.sqrt(2 * Math.log(places)), 12)
+    }
+  })
+
+  it("is not told where all are the same", () => {
+    const [vector] = embeddings(1, 100, 1)
+    const stored = new QuantizedVectors(100)
+    stored.put(Array.from({ length: 30 }, (_, at) => ({ id: BigInt(at), vector: vector! })))
+    expect(stored.background(vector!)).toBeUndefined()
+  })
+})

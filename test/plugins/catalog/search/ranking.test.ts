@@ -71,6 +71,95 @@ describe("fusion", () => {
     expect(found(0.2)).toEqual([1])
   })
 
+  const prominent = (id: number, relevance: number, prominence: number): Hit => ({ ...hit(id, relevance), prominence })
+
+  it("finds nothing where the likest by words and means is no likelier than chance makes one", () => {
+    const found = (words: ReadonlyArray<Hit>, means: ReadonlyArray<Hit>, bestMin = 0.15) =>
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: words },
+            { mode: "embedded", weight: 1, hits: means }
+          ],
+          { k: 10, relevanceMin: 0.2, bestMin }
+        )
+      )
+    // Means alone: as like as chance makes the likest, and far beyond.
+    expect(found([], [prominent(1, 0.4, -0.2), prominent(2, 0.3, -0.9)])).toEqual([])
+    expect(found([], [prominent(1, 0.4, 0.5), prominent(2, 0.3, -0.9)])).toEqual([1, 2])
+    // Words and means that point at different listings, and at the same one.
+    expect(found([hit(3, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toEqual([])
+    expect(found([hit(1, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toEqual([1, 3])
+    // What means do not name among the likest is as likely as the last that they do, and no more.
+    expect(found([hit(9, 0.16)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toEqual([])
+    expect(found([hit(9, 0.24)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toEqual([9])
+    // Words that are sure by themselves, and a search that is to keep all.
+    expect(found([hit(9, 0.26)], [prominent(1, 0.1, -1), prominent(2, 0.1, -9)])).toEqual([9])
+    expect(found([], [prominent(1, 0.4, -0.2)], 0)).toEqual([1])
+  })
+
+  it("keeps, where no branch is sure, what is beyond chance, and of it what two witnesses name", () => {
+    const found = (words: ReadonlyArray<Hit>) =>
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: words },
+            { mode: "embedded", weight: 1, hits: [prominent(1, 0.1, -1), prominent(2, 0.1, -4)] }
+          ],
+          { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
+        )
+      )
+    expect(found([hit(1, 0.1), hit(2, 0.1)])).toEqual([1])
+    expect(found([hit(3, 0.14), hit(1, 0.04)])).toEqual([])
+    expect(found([hit(1, 0.055), hit(3, 0.05)])).toEqual([1])
+    // What holds a rare word of the query is an answer where nothing else is, and before what is beyond chance alone.
+    expect(found([{ ...hit(3, 0.05), isEvident: true }])).toEqual([3])
+    expect(found([{ ...hit(3, 0.05), isEvident: true }, hit(1, 0.055)])).toEqual([3])
+    expect(found([{ ...hit(2, 0.02), isEvident: true }, hit(3, 0.02)])).toEqual([2])
+  })
+
+  it("asks words alone and means alone no more than before, and an operator's model settles it", () => {
+    const means = [prominent(1, 0.4, -0.2)]
+    const options = { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
+    expect(ids(fuse([{ mode: "embedded", weight: 1, hits: means }], options))).toEqual([1])
+    const both = [
+      { mode: "lexical", weight: 1, hits: [] },
+      { mode: "embedded", weight: 1, hits: means }
+    ] as const
+    expect(ids(fuse(both, options))).toEqual([])
+    expect(ids(fuse([...both, { mode: "semantic", weight: 1, hits: [hit(5, 0.5)] }], options))).toEqual([1, 5])
+  })
+
+  it("ranks nothing that is told for its prominence alone", () => {
+    const aside: Hit = { ...prominent(2, 0, 3), isAside: true }
+    expect(
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: [] },
+            { mode: "embedded", weight: 1, hits: [prominent(1, 0.4, 4), aside] }
+          ],
+          { k: 10, relevanceMin: 0, bestMin: 0 }
+        )
+      )
+    ).toEqual([1])
+  })
+
+  it("hears from a search without the filters whether anything fits", () => {
+    const found = (isFitting: boolean) =>
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: [hit(1, 0.2)] },
+            { mode: "embedded", weight: 1, hits: [prominent(2, 0.1, -9)] }
+          ],
+          { k: 10, relevanceMin: 0.2, bestMin: 0.15, isFitting }
+        )
+      )
+    expect(found(true)).toEqual([1])
+    expect(found(false)).toEqual([])
+  })
+
   it("measures what is weak by what there is without the filters, where that is known", () => {
     const found = (best: number) =>
       ids(
