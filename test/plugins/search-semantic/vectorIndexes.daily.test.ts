@@ -104,6 +104,30 @@ describeDatabases(
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect("tell how far they are above all vectors, the same under a filter that leaves few, by scan", () =>
+      Effect.gen(function* () {
+        const { index, sql } = yield* filled("scan")
+        const { id, vector } = vectors[7]!
+        const ask = (distinguishing: boolean, where: (id: string) => Statement.Fragment, filtered: boolean) =>
+          index.nearest(place, {
+            vector,
+            distinguishing,
+            limit: 20,
+            filtered,
+            condition: (id) => where(id ?? "r.id")
+          })
+        const all = yield* ask(true, () => sql`true`, false)
+        const few = yield* ask(true, (at) => sql`${sql.literal(at)} in (${id}, 9)`, true)
+        const [plain] = yield* ask(false, () => sql`true`, false)
+        expect(all[0]!.id).toBe(id)
+        expect(all[0]!.prominence).toBeGreaterThan(0.5)
+        expect(few.map((hit) => hit.id)).toEqual([id, 9n])
+        expect(few[0]!.prominence).toBeCloseTo(all[0]!.prominence!, 9)
+        expect(few[1]!.prominence).toBeLessThan(0)
+        expect(plain!.prominence).toBeUndefined()
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect.each(kind === "pglite" ? (["scan", "hnsw"] as const) : (["scan"] as const))(
       "are exact under a filter that leaves few, and not lost behind hidden ones, by %s",
       (method) =>
