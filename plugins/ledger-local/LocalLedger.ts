@@ -6,6 +6,7 @@ import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { ForkRefused } from "./node/fork/ForkedEntries.ts"
 import type { Upstream, UpstreamFailed } from "./node/fork/Upstream.ts"
+import type { JournalRefused } from "./node/LedgerJournal.ts"
 import type { LocalLedgerOptions, OpenedLedger } from "./openLocalLedger.ts"
 
 export type { FundOptions, Funded, LocalLedgerOptions } from "./openLocalLedger.ts"
@@ -18,14 +19,23 @@ export class LocalLedger extends Context.Service<LocalLedger, OpenedLedger>()("t
   static readonly layer = (
     options: LocalLedgerOptions,
     folder: string
-  ): Layer.Layer<LocalLedger, never, Crypto | FileSystem.FileSystem | Path.Path> =>
-    Layer.effect(LocalLedger, Effect.orDie(Effect.flatMap(opening, ({ openLedger }) => openLedger(options, folder))))
+  ): Layer.Layer<LocalLedger, ForkRefused | JournalRefused, Crypto | FileSystem.FileSystem | Path.Path> =>
+    Layer.effect(
+      LocalLedger,
+      Effect.flatMap(opening, ({ openLedger }) => openLedger(options, folder)).pipe(
+        Effect.catchTags({ PlatformError: Effect.die, UpstreamFailed: Effect.die })
+      )
+    )
 
   /** A ledger that goes on from another network's state; in `folder`, or in memory. */
   static readonly layerFork = (
     options: LocalLedgerOptions,
     folder: string | undefined
-  ): Layer.Layer<LocalLedger, ForkRefused | UpstreamFailed, Crypto | FileSystem.FileSystem | Path.Path | Upstream> =>
+  ): Layer.Layer<
+    LocalLedger,
+    ForkRefused | JournalRefused | UpstreamFailed,
+    Crypto | FileSystem.FileSystem | Path.Path | Upstream
+  > =>
     Layer.effect(
       LocalLedger,
       Effect.flatMap(opening, ({ openFork }) => openFork(options, folder))

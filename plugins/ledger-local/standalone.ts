@@ -12,6 +12,7 @@ import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"
 import { choiceProblem, type Chosen } from "./node/chosenSettings.ts"
 import type { Faults } from "./node/Faults.ts"
 import type { ForkRefused } from "./node/fork/ForkedEntries.ts"
+import type { JournalRefused } from "./node/LedgerJournal.ts"
 import { Upstream, type UpstreamFailed } from "./node/fork/Upstream.ts"
 import { parseFault } from "./node/parseFault.ts"
 import { runScript, type ScriptRefused } from "./runScript.ts"
@@ -125,7 +126,14 @@ export const standalone = Effect.fnUntraced(function* (
   options: StandaloneOptions
 ): Effect.fn.Return<
   Standalone,
-  ChoiceRefused | FaultRefused | ForkRefused | ScriptRefused | HttpsRefused | ListenFailed | UpstreamFailed,
+  | ChoiceRefused
+  | FaultRefused
+  | ForkRefused
+  | JournalRefused
+  | ScriptRefused
+  | HttpsRefused
+  | ListenFailed
+  | UpstreamFailed,
   Crypto | FileSystem.FileSystem | HttpCalls | Path.Path | Listeners | Supervisor | Scope.Scope
 > {
   const faults: Array<Partial<Faults>> = []

@@ -64,7 +64,7 @@ export const ledger = Command.make(
       Flag.optional
     ),
     repair: Flag.Boolean("repair").pipe(
-      Flag.withDescription("Give up what follows a damaged line of the kept ledger's journal"),
+      Flag.withDescription("Give up what follows a damaged or missing part of the kept ledger"),
       Flag.withDefault(false)
     ),
     script: Flag.String("script").pipe(

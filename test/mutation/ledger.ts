@@ -222,12 +222,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
-    "node/LedgerJournal.ts",
+    "node/journalText.ts",
     ["node/journal.test.ts"],
     [
       [
         "a damaged line of the journal is believed",
-        "if (body !== undefined && checkOf(crypto, json) !== check) return undefined",
+        "if (end !== undefined && checkOf(crypto, json) !== check) return undefined",
         ""
       ]
     ]
@@ -570,7 +570,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
-    "node/LedgerJournal.ts",
+    "node/journalText.ts",
     ["fork.test.ts"],
     [
       [
