@@ -410,6 +410,15 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolTests
   },
   {
+    name: "a channel leased to nobody by a statement that was left behind",
+    changes: change(
+      queue,
+      "yield* Fiber.join(yield* Effect.forkDetach(store.take(asked), { startImmediately: true }))",
+      "yield* store.take(asked)"
+    ),
+    ...poolTests
+  },
+  {
     name: "a lease lost to an interrupt",
     changes: change(
       queue,

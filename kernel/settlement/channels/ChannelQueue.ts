@@ -1,7 +1,7 @@
 // Those who wait for a channel, in turns over principals. Only the head of the queue asks the store, for itself and for
 // all who stand behind it in one statement: a ledger's close frees many channels at a time. It is woken when a channel
 // may have come free, and looks by itself now and then.
-import { Clock, Context, Deferred, Duration, Effect, Exit, Latch, Layer, Option } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Latch, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 import { FairQueue } from "./FairQueue.ts"
@@ -110,7 +110,9 @@ export class ChannelQueue extends Context.Service<
        */
       const take = Effect.fnUntraced(function* (turn: Turn) {
         const [asked, returned] = [Math.min(takeMax, 1 + turns.behind), scarcity.returned]
-        const leases = yield* store.take(asked)
+        // A statement ends for whoever is interrupted, here too, and would lease channels that nobody hears of: it has
+        // a fiber of its own, and is waited for as long as any statement is.
+        const leases = yield* Fiber.join(yield* Effect.forkDetach(store.take(asked), { startImmediately: true }))
         const now = yield* Clock.currentTimeMillis
         for (const _ of leases) scarcity.leased(now)
         if (leases.length < asked) scarcity.found(now, Math.max(0, returned - leases.length))

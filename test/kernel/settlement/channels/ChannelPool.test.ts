@@ -16,7 +16,10 @@ const leaseOf = (number: number): ChannelLease => ({
   sequence: 1n
 })
 
-/** A store that gives what is put into it; taking takes as long as `delay`. */
+/**
+ * A store that gives what is put into it; taking takes as long as `delay`, and ends for whoever is interrupted, as a
+ * statement of the database does.
+ */
 const makeStore = (delay = Duration.zero) => {
   const free: Array<ChannelLease> = []
   const released: Array<string> = []
@@ -24,7 +27,7 @@ const makeStore = (delay = Duration.zero) => {
   const store = ChannelStore.of({
     take: (count) =>
       Effect.andThen(
-        Effect.sleep(delay),
+        Effect.interruptible(Effect.sleep(delay)),
         Effect.sync(() => {
           asked.times += 1
           return free.splice(0, count)

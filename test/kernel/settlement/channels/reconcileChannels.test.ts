@@ -3,7 +3,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair, StrKey } from "@stellar/stellar-sdk"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Limits } from "../../../../kernel/config/Limits.ts"
@@ -417,6 +417,59 @@ for (const kind of databaseKinds) {
             expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(false)
             yield* Effect.forEach(leases.flatMap(Option.toArray), store.release)
             expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(true)
+          })
+        ),
+      240_000
+    )
+
+    it.live(
+      "are lent to who was asking when the wait ended or who was interrupted, and never to nobody",
+      () =>
+        run(
+          1,
+          Effect.fnUntraced(function* (ledger) {
+            const sql = yield* SqlClient.SqlClient
+            const pool = yield* ChannelPool
+            const {
+              channels: [channel],
+              sponsor
+            } = yield* Signer
+            ledger.put(sponsor, 10n ** 10n, 41n)
+            ledger.put(channel!, balanceMin, 7n)
+            yield* startChannels()
+            yield* eventually(counts, ({ ready }) => ready === 1)
+            /** The end of a lease whose statement the database answers only after `meanwhile`. */
+            const leaseDuring = Effect.fnUntraced(function* <A>(
+              meanwhile: (waiter: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A>
+            ) {
+              const place = yield* pool.enter("key:a", Duration.millis(50))
+              if (place._tag === "Full") return yield* Effect.die(place)
+              const [locked, over] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+              const lock = sql`lock table kernel_channels in access exclusive mode`.unprepared
+              const locking = yield* Effect.forkChild(
+                sql.withTransaction(
+                  Effect.all([lock, Deferred.succeed(locked, undefined), Deferred.await(over)], { discard: true })
+                )
+              )
+              yield* Deferred.await(locked)
+              const waiter = yield* Effect.forkChild(place.lease, { startImmediately: true })
+              yield* meanwhile(waiter)
+              yield* Deferred.succeed(over, undefined)
+              yield* Fiber.join(locking)
+              return yield* Fiber.await(waiter)
+            })
+            const late = yield* yield* leaseDuring(() => Effect.sleep("300 millis"))
+            expect(Option.map(late, ({ address }) => address)).toEqual(Option.some(channel))
+            expect(yield* counts).toEqual({ ready: 1, free: 0 })
+            yield* pool.release(Option.getOrThrow(late))
+            const ended = yield* leaseDuring((waiter) =>
+              Effect.andThen(
+                Effect.sleep("20 millis"),
+                Effect.sync(() => waiter.interruptUnsafe())
+              )
+            )
+            expect(Exit.isFailure(ended) && Cause.hasInterruptsOnly(ended.cause)).toBe(true)
+            expect(yield* counts).toEqual({ ready: 1, free: 1 })
           })
         ),
       240_000
