@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { growAmply, reduceAsEver, takesFlags } from "./startHeap.ts"
+import { growAmply, keepCode, reduceAsEver, takesFlags } from "./startHeap.ts"
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void
 
@@ -17,6 +17,7 @@ const collect = Effect.sync(() => {
   const gc: Collect | undefined = runInNewContext("globalThis.gc")
   setFlagsFromString("--no-expose-gc")
   gc?.({ type: "major", execution: "sync", flavor: "last-resort" })
+  keepCode()
 })
 
 /** For a process that is ready, and has nothing more to begin with. */

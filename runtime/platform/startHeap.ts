@@ -38,6 +38,14 @@ export const growAmply = (): void => {
   if (takesFlags) setFlagsFromString(`--heap-growing-percent=${grownBy}`)
 }
 
+/**
+ * After the collection that ends a start: of code that has not run for some collections V8 forgets the compiled form,
+ * and after a rest, when it gives back memory, that is all that a payment runs. The next ones cost half as much again.
+ */
+export const keepCode = (): void => {
+  if (takesFlags) setFlagsFromString("--no-flush-bytecode")
+}
+
 /** An older engine has no such flag, and would complain of it. */
 const hasCount = takesFlags && Number.parseInt(process.versions.v8, 10) >= 13
 const reduceTimes = (count: number): void => {

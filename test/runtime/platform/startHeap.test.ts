@@ -48,11 +48,13 @@ it.effect(
       yield* TestClock.adjust("1900 millis")
       expect(set).toEqual([])
       yield* TestClock.adjust("100 millis")
-      expect(set).toEqual(isDeno ? [] : ["--heap-growing-percent=200", "--expose-gc", "--no-expose-gc"])
+      expect(set).toEqual(
+        isDeno ? [] : ["--heap-growing-percent=200", "--expose-gc", "--no-expose-gc", "--no-flush-bytecode"]
+      )
       yield* TestClock.adjust("14 seconds")
-      expect(set).toHaveLength(isDeno ? 0 : 3)
+      expect(set).toHaveLength(isDeno ? 0 : 4)
       yield* TestClock.adjust("1 second")
-      expect(set.slice(3)).toEqual(isDeno || !counts ? [] : ["--memory-reducer-gc-count=2"])
+      expect(set.slice(4)).toEqual(isDeno || !counts ? [] : ["--memory-reducer-gc-count=2"])
       yield* Fiber.join(giving)
     })
 )
