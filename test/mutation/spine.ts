@@ -411,11 +411,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a channel leased to nobody by a statement that was left behind",
-    changes: change(
-      queue,
-      "yield* Fiber.join(yield* Effect.forkDetach(store.take(asked), { startImmediately: true }))",
-      "yield* store.take(asked)"
-    ),
+    changes: change(queue, "yield* toItsEnd(store.take(asked))", "yield* store.take(asked)"),
     ...poolTests
   },
   {

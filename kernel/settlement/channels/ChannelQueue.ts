@@ -69,6 +69,14 @@ class Turns {
   }
 }
 
+/**
+ * A statement ends for whoever is interrupted, also where the caller is not to be, or is giving back what it had: it
+ * would lease channels that nobody hears of, or keep one. This one has a fiber of its own, and is waited for as long as
+ * any statement is.
+ */
+const toItsEnd = <A, E>(statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.uninterruptible(Effect.flatMap(Effect.forkDetach(statement, { startImmediately: true }), Fiber.join))
+
 export class ChannelQueue extends Context.Service<
   ChannelQueue,
   {
@@ -98,7 +106,7 @@ export class ChannelQueue extends Context.Service<
       })
 
       const release = (lease: ChannelLease) =>
-        store.release(lease).pipe(
+        toItsEnd(store.release(lease)).pipe(
           Effect.andThen(freed),
           // A lease that cannot be given back ends by itself.
           Effect.catch((error) => Effect.logWarning("a channel lease was not given back and will run out", error))
@@ -110,9 +118,7 @@ export class ChannelQueue extends Context.Service<
        */
       const take = Effect.fnUntraced(function* (turn: Turn) {
         const [asked, returned] = [Math.min(takeMax, 1 + turns.behind), scarcity.returned]
-        // A statement ends for whoever is interrupted, here too, and would lease channels that nobody hears of: it has
-        // a fiber of its own, and is waited for as long as any statement is.
-        const leases = yield* Fiber.join(yield* Effect.forkDetach(store.take(asked), { startImmediately: true }))
+        const leases = yield* toItsEnd(store.take(asked))
         const now = yield* Clock.currentTimeMillis
         for (const _ of leases) scarcity.leased(now)
         if (leases.length < asked) scarcity.found(now, Math.max(0, returned - leases.length))
