@@ -137,7 +137,7 @@ export class WasmRuntime implements ContractRuntime {
 
   readonly protocolOf: ContractRuntime["protocolOf"] = (host, module) => {
     const { prepared } = this.#limited(() => this.#compiled(module))
-    chargeInstance(host.meter, prepared.costInputs, module.isNew)
+    chargeInstance(host, prepared.costInputs, module)
     host.meter.growMemory(prepared.memoryBytes)
     return prepared.environmentProtocol
   }
@@ -147,7 +147,7 @@ export class WasmRuntime implements ContractRuntime {
   #call(host: ContractHost, call: ContractCall): ScVal {
     const compiled = this.#compiled(call)
     checkEnvironment(compiled.prepared, host.input.settings.protocolVersion)
-    chargeInstance(host.meter, compiled.prepared.costInputs, call.isNew)
+    chargeInstance(host, compiled.prepared.costInputs, call)
     chargeMemory(host, compiled.prepared.memoryBytes)
     host.meter.charge(host.meter.costs.invokeVmFunction)
     const type = compiled.prepared.exports.get(call.fn)

@@ -1,7 +1,9 @@
 // What the network charges for a module before any of its code runs: an instance of it each time, and reading it when
 // the node has not done that already, which is once a ledger for what was uploaded before.
+import type { ContractHost, ContractModule } from "../host/HostTypes.ts"
 import type { InstructionMeter } from "../host/InstructionMeter.ts"
 import type { CpuCostName } from "../state/cpuCosts.ts"
+import { contractCodeKey } from "../state/LedgerKeys.ts"
 import type { CostInputs } from "./readModule.ts"
 
 type Charge = readonly [name: CpuCostName, input: keyof CostInputs]
@@ -32,8 +34,33 @@ const instantiating: ReadonlyArray<Charge> = [
   ["instantiateWasmDataSegmentBytes", "nDataSegmentBytes"]
 ]
 
-/** Charges for an instance; `isNew` is true for a module that was uploaded in this very ledger. */
-export const chargeInstance = (meter: InstructionMeter, inputs: CostInputs, isNew: boolean): void => {
-  if (isNew) for (const [name, input] of parsing) meter.charge(meter.costs[name], inputs[input])
+/** What the network allots to a hash, a key, the head of a list, what a module was measured to be, and an import. */
+const HASH_BYTES = 32
+const KEY_BYTES = 120
+const LIST_BYTES = 24
+const INPUTS_BYTES = 40
+const IMPORT_BYTES = 32
+
+const chargeList = (meter: InstructionMeter, bytes: number): void => {
+  meter.charge(meter.costs.memCpy, LIST_BYTES)
+  meter.charge(meter.costs.memAlloc, bytes)
+  meter.charge(meter.costs.memCpy, bytes)
+}
+
+/** A module that the network has not read before is looked up once more, copied, read, and linked by itself. */
+const chargeReading = ({ meter, storage }: ContractHost, inputs: CostInputs, module: ContractModule): void => {
+  meter.charge(meter.costs.memCpy, HASH_BYTES)
+  meter.charge(meter.costs.memAlloc, KEY_BYTES)
+  storage.get(contractCodeKey(module.wasmHash))
+  chargeList(meter, module.code.length)
+  meter.charge(meter.costs.memCpy, INPUTS_BYTES)
+  for (const [name, input] of parsing) meter.charge(meter.costs[name], inputs[input])
+  chargeList(meter, inputs.nImports * IMPORT_BYTES)
+}
+
+/** Charges for an instance, and for reading a module that was uploaded in this very ledger. */
+export const chargeInstance = (host: ContractHost, inputs: CostInputs, module: ContractModule): void => {
+  const { meter } = host
+  if (module.isNew) chargeReading(host, inputs, module)
   for (const [name, input] of instantiating) meter.charge(meter.costs[name], inputs[input])
 }
