@@ -2,20 +2,28 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { syncBuiltinESMExports } from "node:module"
 import process from "node:process"
-import { afterEach, vi } from "vitest"
-
-const { set } = vi.hoisted(() => ({ set: [] as Array<string> }))
-vi.mock("node:v8", async (original) => ({
-  ...(await original<typeof import("node:v8")>()),
-  setFlagsFromString: (flag: string) => void set.push(flag)
-}))
-const { giveBackMemory } = await import("../../../runtime/platform/nodeMemory.ts")
-const heap = await import("../../../runtime/platform/startHeap.ts")
-
-afterEach(() => void set.splice(0))
+import v8 from "node:v8"
+import { afterAll, afterEach, beforeAll } from "vitest"
+import { giveBackMemory } from "../../../runtime/platform/nodeMemory.ts"
+import * as heap from "../../../runtime/platform/startHeap.ts"
 
 const isDeno = "Deno" in globalThis
+const set: Array<string> = []
+const setting = v8.setFlagsFromString
+
+/** For whoever has imported it already, too: files of tests share a process. */
+const setBy = (set: typeof setting): void => {
+  if (isDeno) return
+  v8.setFlagsFromString = set
+  syncBuiltinESMExports()
+}
+
+beforeAll(() => setBy((flag) => void set.push(flag)))
+afterEach(() => void set.splice(0))
+afterAll(() => setBy(setting))
+
 const counts = Number.parseInt(process.versions.v8, 10) >= 13
 
 it("a program that starts grows slowly until it is there, and collects by itself as ever afterwards", () => {
