@@ -2,7 +2,7 @@
 // room that compiling two thousand modules took, and the engine would keep most of it for good. It takes a quarter of a
 // second once, so it waits until the start's own work is done. Deno has no such request, and keeps what it has.
 import { Effect } from "effect"
-import { setFlagsFromString } from "node:v8"
+import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { growAmply, keepCode, reduceAsEver, takesFlags } from "./startHeap.ts"
 
@@ -12,12 +12,10 @@ type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resor
 const startedAfter = "2 seconds"
 
 const collect = Effect.sync(() => {
-  growAmply()
   setFlagsFromString("--expose-gc")
   const gc: Collect | undefined = runInNewContext("globalThis.gc")
   setFlagsFromString("--no-expose-gc")
   gc?.({ type: "major", execution: "sync", flavor: "last-resort" })
-  keepCode()
 })
 
 /** For a process that is ready, and has nothing more to begin with. */
@@ -29,7 +27,14 @@ const reducedAfter = "15 seconds"
 /** To be forked after that: from then on the engine gives back memory by itself. */
 export const reduceLater: Effect.Effect<void> = Effect.andThen(Effect.sleep(reducedAfter), Effect.sync(reduceAsEver))
 
+/** From what lives after a collection. */
+const growFromHere = Effect.sync(() => {
+  const { external_memory: buffers, used_heap_size: objects } = getHeapStatistics()
+  growAmply(objects + buffers)
+  keepCode()
+})
+
 /** To be forked when the process is ready. */
 export const giveBackMemory: Effect.Effect<void> = takesFlags
-  ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(reduceLater))
+  ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(growFromHere), Effect.andThen(reduceLater))
   : Effect.void

@@ -26,16 +26,16 @@ export const collectAlone = (): void => {
   if (takesFlags) setFlagsFromString("--no-parallel-scavenge")
 }
 
-/** Percent of what lives after a full collection. */
-const grownBy = 200
+/** Bytes that may come to what lives before the heap is collected whole. */
+const room = 80 * 1_048_576
 
 /**
- * Before the collection that ends a start, by a program that answers requests: V8 measures how much it may grow by how
+ * After the collection that ends a start, by a program that answers requests: V8 measures how much it may grow by how
  * fast it grew before, so one that settles twenty payments a second, and waits for the ledger in between, was collected
- * every other second. That took as much as the payments themselves; heap beyond what V8 allows in all is not taken.
+ * every other second. That took a quarter of what the payments themselves did. `live` is in bytes, buffers included.
  */
-export const growAmply = (): void => {
-  if (takesFlags) setFlagsFromString(`--heap-growing-percent=${grownBy}`)
+export const growAmply = (live: number): void => {
+  if (takesFlags) setFlagsFromString(`--heap-growing-percent=${Math.ceil((100 * room) / live)}`)
 }
 
 /**
