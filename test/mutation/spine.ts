@@ -415,6 +415,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolTests
   },
   {
+    name: "a channel kept by nobody for a statement that was left behind",
+    changes: change(queue, "toItsEnd(store.release(lease)).pipe(", "store.release(lease).pipe("),
+    ...poolTests
+  },
+  {
     name: "a lease lost to an interrupt",
     changes: change(
       queue,

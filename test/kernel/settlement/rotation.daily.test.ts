@@ -27,10 +27,7 @@ const notYetKnown = "settle_ledger_transaction_status_unknown"
 
 /** The same payment until there is an answer: told to come again, or not known within the three seconds of these. */
 const settledBy = (facilitator: Facilitator, body: unknown) =>
-  eventually(
-    facilitator.settle(body),
-    ({ json, status }) => status !== 503 && (json as { errorReason?: string }).errorReason !== notYetKnown
-  )
+  eventually(facilitator.settle(body), ({ json, status }) => status !== 503 && json.errorReason !== notYetKnown)
 
 const secret = (...pairs: ReadonlyArray<Keypair>) => pairs.map((pair) => pair.secret()).join()
 

@@ -17,8 +17,8 @@ const leaseOf = (number: number): ChannelLease => ({
 })
 
 /**
- * A store that gives what is put into it; taking takes as long as `delay`, and ends for whoever is interrupted, as a
- * statement of the database does.
+ * A store that gives what is put into it; taking takes as long as `delay`. Both it and giving back end for whoever is
+ * interrupted, as a statement of the database does.
  */
 const makeStore = (delay = Duration.zero) => {
   const free: Array<ChannelLease> = []
@@ -33,7 +33,11 @@ const makeStore = (delay = Duration.zero) => {
           return free.splice(0, count)
         })
       ),
-    release: (lease) => Effect.sync(() => void released.push(lease.address)),
+    release: (lease) =>
+      Effect.andThen(
+        Effect.interruptible(Effect.yieldNow),
+        Effect.sync(() => void released.push(lease.address))
+      ),
     learn: () => Effect.void,
     correct: () => Effect.succeed(false),
     counts: Effect.succeed({ ready: 0, free: 0 })
