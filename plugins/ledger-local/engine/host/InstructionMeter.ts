@@ -85,6 +85,13 @@ export class InstructionMeter {
     return instructions
   }
 
+  /** A new list whose items have so many bytes together, behind a head of `headBytes`. */
+  chargeList(headBytes: number, bytes: number): void {
+    this.charge(this.costs.memCpy, headBytes)
+    this.charge(this.costs.memAlloc, bytes)
+    this.charge(this.costs.memCpy, bytes)
+  }
+
   /** Takes from what the host may still do for contracts; it has no price, and only ends what would take too long. */
   payWork(units: number): void {
     this.#work -= units

@@ -59,13 +59,6 @@ const chargeEntryRead = (meter: InstructionMeter, key: LedgerKey, entry: LedgerE
   chargeEncoding(meter, piecesOfEntry(entry), entrySizeBytes(entry))
 }
 
-/** A new list of so many items of `bytes` each, behind a head of `headBytes`. */
-const chargeList = (meter: InstructionMeter, headBytes: number, count: number, bytes: number): void => {
-  meter.charge(meter.costs.memCpy, headBytes)
-  meter.charge(meter.costs.memAlloc, count * bytes)
-  meter.charge(meter.costs.memCpy, count * bytes)
-}
-
 /** The maps of the entries: made before the call, gone through after it. */
 const chargeMaps = ({ meter, input, storage }: HostContext, { readOnly, readWrite }: Surroundings): void => {
   const maps = storage.settle(meter, [...readOnly, ...readWrite])
@@ -92,7 +85,7 @@ const chargeAuthSnapshots = ({ meter, framesOpened }: HostContext, auth: Surroun
 
 const chargeAuth = (host: HostContext, auth: ReadonlyArray<SorobanAuthorizationEntry>): void => {
   const isRecorded = host.input.access.mode === "record"
-  chargeList(host.meter, AUTH_LIST_BYTES, auth.length, AUTH_BYTES)
+  host.meter.chargeList(AUTH_LIST_BYTES, auth.length * AUTH_BYTES)
   for (const entry of auth) {
     const unsigned = isRecorded && entry.credentials.type !== CredentialsType.sourceAccount ? SIGNATURE_BYTES : 0
     chargeDecoding(host.meter, codec.SorobanAuthorizationEntry.encode(entry).length + unsigned)
@@ -119,7 +112,7 @@ export const chargeSurroundings = (host: HostContext, changes: Store, around: Su
   chargeAuth(host, around.auth)
   const pieces = events.reduce((sum, event) => sum + piecesOfEvent(event), piecesOfValue(returnValue))
   chargeEncoding(meter, pieces, around.eventsBytes)
-  chargeList(meter, LIST_BYTES, events.length, LIST_BYTES)
+  meter.chargeList(LIST_BYTES, events.length * LIST_BYTES)
   for (const [i, [id, key]] of keys.entries()) {
     chargeEncoding(meter, piecesOfKey(key), id.length)
     const before = input.store.get(id)

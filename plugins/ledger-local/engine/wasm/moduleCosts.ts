@@ -1,7 +1,6 @@
 // What the network charges for a module before any of its code runs: an instance of it each time, and reading it when
 // the node has not done that already, which is once a ledger for what was uploaded before.
 import type { ContractHost, ContractModule } from "../host/HostTypes.ts"
-import type { InstructionMeter } from "../host/InstructionMeter.ts"
 import type { CpuCostName } from "../state/cpuCosts.ts"
 import { contractCodeKey } from "../state/LedgerKeys.ts"
 import type { CostInputs } from "./readModule.ts"
@@ -41,21 +40,15 @@ const LIST_BYTES = 24
 const INPUTS_BYTES = 40
 const IMPORT_BYTES = 32
 
-const chargeList = (meter: InstructionMeter, bytes: number): void => {
-  meter.charge(meter.costs.memCpy, LIST_BYTES)
-  meter.charge(meter.costs.memAlloc, bytes)
-  meter.charge(meter.costs.memCpy, bytes)
-}
-
 /** A module that the network has not read before is looked up once more, copied, read, and linked by itself. */
 const chargeReading = ({ meter, storage }: ContractHost, inputs: CostInputs, module: ContractModule): void => {
   meter.charge(meter.costs.memCpy, HASH_BYTES)
   meter.charge(meter.costs.memAlloc, KEY_BYTES)
   storage.get(contractCodeKey(module.wasmHash))
-  chargeList(meter, module.code.length)
+  meter.chargeList(LIST_BYTES, module.code.length)
   meter.charge(meter.costs.memCpy, INPUTS_BYTES)
   for (const [name, input] of parsing) meter.charge(meter.costs[name], inputs[input])
-  chargeList(meter, inputs.nImports * IMPORT_BYTES)
+  meter.chargeList(LIST_BYTES, inputs.nImports * IMPORT_BYTES)
 }
 
 /** Charges for an instance, and for reading a module that was uploaded in this very ledger. */
