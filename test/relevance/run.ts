@@ -137,8 +137,7 @@ const onOwn = async (name: OwnSet): Promise<boolean> => {
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")
 const isAsked = (name: string) => values.only === undefined || values.only === name
 const shared = isPresent && isAsked("shared") ? await onShared() : true
-const judged = isAsked("judged") ? await onOwn("judged") : true
-const trial = isAsked("trial") ? await onOwn("trial") : true
-const second = isAsked("second") ? await onOwn("second") : true
-const third = isAsked("third") ? await onOwn("third") : true
-process.exit(shared && judged && trial && second && third ? 0 : 1)
+let own = true
+for (const name of ["judged", "trial", "second", "third"] as const)
+  if (isAsked(name) && !(await onOwn(name))) own = false
+process.exit(shared && own ? 0 : 1)
