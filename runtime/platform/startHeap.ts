@@ -40,7 +40,7 @@ export const growAmply = (live: number): void => {
 
 /**
  * After the collection that ends a start: of code that has not run for some collections V8 forgets the compiled form,
- * and after a rest, when it gives back memory, that is all that a payment runs. The next ones cost half as much again.
+ * and after a rest, when it gives back memory, that is all that a payment runs. The next ones cost a seventh more.
  */
 export const keepCode = (): void => {
   if (takesFlags) setFlagsFromString("--no-flush-bytecode")

@@ -1,7 +1,7 @@
 // `npm run bench -- payments`: this facilitator beside the official `@x402/stellar` class behind express, each a
 // process of its own, on one ledger in one run. Payments are signed ahead, both are warm, rounds alternate, and what is
 // judged is processor time for a payment and ratios, so that a busy machine does not decide. `--quick` is a sample of
-// about five minutes, `--busy` a hundred channels at their limit and nothing else, `--deno` runs ours on Deno. Figures
+// about four minutes, `--busy` a hundred channels at their limit and nothing else, `--deno` runs ours on Deno. Figures
 // go to dist/bench as JSON and as a page, but those of `--busy`. The last line says the ratios; the status is 0 only
 // when every bar holds.
 import { mkdirSync, writeFileSync } from "node:fs"

@@ -1,4 +1,4 @@
-// How much a run of the bench of payments measures: the whole, or a sample of five minutes. Rounds are short and many,
+// How much a run of the bench of payments measures: the whole, or a sample of four minutes. Rounds are short and many,
 // so that whatever else the machine does falls on all who are compared; what they come to together is the figure.
 export interface Plan {
   /** Payments sent to each facilitator before anything counts: it is hot code that is compared. */
@@ -7,7 +7,6 @@ export interface Plan {
   readonly warmVariants: number
   /** The same of each kind that is refused. */
   readonly warmRefusals: number
-  /** Twenty a second: what a settlement costs falls until about a thousand have gone through the same code. */
   readonly warmSettles: number
   /** Rounds in turns, and payments of each. */
   readonly verify: { readonly rounds: number; readonly count: number; readonly clients: number }
@@ -35,7 +34,7 @@ const whole: Plan = {
   warmVerifies: 4_500,
   warmVariants: 3_000,
   warmRefusals: 3_000,
-  warmSettles: 1_000,
+  warmSettles: 600,
   verify: { rounds: 30, count: 200, clients: 32 },
   refusals: { rounds: 12, count: 300 },
   variants: { rounds: 60, count: 100 },
@@ -49,7 +48,7 @@ const sample: Plan = {
   warmVerifies: 3_000,
   warmVariants: 3_000,
   warmRefusals: 3_000,
-  warmSettles: 1_000,
+  warmSettles: 400,
   verify: { rounds: 12, count: 200, clients: 32 },
   refusals: { rounds: 6, count: 300 },
   variants: { rounds: 30, count: 100 },
