@@ -61,14 +61,8 @@ const readFlags = Effect.fnUntraced(function* (flags: LedgerFlags) {
   const close = readClose(flags.close)
   if (close === undefined) return yield* refuse("--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual")
   const closeMillisMax = Option.isSome(flags.contractTime) ? readMillis(flags.contractTime.value, 1) : undefined
-  if (Option.isSome(flags.contractTime)) {
-    if (closeMillisMax === undefined)
-      return yield* refuse("--contract-time needs a time from 1ms to 60s, such as 250ms")
-    if (close === "manual" || Option.isSome(flags.seed) || Option.isSome(flags.time))
-      return yield* refuse(
-        "--contract-time is for ledgers that the clock closes: not with --close manual, --seed or --time"
-      )
-  }
+  if (Option.isSome(flags.contractTime) && closeMillisMax === undefined)
+    return yield* refuse("--contract-time needs a time from 1ms to 60s, such as 250ms")
   if (Option.isSome(flags.https) && Option.isNone(flags.state))
     return yield* refuse("--https needs --state, the folder for its certificate")
   if (Option.isSome(flags.fork) && !isAddress(flags.fork.value))

@@ -118,7 +118,7 @@ export const ledgerOptions = (
 /** A ledger that must come out the same when it is repeated knows no time. */
 const timeProblem = ({ close, closeMillisMax, seed, startTime }: StandaloneOptions): string | undefined =>
   closeMillisMax !== undefined && (close === "manual" || seed !== undefined || startTime !== undefined)
-    ? "contracts have a time only where the clock closes ledgers, without a seed and a time of its own"
+    ? "contracts have a time only where the clock closes ledgers: not with --close manual, --seed or --time"
     : undefined
 
 /** Starts a ledger that runs until the Scope closes, and tells where it is. */
