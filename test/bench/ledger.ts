@@ -8,10 +8,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { handle } from "../../plugins/ledger-local/httpApi.ts"
 import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
 import { codec } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { USDC_CONTRACT } from "../../plugins/ledger-local/node/accounts.ts"
+import { readSnapshot, withCheck } from "../../plugins/ledger-local/node/journalText.ts"
+import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
 import { keypair, ledgerLayer, passphrase, transaction } from "../plugins/ledger-local/support.ts"
 import { rpcCall } from "../support/rpcCall.ts"
 import { atLeast, atMost, type Bar, barLine } from "./rig/bars.ts"
@@ -164,13 +167,14 @@ const start = async (folder: string, name: string, words: ReadonlyArray<string>)
 }
 
 /** Adds accounts to the snapshot of a kept ledger. */
-const fill = (state: string): void => {
+const fill = Effect.fnUntraced(function* (state: string) {
+  const crypto = yield* Crypto
   const file = join(state, "snapshot.json")
-  const text = readFileSync(file, "utf8")
-  const parsed = JSON.parse(text) as { entries: Array<string> }
+  const snapshot = readSnapshot(crypto, readFileSync(file, "utf8"))!
+  const entries = [...snapshot.entries]
   const account = codec.LedgerEntry.decode(
     Buffer.from(
-      parsed.entries.find((entry) => codec.LedgerEntry.decode(Buffer.from(entry, "base64")).data.type === 0)!,
+      entries.find((entry) => codec.LedgerEntry.decode(Buffer.from(entry, "base64")).data.type === 0)!,
       "base64"
     )
   )
@@ -179,10 +183,10 @@ const fill = (state: string): void => {
     const ed25519 = new Uint8Array(32)
     new DataView(ed25519.buffer).setUint32(0, i + 1)
     const data = { type: 0 as const, account: { ...account.data.account, accountId: { type: 0 as const, ed25519 } } }
-    parsed.entries.push(Buffer.from(codec.LedgerEntry.encode({ ...account, data })).toString("base64"))
+    entries.push(Buffer.from(codec.LedgerEntry.encode({ ...account, data })).toString("base64"))
   }
-  writeFileSync(file, JSON.stringify(parsed))
-}
+  writeFileSync(file, withCheck(crypto, { ...snapshot, entries }))
+}, Effect.provide(NodeCrypto.layer))
 
 const inMemory = <A>(work: Effect.Effect<A, any, any>): Promise<A> =>
   Effect.runPromise(work.pipe(Effect.provide(ledgerLayer())) as Effect.Effect<A>)
@@ -209,7 +213,7 @@ export const bench = async (): Promise<boolean> => {
     console.log(`by the entry itself: ${Math.round(entry.readyMillis)} CPU ms, ${Math.round(entry.resident)} MB`)
     const state = join(folder, "state")
     await start(folder, "filled", ["--state", state, "--close", "manual"])
-    fill(state)
+    await Effect.runPromise(fill(state))
     const large = await start(folder, "large", ["--state", state, "--close", "manual"])
     say(
       atMost(`start with ${ACCOUNTS} accounts, CPU ms`, large.readyMillis, bars.largeStartMillis),
