@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { countsOf, failuresOf, type Part } from "./Part.ts"
+import { countsOf, failuresOf, faultsOf, type Part } from "./Part.ts"
 import { lanesOf } from "./parts.ts"
 import { runPart } from "./runPart.ts"
 
@@ -73,6 +73,26 @@ it("names what failed and how it begins, a file that could not be loaded too, an
   expect(failuresOf(join(folder, "none.json"), "/tree")).toEqual([])
 })
 
+it("tells each fault of a program without a report, with how it begins and how it ends", () => {
+  const output = [
+    "ok    README.md: 7 of 7 blocks",
+    "FAULT buyer.md:60 it does not print",
+    "200 { …",
+    "but",
+    "x".repeat(2_000),
+    "Error: too late",
+    "ok    buyer.md",
+    "  FAIL  it settles once",
+    "        AssertionError",
+    "67 passed, 2 failed"
+  ].join("\n")
+  const [first, second, ...rest] = faultsOf(output)
+  expect(first).toMatch(/^FAULT buyer\.md:60 it does not print \| 200 \{ … \| but \| x+ … x+ \| Error: too late$/)
+  expect(second).toBe("FAIL  it settles once | AssertionError | 67 passed, 2 failed")
+  expect(rest).toEqual([])
+  expect(faultsOf("3 passed, 0 failed")).toEqual([])
+})
+
 describe("a part", () => {
   const program = (script: string, minutesMax = 1): Part => ({
     name: "part",
@@ -87,6 +107,11 @@ describe("a part", () => {
       program("console.log('\\u001b[32m3 passed, 1 failed\\u001b[39m'); process.exit(1)")
     )
     expect(counts).toEqual({ passed: 3, failed: 1, skipped: 0 })
+  })
+
+  it("without a report tells what it called a fault", async () => {
+    const failing = program("console.log('FAULT b.md:9 no answer\\n1 passed, 1 failed'); process.exit(1)")
+    expect((await runPart(failing)).failures).toEqual(["FAULT b.md:9 no answer | 1 passed, 1 failed"])
   })
 
   it("that takes too long is stopped and has failed", async () => {

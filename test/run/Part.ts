@@ -77,6 +77,18 @@ export const failuresOf = (reportFile: string, root: string): ReadonlyArray<stri
   }
 }
 
+/**
+ * What a program without a report said of each fault: from a line that begins with `FAULT`, `FAILED`, `FAIL` or `FAILS`
+ * to the next that is not indented and begins something else, its beginning and its end on one line.
+ */
+export const faultsOf = (output: string): ReadonlyArray<string> =>
+  (
+    output.replace(colours, "").match(/^ *FA(?:ULT|IL(?:ED|S)?)\b.*(?:\n(?!(?: *FA(?:ULT|IL)|ok )).*){0,60}/gm) ?? []
+  ).map((fault) => {
+    const line = fault.trim().replace(/\s*\n\s*/g, " | ")
+    return line.length <= 800 ? line : `${line.slice(0, 300)} … ${line.slice(-500)}`
+  })
+
 const vitestCounts = (file: string): Counts => {
   const report = JSON.parse(readFileSync(file, "utf8")) as VitestReport
   const broken = report.testResults.filter(

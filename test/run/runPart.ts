@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { colours, type Counts, countsOf, failuresOf, type Part } from "./Part.ts"
+import { colours, type Counts, countsOf, failuresOf, faultsOf, type Part } from "./Part.ts"
 
 export interface Result {
   readonly part: Part
@@ -46,6 +46,9 @@ const environment = (part: Part): NodeJS.ProcessEnv => ({
 /** Where a part's output goes: through as it comes, or told whole when the part has ended, beside one that does. */
 export type Output = "passed" | "held"
 
+/** Characters of a part's output that are searched for its faults. */
+const saidMax = 1_000_000
+
 /** Runs the part to its end; never rejects. */
 export const runPart = (part: Part, output: Output = "passed"): Promise<Result> =>
   new Promise((resolve) => {
@@ -62,7 +65,7 @@ export const runPart = (part: Part, output: Output = "passed"): Promise<Result> 
       stdio: ["ignore", "pipe", "pipe"]
     })
     running.add(child)
-    let tail = ""
+    let said = ""
     let held = ""
     let isStopped = false
     const tell = (text: string, to: NodeJS.WriteStream) => {
@@ -75,7 +78,7 @@ export const runPart = (part: Part, output: Output = "passed"): Promise<Result> 
       endGroup(child, "SIGKILL")
     }, part.minutesMax * 60_000)
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      tail = (tail + text).slice(-4_000)
+      said = (said + text).slice(-saidMax)
       tell(text, process.stdout)
     })
     child.stderr.setEncoding("utf8").on("data", (text: string) => tell(text, process.stderr))
@@ -84,9 +87,10 @@ export const runPart = (part: Part, output: Output = "passed"): Promise<Result> 
       endGroup(child, "SIGTERM")
       running.delete(child)
       if (held !== "") process.stdout.write(`\n── ${part.name}\n${held}`)
-      const lastLine = tail.replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
+      const lastLine = said.slice(-4_000).replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
       const counts = countsOf(part.figures, { status, lastLine, reportFile })
-      const failures = part.figures === "vitest" ? failuresOf(reportFile, process.cwd()) : []
+      const failures =
+        part.figures === "vitest" ? failuresOf(reportFile, process.cwd()) : counts.failed > 0 ? faultsOf(said) : []
       const all = isStopped ? [`it took more than ${part.minutesMax} minutes and was stopped`, ...failures] : failures
       rmSync(folder, { recursive: true, force: true })
       resolve({ part, counts, failures: all, seconds: (performance.now() - started) / 1_000 })
