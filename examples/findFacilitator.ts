@@ -1,6 +1,7 @@
 // Which facilitator of this user runs here, and over which ledger: every one leaves a note in its state folder, and
 // says in the user's own folder below the system's temporary one where that is. The one of `.tollkeeper` (or of the
-// folder asked for) comes first, then the youngest; a note counts when the facilitator in it answers.
+// folder asked for) comes first, then the youngest; a note counts when the facilitator in it is ready, or becomes it
+// within a minute.
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
@@ -40,15 +41,41 @@ const notesOfUser = (): ReadonlyArray<Found> => {
     .flatMap((file) => notesIn(readFileSync(file, "utf8").trim()))
 }
 
-export const answers = (facilitator: string): Promise<boolean> =>
-  fetch(`${facilitator}/health/ready`, { signal: AbortSignal.timeout(5_000) }).then(
-    ({ ok }) => ok,
-    () => false
+/** How long one that answers may take to become ready: it has started just now, or its machine is busy. */
+const patienceMillis = 60_000
+const askMillis = 5_000
+
+type Readiness = "ready" | "not ready" | "silent"
+
+const readinessOf = (facilitator: string): Promise<Readiness> =>
+  fetch(`${facilitator}/health/ready`, { signal: AbortSignal.timeout(askMillis) }).then(
+    ({ ok }) => (ok ? "ready" : "not ready"),
+    // Whoever takes the question and does not answer is busy; nobody is there who does not take it.
+    (error) => (error instanceof DOMException && error.name === "TimeoutError" ? "not ready" : "silent")
   )
 
-/** The first that answers; undefined when none does. With a folder, only those over it are asked. */
+/** True when it is ready, at the latest after a minute; false at once when nobody answers there. */
+export const isReady = async (facilitator: string, millis = patienceMillis): Promise<boolean> => {
+  const until = Date.now() + millis
+  for (;;) {
+    const readiness = await readinessOf(facilitator)
+    if (readiness !== "not ready" || Date.now() > until) return readiness === "ready"
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+}
+
+/**
+ * The first that is ready, or else the first that becomes it; undefined when none does. With a folder, only those over
+ * it are asked.
+ */
 export const findFacilitator = async (state?: string): Promise<Found | undefined> => {
   const notes = state === undefined ? [...notesIn(".tollkeeper"), ...notesOfUser()] : notesIn(state)
-  for (const note of notes) if (await answers(note.facilitator)) return note
+  const busy: Array<Found> = []
+  for (const note of notes) {
+    const readiness = await readinessOf(note.facilitator)
+    if (readiness === "ready") return note
+    if (readiness === "not ready") busy.push(note)
+  }
+  for (const note of busy) if (await isReady(note.facilitator)) return note
   return undefined
 }

@@ -5,7 +5,7 @@
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { fileURLToPath } from "node:url"
 import { buy } from "./buyer.ts"
-import { answers, findFacilitator } from "./findFacilitator.ts"
+import { findFacilitator, isReady } from "./findFacilitator.ts"
 import { readFlags } from "./readFlags.ts"
 import { startSeller } from "./seller-http.ts"
 import { startMeteredSeller } from "./seller-metered.ts"
@@ -35,7 +35,7 @@ const named = process.env["FACILITATOR_URL"]
 const found =
   named === undefined
     ? await findFacilitator(state)
-    : (await answers(named))
+    : (await isReady(named))
       ? { facilitator: named, ledger: undefined }
       : undefined
 const where = named ?? (state === undefined ? "on this machine" : `over ${state}`)

@@ -6,12 +6,18 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { expect, it } from "vitest"
 import { root } from "../../runtime/bootstrap.mjs"
+import { freePort } from "../support/freePort.ts"
 
-/** Ready as a facilitator and generous as a friendbot; what it says as RPC is the test's. */
-const payThrough = async (answer: (response: ServerResponse) => void) => {
+/**
+ * Ready as a facilitator, once it was asked so often and was not, and generous as a friendbot; what it says as RPC is
+ * the test's.
+ */
+const payThrough = async (answer: (response: ServerResponse) => void, notReady = 0) => {
+  let asked = 0
   const server = createServer((request, response) => {
     request.resume()
-    if (request.method === "POST") answer(response)
+    if (request.url === "/health/ready" && ++asked <= notReady) response.writeHead(503).end('{"status":"not_ready"}')
+    else if (request.method === "POST") answer(response)
     else response.writeHead(200).end("{}")
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -42,3 +48,14 @@ it.each([
   },
   120_000
 )
+
+it("waits for a facilitator that answers and is not ready yet", async () => {
+  const { stderr } = await payThrough((response) => response.writeHead(429).end("slow down"), 3)
+  expect(stderr).toContain("pay: the buyer could not pay: ")
+}, 120_000)
+
+it("does not wait where nobody answers", async () => {
+  const env = { ...process.env, FACILITATOR_URL: `http://127.0.0.1:${await freePort()}`, NO_COLOR: "1" }
+  const pay = promisify(execFile)(process.execPath, [join(root, "examples/pay.ts")], { env, timeout: 50_000 })
+  await expect(pay).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("no facilitator answers") })
+}, 60_000)

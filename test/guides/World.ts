@@ -160,7 +160,7 @@ export class World {
     writeFileSync(file, await this.#filled(text))
   }
 
-  /** Starts a program and waits until its URL answers, whatever the answer. */
+  /** Starts a program and waits until its URL answers, whatever the answer but that it is not ready. */
   async leave(text: string, url: string): Promise<void> {
     const filled = await this.#filled(`${text}\n${url}`)
     const [address = "", ...command] = filled.split("\n").reverse()
@@ -178,7 +178,7 @@ export class World {
     while (Date.now() < until && child.exitCode === null) {
       if (
         await fetch(address, { signal: AbortSignal.timeout(5_000) }).then(
-          () => true,
+          ({ status }) => status !== 503,
           () => false
         )
       )
