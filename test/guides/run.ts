@@ -80,14 +80,15 @@ const play = async (world: World, block: Block): Promise<"run" | { readonly notR
   }
 }
 
-const count = { run: 0, notRun: 0, faults: 0 }
+const none = { run: 0, notRun: 0, faults: 0 }
 
-const playGuide = async (page: string): Promise<void> => {
+/** What a guide came to. A fault ends it, since what follows stands on it. */
+const playGuide = async (page: string): Promise<typeof none> => {
   const name = basename(page)
   const blocks = blocksOf(readFileSync(page, "utf8"))
   const startedAt = performance.now()
   const world = await World.open(name.replace(/\W.*/, ""), databasesOf())
-  const before = { ...count }
+  const count = { ...none }
   try {
     for (const block of blocks) {
       try {
@@ -100,24 +101,33 @@ const playGuide = async (page: string): Promise<void> => {
       } catch (error) {
         count.faults++
         console.log(`FAULT ${name}:${block.line} ${error instanceof Error ? error.message : error}`)
-        // What follows stands on it.
-        return
+        return count
       }
     }
+    return count
   } finally {
     await world.close()
     const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
-    const state = count.faults > before.faults ? "FAULT" : "ok   "
-    console.log(`${state} ${name}: ${count.run - before.run} of ${blocks.length} blocks in ${seconds} s`)
+    const state = count.faults > 0 ? "fault" : "ok   "
+    console.log(`${state} ${name}: ${count.run} of ${blocks.length} blocks in ${seconds} s`)
   }
 }
 
+/** A shared machine may starve a whole facilitator once; what fails twice is a defect. */
+const isShared = process.env["CI"] === "true"
+
+const total = { ...none }
+
 try {
-  for (const page of pages) await playGuide(page)
+  for (const page of pages) {
+    const first = await playGuide(page)
+    const count = first.faults > 0 && isShared ? await playGuide(page) : first
+    for (const key of ["run", "notRun", "faults"] as const) total[key] += count[key]
+  }
 } finally {
   await postgres?.stop()
 }
-const kept = `${count.run} blocks of ${pages.length} guides do what they say`
-console.log(`${kept}, ${count.notRun} were not run and say why, ${count.faults} are at fault`)
-console.log(`${count.run} passed, ${count.faults} failed, ${count.notRun} skipped`)
-process.exitCode = count.faults === 0 && count.run > 0 ? 0 : 1
+const kept = `${total.run} blocks of ${pages.length} guides do what they say`
+console.log(`${kept}, ${total.notRun} were not run and say why, ${total.faults} are at fault`)
+console.log(`${total.run} passed, ${total.faults} failed, ${total.notRun} skipped`)
+process.exitCode = total.faults === 0 && total.run > 0 ? 0 : 1
