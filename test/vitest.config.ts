@@ -7,7 +7,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 const onlySlow = process.env["TOLLKEEPER_TEST_SLOW"] === "only"
 const onlyFast = process.env["TOLLKEEPER_TEST_FAST"] === "only"
 const onlyDaily = process.env["TOLLKEEPER_TEST_DAILY"] === "only"
-const sharesDaily = onlyDaily && !("Deno" in globalThis)
 /**
  * What the architecture tests judge is the text of the sources, which is the same on every runtime: they run on Node
  * alone. Everything that executes the program runs on both.
@@ -42,7 +41,7 @@ export default defineConfig({
     pool: "forks",
     // A process of its own costs a file two seconds of imports and of code that runs for the first time, as much as
     // most tests take, so they share some. The slow ones measure, and have their own.
-    isolate: !(onlyFast || sharesDaily),
+    isolate: !(onlyFast || onlyDaily),
     // What a passing test prints is noise.
     silent: "passed-only",
     // One more than a small machine has processors: a test waits about as long as it computes, for a ledger that

@@ -24,7 +24,7 @@ export const giveBackMemoryNow: Effect.Effect<void> = takesFlags ? collect : Eff
 /** The engine's own collections after a large one are due by then. */
 const reducedAfter = "15 seconds"
 
-/** To be forked after that: from then on the engine gives back memory by itself. */
+/** To be forked after that, by a program that mostly waits: from then on the engine gives back memory by itself. */
 export const reduceLater: Effect.Effect<void> = Effect.andThen(Effect.sleep(reducedAfter), Effect.sync(reduceAsEver))
 
 /** From what lives after a collection. */
@@ -34,7 +34,7 @@ const growFromHere = Effect.sync(() => {
   keepCode()
 })
 
-/** To be forked when the process is ready. */
+/** To be forked when a process that answers requests is ready. */
 export const giveBackMemory: Effect.Effect<void> = takesFlags
-  ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(growFromHere), Effect.andThen(reduceLater))
+  ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(growFromHere))
   : Effect.void

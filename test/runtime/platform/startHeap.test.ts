@@ -3,10 +3,9 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { syncBuiltinESMExports } from "node:module"
-import process from "node:process"
 import v8 from "node:v8"
 import { afterAll, afterEach, beforeAll } from "vitest"
-import { giveBackMemory } from "../../../runtime/platform/nodeMemory.ts"
+import { giveBackMemory, reduceLater } from "../../../runtime/platform/nodeMemory.ts"
 import * as heap from "../../../runtime/platform/startHeap.ts"
 
 const isDeno = "Deno" in globalThis
@@ -24,8 +23,6 @@ beforeAll(() => setBy((flag) => void set.push(flag)))
 afterEach(() => void set.splice(0))
 afterAll(() => setBy(setting))
 
-const counts = Number.parseInt(process.versions.v8, 10) >= 13
-
 it("a program that starts grows slowly until it is there, and collects by itself as ever afterwards", () => {
   heap.collectAlone()
   heap.growSlowly()
@@ -35,9 +32,9 @@ it("a program that starts grows slowly until it is there, and collects by itself
   const expected = [
     "--no-parallel-scavenge",
     "--optimize-for-size",
-    ...(counts ? ["--memory-reducer-gc-count=0"] : []),
+    "--no-memory-reducer",
     "--no-optimize-for-size",
-    ...(counts ? ["--memory-reducer-gc-count=2"] : [])
+    "--memory-reducer"
   ]
   expect(set).toEqual(isDeno ? [] : expected)
   expect(heap.takesFlags).toBe(!isDeno)
@@ -54,20 +51,25 @@ it("the heap grows by as much as it may, whatever lives", () => {
   expect(set).toEqual(isDeno ? [] : ["--heap-growing-percent=200", "--heap-growing-percent=50"])
 })
 
-it.effect(
-  "memory is given back two seconds after the start, and by the engine itself from fifteen seconds later on",
-  () =>
-    Effect.gen(function* () {
-      const giving = yield* Effect.forkChild(giveBackMemory)
-      yield* TestClock.adjust("1900 millis")
-      expect(set).toEqual([])
-      yield* TestClock.adjust("100 millis")
-      const growing = expect.stringMatching(/^--heap-growing-percent=\d+$/)
-      expect(set).toEqual(isDeno ? [] : ["--expose-gc", "--no-expose-gc", growing, "--no-flush-bytecode"])
-      yield* TestClock.adjust("14 seconds")
-      expect(set).toHaveLength(isDeno ? 0 : 4)
-      yield* TestClock.adjust("1 second")
-      expect(set.slice(4)).toEqual(isDeno || !counts ? [] : ["--memory-reducer-gc-count=2"])
-      yield* Fiber.join(giving)
-    })
+it.effect("memory is given back two seconds after the start, and what lives then grows by what it may", () =>
+  Effect.gen(function* () {
+    const giving = yield* Effect.forkChild(giveBackMemory)
+    yield* TestClock.adjust("1900 millis")
+    expect(set).toEqual([])
+    yield* TestClock.adjust("100 millis")
+    yield* Fiber.join(giving)
+    const growing = expect.stringMatching(/^--heap-growing-percent=\d+$/)
+    expect(set).toEqual(isDeno ? [] : ["--expose-gc", "--no-expose-gc", growing, "--no-flush-bytecode"])
+  })
+)
+
+it.effect("a program that mostly waits gives back memory by itself once those fifteen seconds are over", () =>
+  Effect.gen(function* () {
+    const reducing = yield* Effect.forkChild(reduceLater)
+    yield* TestClock.adjust("14 seconds")
+    expect(set).toEqual([])
+    yield* TestClock.adjust("1 second")
+    yield* Fiber.join(reducing)
+    expect(set).toEqual(isDeno ? [] : ["--memory-reducer"])
+  })
 )
