@@ -104,6 +104,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     "|| ofInvocation(reservation.invocation).length !== made",
     ""
   ),
+  inFile("mcp-tools-pay/budget/tableStore.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+    "budget: a clock that is days ahead has spending forgotten",
+    " && Date.parse(written.day) - Date.parse(one.day) >= keptMillis",
+    ""
+  ),
   inFile("mcp-tools-pay/budget/postgresStore.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
     "budget: two reservations for one call, in PostgreSQL",
     'if ((yield* madeFor(sql, one.invocation)) !== made) return "changed"',

@@ -23,7 +23,7 @@ export interface Authorization {
 export interface Reservation {
   /** The payment identifier. */
   readonly id: string
-  /** UTC day, `YYYY-MM-DD`. */
+  /** UTC day of the ledger, `YYYY-MM-DD`. */
   readonly day: string
   readonly agent: string
   readonly session: string

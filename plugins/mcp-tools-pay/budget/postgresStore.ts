@@ -132,12 +132,17 @@ const reserveIn = Effect.fnUntraced(function* (
 /** In one transaction. */
 const forgottenMax = 1_000
 
-/** Reservations made that long ago whose end is known; true when there may be more. */
+/**
+ * Reservations made that long ago whose end is known; true when there may be more. What counts towards a ceiling stays
+ * for three days of those that are counted, whatever this machine's clock says.
+ */
 export const forgetReservations = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
   const deleted = yield* sql`delete from mcp_tools_reservations where id in (
     select id from mcp_tools_reservations where state in ('spent', 'settled', 'released') and created_at < ${before}
+      and (state = 'released'
+        or day <= (select max(day) from mcp_tools_reservations where state <> 'released') - 3)
     order by created_at limit ${forgottenMax}) returning 1`
   return deleted.length === forgottenMax
 })

@@ -1,6 +1,7 @@
 // Reservations in a table of this process, in memory alone or with a file behind it. The file is written whole beside
 // the old one and put in its place before a step counts as done, so it always holds one whole table. One process has
-// the folder. Ended reservations of days gone by are dropped.
+// the folder. Ended reservations of days gone by are dropped: by their age and by the days that are counted, since this
+// machine's clock may be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
@@ -8,6 +9,10 @@ import { isOpen, mayMove, remaining, type Reservation, undelivered } from "./Res
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
 
 const keptMillis = 3 * 86_400_000
+
+/** Whether an ended reservation counts for nothing any more, as of one that is written now. */
+const isPast = (one: Reservation, written: Reservation, now: number): boolean =>
+  now - one.createdAtMillis >= keptMillis && Date.parse(written.day) - Date.parse(one.day) >= keptMillis
 
 const makeTable = (
   initial: ReadonlyArray<Reservation>,
@@ -19,7 +24,7 @@ const makeTable = (
   /** A change counts when it is saved. */
   const put = Effect.fnUntraced(function* (reservation: Reservation) {
     const now = yield* Clock.currentTimeMillis
-    const next = new Map([...table].filter(([, one]) => isOpen(one) || now - one.createdAtMillis < keptMillis))
+    const next = new Map([...table].filter(([, one]) => isOpen(one) || !isPast(one, reservation, now)))
     next.set(reservation.id, reservation)
     yield* save([...next.values()])
     table = next

@@ -6,6 +6,7 @@
 import { Cause, Clock, Context, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireWords } from "../../../kernel/config/WireWords.ts"
+import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type Caller, fault, type InputNeeded, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
@@ -114,14 +115,20 @@ const send = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller) {
   return yield* faultOf(judged as Exclude<Judged, { readonly _tag: "Settled" }>, details)
 })
 
-const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, made: number) {
+/** The day is the ledger's: a machine whose clock is wrong neither opens a second budget nor closes the first. */
+const reserve = Effect.fnUntraced(function* (
+  invocation: Invocation,
+  caller: Caller,
+  made: number,
+  { closedAtSeconds }: LatestLedger
+) {
   const { amount, asset, network, payTo } = invocation.option
   const { ceilings } = yield* Config
   const now = yield* Clock.currentTimeMillis
   const id = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
   const reservation: Reservation = {
     id,
-    day: new Date(now).toISOString().slice(0, 10),
+    day: new Date(closedAtSeconds * 1_000).toISOString().slice(0, 10),
     agent: caller.principal,
     session: caller.session,
     invocation: invocation.key,
@@ -160,11 +167,12 @@ const sign = Effect.fnUntraced(function* (
   invocation: Invocation,
   challenge: Challenge,
   option: PaymentOption,
-  identifier: string
+  identifier: string,
+  ledger: LatestLedger
 ) {
   const store = yield* BudgetStore
   const { build } = yield* PaymentBuilder
-  const built = yield* build(option, (authorization) =>
+  const built = yield* build(option, ledger, (authorization) =>
     Effect.flatMap(
       Effect.mapError(store.move(identifier, { state: "signed", authorization }), () => storeAway),
       (moved) => (moved ? Effect.void : Effect.fail(fault("PAYMENT_REJECTED", "the reservation is gone")))
@@ -189,9 +197,10 @@ const buy = Effect.fnUntraced(function* (
   seller: Seller
 ) {
   const store = yield* BudgetStore
-  const identifier = yield* reserve(invocation, caller, made)
+  const ledger = yield* (yield* PaymentBuilder).latestLedger
+  const identifier = yield* reserve(invocation, caller, made, ledger)
   // Until the payment leaves this process, letting go of it is safe.
-  const open = yield* Effect.onError(sign(invocation, challenge, option, identifier), () =>
+  const open = yield* Effect.onError(sign(invocation, challenge, option, identifier, ledger), () =>
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
   yield* (yield* OpenPayments).remember(open)

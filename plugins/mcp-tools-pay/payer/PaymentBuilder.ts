@@ -4,7 +4,7 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
-import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
@@ -89,13 +89,13 @@ const signed = Effect.fnUntraced(function* (
 
 const build = Effect.fn("Payer.build")(function* (
   transfer: Ordered,
+  { closedAtSeconds, sequence }: LatestLedger,
   onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
 ) {
   const crypto = yield* Crypto
   const rpc = yield* LedgerRpc
   const payer = yield* (yield* Payer).address
   if (payer === transfer.payTo) return yield* refusedBySigner("the recipient is the payer")
-  const { closedAtSeconds, sequence } = yield* Effect.mapError(rpc.latestLedger, () => ledgerAway)
   const authorization: Authorization = {
     payer,
     nonce: new DataView(Uint8Array.from(crypto.randomBytes(8)).buffer).getBigInt64(0),
@@ -118,9 +118,12 @@ const build = Effect.fn("Payer.build")(function* (
 export class PaymentBuilder extends Context.Service<
   PaymentBuilder,
   {
+    /** The ledger that a payment is built on, and whose day it counts for. */
+    readonly latestLedger: Effect.Effect<LatestLedger, ToolFault>
     /** `onAuthorization` runs before anything is signed; when it fails, nothing is. */
     readonly build: (
       transfer: Ordered,
+      ledger: LatestLedger,
       onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
     ) => Effect.Effect<Built, ToolFault>
   }
@@ -129,8 +132,11 @@ export class PaymentBuilder extends Context.Service<
     PaymentBuilder,
     Effect.gen(function* () {
       const parts = yield* Effect.context<Crypto | LedgerRpc | Network | Payer>()
+      const { latestLedger } = yield* LedgerRpc
       return PaymentBuilder.of({
-        build: (transfer, onAuthorization) => Effect.provideContext(build(transfer, onAuthorization), parts)
+        latestLedger: Effect.mapError(latestLedger, () => ledgerAway),
+        build: (transfer, ledger, onAuthorization) =>
+          Effect.provideContext(build(transfer, ledger, onAuthorization), parts)
       })
     })
   )

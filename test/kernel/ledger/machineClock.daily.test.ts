@@ -6,13 +6,7 @@ import { Base64 } from "effect/encoding"
 import { describe } from "vitest"
 import { readEnvelope } from "../../../kernel/stellar/Envelope.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
-
-/** The machine's time is off; what elapses is not. */
-const skewed = (millis: number, clock: Clock.Clock): Clock.Clock =>
-  Object.assign(Object.create(clock), {
-    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + millis,
-    currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + millis)
-  })
+import { skewedClock } from "../../support/skewedClock.ts"
 
 describe.each([
   ["half an hour slow", -1_800_000],
@@ -24,9 +18,8 @@ describe.each([
     () =>
       Effect.gen(function* () {
         const right = yield* startFacilitator({ channels: 1 })
-        const clock = yield* Effect.clockWith(Effect.succeed)
         const wrong = yield* startFacilitator({ ledgerUrl: right.ledgerUrl, channels: 1 }).pipe(
-          Effect.provideService(Clock.Clock, skewed(millis, clock))
+          Effect.provideServiceEffect(Clock.Clock, skewedClock(millis))
         )
         const payer = yield* wrong.account()
         const seller = (yield* wrong.account(0n)).publicKey()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
-import { Effect, FileSystem, Layer, Option } from "effect"
+import { Clock, Effect, FileSystem, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -146,6 +146,25 @@ describe("a budget", () => {
       }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, Locks.layer)))
   )
 
+  it.effect("forgets a day only when a later one is counted, whatever the machine's clock says [S104]", () =>
+    Effect.gen(function* () {
+      const store = yield* memoryStore
+      const on = (counted: string, amount: bigint) =>
+        Effect.flatMap(Clock.currentTimeMillis, (createdAtMillis) =>
+          store.reserve(reservation({ day: counted, amount, createdAtMillis, invocation: "one" }), ceilings, 0)
+        )
+      const spent = reservation({ day: "2026-01-01", amount: 50n })
+      yield* store.reserve(spent, ceilings, 0)
+      yield* store.move(spent.id, { state: "signed", authorization })
+      yield* store.move(spent.id, { state: "settled" })
+      yield* TestClock.adjust("30 days")
+      yield* store.reserve(reservation({ agent: "key:other", day: "2026-01-01" }), ceilings, 0)
+      expect(yield* on("2026-01-01", 1n)).toBe("over")
+      yield* store.reserve(reservation({ agent: "key:other", day: "2026-01-04" }), ceilings, 0)
+      expect(yield* on("2026-01-01", 50n)).toBe("kept")
+    })
+  )
+
   it("never leaves settled or released, and never frees what is spent [S104]", () => {
     const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
     const moves = states.flatMap((from) => states.filter((to) => mayMove(from, to)).map((to) => `${from} ${to}`))
@@ -199,12 +218,18 @@ describeDatabases(
           ]
           const now = 400 * day
           yield* TestClock.setTime(now)
-          for (const [when, createdAtMillis] of [
-            ["old", now - 3 * day - 1],
-            ["new", now - 3 * day]
+          for (const [when, createdAtMillis, counted] of [
+            ["old", now - 3 * day - 1, "2026-01-01"],
+            ["today", now - 3 * day - 1, "2026-01-02"],
+            ["new", now - 3 * day, "2026-01-04"]
           ] as const)
             for (const state of states) {
-              const one = reservation({ id: `${when} ${state}`, agent: `key:age ${state}`, createdAtMillis })
+              const one = reservation({
+                id: `${when} ${state}`,
+                agent: `key:age ${state}`,
+                day: counted,
+                createdAtMillis
+              })
               yield* store.reserve(one, ceilings, 0)
               yield* store.move(one.id, { state: "signed", authorization })
               yield* sql`update mcp_tools_reservations set state = ${state} where id = ${one.id}`
@@ -215,7 +240,12 @@ describeDatabases(
           )
           expect(yield* forgetReservations(3 * day)).toBe(false)
           expect(yield* kept).toEqual(
-            [...states.map((state) => `new ${state}`), "old reserved", "old signed", "old unknown"].toSorted()
+            [
+              ...states.map((state) => `new ${state}`),
+              ...["old reserved", "old signed", "old unknown"],
+              // Three days are counted, whatever the machine's clock says.
+              ...states.filter((state) => state !== "released").map((state) => `today ${state}`)
+            ].toSorted()
           )
         }).pipe(Effect.provide(database)),
       240_000

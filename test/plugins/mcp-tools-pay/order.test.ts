@@ -15,7 +15,7 @@ it.effect("nothing is signed before the authorization stands in the budget's sto
     const happened: Array<string> = []
     const services = Layer.mergeAll(
       NodeCrypto.layer,
-      Layer.succeed(LedgerRpc, { latestLedger: Effect.succeed({ sequence: 1_000, closedAtSeconds: 0 }) } as never),
+      Layer.succeed(LedgerRpc, { latestLedger: Effect.die("it is asked before") } as never),
       Layer.succeed(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] } as never),
       Layer.succeed(Payer, {
         address: Effect.succeed(Keypair.random().publicKey()),
@@ -27,6 +27,7 @@ it.effect("nothing is signed before the authorization stands in the budget's sto
       } as never)
     )
     const { build } = yield* Effect.provide(PaymentBuilder, PaymentBuilder.layer.pipe(Layer.provide(services)))
+    const ledger = { sequence: 1_000, closedAtSeconds: 0, protocolVersion: 23, endpoint: 0 }
     const transfer = {
       payTo: Keypair.random().publicKey(),
       asset: testnetUsdc,
@@ -35,7 +36,7 @@ it.effect("nothing is signed before the authorization stands in the budget's sto
       maxTimeoutSeconds: 60
     } as never
     const refused = yield* Effect.flip(
-      build(transfer, () =>
+      build(transfer, ledger, () =>
         Effect.andThen(
           Effect.sync(() => happened.push("asked")),
           Effect.fail(fault("BUDGET_EXCEEDED", "the store has no room"))
@@ -44,7 +45,7 @@ it.effect("nothing is signed before the authorization stands in the budget's sto
     )
     expect([refused.code, happened]).toEqual(["BUDGET_EXCEEDED", ["asked"]])
     yield* Effect.flip(
-      build(transfer, ({ expirationLedger }) => Effect.sync(() => happened.push(`${expirationLedger}`)))
+      build(transfer, ledger, ({ expirationLedger }) => Effect.sync(() => happened.push(`${expirationLedger}`)))
     )
     expect(happened).toEqual(["asked", "1012", "signed"])
   })

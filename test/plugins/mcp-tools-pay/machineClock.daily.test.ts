@@ -1,0 +1,32 @@
+// Tool servers on machines whose clocks are wrong: the day that agents' payments count for is the ledger's, so a wrong
+// clock opens no second budget, and neither does one that is set right again.
+import { NodeServices } from "@effect/platform-node"
+import { expect, layer } from "@effect/vitest"
+import { Clock, Effect, FileSystem } from "effect"
+import { skewedClock } from "../../support/skewedClock.ts"
+import { agentKey, pay, PayWorld } from "./payWorld.ts"
+
+const hour = 3_600_000
+/** Room for one payment of 2,000 and a half. */
+const once = ["budget.store=file", "budget.max_per_day=3000"]
+
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an agent's budget of a day", (it) => {
+  it.effect("is one budget for machines whose clocks are days apart [S217]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+      seller.behaviour = {}
+      const files = yield* FileSystem.FileSystem
+      const folder = yield* files.makeTempDirectoryScoped()
+      const before = yield* facilitator.balance(agent.publicKey())
+      const payAt = (skew: number, a: number) =>
+        Effect.gen(function* () {
+          const client = yield* paying(once, agentKey, folder)
+          const { body } = yield* pay(client, ref, { a, b: 70_000 })
+          return body["receipt"]?.status ?? body["code"]
+        }).pipe(Effect.scoped, Effect.provideServiceEffect(Clock.Clock, skewedClock(skew)))
+      const answers = yield* Effect.forEach([26 * hour, 0, -26 * hour, 96 * hour, 0], (skew, at) => payAt(skew, at))
+      expect(answers).toEqual(["settled", ...Array.from({ length: 4 }, () => "BUDGET_EXCEEDED")])
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(2_000n)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+})

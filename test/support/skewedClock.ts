@@ -1,0 +1,13 @@
+// Clocks that are wrong, for whoever runs in them: a test provides one as the `Clock` of what it starts.
+import { Clock, Effect } from "effect"
+
+/** A machine whose time is off by so many milliseconds; what elapses is not. */
+export const skewedClock = (millis: number): Effect.Effect<Clock.Clock> =>
+  Effect.clockWith((clock) =>
+    Effect.succeed(
+      Object.assign(Object.create(clock), {
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + millis,
+        currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + millis)
+      }) as Clock.Clock
+    )
+  )
