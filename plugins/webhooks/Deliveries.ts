@@ -11,7 +11,8 @@ export interface Delivery {
   readonly type: string
   readonly settlement: string
   readonly toldAt: Date
-  readonly queuedAt: Date
+  /** Milliseconds since it was queued, by the database's clock alone: a process's own may be hours off. */
+  readonly ageMillis: number
   /** This one included. */
   readonly attempts: number
   readonly fence: bigint
@@ -84,8 +85,8 @@ export class Deliveries extends Context.Service<
                 and not exists (select 1 from webhooks_deliveries e where e.receiver = d.receiver
                   and e.settlement = d.settlement and e.state = 'due' and e.position < d.position)
               order by d.due_at limit ${limit} for update skip locked)
-            returning id, receiver, type, settlement::text as settlement, told_at as "toldAt", queued_at as "queuedAt",
-              attempts, fence`,
+            returning id, receiver, type, settlement::text as settlement, told_at as "toldAt",
+              (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as "ageMillis", attempts, fence`,
         note: ({ fence, id }, attempted) => {
           const own = sql`id = ${id} and fence = ${fence} and state = 'due'`
           return Effect.asVoid(

@@ -1,6 +1,7 @@
 // A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
 // names the event and carries the settlement's state as `GET /settlements` gives it; the signature is HMAC-SHA256 over
-// id, time and body. The id is the same whenever the event is told. Pure.
+// id, time and body. The id is the same whenever the event is told. The time is the one that receivers compare with
+// their own clocks, so it need not be what this machine takes for now. Pure.
 import { Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Dialect } from "../../kernel/Dialect.ts"
@@ -15,13 +16,22 @@ export interface Message {
   readonly body: Uint8Array
 }
 
+export interface Signing {
+  readonly crypto: Crypto["Service"]
+  readonly dialect: Dialect
+  /** By this machine's clock, Unix milliseconds. */
+  readonly nowMillis: number
+  /** By the clocks of others, Unix milliseconds. */
+  readonly signedAtMillis: number
+}
+
 const encoder = new TextEncoder()
 
 export const encodeMessage = (
   { settlement, toldAt, type }: Pick<Delivery, "settlement" | "toldAt" | "type">,
   record: SettlementRecord,
   secrets: Secrets,
-  { crypto, dialect, nowMillis }: { crypto: Crypto["Service"]; dialect: Dialect; nowMillis: number }
+  { crypto, dialect, nowMillis, signedAtMillis }: Signing
 ): Message => {
   const body = JSON.stringify({
     type,
@@ -29,7 +39,7 @@ export const encodeMessage = (
     data: encodeSettlementState(record, dialect, nowMillis)
   })
   const id = `${settlement}.${type.slice(type.indexOf(".") + 1)}`
-  const seconds = String(Math.floor(nowMillis / 1_000))
+  const seconds = String(Math.floor(signedAtMillis / 1_000))
   const signed = encoder.encode(`${id}.${seconds}.${body}`)
   return {
     headers: {

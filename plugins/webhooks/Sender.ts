@@ -6,6 +6,7 @@
 import { Clock, Context, Effect, Layer, Random } from "effect"
 import { WireWords } from "../../kernel/config/WireWords.ts"
 import { reconciler } from "../../kernel/Actor.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { safeFetch } from "../../kernel/http/safeFetch.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Outbound } from "../../kernel/platform/Outbound.ts"
@@ -102,6 +103,7 @@ const makeAttempt = Effect.gen(function* () {
   const signing = yield* SigningSecrets
   const crypto = yield* Crypto
   const outbound = yield* Outbound
+  const ledger = yield* LedgerClock
   const [dialect] = (yield* WireWords).dialects
   const policy = {
     allowLocal: config.allowLocal,
@@ -111,12 +113,18 @@ const makeAttempt = Effect.gen(function* () {
     redirectsMax: 0
   }
 
+  /** What the time is for others: receivers refuse a message that is minutes off, as our clock may be. */
+  const rightTime = (nowMillis: number) =>
+    Effect.map(ledger.standing, ({ isSkewed, skewSeconds = 0 }) => nowMillis - (isSkewed ? skewSeconds * 1_000 : 0))
+
   const post = (receiver: Receiver, delivery: Delivery) =>
     Effect.gen(function* () {
       const [record] = yield* settlements.byIds([delivery.settlement])
       if (record === undefined) return "no such settlement"
       const nowMillis = yield* Clock.currentTimeMillis
-      const message = encodeMessage(delivery, record, signing.of(receiver), { crypto, dialect, nowMillis })
+      const signedAtMillis = yield* rightTime(nowMillis)
+      const about = { crypto, dialect, nowMillis, signedAtMillis }
+      const message = encodeMessage(delivery, record, signing.of(receiver), about)
       const { status } = yield* safeFetch(receiver.url, { method: "POST", ...message }, policy)
       return status
     }).pipe(
@@ -128,8 +136,7 @@ const makeAttempt = Effect.gen(function* () {
     const said = yield* post(receiver, delivery)
     const answer = String(said)
     if (typeof said === "number" && said >= 200 && said <= 299) return { _tag: "Delivered", answer } as Attempted
-    const now = yield* Clock.currentTimeMillis
-    if (now - delivery.queuedAt.getTime() >= config.giveUpAfterMillis) return { _tag: "GivenUp", answer } as Attempted
+    if (delivery.ageMillis >= config.giveUpAfterMillis) return { _tag: "GivenUp", answer } as Attempted
     const pause = config.retryFirstMillis * 2 ** Math.min(delivery.attempts - 1, doublingsMax)
     const pauseMillis = Math.round(Math.min(pause, config.retryMaxMillis) * (1 + jitter * (yield* Random.next)))
     return { _tag: "Failed", answer, pauseMillis } as Attempted

@@ -7,6 +7,7 @@ import { databaseContract } from "../../kernel/database/Database.ts"
 import { reconciler } from "../../kernel/Actor.ts"
 import { configContract, settlementContract } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/Facts.ts"
+import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
@@ -51,6 +52,7 @@ export const plugin = define({
     configContract,
     databaseContract,
     factsContract,
+    ledgerContract,
     settlementContract
   ],
   migrations: "folder",

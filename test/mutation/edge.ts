@@ -220,7 +220,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a webhook follows a redirect", "redirectsMax: 0", "redirectsMax: 3"],
     ["a webhook goes to a private address", "allowLocal: config.allowLocal,", "allowLocal: true,"],
     ["any answer is a delivery", "said >= 200 && said <= 299", "said >= 200"],
-    ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"]
+    ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"],
+    ["a webhook tells the time of a wrong clock", "isSkewed ? skewSeconds * 1_000 : 0", "0"]
   ]),
   ...guards("plugins/webhooks/SigningSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["a webhook's secret goes without an overlap", "if (!atOnce) yield* gapOf(receiver, next)", ""],

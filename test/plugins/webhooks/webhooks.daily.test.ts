@@ -3,12 +3,13 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, FileSystem, Layer } from "effect"
+import { Clock, Context, Effect, FileSystem, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { freePort } from "../../support/freePort.ts"
+import { skewedClock } from "../../support/skewedClock.ts"
 import { type Event, startReceiver as startExample } from "../../../examples/webhook-receiver.ts"
 import { CurrentPlugin } from "../../../kernel/Plugin.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
@@ -127,6 +128,42 @@ describe("webhooks", () => {
       environment: { ...environment, ...more },
       set: ["plugins=[ledger-local,x402-exact,webhooks,dashboard]", ...quick, ...set]
     })
+
+  it.live.each([
+    ["100 hours fast", 100 * 3_600_000],
+    ["an hour slow", -3_600_000]
+  ] as const)(
+    "reach a receiver that holds their time against its own from a machine whose clock is %s",
+    ([, millis]) =>
+      Effect.gen(function* () {
+        const ledger = yield* startLedger
+        const pay = yield* paying(ledger)
+        // As the libraries do: five minutes.
+        const receiver = yield* startReceiver({
+          secret,
+          answer: ({ headers }) =>
+            Math.abs(Number(headers["webhook-timestamp"]) - Date.now() / 1_000) < 300 ? 204 : 401
+        })
+        const facilitator = yield* startFacilitator({
+          ledgerUrl: ledger.ledgerUrl,
+          channels: 1,
+          environment,
+          set: [
+            "plugins=[x402-exact,webhooks]",
+            ...quick,
+            "webhooks.allow_local_receivers=true",
+            receivers({ key: "shop", url: receiver.url, secret_env: "SHOP_HOOK" })
+          ]
+        }).pipe(Effect.provideServiceEffect(Clock.Clock, skewedClock(millis)))
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        const states = facilitator.sql<{ state: string }>`select distinct state from webhooks_deliveries`
+        while ((yield* states).some(({ state }) => state === "due") || receiver.received.length === 0)
+          yield* Effect.sleep("50 millis")
+        expect(yield* states).toEqual([{ state: "delivered" }])
+        expect(receiver.received.every(({ isSigned }) => isSigned)).toBe(true)
+      }).pipe(Effect.scoped),
+    240_000
+  )
 
   it.live(
     "are replayed by an operator, and given up when their time is over, each event under one id",
