@@ -7,6 +7,8 @@ import type { Approval } from "./ApprovalWire.ts"
 /** Requests that wait at once; more are refused. */
 export const pendingMax = 1_000
 
+export type Decided = "approved" | "denied"
+
 type Kept<A> = Effect.Effect<A, BudgetUnavailable>
 
 export interface ApprovalStore {
@@ -17,6 +19,6 @@ export interface ApprovalStore {
   readonly find: (id: string, maxAgeMillis: number) => Kept<Approval | undefined>
   /** True for the one that takes it away. */
   readonly take: (id: string) => Effect.Effect<boolean>
-  /** False when nobody asks for it. */
-  readonly decide: (id: string, state: "approved" | "denied", maxAgeMillis: number) => Kept<boolean>
+  /** True for the one that decides it; false when nobody asks for it. */
+  readonly decide: (id: string, state: Decided, maxAgeMillis: number) => Kept<boolean>
 }

@@ -46,6 +46,20 @@ const sharedFacts = (one: ApprovalStore, two: ApprovalStore) =>
     expect(taken.filter((one) => one)).toHaveLength(1)
     expect(yield* two.find("aa", hour)).toBeUndefined()
 
+    // Of many operators at once one decides, and what it decided is used up once.
+    for (const id of ["d1", "d2", "d3", "d4"]) {
+      expect(yield* one.ask(request(id), hour)).toBe(true)
+      const states = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? "approved" : "denied") as "approved" | "denied")
+      const decided = yield* Effect.all(
+        states.map((state, i) =>
+          Effect.map((i % 3 === 0 ? one : two).decide(id, state, hour), (isMine) => (isMine ? [state] : []))
+        ),
+        { concurrency: "unbounded" }
+      )
+      expect(decided.flat()).toEqual([(yield* two.find(id, hour))?.state])
+      expect([yield* one.take(id), yield* two.take(id)]).toEqual([true, false])
+    }
+
     expect(yield* one.ask(request("cc", { origin: "https://a.example" }), hour)).toBe(true)
     expect((yield* two.all(hour)).map(({ id, origin }) => [id, origin])).toEqual([["cc", "https://a.example"]])
     yield* TestClock.adjust("61 minutes")
