@@ -3,7 +3,7 @@
 // payment's shape. It also writes one structured line a request, and one span where spans are sent: the root of a trace
 // unless the caller's own goes on here. Neither has bodies, queries or the caller's address; the line of a payment
 // names payer, reason, hash and settlement (`RequestNotes.ts`).
-import { Cause, Clock, Effect, type Fiber, Option, Random, Tracer } from "effect"
+import { Cause, Clock, Context, Effect, Exit, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { remembered } from "../remembered.ts"
 import { isTracing } from "../spanned.ts"
@@ -89,26 +89,41 @@ const callerOf = (headers: Request["headers"]) =>
     ? undefined
     : Option.getOrUndefined(HttpTraceContext.fromHeaders(headers))
 
+/** The handler, whose steps stand below the span. */
+const within = <E, R>(handler: Answering<E, R>, span: Tracer.AnySpan): Answering<E, R> =>
+  Effect.provideService(handler, Tracer.ParentSpan, span)
+
+/** Nanoseconds of the epoch, as spans have them. */
+const nanosOf = (fiber: AnyFiber) => fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
+
 /**
  * A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may
- * quote a path. Where no spans are made the caller's own is all there is to tell of.
+ * quote a path. One that is not sent is never ended and has no attributes: it says so to the steps below it. Where no
+ * spans are made the caller's own is all there is to tell of.
  */
-const traced = <E, R>(request: Request, route: string, isTracing: boolean, handler: Answering<E, R>) => {
+const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler: Answering<E, R>) => {
   const caller = callerOf(request.headers)
-  if (!isTracing) return caller === undefined ? handler : Effect.provideService(handler, Tracer.ParentSpan, caller)
+  if (!isTracing(fiber)) return caller === undefined ? handler : within(handler, caller)
   const method = methodOf(request.method)
-  return handler.pipe(
-    Effect.tap(({ status }) => Effect.annotateCurrentSpan("http.response.status_code", status)),
-    Effect.withSpan(
-      `${method} ${route}`,
-      {
-        kind: "server",
-        ...(caller === undefined ? { root: true } : { parent: caller }),
-        attributes: { "http.request.method": method, "http.route": route }
-      },
-      { captureStackTrace: false }
-    )
-  ) as Answering<E, R>
+  const span = fiber.cache.tracer!.span({
+    name: `${method} ${route}`,
+    kind: "server",
+    root: caller === undefined,
+    parent: Option.fromUndefinedOr(caller),
+    sampled: true,
+    annotations: Context.empty(),
+    links: [],
+    startTime: nanosOf(fiber)
+  })
+  if (!span.sampled) return within(handler, span)
+  span.attribute("http.request.method", method)
+  span.attribute("http.route", route)
+  return Effect.onExit(within(handler, span), (exit) =>
+    Effect.sync(() => {
+      if (Exit.isSuccess(exit)) span.attribute("http.response.status_code", exit.value.status)
+      span.end(nanosOf(fiber), exit)
+    })
+  )
 }
 
 /** What any page may read, or lead to by a link: it is public by the specification, or tells nothing. */
@@ -176,7 +191,7 @@ export const guard = <E, R>(handler: Answering<E, R>) => {
       ),
       Effect.provideService(RequestNotes, notes)
     )
-    return traced(request, route, isTracing(fiber), answered)
+    return traced(request, route, fiber, answered)
   }
   return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
     Effect.withFiber((fiber) => watched(request, fiber))

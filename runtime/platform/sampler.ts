@@ -1,15 +1,17 @@
 // Which traces are sent, and which lines of requests with them. A trace begins with a request, here or elsewhere: what
-// a process does by itself is never sent, so an idle one sends nothing. For a tracer that has none of its own there are
-// the samplers that `OTEL_TRACES_SAMPLER` names, which decide at the root by the trace id. A span is active for nobody
-// but its own children, which learn of it from their fiber: a tracer that made it active for each step would be asked
-// at each, of every request, for libraries of which this process has none.
+// a process does by itself is never sent, so an idle one sends nothing. The samplers that `OTEL_TRACES_SAMPLER` names
+// are here rather than in a tracer, whose spans cost as much when they are not sent. A span is active for nobody but
+// its own children, which learn of it from their fiber: a tracer that made it active for each step would be asked at
+// each, of every request, for libraries of which this process has none.
 import { type Logger, Option, References, Tracer } from "effect"
 import { isOfRequest } from "../logging.ts"
 
 export interface Sampler {
-  /** Whether a trace is sent, by its id. */
+  /** Of the traces that begin here, between 0 and 1. */
+  readonly ratio: number
+  /** Whether a trace that a caller began is sent, by its id. */
   readonly keeps: (traceId: string) => boolean
-  /** Whether what a caller decided for the trace counts. */
+  /** Whether what a caller decided for its trace counts. */
   readonly isParentBased: boolean
 }
 
@@ -26,37 +28,29 @@ export const samplerOf = (variables: Readonly<Record<string, string | undefined>
   const name = variables["OTEL_TRACES_SAMPLER"] ?? "parentbased_always_on"
   const isParentBased = name.startsWith("parentbased_")
   const kind = name.replace("parentbased_", "")
-  if (kind === "always_off") return { isParentBased, keeps: () => false }
-  if (kind !== "traceidratio") return { isParentBased, keeps: () => true }
-  const bound = BigInt(Math.round(ratioOf(variables["OTEL_TRACES_SAMPLER_ARG"]) * 2 ** 32)) << (ratioBits - 32n)
-  return { isParentBased, keeps: (traceId) => BigInt.asUintN(Number(ratioBits), BigInt(`0x${traceId}`)) < bound }
+  const ratio = kind === "always_off" ? 0 : kind === "traceidratio" ? ratioOf(variables["OTEL_TRACES_SAMPLER_ARG"]) : 1
+  const bound = BigInt(Math.round(ratio * 2 ** 32)) << (ratioBits - 32n)
+  const keeps = (traceId: string) => BigInt.asUintN(Number(ratioBits), BigInt(`0x${traceId}`)) < bound
+  return { isParentBased, ratio, keeps }
 }
 
-const unsent = (options: Parameters<Tracer.Tracer["span"]>[0]) =>
-  Tracer.nativeTracer.span({ ...options, sampled: false })
+type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
 
-/** The tracer for requests alone; whatever is below a span that is not sent is not sent either. */
-export const forRequests = (tracer: Tracer.Tracer): Tracer.Tracer => ({
-  span: (options) => {
-    const parent = Option.getOrUndefined(options.parent)
-    const isSent = parent === undefined ? options.kind === "server" : parent._tag === "ExternalSpan" || parent.sampled
-    return isSent ? tracer.span(options) : unsent(options)
-  }
-})
+const unsent = (options: SpanOptions) => Tracer.nativeTracer.span({ ...options, sampled: false })
 
-/** The tracer with a sampler: children follow their parent; a caller's word counts where the sampler says so. */
-export const sampled = (tracer: Tracer.Tracer, sampler: Sampler): Tracer.Tracer => ({
-  ...tracer,
-  span: (options) => {
+/**
+ * The tracer for requests alone, of which the sampler sends some; whatever is below a span that is not sent is not sent
+ * either. What is not sent never reaches the tracer, which sends all that does: of a trace that begins here it is drawn
+ * before there is an id.
+ */
+export const forRequests = (tracer: Tracer.Tracer, { isParentBased, keeps, ratio }: Sampler): Tracer.Tracer => {
+  const isSent = (options: SpanOptions): boolean => {
     const parent = Option.getOrUndefined(options.parent)
-    if (parent !== undefined) {
-      const isDecided = parent._tag === "Span" || sampler.isParentBased
-      return tracer.span(isDecided ? options : { ...options, sampled: sampler.keeps(parent.traceId) })
-    }
-    const span = tracer.span(options)
-    return sampler.keeps(span.traceId) ? span : unsent(options)
+    if (parent === undefined) return options.kind === "server" && Math.random() < ratio
+    return parent._tag === "Span" || isParentBased ? parent.sampled : keeps(parent.traceId)
   }
-})
+  return { span: (options) => (isSent(options) ? tracer.span({ ...options, sampled: true }) : unsent(options)) }
+}
 
 /** What a verification and a look at health are told by when all is well. */
 const oftenAsked = /^\/(verify$|health(\/|$))/

@@ -1,6 +1,6 @@
 // Telemetry that is sent: the layers of each signal, loaded only when one has a place to go (`telemetry.ts`). On Node
-// spans go through the OpenTelemetry SDK, on Deno through Effect's own exporter, which the sampler of the variables is
-// added to here; metrics and logs through the latter on both.
+// spans go through the OpenTelemetry SDK, on Deno through Effect's own exporter, and the sampler of the variables
+// stands before both; metrics and logs go through the latter on both.
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { ConfigProvider, Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -9,7 +9,7 @@ import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
 import process from "node:process"
-import { forRequests, isLineSent, sampled, samplerOf } from "./sampler.ts"
+import { forRequests, isLineSent, samplerOf } from "./sampler.ts"
 
 const serviceName = process.env["OTEL_SERVICE_NAME"] ?? "tollkeeper"
 const shutdownMillis = 1_000
@@ -18,8 +18,15 @@ const shutdownMillis = 1_000
 const nodeSdk = Layer.effectDiscard(
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const { NodeSDK } = await import("@opentelemetry/sdk-node")
-      const sdk = new NodeSDK({ serviceName, instrumentations: [], metricReaders: [], logRecordProcessors: [] })
+      const { NodeSDK, tracing } = await import("@opentelemetry/sdk-node")
+      const sampler = new tracing.AlwaysOnSampler()
+      const sdk = new NodeSDK({
+        serviceName,
+        sampler,
+        instrumentations: [],
+        metricReaders: [],
+        logRecordProcessors: []
+      })
       sdk.start()
       return sdk
     }),
@@ -48,13 +55,13 @@ const defaults = ConfigProvider.layer(
 
 const resource = { serviceName }
 
-const changed = (change: (tracer: Tracer.Tracer) => Tracer.Tracer) =>
-  Layer.effect(Tracer.Tracer, Effect.map(Tracer.Tracer, change))
-
-const onNode = changed(forRequests).pipe(Layer.provide(OtelTracer.layerGlobal), Layer.provide(nodeSdk))
-const onDeno = changed((tracer) => forRequests(sampled(tracer, samplerOf(process.env)))).pipe(
-  Layer.provide(OtlpTracer.layerFromConfig({ resource }))
+const sampled = Layer.effect(
+  Tracer.Tracer,
+  Effect.map(Tracer.Tracer, (tracer) => forRequests(tracer, samplerOf(process.env)))
 )
+
+const onNode = Layer.provide(sampled, Layer.provide(OtelTracer.layerGlobal, nodeSdk))
+const onDeno = Layer.provide(sampled, OtlpTracer.layerFromConfig({ resource }))
 
 const sentOf = (logger: Logger.Logger<unknown, unknown>): Logger.Logger<unknown, unknown> =>
   Logger.make((entry) => {

@@ -352,7 +352,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "annotateLogs({ method, path: request.url"
     ],
     ["requests without a name of their own", "half + count.toString(16)", "half + half.toString()"],
-    ["a caller's trace that ends here", "Effect.provideService(handler, Tracer.ParentSpan, caller)", "handler"]
+    ["a caller's trace that ends here", "within(handler, caller)", "handler"]
   ]),
   ...guards("kernel/within.ts", "test/kernel/within.test.ts", [
     ["a wait without an end", "wait.isOver = true\n        wait.told()", "wait.isOver = true"],

@@ -1,7 +1,7 @@
 // What a tracer is asked for, and which lines go to a collector with the traces that are sent.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Tracer } from "effect"
-import { forRequests, isLineSent } from "../../../runtime/platform/sampler.ts"
+import { forRequests, isLineSent, samplerOf } from "../../../runtime/platform/sampler.ts"
 
 /** Spans that are sent or not, of a tracer that would rather be asked at each step. */
 const tracerOf = (isSampled: boolean, asked: { steps: number } = { steps: 0 }) =>
@@ -13,12 +13,99 @@ const tracerOf = (isSampled: boolean, asked: { steps: number } = { steps: 0 }) =
     }
   })
 
+const everything = samplerOf({})
+
 /** Within a request's span. */
 const requested = <A, E, R>(effect: Effect.Effect<A, E, R>, isSampled: boolean, asked?: { steps: number }) =>
   effect.pipe(
     Effect.withSpan("POST /verify", { kind: "server", root: true }),
-    Effect.provideService(Tracer.Tracer, forRequests(tracerOf(isSampled, asked)))
+    Effect.provideService(Tracer.Tracer, forRequests(tracerOf(isSampled, asked), everything))
   )
+
+describe("what of the traces is sent [S343]", () => {
+  /** Names of the spans that the tracer below the sampler was asked for. */
+  const sentBy = (variables: Record<string, string>) => {
+    const sent: Array<string> = []
+    const tracer = forRequests(
+      Tracer.make({
+        span: (options) => {
+          sent.push(options.name)
+          return Tracer.nativeTracer.span(options)
+        }
+      }),
+      samplerOf(variables)
+    )
+    return { sent, run: <A>(effect: Effect.Effect<A>) => Effect.provideService(effect, Tracer.Tracer, tracer) }
+  }
+  const request = (parent?: Tracer.ExternalSpan) =>
+    Effect.void.pipe(
+      Effect.withSpan("step"),
+      Effect.withSpan("request", { kind: "server", ...(parent === undefined ? { root: true } : { parent }) })
+    )
+  const called = (sampled: boolean, traceId: string) =>
+    Tracer.externalSpan({ traceId, spanId: "00f067aa0ba902b7", sampled })
+  const low = "0".repeat(32)
+  const high = "f".repeat(32)
+
+  it.effect("begins with a request, and has its steps", () =>
+    Effect.gen(function* () {
+      const { run, sent } = sentBy({})
+      yield* run(Effect.withSpan(Effect.void, "by itself"))
+      expect(sent).toEqual([])
+      yield* run(request())
+      expect(sent).toEqual(["request", "step"])
+    })
+  )
+
+  it.effect("is about the ratio's share of what begins here, whole or not at all", () =>
+    Effect.gen(function* () {
+      const { run, sent } = sentBy({ OTEL_TRACES_SAMPLER: "parentbased_traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.1" })
+      yield* run(Effect.repeat(request(), { times: 1_999 }))
+      const requests = sent.filter((name) => name === "request").length
+      // Two hundred, give or take seven standard deviations.
+      expect(requests).toBeGreaterThan(106)
+      expect(requests).toBeLessThan(294)
+      expect(sent.length).toBe(2 * requests)
+    })
+  )
+
+  it.effect("is what its caller decided where that counts, or what its id says", () =>
+    Effect.gen(function* () {
+      const decided = Effect.fnUntraced(function* (OTEL_TRACES_SAMPLER: string, OTEL_TRACES_SAMPLER_ARG = "0.5") {
+        const { run, sent } = sentBy({ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG })
+        const answers: Array<boolean> = []
+        for (const parent of [called(true, low), called(true, high), called(false, low), called(false, high)]) {
+          yield* run(request(parent))
+          answers.push(sent.splice(0).includes("step"))
+        }
+        return answers
+      })
+      for (const name of ["always_on", "always_off", "traceidratio"])
+        expect(yield* decided(`parentbased_${name}`)).toEqual([true, true, false, false])
+      expect(yield* decided("always_on")).toEqual([true, true, true, true])
+      expect(yield* decided("always_off")).toEqual([false, false, false, false])
+      expect(yield* decided("traceidratio")).toEqual([true, false, true, false])
+      expect(yield* decided("traceidratio", "1")).toEqual([true, true, true, true])
+      expect(yield* decided("traceidratio", "no number")).toEqual([true, true, true, true])
+      expect(yield* decided("another")).toEqual([true, true, true, true])
+    })
+  )
+
+  it.effect("begins by the word for it", () =>
+    Effect.gen(function* () {
+      for (const [name, isSent] of [
+        ["always_off", false],
+        ["parentbased_always_off", false],
+        ["always_on", true],
+        ["parentbased_always_on", true]
+      ] as const) {
+        const { run, sent } = sentBy({ OTEL_TRACES_SAMPLER: name })
+        yield* run(request())
+        expect(sent.length > 0, name).toBe(isSent)
+      }
+    })
+  )
+})
 
 for (const isSampled of [true, false])
   it.effect(`a tracer is asked about no step of a request that is ${isSampled ? "" : "not "}sent`, () =>
