@@ -5,6 +5,9 @@
 //
 // A request is handed on once everything is read that came with its head, which mostly is all of its body: who answers
 // it then has the body at once (`nodeRequestBytes.ts`), and a refusal begins and ends without waiting for anything.
+//
+// A header that is sent twice is read as both, joined by a comma: of two keys or two hosts none is the one that counts,
+// since a proxy in front may have judged the other.
 import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Present } from "../../kernel/Present.ts"
@@ -63,7 +66,8 @@ export const makeHttpServer = (): HttpServer => {
       connectionsCheckingInterval: 500,
       requestTimeout: 30_000,
       keepAliveTimeout: 65_000,
-      maxHeaderSize: 65_536
+      maxHeaderSize: 65_536,
+      joinDuplicateHeaders: true
     },
     begin
   )

@@ -51,8 +51,13 @@ const send = async (outgoing: http.ServerResponse, response: Response, head: boo
   outgoing.end(body)
 }
 
-/** As long as a client may take for a request's head and for all of it. */
-const bounds = { headersTimeout: headersMillis, connectionsCheckingInterval: 500, requestTimeout: 30_000 }
+/** As long as a client may take for a request's head and for all of it; of a header sent twice none is left out. */
+const bounds = {
+  headersTimeout: headersMillis,
+  connectionsCheckingInterval: 500,
+  requestTimeout: 30_000,
+  joinDuplicateHeaders: true
+}
 
 const refuse = (outgoing: http.ServerResponse, status: number): void => {
   if (outgoing.headersSent || outgoing.destroyed) return
