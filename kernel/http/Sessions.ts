@@ -18,6 +18,8 @@ export interface Session {
 
 /** A session lives this long. */
 const hoursMax = 12
+/** What the clocks of two replicas may differ by. */
+const clockSecondsMax = 300
 const cookieName = "tollkeeper_session"
 /** Sent by our pages with what changes something. */
 export const pageHeader = "x-tollkeeper-page"
@@ -81,7 +83,9 @@ export class Sessions extends Context.Service<
 
       const read = (token: string): Option.Option<Session> => {
         const [, role, principal, until, , mac] = form.exec(token) ?? []
-        if (mac === undefined || Number(until) <= nowSeconds()) return Option.none()
+        const left = Number(until) - nowSeconds()
+        // One that would live longer was opened while this machine's clock was ahead.
+        if (mac === undefined || left <= 0 || left > hoursMax * 3_600 + clockSecondsMax) return Option.none()
         const body = bytesOf(token.slice(0, token.lastIndexOf(".")))
         const given = bytesOf(mac)
         const signed = keys

@@ -56,7 +56,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a rotation by the command line that nobody is told of", 'noted({ move: "rotate", subject: what, note })(', "("]
   ]),
   ...guards("kernel/http/Sessions.ts", "test/kernel/http/Sessions.test.ts", [
-    ["a session for ever", "mac === undefined || Number(until) <= nowSeconds()", "mac === undefined"],
+    ["a session for ever", "mac === undefined || left <= 0", "mac === undefined"],
+    ["a session as long as a clock was ahead", " || left > hoursMax * 3_600 + clockSecondsMax", ""],
     ["a session that nobody signed", "signed.length === 0", "signed.length < 0"],
     ["a form moves by a session", 'if (request.headers[pageHeader] !== "1") return false', ""],
     [

@@ -52,6 +52,20 @@ describe("a session", () => {
     }).pipe(Effect.provide(services(keys)))
   )
 
+  it.effect("lives no longer for a clock that was ahead when it was opened", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const at = Effect.fnUntraced(function* (millis: number, cookie: string) {
+        yield* TestClock.setTime(millis)
+        return sessions.of(request("GET", { cookie }))._tag
+      })
+      yield* TestClock.setTime(30 * 86_400_000)
+      const cookie = yield* opened(ops)
+      expect(yield* at(30 * 86_400_000 - 300_000, cookie)).toBe("Some")
+      expect(yield* at(30 * 86_400_000 - 301_000, cookie)).toBe("None")
+    }).pipe(Effect.provide(services(keys)))
+  )
+
   it.effect("is nobody's when anything of it is changed, and of no key that is not listed", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
