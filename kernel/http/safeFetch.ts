@@ -42,6 +42,9 @@ const mayDialPort = (url: URL): boolean => {
   return port === 80 || port === 443 || port >= 1_024
 }
 
+/** Whether a URL may be dialed at all by its form: no credentials in it, and a port that ordinary programs have. */
+export const isDialable = (url: URL): boolean => url.username === "" && url.password === "" && mayDialPort(url)
+
 const refuse = (reason: FetchRefused["reason"]) => new FetchRefused({ reason })
 
 /** The address to dial for a URL; refused when the URL or any of its addresses is not allowed. */
@@ -51,7 +54,7 @@ export const pinAddress = Effect.fnUntraced(function* (
 ) {
   const outbound = yield* Outbound
   if (url.protocol !== "https:" && !(url.protocol === "http:" && policy.allowPlain)) return yield* refuse("insecure")
-  if (url.username !== "" || url.password !== "" || !mayDialPort(url)) return yield* refuse("blocked")
+  if (!isDialable(url)) return yield* refuse("blocked")
   const host = url.hostname.replace(/^\[|\]$/g, "")
   if (!policy.allowLocal && isLocalName(host)) return yield* refuse("blocked")
   const addresses =

@@ -2,6 +2,7 @@
 // secret that signs. Secrets stand in environment variables, never in the profile; `SigningSecrets.ts` reads them.
 import { Context, Effect, Layer, Schema } from "effect"
 import { entry, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
+import { isDialable } from "../../kernel/http/safeFetch.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
 const webhooks = section("webhooks", "Signed messages to sellers about their settlements.", {
@@ -99,6 +100,8 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
           return yield* refuse(path, "its url is not one of https")
         if (parsed.protocol === "http:" && !values.allow_local_receivers)
           return yield* refuse(path, "its url must be https; see webhooks.allow_local_receivers")
+        if (!isDialable(parsed))
+          return yield* refuse(path, "its url has credentials, or a port below 1024 that is neither 80 nor 443")
         if (receivers.some((other) => other.name === (name ?? key)))
           return yield* refuse(path, `two receivers are named ${name ?? key}; give them names`)
         receivers.push({

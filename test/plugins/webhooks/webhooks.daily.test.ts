@@ -341,6 +341,8 @@ describe("webhooks", () => {
           [[receivers(one)], "whsec_!"],
           [[receivers({ ...one, url: "shop.example.com" })], secret],
           [[receivers({ ...one, url: "ftp://shop.example.com" })], secret],
+          [[receivers({ ...one, url: "https://me:it@shop.example.com/hook" })], secret],
+          [[receivers({ ...one, url: "https://shop.example.com:25/hook" })], secret],
           [["webhooks.allow_local_receivers=false", receivers({ ...one, url: "http://shop.example.com" })], secret],
           [[receivers(one, one)], secret]
         ] as const) {
