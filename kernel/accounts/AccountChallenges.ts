@@ -4,6 +4,7 @@
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Base64, Base64Url } from "effect/encoding"
 import { Network } from "../config/Network.ts"
+import { clockSecondsMax } from "../http/Sessions.ts"
 import { isSignedText } from "../ledger/isSignedText.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { accountKeyOf } from "../stellar/Address.ts"
@@ -11,6 +12,7 @@ import { AccountSeal } from "./AccountSeal.ts"
 
 /** How long a challenge may be answered. */
 const lifeMillis = 600_000
+const leftMillisMax = lifeMillis + clockSecondsMax * 1_000
 const challengeLengthMax = 600
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
 const challengeForm =
@@ -70,7 +72,9 @@ export class AccountChallenges extends Context.Service<
             return "this challenge was asked under another name of this facilitator; ask for a new one"
           if (ofNetwork !== network.id) return "this challenge was asked on another network; ask for a new one"
           if (ofAccount !== account) return "this challenge names another account"
-          if (!(Date.parse(until!) > now)) return "this challenge has ended; ask for a new one"
+          const left = Date.parse(until!) - now
+          // One that would live longer was made while a clock was ahead.
+          if (!(left > 0 && left <= leftMillisMax)) return "this challenge has ended; ask for a new one"
           const bytes = Result.getOrElse(Base64.decode(signature), () => new Uint8Array())
           return isSignedText(crypto, account, challenge, bytes)
             ? undefined

@@ -9,7 +9,7 @@ import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
 import { contract } from "../Contract.ts"
 import { inTransaction } from "../database/Database.ts"
-import { cookieOf, isHeard } from "../http/Sessions.ts"
+import { clockSecondsMax, cookieOf, isHeard } from "../http/Sessions.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { type AccountAnswer, AccountChallenges } from "./AccountChallenges.ts"
 import { AccountSeal } from "./AccountSeal.ts"
@@ -24,6 +24,9 @@ type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 /** A session lives this long. */
 const hoursMax = 12
+const leftMillisMax = hoursMax * 3_600_000 + clockSecondsMax * 1_000
+/** Between which a session's end lies now: one with more left was opened while a clock was ahead, and is none. */
+const ends = Effect.map(Clock.currentTimeMillis, (now) => ({ now: new Date(now), last: new Date(now + leftMillisMax) }))
 /** Sessions open at once that began at one place; the oldest gives way, so that nobody keeps others out. */
 const ofPlaceMax = 64
 /** Ended ones are forgotten so many at a time, by who comes next. */
@@ -105,9 +108,9 @@ export class AccountSessions extends Context.Service<
       const of: AccountSessions["Service"]["of"] = Effect.fnUntraced(function* (request) {
         const token = isHeard(request) ? tokenOf(request) : undefined
         if (token === undefined) return Option.none()
-        const now = new Date(yield* Clock.currentTimeMillis)
+        const { last, now } = yield* ends
         const [row] = yield* sql<AccountSession>`select account, until from kernel_account_sessions
-          where token = ${token} and ended_at is null and until > ${now}`
+          where token = ${token} and ended_at is null and until > ${now} and until <= ${last}`
         return Option.fromUndefinedOr(row)
       })
 

@@ -19,7 +19,7 @@ export interface Session {
 /** A session lives this long. */
 const hoursMax = 12
 /** What the clocks of two replicas may differ by. */
-const clockSecondsMax = 300
+export const clockSecondsMax = 300
 const cookieName = "tollkeeper_session"
 /** Sent by our pages with what changes something. */
 export const pageHeader = "x-tollkeeper-page"

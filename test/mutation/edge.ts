@@ -75,7 +75,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an account's challenge of another host", "if (ofHost !== host)", 'if (ofHost === "")'],
     ["an account's challenge of another network", "if (ofNetwork !== network.id)", 'if (ofNetwork === "")'],
     ["an account's challenge for another account", "if (ofAccount !== account)", 'if (ofAccount === "")'],
-    ["an account's challenge for ever", "if (!(Date.parse(until!) > now))", "if (Number.isNaN(Date.parse(until!)))"],
+    ["an account's challenge for ever", "left > 0 && ", ""],
+    ["an account's challenge as long as a clock was ahead", " && left <= leftMillisMax", ""],
     [
       "an account that signed nothing",
       "return isSignedText(crypto, account, challenge, bytes)",
@@ -95,8 +96,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "an account's session for ever",
-      "and ended_at is null and until > ${now}`",
-      "and ended_at is null and ${now}::timestamptz is not null`"
+      "and ended_at is null and until > ${now} and",
+      "and ended_at is null and ${now}::timestamptz is not null and"
+    ],
+    [
+      "an account's session as long as a clock was ahead",
+      "and until <= ${last}`",
+      "and ${last}::timestamptz is not null`"
     ],
     ["an account's token in the rows", "token: digest(token)", "token"],
     ["an account's token that nobody was given", 'isSeal("session", random!, sealed!)', 'sealed !== ""'],

@@ -179,9 +179,12 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
           Effect.map(of.make(host, account), (one) => (typeof one === "string" ? one : one.challenge))
         const now = yield* Clock.currentTimeMillis
         const clock = yield* Clock.Clock
-        const before = { ...clock, currentTimeMillis: Effect.succeed(now - 600_001) } as Clock.Clock
-        const ended = yield* Effect.provideService(made(challenges), Clock.Clock, before)
-        expect(refused(yield* browser.answer(account, ended, signed(seller, ended)))).toMatch(/has ended/)
+        // An end that is over, and one that a clock that was ahead has made.
+        for (const millis of [-600_001, 360_000]) {
+          const wrong = { ...clock, currentTimeMillis: Effect.succeed(now + millis) } as Clock.Clock
+          const ended = yield* Effect.provideService(made(challenges), Clock.Clock, wrong)
+          expect(refused(yield* browser.answer(account, ended, signed(seller, ended)))).toMatch(/has ended/)
+        }
         const network = Context.get(facilitator.services as Context.Context<Network>, Network)
         const public_ = yield* Layer.build(
           Layer.fresh(AccountChallenges.layer.pipe(Layer.provide(AccountSeal.layer)))
@@ -262,9 +265,16 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         expect(yield* told(third!.cookie)).toBe("503")
         expect(yield* told(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")
         yield* facilitator.sql`alter table out_of_reach rename to kernel_account_sessions`
-        yield* facilitator.sql`update kernel_account_sessions set until = now() - interval '1 second'
-          where account <> ${seller.publicKey()}`
-        expect(yield* told(third!.cookie)).toBe("401")
+        const endsIn = (seconds: number) =>
+          Effect.andThen(
+            facilitator.sql`update kernel_account_sessions set until = now() + ${seconds} * interval '1 second'
+              where account <> ${seller.publicKey()}`,
+            told(third!.cookie)
+          )
+        // Twelve hours, and five minutes for what clocks differ by: one with more left is of a clock that was ahead.
+        expect(yield* endsIn(12 * 3_600 + 290)).toBe("200")
+        expect(yield* endsIn(12 * 3_600 + 400)).toBe("401")
+        expect(yield* endsIn(-1)).toBe("401")
         const none = (yield* facilitator.ask("/dashboard/account", { headers: { cookie: third!.cookie } })).json
         expect(none).toEqual({ account: null, until: null })
       }).pipe(Effect.scoped),
