@@ -1,6 +1,7 @@
 // The heap of a program while it starts, on Node: loading some hundred modules makes V8 take three times what stays in
 // use. While modules load it grows no further than it must; afterwards it grows as ever, so that nothing is
 // slower. Elsewhere than on Node neither does anything.
+import process from "node:process"
 import { setFlagsFromString } from "node:v8"
 
 /** Whether the engine takes flags while it runs; Deno's does not. */
@@ -45,18 +46,27 @@ export const keepCode = (): void => {
   if (takesFlags) setFlagsFromString("--no-flush-bytecode")
 }
 
+/** An older engine has no such flag, and would complain of it. */
+const hasCount = takesFlags && Number.parseInt(process.versions.v8, 10) >= 13
+const reduceTimes = (count: number): void => {
+  if (hasCount) setFlagsFromString(`--memory-reducer-gc-count=${count}`)
+}
+
 /**
  * Before anything is loaded, by a program that collects once when it has started. By itself V8 collects twice more
  * eight seconds after every large collection: after that one it gives nothing back, and for a program that answers
  * requests it never does. Each rest between payments made the heap small and the next payments a sixth dearer; what is
- * given back is some 30 MB, for what lives and the room beside it are bounded.
+ * given back is some 30 MB, for what lives and the room beside it are bounded. One flag keeps it from beginning, the
+ * other from what has begun.
  */
 export const reduceNothing = (): void => {
+  reduceTimes(0)
   if (takesFlags) setFlagsFromString("--no-memory-reducer")
 }
 
 /** When those eight seconds are over, by a program that mostly waits: what a busy time has taken is given back. */
 export const reduceAsEver = (): void => {
+  reduceTimes(2)
   if (takesFlags) setFlagsFromString("--memory-reducer")
 }
 
