@@ -55,8 +55,8 @@ const readinessOf = (facilitator: string): Promise<Readiness> =>
   )
 
 /** True when it is ready, at the latest after a minute; false at once when nobody answers there. */
-export const isReady = async (facilitator: string, millis = patienceMillis): Promise<boolean> => {
-  const until = Date.now() + millis
+export const isReady = async (facilitator: string): Promise<boolean> => {
+  const until = Date.now() + patienceMillis
   for (;;) {
     const readiness = await readinessOf(facilitator)
     if (readiness !== "not ready" || Date.now() > until) return readiness === "ready"

@@ -78,8 +78,8 @@ export const failuresOf = (reportFile: string, root: string): ReadonlyArray<stri
 }
 
 /**
- * What a program without a report said of each fault: from a line that begins with `FAULT`, `FAILED`, `FAIL` or `FAILS`
- * to the next that is not indented and begins something else, its beginning and its end on one line.
+ * What a program without a report said of each fault: a line that begins with `FAULT`, `FAILED`, `FAIL` or `FAILS` and
+ * up to sixty after it, as far as the next such line or one that begins with `ok`. On one line, its beginning and end.
  */
 export const faultsOf = (output: string): ReadonlyArray<string> =>
   (
