@@ -7,7 +7,8 @@ import type { SqlError } from "effect/sql"
 import { spanned } from "../../kernel/spanned.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { AlikeTerm, Term } from "./planCandidates.ts"
-import { type Alike, type Alternatives, type Counted, Vocabulary } from "./Vocabulary.ts"
+import { type Alike, type Alternatives, type Counted, type Meant, Vocabulary } from "./Vocabulary.ts"
+import { withoutMark } from "./languages.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
@@ -61,6 +62,24 @@ const tellingOf = (known: ReadonlyArray<Counted>, state: IndexState): string | u
     hasLetter.test(lexeme) && rarity(documents, state.documents) >= least
   const telling = known.filter(isTelling).slice(0, termsMax)
   return telling.length === 0 ? undefined : telling.map(tsqueryOf).join(" | ")
+}
+
+/** Without what "leaves" and "leaf" end differently in, which no stemmer takes off. */
+const withoutEnding = (lexeme: string): string => lexeme.replace(/(?<=\p{L}{2})(?:ve?|fe?)$/u, "")
+
+/** Whether two lexemes may be forms of one word. */
+const areForms = (one: string, other: string): boolean =>
+  one.startsWith(other) || other.startsWith(one) || withoutEnding(one) === withoutEnding(other)
+
+/** What may stand for a lexeme; of a word that is spelt right its forms, and no other word however alike it looks. */
+const asMeant = (
+  lexeme: string,
+  instead: Alternatives | undefined,
+  meant: Meant | undefined
+): Alternatives | undefined => {
+  if (instead === undefined || meant?.isSpelt !== true) return instead
+  const found = instead.found.filter((one) => areForms(lexeme, withoutMark(one.lexeme)))
+  return found.length === 0 ? undefined : { ...instead, found }
 }
 
 /** One term of all that may have been meant. */
@@ -207,19 +226,18 @@ export class QueryReader extends Context.Service<
           words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
         const ofWords = [...known, ...unknown].map(({ lexeme }) => wordOf.get(lexeme)!)
-        const alikes = yield* vocabulary.alike(ofWords, state)
+        const meant = yield* vocabulary.meant(ofWords, state)
         const alike = ({ documents, lexeme }: Counted) =>
-          alikeTerm(documents, alikes.get(wordOf.get(lexeme)!) ?? [], asked, state)
+          alikeTerm(documents, meant.get(wordOf.get(lexeme)!)?.alike ?? [], asked, state)
         const direct = [
           ...known.map((one) => withAlike(termOf(one, state), alike(one))),
           ...compounds.filter(({ documents }) => documents > 0).map((one) => termOf(one, state))
         ]
-        const instead = yield* vocabulary.standIns(
-          unknown.map(({ lexeme }) => lexeme),
-          state
-        )
+        const lost = unknown.map(({ lexeme }) => lexeme)
+        const instead = yield* vocabulary.standIns(lost, state)
         const standIns = unknown.flatMap((one) => {
-          const [standIn, like] = [instead.get(one.lexeme), alike(one)]
+          const standIn = asMeant(one.lexeme, instead.get(one.lexeme), meant.get(wordOf.get(one.lexeme)!))
+          const like = alike(one)
           if (standIn !== undefined) return [withAlike(standInTerm(standIn, state), like)]
           return like === undefined ? [] : [onlyAlike(like)]
         })

@@ -28,6 +28,14 @@ export interface Alike extends Counted {
   readonly likeness: number
 }
 
+/** What is known of a word besides what documents hold of it. */
+export interface Meant {
+  /** Known as it stands: no other word was meant. */
+  readonly isSpelt: boolean
+  /** What means about the same. */
+  readonly alike: ReadonlyArray<Alike>
+}
+
 /** A shorter word is the beginning of too many. */
 const standInLengthMin = 4
 /** Unknown words of one query that something stands for; the others are missing. */
@@ -48,6 +56,8 @@ const wordLikenessMin = 0.6
 const patience = "150 millis"
 /** Words whose readings are kept. */
 const keptMax = 20_000
+
+const unheard: Meant = { isSpelt: false, alike: [] }
 
 const keep = <A>(map: Map<string, A>, key: string, value: A): void => {
   map.set(key, value)
@@ -181,11 +191,11 @@ export class Vocabulary extends Context.Service<
       lexemes: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyMap<string, Alternatives | undefined>, SqlError.SqlError>
-    /** What means about the same as words: of the first few. */
-    readonly alike: (
+    /** How words are spelt and what means about the same: of the first few. */
+    readonly meant: (
       words: ReadonlyArray<string>,
       state: IndexState
-    ) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<Alike>>, SqlError.SqlError>
+    ) => Effect.Effect<ReadonlyMap<string, Meant>, SqlError.SqlError>
     /** How often something unknown was asked: what was read while it stayed the same reads the same again. */
     readonly asked: () => number
   }
@@ -199,7 +209,7 @@ export class Vocabulary extends Context.Service<
       let asOf = ""
       const readings = new Map<string, ReadonlyArray<Counted>>()
       const found = new Map<string, Alternatives | undefined>()
-      const alikes = new Map<string, ReadonlyArray<Alike>>()
+      const meanings = new Map<string, Meant>()
       let asks = 0
 
       const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
@@ -208,7 +218,7 @@ export class Vocabulary extends Context.Service<
         asOf = now
         readings.clear()
         found.clear()
-        alikes.clear()
+        meanings.clear()
       }
 
       const read = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
@@ -235,10 +245,10 @@ export class Vocabulary extends Context.Service<
         return new Map(asked.map((lexeme) => [lexeme, found.get(lexeme)]))
       })
 
-      const alike = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
+      const meant = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
         const asked = [...new Set(words)].slice(0, alikeWordsMax)
-        const unread = asked.filter((word) => !alikes.has(word))
+        const unread = asked.filter((word) => !meanings.has(word))
         if (unread.length > 0) asks += 1
         const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
         const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
@@ -248,12 +258,13 @@ export class Vocabulary extends Context.Service<
         for (const [at, word] of unread.entries()) {
           // Nobody lends words yet: that is no knowledge to keep.
           if (looked[at] === undefined) continue
-          keep(alikes, word, alikeLexemes(readings.get(word) ?? [], looked[at], read))
+          const isSpelt = looked[at].some((one) => one.word === word)
+          keep(meanings, word, { isSpelt, alike: alikeLexemes(readings.get(word) ?? [], looked[at], read) })
         }
-        return new Map(asked.map((word) => [word, alikes.get(word) ?? []]))
+        return new Map(asked.map((word) => [word, meanings.get(word) ?? unheard]))
       })
 
-      return Vocabulary.of({ read, standIns, alike, asked: () => asks })
+      return Vocabulary.of({ read, standIns, meant, asked: () => asks })
     })
   )
 }

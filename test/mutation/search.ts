@@ -128,6 +128,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const standInLengthMin = 4",
     "const standInLengthMin = 3"
   ),
+  known(
+    "a word that is spelt right stands for what looks like it",
+    "const isSpelt = looked[at].some((one) => one.word === word)",
+    "const isSpelt = false as boolean"
+  ),
+  readBy("leaves are no form of a leaf", "(?:ve?|fe?)$/u", "(?:xx)$/u"),
   known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
   known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),
   fedBack("what answers best lends nothing", "const share = 0.4", "const share = 0"),

@@ -8,5 +8,8 @@ export interface AlikeWord {
   readonly likeness: number
 }
 
-/** The words at least so like one, the likest first; none where the word is not known. */
+/**
+ * The words at least so like one, the likest first: the word itself where it is known as it stands. None where the word
+ * is not known.
+ */
 export type AlikeWords = (word: string, likenessMin: number) => Effect.Effect<ReadonlyArray<AlikeWord>>

@@ -126,13 +126,17 @@ export class WordTable {
     return length < 1e-9 ? undefined : { vector: Float32Array.from(sum, (one) => one / length), known: known / all }
   }
 
-  /** The words that are at least so like one, the likest first; of an unknown word what it may be in English. */
+  /**
+   * The words that are at least so like one, the likest first: itself where it is an English word as it stands. Of
+   * an unknown word what it may be in English.
+   */
   alike(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
     const english = this.guessed(word)
+    const itself = english.likeness === 1 ? [{ word, likeness: 1 }] : []
     const meant = english.words.flatMap((one) =>
       one === word || english.likeness < likenessMin ? [] : [{ word: one, likeness: english.likeness }]
     )
-    return [...meant, ...this.#near(word, likenessMin)]
+    return [...itself, ...meant, ...this.#near(word, likenessMin)]
   }
 
   #near(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {

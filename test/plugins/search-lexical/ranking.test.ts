@@ -271,6 +271,26 @@ describeDatabases(
       }).pipe(Effect.scoped, Effect.provide(layer))
     )
 
+    it.effect("takes a word that is spelt right for no other that looks like it, and for its own forms", () =>
+      Effect.gen(function* () {
+        const { ids, words } = yield* indexed([
+          named(101, "Layer", "Map layers."),
+          named(102, "Grade", "Marks an essay."),
+          named(103, "Leaf", "Photographs of plants."),
+          named(104, "Photograph"),
+          ...few
+        ])
+        const asked = Effect.all([ids("lawyer"), ids("laywer"), ids("graders"), ids("leaves"), ids("photo")])
+        const spelt = ["lawyer", "graders", "leaves", "photo"]
+        const lent = words.lendWords((word) =>
+          Effect.succeed(spelt.includes(word) ? [{ word, likeness: 1 }] : [{ word: "unheard", likeness: 0.9 }])
+        )
+        expect((yield* asked).map(([first]) => first)).toEqual([101, 101, 102, 103, 104])
+        const found = yield* Effect.scoped(Effect.andThen(lent, asked))
+        expect(found.map(([first]) => first)).toEqual([undefined, 101, 102, 103, 104])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("keeps what an earlier look found where the last look has more than it ranks [S117]", () =>
       Effect.gen(function* () {
         const crowd = Array.from({ length: 2_050 }, (_, at) => named(at + 1, `Shop ${at}`, "Parcels in the city."))

@@ -41,7 +41,11 @@ describe("the table of words", () => {
   it.effect("knows which words mean about the same, the likest first", () =>
     Effect.gen(function* () {
       const words = yield* table
-      const alike = words.alike("photo", 0.6)
+      const [itself, ...alike] = words.alike("photo", 0.6)
+      // A word that is known as it stands is the likest to itself; one that is guessed is not.
+      expect(itself).toEqual({ word: "photo", likeness: 1 })
+      expect(words.alike("wether", 0.6).some(({ word }) => word === "wether")).toBe(false)
+      expect(words.alike("погода", 0.6).some(({ word }) => word === "погода")).toBe(false)
       expect(alike.slice(0, 6).map(({ word }) => word)).toContain("photograph")
       expect(alike.every(({ likeness, word }) => likeness >= 0.6 && likeness <= 1 && word !== "photo")).toBe(true)
       expect(alike.map(({ likeness }) => likeness)).toEqual(
