@@ -16,7 +16,7 @@ import {
   everything,
   planCandidates
 } from "./planCandidates.ts"
-import type { ReadQuery } from "./QueryReader.ts"
+import { rarity, type ReadQuery } from "./QueryReader.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
 export const fieldWeights = "{0.125,0.75,0.5,1}"
@@ -163,6 +163,15 @@ export const rankStatement = (
 
 type Ranked = Pick<Hit, "id" | "score">
 
+const toHits = (
+  ranked: ReadonlyArray<Ranked>,
+  { mass }: Pick<ReadQuery, "mass">,
+  { documents }: Pick<IndexState, "documents">
+): ReadonlyArray<Hit> => {
+  const words = mass / rarity(Math.min(1, documents), documents)
+  return ranked.map(({ id, score }) => ({ id, score, relevance: score, evidence: score * words }))
+}
+
 /** What a closer look found, and what only an earlier one did: the last look takes no more than it can rank. */
 const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked>, limit: number) => {
   const found = new Set(later.map(({ id }) => id))
@@ -197,7 +206,7 @@ export const rankDocuments = Effect.fnUntraced(function* (
     const plan = everything([...query.terms, ...alike, ...query.related])
     const look: Look = { plan, filtersFirst: true, documentsMax: rareMax, among: passing }
     const hits = yield* rankStatement(sql, state, query, { ...options, look })
-    return hits.map(({ id, score }) => ({ id, score, relevance: score }))
+    return toHits(hits, query, state)
   }
   const budget = Math.max(budgetMin, 2 * options.limit)
   const enough = Math.min(options.limit, fewHits)
@@ -224,7 +233,7 @@ export const rankDocuments = Effect.fnUntraced(function* (
     })
     hits = withEarlier(last, hits, options.limit)
   }
-  return hits.map(({ id, score }) => ({ id, score, relevance: score }))
+  return toHits(hits, query, state)
 }, spanned("rankDocuments"))
 
 /** The hits, those marked that hold a rare word of the query itself: for an answer of which the ranking is not sure. */

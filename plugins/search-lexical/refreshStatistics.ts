@@ -11,8 +11,8 @@ import { languageMark } from "./languages.ts"
 const refreshAfterMillis = 300_000
 /** Up to so many documents counting takes milliseconds. */
 const countedAlways = 2_000
-/** Languages that queries are read in beside the index's own: those with most listings. */
-const spokenMax = 4
+/** Languages that queries are read in beside the index's own, most listings first: all that are told apart. */
+const spokenMax = 6
 
 const isDue = Effect.fnUntraced(function* (language: string) {
   const sql = yield* SqlClient.SqlClient

@@ -57,10 +57,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   fusedBy(
     "what is as likely as chance makes one is found",
-    "if (fitness === undefined) return true",
-    "if (bestMin >= 0 || fitness === undefined) return true"
+    "if (fitness === undefined || evidence === undefined) return true",
+    "if (bestMin >= 0 || fitness === undefined || evidence === undefined) return true"
   ),
   fusedBy("means alone are measured by words that nobody asked", "words === undefined || prominence", "prominence"),
+  fusedBy("little of a short query is evidence", "const enoughMin = 0", "const enoughMin = -9"),
+  fusedBy("much of a long query is no evidence", "const evidenceScale = 4", "const evidenceScale = 3"),
   fusedBy("words that are sure need a witness", 'bests.get("lexical") ?? 0) >= wordsAloneMin', "0) >= wordsAloneMin"),
   fusedBy("a model's best hit needs a witness", 'bests.get("semantic") ?? 0) >= bestMin', "-1) >= bestMin"),
   fusedBy("what means do not name fits", "?? least)", "?? 9)"),

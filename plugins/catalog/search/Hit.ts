@@ -6,6 +6,8 @@ export interface Hit {
   readonly score: number
   /** 0 to 1, comparable between answers of one branch; what is too low by the settings is left out (`fuse.ts`). */
   readonly relevance: number
+  /** What it holds of the query's words, in words of a single listing and not divided by what was asked. */
+  readonly evidence?: number
   /** It holds a rare word of the query itself: an answer where nothing is relevant enough. */
   readonly isEvident?: boolean
   /**

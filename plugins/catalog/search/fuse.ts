@@ -41,38 +41,58 @@ export const isAnySure = (bests: ReadonlyMap<SearchBranch["mode"], number>, best
 const wordsWorth = 30
 /** Deviations by which words and means together must be beyond chance. */
 const fittingMin = 0.45
+/** Deviations that a part of the query's words is worth, whatever else was asked: the first of it is worth most. */
+const evidenceWorth = 2
+const evidenceScale = 4
+/** Deviations by which that and means together must be beyond chance. */
+const enoughMin = 0
 /** Words this relevant need no other witness. */
 const wordsAloneMin = 0.25
 
 /**
- * By how many deviations words and means together speak for a hit, beyond chance. Undefined where words are not asked
- * beside means, or these cannot tell chance. What is not among the likest counts as the least of them.
+ * By how many deviations words and means together speak for a hit, beyond chance, where the words of a hit are worth so
+ * many. Undefined where words are not asked beside means, or these cannot tell chance. What is not among the likest
+ * counts as the least of them.
  */
-const fitnessOf = (branches: ReadonlyArray<Ranked>): ((id: bigint) => number) | undefined => {
+const speakingFor = (
+  branches: ReadonlyArray<Ranked>,
+  worthOf: (hit: Hit) => number
+): ((id: bigint) => number) | undefined => {
   const words = branches.find(({ mode }) => mode === "lexical")
   const means = branches.find(({ mode }) => mode === "embedded")
   const prominence = new Map<bigint, number>()
   for (const hit of means?.hits ?? []) if (hit.prominence !== undefined) prominence.set(hit.id, hit.prominence)
   if (words === undefined || prominence.size === 0) return undefined
-  const relevance = new Map(words.hits.map((hit) => [hit.id, hit.relevance]))
+  const worth = new Map(words.hits.map((hit) => [hit.id, worthOf(hit)]))
   const least = Math.min(...prominence.values())
-  return (id) => wordsWorth * (relevance.get(id) ?? 0) + (prominence.get(id) ?? least)
+  return (id) => (worth.get(id) ?? 0) + (prominence.get(id) ?? least)
 }
+
+/** By how much of the query it answers. */
+const fitnessOf = (branches: ReadonlyArray<Ranked>) => speakingFor(branches, ({ relevance }) => wordsWorth * relevance)
+
+/** By what it holds of the query, however much was asked: of three words a part says less than of ten. */
+const weightOfEvidence = (branches: ReadonlyArray<Ranked>) =>
+  speakingFor(branches, ({ evidence = Infinity }) => evidenceWorth * Math.log1p(evidenceScale * evidence))
 
 /**
  * Whether any hit is more than the likest by chance: by a rare word of the query, by words alone, by an operator's
- * model, or by words and means together.
+ * model, or by words and means together, of whose words it must hold enough.
  */
 export const isAnyFitting = (
   branches: ReadonlyArray<Ranked>,
   bests: ReadonlyMap<SearchBranch["mode"], number>,
   bestMin: number
 ): boolean => {
-  const fitness = fitnessOf(branches)
-  if (fitness === undefined) return true
+  const [fitness, evidence] = [fitnessOf(branches), weightOfEvidence(branches)]
+  if (fitness === undefined || evidence === undefined) return true
   // Where no best is too little, none of a model's is either: everything fits.
   if ((bests.get("semantic") ?? 0) >= bestMin || (bests.get("lexical") ?? 0) >= wordsAloneMin) return true
-  return branches.some(({ hits }) => hits.some(({ id, isEvident }) => isEvident === true || fitness(id) >= fittingMin))
+  const isAny = (is: (hit: Hit) => boolean) => branches.some(({ hits }) => hits.some(is))
+  return (
+    isAny(({ isEvident }) => isEvident === true) ||
+    (isAny(({ id }) => fitness(id) >= fittingMin) && isAny(({ id }) => evidence(id) >= enoughMin))
+  )
 }
 
 /** Words this relevant, and means that say anything at all, are two witnesses for a hit where chance is not known. */
@@ -147,7 +167,8 @@ export const fuse = (
   const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const all = [...fused.values()].sort(byScore)
-  if (isAnySure(bests, bestMin) && isFitting) return all.filter(isRelevant)
+  if (!isFitting) return []
+  if (isAnySure(bests, bestMin)) return all.filter(isRelevant)
   const fitness = fitnessOf(branches)
   const isFit = ({ id }: Pick<Fused, "id">): boolean => fitness === undefined || fitness(id) >= fittingMin
   const isWitnessed = ({ id, standings }: Pick<Fused, "id" | "standings">): boolean =>

@@ -212,8 +212,8 @@ describeDatabases(
           ["receita rápida", 15]
         ] as const)
           expect(yield* ids(query), query).toEqual([id])
-        // The four languages of most listings, and English as before.
-        expect((yield* store.answering).spoken.split(",")).toHaveLength(4)
+        // All six, and English as before.
+        expect((yield* store.answering).spoken.split(",")).toHaveLength(6)
         expect((yield* ids("forecasting the weather"))[0]).toBe(1)
         // Small words of those languages are not missing.
         const [plain, framed] = [yield* search("dentiste"), yield* search("un dentiste pour vous")]

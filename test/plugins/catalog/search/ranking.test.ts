@@ -98,6 +98,28 @@ describe("fusion", () => {
     expect(found([], [prominent(1, 0.4, -0.2)], 0)).toEqual([1])
   })
 
+  it("finds nothing where what is held of a short query is no evidence, however much of it that is", () => {
+    const found = (words: ReadonlyArray<Hit>, means: ReadonlyArray<Hit>) =>
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: words },
+            { mode: "embedded", weight: 1, hits: means }
+          ],
+          { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
+        )
+      )
+    const held = (id: number, relevance: number, evidence: number): Hit => ({ ...hit(id, relevance), evidence })
+    const means = [prominent(1, 0.4, -0.9), prominent(3, 0.1, -1.6)]
+    // A fifth of two words, and of three; the same by means.
+    expect(found([held(1, 0.2, 0.13)], means)).toEqual([])
+    expect(found([held(1, 0.2, 0.15)], means)).toEqual([1, 3])
+    // What means name last must hold more of the words, and what is sure by words needs no evidence.
+    expect(found([held(9, 0.2, 0.3)], means)).toEqual([])
+    expect(found([held(9, 0.2, 0.31)], means)).toEqual([9, 1, 3])
+    expect(found([held(1, 0.26, 0.1)], means)).toEqual([1, 3])
+    expect(found([{ ...held(1, 0.2, 0.1), isEvident: true }], means)).toEqual([1, 3])
+  })
   it("keeps, where no branch is sure, what is beyond chance, and of it what two witnesses name", () => {
     const found = (words: ReadonlyArray<Hit>) =>
       ids(
