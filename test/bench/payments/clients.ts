@@ -111,6 +111,8 @@ const ask = (socket: Socket, request: Buffer): Promise<Answer> =>
       const answer = read(chunk)
       if (answer !== undefined) finish(() => resolve(answer))
     }
+    // One that has ended already says so no more.
+    if (socket.destroyed) return closed()
     socket.on("data", take).on("close", closed)
     socket.write(request)
   })
@@ -150,14 +152,17 @@ interface Rested {
 /** Connections that wait for the next round, by their port: a seller keeps its own. */
 const rested = new Map<number, Array<Rested>>()
 
-const connectionTo = (port: number): Socket | Promise<Socket> => {
-  const waiting = rested.get(port) ?? []
+/** Takes the last of them that can be trusted; those after it are gone. */
+const stillOpen = (waiting: Array<Rested>): Rested | undefined => {
   for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
-    if (!one.socket.destroyed && performance.now() - one.since < restMillisMax) return one.socket
+    if (!one.socket.destroyed && performance.now() - one.since < restMillisMax) return one
     one.socket.destroy()
   }
-  return opened(port)
+  return undefined
 }
+
+const connectionTo = (port: number): Socket | Promise<Socket> =>
+  stillOpen(rested.get(port) ?? [])?.socket ?? opened(port)
 
 const rest = (port: number, socket: Socket): void => {
   const waiting = rested.get(port) ?? []
@@ -203,21 +208,22 @@ const closedLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, clients
 }
 
 const openLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, perSecond: number, tally: Tally) => {
-  const idle = new Map<number, Array<Socket>>()
-  const all: Array<Socket> = []
+  const idle = new Map<number, Array<Rested>>()
+  const all = new Set<Socket>()
   const running: Array<Promise<void>> = []
   const socketOf = async (to: number) => {
-    const one = idle.get(to)?.pop()
-    if (one !== undefined) return one
-    if (all.length >= openLoopSocketsMax) throw new Error(`${openLoopSocketsMax} payments wait: the rate is too high`)
+    const one = stillOpen(idle.get(to) ?? [])
+    if (one !== undefined) return one.socket
+    if (all.size >= openLoopSocketsMax) throw new Error(`${openLoopSocketsMax} payments wait: the rate is too high`)
     const socket = await opened(to)
-    all.push(socket)
+    all.add(socket)
+    socket.once("close", () => all.delete(socket))
     return socket
   }
   const send = async (request: Buffer, due: number, to: number) => {
     const socket = await socketOf(to)
     tally.count(await ask(socket, request), due)
-    idle.set(to, [...(idle.get(to) ?? []), socket])
+    idle.set(to, [...(idle.get(to) ?? []), { socket, since: performance.now() }])
   }
   const from = performance.now()
   try {
