@@ -9,7 +9,8 @@ import { Limits } from "../config/Limits.ts"
 import { contract } from "../Contract.ts"
 import { spanned } from "../spanned.ts"
 import { committing, reserving } from "./budgetStatements.ts"
-import type { BudgetPrincipal, DayBounds, DaySpent, Reservation } from "./Reservation.ts"
+import { gatherSpent } from "./gatherSpent.ts"
+import type { BudgetPrincipal, DayBounds, Reservation } from "./Reservation.ts"
 import { fitsWithin, SpentLately } from "./SpentLately.ts"
 
 /** Rows over which a day's total is spread, for each of keyed and anonymous. */
@@ -76,17 +77,6 @@ const commit = Effect.fnUntraced(function* (
     select 1`
 }, spanned("Budget.commit"))
 
-/** What is spent of a day: by the principal, in all, and by keyless callers together. */
-const spentOn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, day: string, principal: string) {
-  const [row] = yield* sql<DaySpent>`select
-    coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as "inAll",
-    coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous,
-    coalesce((select reserved_stroops + committed_stroops from kernel_sponsor_budget
-      where day = ${day}::date and principal = ${principal}), 0)::int8 as own
-    from kernel_sponsor_budget_total where day = ${day}::date`
-  return row!
-})
-
 /** What is used of a day's bounds. */
 const standingOn = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -149,13 +139,14 @@ export class Budget extends Context.Service<
       const inAll = limits.sponsoredPerDayStroopsMax
 
       const lately = new SpentLately()
+      const spentOn = yield* gatherSpent
       const boundsOf = (principal: string): DayBounds => ({ own: boundOf(principal), inAll })
 
       const fits = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
         const at = { day: yield* today, now: yield* Clock.currentTimeMillis }
         const bounds = boundsOf(principal.id)
         if (lately.fits(principal, stroops, bounds, at)) return true
-        const spent = yield* spentOn(sql, at.day, principal.id)
+        const spent = yield* spentOn(at.day, principal.id)
         lately.read(principal, spent, at)
         return fitsWithin(spent, bounds, principal.keyed, stroops)
       }, spanned("Budget.fits"))

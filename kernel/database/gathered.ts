@@ -2,14 +2,17 @@
 // with all who came meanwhile. Nobody waits for company: what finds nothing under way starts in the same moment, with
 // whatever else that moment asks for. A statement never holds two calls of one key, so that an update meets each of its
 // rows once; the later one goes with the next. A failure is told to all who went along. A caller that is interrupted
-// takes its call back, unless its statement is under way: that one may still be done.
-import { Deferred, Effect, Exit } from "effect"
+// takes its call back, unless its statement is under way: that one may still be done. Where nobody waits for answers,
+// a statement may rest for a while after the one before it: each wakes a process of the database.
+import { Clock, Deferred, Effect, Exit } from "effect"
 
 export interface Gathering<A, B, E, R> {
   /** Calls of one statement at most. */
   readonly callsMax: number
-  /** What two calls of one statement may not share. */
-  readonly keyOf: (call: A) => string
+  /** What two calls of one statement may not share; without it any may go together. */
+  readonly keyOf?: (call: A) => string
+  /** A statement begins at least so long after the one before it, milliseconds. Default: none. */
+  readonly restMillis?: number
   /** The answers to some calls, in their order. */
   readonly run: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
 }
@@ -26,8 +29,8 @@ interface Call<A, B, E> {
 const takeNext = <A, B, E, R>(waiting: Array<Call<A, B, E>>, { callsMax, keyOf }: Gathering<A, B, E, R>) => {
   const next = new Map<string, Call<A, B, E>>()
   const later: Array<Call<A, B, E>> = []
-  for (const call of waiting.splice(0)) {
-    const key = keyOf(call.given)
+  for (const [at, call] of waiting.splice(0).entries()) {
+    const key = keyOf?.(call.given) ?? String(at)
     if (next.size < callsMax && !next.has(key)) next.set(key, call)
     else later.push(call)
   }
@@ -41,8 +44,18 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
   const services = yield* Effect.context<R>()
   const waiting: Array<Call<A, B, E>> = []
   let isUnderWay = false
+  let begunMillis = -Infinity
 
+  const rest = Effect.gen(function* () {
+    const { restMillis = 0 } = gathering
+    if (restMillis === 0) return
+    const passed = (yield* Clock.currentTimeMillis) - begunMillis
+    // A clock that was set back says nothing.
+    if (passed >= 0 && passed < restMillis) yield* Effect.sleep(restMillis - passed)
+    begunMillis = yield* Clock.currentTimeMillis
+  })
   const step = Effect.gen(function* () {
+    yield* rest
     const calls = takeNext(waiting, gathering)
     if (calls.length === 0) return
     const exit = yield* Effect.exit(gathering.run(calls.map(({ given }) => given)))

@@ -12,6 +12,8 @@ import type { SentNote, Settlements } from "./Settlements.ts"
 
 /** Payments of which one statement notes something. */
 const callsMax = 100
+/** Nobody waits for what was sent to be noted, and answers to many come one by one. */
+const sentRestMillis = 25
 
 interface Noting {
   readonly id: string
@@ -64,6 +66,7 @@ export const gatherNotes = Effect.gen(function* () {
   const noting = yield* gathered({
     callsMax,
     keyOf: ({ id, number }: Noting) => `${id} ${number}`,
+    restMillis: sentRestMillis,
     run: (notes) => asPayment(withSql(noteSent(notes)))
   })
   const claiming = yield* gathered({

@@ -5,6 +5,7 @@ import { describe } from "vitest"
 import { Budget, BudgetTime } from "../../../kernel/budget/Budget.ts"
 import type { Reservation } from "../../../kernel/budget/Reservation.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
+import { countStatements } from "../../support/countStatements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { books, emptyStore, storeLayer } from "../settlement/store.ts"
 
@@ -86,6 +87,21 @@ for (const kind of databaseKinds) {
               expect(yield* books).toMatchObject({ own: { reserved: 300_000n }, all: { reserved: 300_000n } })
             })
           )
+      )
+
+      it.effect("is read once for all who ask in one moment, and each has its own word", () =>
+        fresh(
+          Effect.gen(function* () {
+            const budget = yield* Budget
+            yield* budget.reserve(keyed("key:full"), 300_000n, 1)
+            const who = [...Array.from({ length: 20 }, () => "key:empty"), "key:other", "key:full"]
+            const { statements, value } = yield* countStatements(
+              Effect.forEach(who, (id) => budget.fits(keyed(id), 1n), { concurrency: "unbounded" })
+            )
+            expect(value).toEqual(who.map((id) => id !== "key:full"))
+            expect(statements).toBe(1)
+          })
+        )
       )
 
       it.effect("keeps half of the whole for callers with a key [S245, S270]", () =>

@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Latch, Scope } from "effect"
+import { Clock, Effect, Exit, Fiber, Latch, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { gathered } from "../../../kernel/database/gathered.ts"
 
@@ -54,6 +55,73 @@ describe("calls that are gathered", () => {
         ["A1", "A2", "B1", "A3", "C1"].map((word) => Exit.succeed(word))
       )
       expect(held).toEqual([["a1", "b1"], ["a2", "c1"], ["a3"]])
+    })
+  )
+
+  it.effect("share a statement whatever they are where nothing says that they may not", () =>
+    Effect.gen(function* () {
+      const held: Array<ReadonlyArray<string>> = []
+      const call = yield* gathered({
+        callsMax: 2,
+        run: (words: ReadonlyArray<string>) =>
+          Effect.sync(() => {
+            held.push(words)
+            return words
+          })
+      })
+      const calls = yield* ask(call, ["same", "same", "same"])
+      expect(yield* Effect.forEach(calls, Fiber.join)).toEqual(
+        ["same", "same", "same"].map((word) => Exit.succeed(word))
+      )
+      expect(held).toEqual([["same", "same"], ["same"]])
+    })
+  )
+
+  it.effect("wait for the rest after a statement, where there is one, and the first of them for nothing", () =>
+    Effect.gen(function* () {
+      const held: Array<{ readonly words: ReadonlyArray<string>; readonly at: number }> = []
+      const call = yield* gathered({
+        callsMax: 10,
+        restMillis: 25,
+        run: Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+          held.push({ words, at: yield* Clock.currentTimeMillis })
+          return words
+        })
+      })
+      const from = yield* Clock.currentTimeMillis
+      const begun = () => held.map(({ at, words }) => [words.join(""), at - from])
+      expect(yield* call("a")).toBe("a")
+      yield* TestClock.adjust("10 millis")
+      const second = yield* ask(call, ["b"])
+      yield* TestClock.adjust("10 millis")
+      const third = yield* ask(call, ["c"])
+      yield* TestClock.adjust("4 millis")
+      expect(begun()).toEqual([["a", 0]])
+      yield* TestClock.adjust("1 millis")
+      yield* Effect.forEach([...second, ...third], Fiber.join)
+      yield* TestClock.adjust("100 millis")
+      expect(yield* call("d")).toBe("d")
+      expect(begun()).toEqual([
+        ["a", 0],
+        ["bc", 25],
+        ["d", 125]
+      ])
+    })
+  )
+
+  it.effect("do not wait longer for a clock that was set back", () =>
+    Effect.gen(function* () {
+      const call = yield* gathered({
+        callsMax: 10,
+        restMillis: 25,
+        run: (words: ReadonlyArray<string>) => Effect.succeed(words)
+      })
+      yield* TestClock.setTime(1_000_000)
+      yield* call("a")
+      yield* TestClock.setTime(1_000)
+      const [second] = yield* ask(call, ["b"])
+      yield* TestClock.adjust("1 millis")
+      expect(second!.pollUnsafe()).toEqual(Exit.succeed(Exit.succeed("b")))
     })
   )
 
