@@ -18,6 +18,8 @@ export type Role = "caller" | "operator"
 
 /** Characters a secret has at least. */
 const secretLengthMin = 16
+/** What every client can send as a bearer key: visible characters of ASCII. */
+const sendable = /^[!-~]+$/
 const labelled = /^([a-z][a-z0-9-]{0,31}):(.+)$/
 
 const hashOf = (crypto: Crypto["Service"], text: string) => crypto.sha256(new TextEncoder().encode(text))
@@ -51,6 +53,12 @@ const readKeys = Effect.fnUntraced(function* (
       return yield* new SettingsRefused({
         path: variable,
         message: `entry ${index + 1} is shorter than ${secretLengthMin} characters`
+      })
+    }
+    if (!sendable.test(secret)) {
+      return yield* new SettingsRefused({
+        path: variable,
+        message: `entry ${index + 1} has a space, or a character that is not ASCII: no request could bring it`
       })
     }
     const hash = hashOf(crypto, secret)

@@ -56,12 +56,18 @@ describe("keys", () => {
     }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: alice, OTHER_KEYS: bob }, { api_keys_env: "OTHER_KEYS" })))
   )
 
-  it.effect("stop the boot when one is too short, without a word of it", () =>
+  it.effect("stop the boot when one is too short or can never be sent, without a word of it", () =>
     Effect.gen(function* () {
       const refused = yield* Effect.flip(
         Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: `${alice},short:one` })))
       )
       expect(refused).toMatchObject({ path: "FACILITATOR_API_KEYS", message: "entry 2 is shorter than 16 characters" })
+      for (const lost of ["alice secret 0123456789", "alice:secret\t0123456789abcd", "gehêim-0123456789abcdef"]) {
+        const { message } = yield* Effect.flip(
+          Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: `${alice},${lost}` })))
+        )
+        expect(message).toBe("entry 2 has a space, or a character that is not ASCII: no request could bring it")
+      }
       expect(
         (yield* Effect.flip(Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: "unreadable" }))))).message
       ).toContain("cannot be read")
