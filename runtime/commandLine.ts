@@ -1,35 +1,29 @@
-// The `tollkeeper` command line: one file a subcommand in `commands/`. With the files beside it the only place that
-// reads the environment or writes to the terminal.
+// The `tollkeeper` command line. With the files beside it the only place that reads the environment or writes to the
+// terminal. What a running process carries out is asked of it before any command is loaded.
 import "effect/schema/SchemaJITCompiler/enable"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import process from "node:process"
 import { askRunning } from "./askRunning.ts"
-import { approvals } from "./commands/approvals.ts"
-import { config } from "./commands/config.ts"
-import { ledger } from "./commands/ledger.ts"
-import { pay } from "./commands/pay.ts"
-import { reset } from "./commands/reset.ts"
-import { start, tools } from "./commands/start.ts"
-import { operatorCommands } from "./operators.ts"
-import { isForItself } from "./operatorWords.ts"
-import { runCommands, tollkeeper } from "./runCommands.ts"
+import { isForItself, operatorFamilies } from "./operatorWords.ts"
+import { runCommands } from "./runCommands.ts"
 import { version } from "./version.ts"
-
-const all = tollkeeper.pipe(
-  Command.withSubcommands([start, pay, tools, approvals, ledger, ...operatorCommands, config, reset])
-)
 
 /** Programs that run until they are stopped, and whose stderr is a log. */
 const isServing = ["start", "tools"].includes(process.argv[2] ?? "")
 
+/** Carried out here, by the commands of which `commandTree.ts` consists. */
+const here = Effect.promise(() => import("./commandTree.ts")).pipe(
+  Effect.flatMap(({ commandTree }) => Command.run(commandTree, { version }))
+)
+
 /** An operator's command goes to the process that serves over the same state, when there is one. */
 const commandLine = Effect.gen(function* () {
   const words = process.argv.slice(2)
-  const isOperators = operatorCommands.some(({ name }) => name === words[0])
+  const isOperators = operatorFamilies.some((family) => family === words[0])
   const isHelp = words.some((word) => ["--help", "-h", "--wizard"].includes(word)) || isForItself(words)
   const answered = isOperators && !isHelp ? yield* askRunning(words) : Option.none()
-  if (Option.isNone(answered)) return yield* Command.run(all, { version })
+  if (Option.isNone(answered)) return yield* here
   const { err, out, status } = answered.value
   if (out !== "") yield* Console.log(out)
   if (err !== "") yield* Console.error(err)

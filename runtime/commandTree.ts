@@ -1,0 +1,15 @@
+// Every subcommand, each one file in `commands/`. Loading them all costs a second of processor time, which a command
+// that a running process carries out has no use for: see `commandLine.ts`.
+import { Command } from "effect/cli"
+import { approvals } from "./commands/approvals.ts"
+import { config } from "./commands/config.ts"
+import { ledger } from "./commands/ledger.ts"
+import { pay } from "./commands/pay.ts"
+import { reset } from "./commands/reset.ts"
+import { start, tools } from "./commands/start.ts"
+import { operatorCommands } from "./operators.ts"
+import { tollkeeper } from "./runCommands.ts"
+
+export const commandTree = tollkeeper.pipe(
+  Command.withSubcommands([start, pay, tools, approvals, ledger, ...operatorCommands, config, reset])
+)
