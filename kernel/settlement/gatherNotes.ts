@@ -13,7 +13,7 @@ import type { SentNote, Settlements } from "./Settlements.ts"
 /** Payments of which one statement notes something. */
 const callsMax = 100
 /** Nobody waits for what was sent to be noted, and answers to many come one by one. */
-const sentRestMillis = 25
+const sentRestMillis = 100
 
 interface Noting {
   readonly id: string

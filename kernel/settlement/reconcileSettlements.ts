@@ -19,8 +19,10 @@ import { spanned } from "../spanned.ts"
 
 /** Open settlements looked at in one turn: more than there can be channels to hold them. */
 const batchMax = 2_000
-/** Settlements followed at a time. */
-const concurrency = 16
+/** Settlements of which the ledger is asked at a time. */
+const askedAtOnce = 16
+/** Those that a ledger has ended at a time: nothing is asked of them, and what they all write is one statement. */
+const endedAtOnce = 50
 /** A replica that stops is replaced after this. */
 const leaseDuration = Duration.seconds(10)
 
@@ -35,8 +37,21 @@ const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Eff
   })
 
 /** A step for each settlement, some at a time. */
-const eachOf = <A, E, R>(records: ReadonlyArray<OpenRecord>, step: (record: OpenRecord) => Effect.Effect<A, E, R>) =>
-  Effect.forEach(records, (record) => guarded(record, step(record)), { concurrency })
+const eachOf = <A, E, R>(
+  records: ReadonlyArray<OpenRecord>,
+  step: (record: OpenRecord) => Effect.Effect<A, E, R>,
+  concurrency = askedAtOnce
+) => Effect.forEach(records, (record) => guarded(record, step(record)), { concurrency })
+
+/** A step for each: together for those that a ledger has ended, then some of the others at a time. */
+const endedFirst = <A, E, R>(
+  records: ReadonlyArray<OpenRecord>,
+  isEnded: (record: OpenRecord) => boolean,
+  step: (record: OpenRecord) => Effect.Effect<A, E, R>
+) => {
+  const others = records.filter((record) => !isEnded(record))
+  return Effect.andThen(eachOf(records.filter(isEnded), step, endedAtOnce), eachOf(others, step))
+}
 
 /** The open settlements of which something may be new. */
 const readDue = Effect.gen(function* () {
@@ -107,7 +122,8 @@ export const startFollower = Effect.gen(function* () {
     const seen = yield* look(due)
     const answered = due.filter(({ id }) => seen.has(id))
     const standings = yield* lookCloser(answered, seen)
-    yield* eachOf(answered, (record) => follow(record, seen.get(record.id)!, standings.get(record.id)))
+    const isEnded = ({ id }: OpenRecord) => seen.get(id)!._tag === "Included" && !standings.has(id)
+    yield* endedFirst(answered, isEnded, (record) => follow(record, seen.get(record.id)!, standings.get(record.id)))
   })
 
   const follower: Reconciler = yield* reconciler({

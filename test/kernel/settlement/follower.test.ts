@@ -59,7 +59,21 @@ interface World {
   readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
   readonly resolves?: (outcome: Outcome) => ResolveAnswer
   readonly adds?: boolean
+  /** How long asking and writing take. */
+  readonly stay?: Duration.Input
   readonly nonceOf?: (name: string) => { readonly address: string; readonly nonce: bigint }
+}
+
+/** How many are at something at a time, at most; each stays for so long. */
+const makeCrowd = (stay: Duration.Input) => {
+  let [now, most] = [0, 0]
+  const join = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      now += 1
+      most = Math.max(most, now)
+      return Effect.andThen(stay === 0 ? Effect.void : Effect.sleep(stay), effect)
+    }).pipe(Effect.ensuring(Effect.sync(() => (now -= 1))))
+  return { join, most: () => most }
 }
 
 /** Runs turns of the follower over a world for a while, and tells what it did. */
@@ -69,13 +83,14 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
   const ended: Array<readonly [string, Outcome]> = []
   const freed: Array<string> = []
   const signed: Array<string> = []
+  const [asking, writing] = [makeCrowd(world.stay ?? 0), makeCrowd(world.stay ?? 0)]
   const latestLedger = world.ledger
   const rpc = {
     transaction: (hash: string) =>
       Effect.sync(() => {
         asked.push(hash)
         return world.transaction?.(hash) ?? { _tag: "NotFound", latestLedger, oldestLedger: 1 }
-      }),
+      }).pipe(asking.join),
     standings: (queries: ReadonlyArray<unknown>) =>
       Effect.succeed({
         latestLedger,
@@ -101,7 +116,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
         const answer = world.resolves?.(outcome) ?? resolved
         if (answer._tag === "Resolved") ended.push([id, outcome])
         return answer
-      }),
+      }).pipe(writing.join),
     byIds: () => Effect.succeed([])
   }
   const ports = Layer.mergeAll(
@@ -141,7 +156,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
   yield* TestClock.adjust("1 minute")
   const run = Effect.andThen(startFollower, TestClock.adjust(longest))
   yield* Effect.scoped(Effect.provide(run, ports)).pipe(Effect.provideService(ScanAbove, scanAbove))
-  return { asked, sent, ended, freed, signed }
+  return { asked, sent, ended, freed, signed, askedAtOnce: asking.most(), endedAtOnce: writing.most() }
 })
 
 const included = (innerHash: string): TransactionAnswer => ({
@@ -167,6 +182,22 @@ describe("the follower", () => {
       expect(yield* looks("14 seconds")).toBe(1)
       expect(yield* looks("16 seconds")).toBe(2)
       expect(yield* looks("46 seconds")).toBe(4)
+    })
+  )
+
+  it.effect("ends together what a ledger ended, and asks of sixteen at a time", () =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 60 }, (_, at) => `number ${at}`)
+      const records = names.map((name) => recordOf(name))
+      const seen = yield* follow({
+        records,
+        ledger: 1_004,
+        stay: "1 second",
+        scanned: names.map((name) => executed({ innerHash: `inner ${name}` }))
+      })
+      expect([seen.ended.length, seen.endedAtOnce, seen.asked]).toEqual([60, 50, []])
+      const asked = yield* follow({ records, ledger: 1_004, stay: "1 second", transaction: included })
+      expect([asked.ended.length, asked.askedAtOnce]).toEqual([60, 16])
     })
   )
 
