@@ -38,15 +38,16 @@ const both = { TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
 
 /**
  * Every test but the slow ones on one runtime, with both databases: the fast files, which compute, and those of whole
- * processes, which wait about as long. Two workers each: those of both runtimes run beside each other, and a worker
- * grows to two gigabytes on Deno.
+ * processes, which wait about as long.
  */
 const onRuntime = (runtime: string, command: string, words: ReadonlyArray<string>) => {
-  const part = { command, args: [...words, ...vitest, "--maxWorkers=2"], figures: "vitest" } as const
+  const part = { command, args: [...words, ...vitest], figures: "vitest" } as const
   const env = { ...both, DENO_NO_UPDATE_CHECK: "1" }
   const fast: Part = {
     ...part,
     name: `fast tests on ${runtime}, PGlite and PostgreSQL`,
+    // They grow to two gigabytes each on Deno, and stand beside tests of processes.
+    args: [...part.args, "--maxWorkers=2"],
     env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
     minutesMax: 15
   }
@@ -143,15 +144,15 @@ const chaos: Part = {
 
 /**
  * The lanes of a plan: they run beside each other, and the parts of a lane one after another. What computes (the checks
- * of the sources, the fast tests) runs beside the tests of processes, which wait, on both runtimes at once; the parts
- * of the full run have the machine to themselves, since some of them measure. `deno` is the program to use as Deno.
+ * of the sources, the fast tests) runs beside the tests of processes, which wait; the parts of the full run have the
+ * machine to themselves, since some of them measure. `deno` is the program to use as Deno.
  */
 export const lanesOf = (plan: PlanName, deno: string): ReadonlyArray<ReadonlyArray<Part>> => {
   const checks = [format, lint, types]
   if (plan === "ok") return [[fast], checks]
   if (plan === "daily") {
     const runtimes = [onRuntime("Node", node, []), onRuntime("Deno", deno, ["run", "-A"])]
-    return [...runtimes.map(({ processes }) => [processes]), [...checks, ...runtimes.map(({ fast }) => fast)]]
+    return [runtimes.map(({ processes }) => processes), [...checks, ...runtimes.map(({ fast }) => fast)]]
   }
   return [[slow, guides, conformance, conformanceOnDeno(deno), replay, exploration, simulation, mutation, chaos]]
 }
