@@ -18,6 +18,7 @@ const fusedBy = inFile("catalog/search/fuse.ts", "catalog/search/ranking.test.ts
 const rerankedBy = inFile("catalog/search/rerank.ts", "catalog/search/rerank.test.ts")
 const rerankers = inFile("catalog/search/Reranker.ts", "catalog/search/rerank.test.ts")
 const understood = inFile("catalog/search/readIntent.ts", "catalog/search/intent.test.ts")
+const spreadText = inFile("catalog/search/spreadSellers.ts", "catalog/search/ranking.test.ts")
 const spread = inFile("catalog/search/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
 const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.test.ts")
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.test.ts")
@@ -61,6 +62,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     "if (bestMin >= 0 || fitness === undefined || evidence === undefined) return true"
   ),
   fusedBy("means alone are measured by words that nobody asked", "words === undefined || prominence", "prominence"),
+  spreadText("a text has as many places as it has sellers", "copies.has(hit.id) || ", ""),
+  spreadText("a copy takes the place of what it was copied from", "(a < b ? -1 : 1)", "(a < b ? 1 : -1)"),
   fusedBy("little of a short query is evidence", "const enoughMin = 0", "const enoughMin = -9"),
   fusedBy("much of a long query is no evidence", "const evidenceScale = 4", "const evidenceScale = 3"),
   fusedBy("words that are sure need a witness", 'bests.get("lexical") ?? 0) >= wordsAloneMin', "0) >= wordsAloneMin"),

@@ -9,9 +9,12 @@ import type { Fused } from "./fuse.ts"
 import { assetOf } from "./readIntent.ts"
 import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
+import { sketchOf } from "./textSketch.ts"
 
 const keptMillis = 60_000
 const keptMax = 50_000
+/** Characters of a listing's words that are held against others'. */
+const textMax = 600
 
 export interface Wish {
   /** A filter names the recipient. */
@@ -35,12 +38,14 @@ export class ResourceSignals extends Context.Service<
       const dollar = assetOf("USD", assets) ?? { contract: "", decimals: 0 }
       const known = new Map<bigint, { readonly signals: Signals & Seller; readonly at: number }>()
 
-      const read = (ids: ReadonlyArray<bigint>) =>
+      const readSignals = (ids: ReadonlyArray<bigint>) =>
         ids.length === 0
           ? Effect.succeed([])
           : sql<
-              Signals & Seller
+              Signals & Omit<Seller, "sketch"> & { readonly text: string }
             >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt",
+              (select left(concat_ws(' ', about->>'serviceName', about->>'description', about->>'tags'), ${textMax})
+                from (select r.declaration->'about' as about offset 0) declared) as text,
               r.standing_at is not null as stands,
               (select min(o.amount) from catalog_options o where o.resource_id = r.id and o.retired_at is null
                 and o.asset = ${dollar.contract})::float8 / ${10 ** dollar.decimals}::float8 as price
@@ -52,7 +57,8 @@ export class ResourceSignals extends Context.Service<
       /** Reads what is not known, or not known lately. */
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
         const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
-        for (const signals of yield* read(unread.map(({ id }) => id))) {
+        for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
+          const signals = { ...read, sketch: sketchOf(text) }
           known.delete(signals.id)
           known.set(signals.id, { signals, at: now })
           if (known.size > keptMax) known.delete(known.keys().next().value!)

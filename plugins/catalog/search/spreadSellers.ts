@@ -1,14 +1,23 @@
-// At most so many places of one seller on a first page, of a search as of browsing, by its origin and by whom it has
-// paid: whoever lists one thing a hundred times crowds nobody out. What is too many goes behind the first page in its
-// order, or behind the others where they do not fill it: none is lost, and later pages hold the rest. Pure.
+// At most so many places of one seller on a first page, of a search as of browsing, by its origin and by whom
+// it has paid, and, of a search, of texts that say nearly the same, whoever's they are: whoever lists one
+// thing a hundred times, under as many names, crowds nobody out. Of such texts those stay that were listed
+// first: a copy never takes the place of what it was copied from. What is too many goes behind the first page
+// in its order, or behind the others where they do not fill it: none is lost, and later pages hold the rest.
+// Pure.
+import { areAlike } from "./textSketch.ts"
 
 /** Places of a first page. */
 export const pageSize = 20
 const ofOneSellerMax = 3
+const ofOneTextMax = 3
+/** Texts that others are held against; what is like none of these is taken for a text of its own. */
+const textsMax = 60
 
 export interface Seller {
   readonly origin: string | null
   readonly payTos: ReadonlyArray<string>
+  /** What its listing says (`sketchOf`); empty where that is too little, and left out where it does not matter. */
+  readonly sketch?: string
 }
 
 export interface Spread<H> {
@@ -20,10 +29,34 @@ export interface Spread<H> {
 const namesOf = ({ origin, payTos }: Seller): ReadonlyArray<string> =>
   origin === null ? payTos : [`origin ${origin}`, ...payTos]
 
+/** Of texts that say nearly the same, all but the first listed. */
+const copiesAmong = (
+  hits: ReadonlyArray<{ readonly id: bigint }>,
+  sellerOf: (id: bigint) => Seller | undefined
+): ReadonlySet<bigint> => {
+  const copies = new Set<bigint>()
+  // Who fits on the first page crowds nobody out of it.
+  if (hits.length <= pageSize) return copies
+  const texts: Array<{ readonly sketch: string; readonly ids: Array<bigint> }> = []
+  for (const { id } of hits) {
+    const sketch = sellerOf(id)?.sketch ?? ""
+    if (sketch === "") continue
+    const text = texts.find((one) => areAlike(one.sketch, sketch))
+    if (text !== undefined) text.ids.push(id)
+    else if (texts.length < textsMax) texts.push({ sketch, ids: [id] })
+  }
+  for (const { ids } of texts) {
+    if (ids.length <= ofOneTextMax) continue
+    for (const id of ids.sort((a, b) => (a < b ? -1 : 1)).slice(ofOneTextMax)) copies.add(id)
+  }
+  return copies
+}
+
 export const spreadSellers = <H extends { readonly id: bigint }>(
   hits: ReadonlyArray<H>,
   sellerOf: (id: bigint) => Seller | undefined
 ): Spread<H> => {
+  const copies = copiesAmong(hits, sellerOf)
   const seen = new Map<string, number>()
   const first: Array<H> = []
   const behind: Array<H> = []
@@ -34,7 +67,7 @@ export const spreadSellers = <H extends { readonly id: bigint }>(
     }
     const seller = sellerOf(hit.id)
     const names = seller === undefined ? [] : namesOf(seller)
-    const isTooMany = names.some((name) => (seen.get(name) ?? 0) >= ofOneSellerMax)
+    const isTooMany = copies.has(hit.id) || names.some((name) => (seen.get(name) ?? 0) >= ofOneSellerMax)
     if (isTooMany) behind.push(hit)
     else {
       first.push(hit)

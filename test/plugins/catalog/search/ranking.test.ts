@@ -5,6 +5,7 @@ import type { Hit } from "../../../../plugins/catalog/contract.ts"
 import { fuse } from "../../../../plugins/catalog/search/fuse.ts"
 import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rankingCursor.ts"
 import { spreadSellers } from "../../../../plugins/catalog/search/spreadSellers.ts"
+import { areAlike, sketchOf } from "../../../../plugins/catalog/search/textSketch.ts"
 import { type Signals, weigh } from "../../../../plugins/catalog/search/signals.ts"
 
 const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
@@ -337,6 +338,46 @@ describe("signals", () => {
 describe("a first page", () => {
   const hit = (at: number) => ({ id: BigInt(at), score: 1 / at, standings: {} })
   const list = Array.from({ length: 60 }, (_, at) => hit(at + 1))
+
+  it("gives a text that many say three places on a first page, those of whoever said it first", () => {
+    const list = Array.from({ length: 40 }, (_, at) => hit(at < 30 ? 100 - at : at))
+    const town = (id: bigint) => ["Riga", "Oslo", "Lima", "Bern"][Number(id) % 4]!
+    const own = "abcdefghijklmnopqrstuvwxyz"
+    const sellerOf = (id: bigint) => ({
+      origin: `https://${id}`,
+      payTos: [`G${id}`],
+      sketch: sketchOf(
+        id > 70n
+          ? `Weather forecast ${id}, rain and wind by the hour in ${town(id)}`
+          : [1, 2, 3, 4, 5].map((part) => own[Number(id) % 26]! + own[part]!).join(" ")
+      )
+    })
+    const { hits } = spreadSellers(list, sellerOf)
+    // Best first are 100, 99 and so on: the copies of what 71, 72 and 73 say.
+    expect(hits.slice(0, 4).map(({ id }) => Number(id))).toEqual([73, 72, 71, 30])
+    expect(new Set(hits.map(({ id }) => id)).size).toBe(40)
+    // Where all fit on the page nobody is crowded out, and the order stays.
+    expect(spreadSellers(list.slice(0, 20), sellerOf).hits).toEqual(list.slice(0, 20))
+  })
+
+  it("tells texts that say nearly the same, without their numbers and order", () => {
+    const alike = (a: string, b: string) => areAlike(sketchOf(a), sketchOf(b))
+    expect(alike("Weather forecast for Riga, 17", "forecast: weather for Riga 18")).toBe(true)
+    expect(alike("Weather forecast for Riga", "Currency rates of any bank")).toBe(false)
+    // Six of ten words of both, and five of ten.
+    expect(alike("aa bb cc dd ee ff gg hh", "aa bb cc dd ee ff ii jj")).toBe(true)
+    expect(alike("aa bb cc dd ee ff gg", "aa bb cc dd ee hh ii jj")).toBe(false)
+    expect(alike("Gold price 17", "Gold price 17")).toBe(false)
+    // Long texts by a part of their words.
+    const long = (from: number) =>
+      Array.from(
+        { length: 80 },
+        (_, at) => `w${"abcdefghij"[(from + at) % 10]}${String.fromCharCode(97 + Math.floor((from + at) / 10))}`
+      ).join(" ")
+    expect(sketchOf(long(0))).toHaveLength(32)
+    expect(alike(long(0), long(4))).toBe(true)
+    expect(alike(long(0), long(70))).toBe(false)
+  })
 
   it("holds three hits of one seller at most, by origin and by recipient, and the list loses none", () => {
     const sellerOf = (id: bigint) =>

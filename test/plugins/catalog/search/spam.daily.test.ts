@@ -42,6 +42,18 @@ const others = Array.from({ length: 60 }, (_, at) =>
 )
 const all = [...crowd, ...stuffed, ...others, ...honest]
 
+/** Sellers of one listing each that say about the same: in three ways, in letters that look alike, by tags alone. */
+const sybils = Array.from({ length: 200 }, (_, at) => {
+  const said = [
+    `Weather forecast exchange rates text to speech voice, city ${at}.`,
+    `Wettervorhersage für die Stadt und der Wechselkurs, weather forecast speech ${at}.`,
+    "Weather forecast, exchange rates and speech, voice of any city".replaceAll("a", "\u0430"),
+    "All that you need for less"
+  ][at % 4]!
+  const one = listing(`sybil-${at}`, `Weather forecast ${at}`, `${said} ${at}`, `GSYBIL${at}`)
+  return at % 4 === 3 ? { ...one, tags: words.split(" ") } : one
+})
+
 const queries = [
   ["weather forecast", "forecast"],
   ["weather forecast for a city", "forecast"],
@@ -63,7 +75,43 @@ const ask = (facilitator: Facilitator, parameters: Record<string, string>) =>
       json as { resources: ReadonlyArray<{ name: string }>; pagination: { cursor: string | null } } & Understood
   )
 
+const untilFound = (facilitator: Facilitator, count: number) =>
+  eventually(
+    Effect.gen(function* () {
+      const [row] = yield* facilitator.sql<{ words: number; meanings: number }>`select
+        (select count(*) from search_lexical_documents where (select changed = 0 from search_lexical_state
+          limit 1))::int as words,
+        (select count(*) from search_semantic_word_vectors)::int as meanings`
+      return row!.words === count && row!.meanings === count
+    })
+  )
+
 describe.each(databaseKinds)("search among spam on %s", (database) => {
+  it(
+    "shows the honest listing on the first page among as many sellers as listings, whatever their words and languages",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const facilitator = yield* startFacilitator({ database, channels: 1 })
+            yield* facilitator.publishedBy(ingest(facilitator.sql, [...sybils, ...others, ...honest]))
+            yield* untilFound(facilitator, sybils.length + others.length + honest.length)
+            // Each of them was paid once, by somebody.
+            yield* facilitator.sql`update catalog_activity set earned = 1`
+            yield* facilitator.sql`update catalog_resources set standing_at = now()`
+            for (const [query, name] of queries) {
+              const { resources } = yield* ask(facilitator, { query })
+              expect(
+                resources.map(({ name }) => name),
+                query
+              ).toContain(name)
+            }
+          })
+        ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
+      ),
+    240_000
+  )
+
   it(
     "shows the honest listing on the first page of every query, and loses no other",
     () =>
@@ -72,15 +120,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
           Effect.gen(function* () {
             const facilitator = yield* startFacilitator({ database, channels: 1 })
             yield* facilitator.publishedBy(ingest(facilitator.sql, all))
-            yield* eventually(
-              Effect.gen(function* () {
-                const [row] = yield* facilitator.sql<{ words: number; meanings: number }>`select
-                (select count(*) from search_lexical_documents where (select changed = 0 from search_lexical_state
-                  limit 1))::int as words,
-                (select count(*) from search_semantic_word_vectors)::int as meanings`
-                return row!.words === all.length && row!.meanings === all.length
-              })
-            )
+            yield* untilFound(facilitator, all.length)
             for (const [query, name] of queries) {
               const { resources } = yield* ask(facilitator, { query })
               const names = resources.map(({ name }) => name)

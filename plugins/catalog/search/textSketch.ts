@@ -1,0 +1,46 @@
+// A text in a few bytes, by which texts that say nearly the same are told: the hashes of its words, the
+// smallest of them where it has many. Numbers are no words, so that a series of listings is one text. Pure.
+
+/** The smallest hashes kept, and words without which a text says too little to be told from another. */
+const hashesMax = 32
+const wordsMin = 4
+/** The share of the words of both that texts have in common which say nearly the same. */
+const alikeShare = 0.6
+
+/** FNV-1a over the code units, folded to sixteen bits. */
+const hashOf = (word: string): number => {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < word.length; at++) hash = Math.imul(hash ^ word.charCodeAt(at), 0x01000193)
+  return (hash ^ (hash >>> 16)) & 0xffff
+}
+
+/** Rising hashes, one a code unit; empty where the text says too little. */
+export const sketchOf = (text: string): string => {
+  const words =
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .match(/\p{L}{2,}/gu) ?? []
+  const hashes = [...new Set(words.map(hashOf))].sort((a, b) => a - b)
+  return hashes.length < wordsMin ? "" : String.fromCharCode(...hashes.slice(0, hashesMax))
+}
+
+/** Whether two texts say nearly the same; one that says too little is like no other. */
+export const areAlike = (a: string, b: string): boolean => {
+  const [short, long] = a.length < b.length ? [a.length, b.length] : [b.length, a.length]
+  if (short === 0 || short < alikeShare * long) return false
+  // Of two long texts the smallest hashes of both stand for all of them.
+  const looked = long === hashesMax ? hashesMax : Infinity
+  // So many words of one text alone are too many, whatever the rest have in common: most texts are told by a few.
+  const ownMax = (1 / alikeShare - 1) * short
+  let [at, other, both, own] = [0, 0, 0, 0]
+  while (both + own < looked && own <= ownMax && (at < a.length || other < b.length)) {
+    const one = at < a.length ? a.charCodeAt(at) : Infinity
+    const two = other < b.length ? b.charCodeAt(other) : Infinity
+    if (one === two) both++
+    else own++
+    if (one <= two) at++
+    if (two <= one) other++
+  }
+  return both >= alikeShare * (both + own)
+}
