@@ -73,18 +73,17 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         rows
           .map(({ distance, id }) => toHit(id, 1 - distance))
           .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+      // How far is looked is set for this statement alone, before the index is asked, which hangs on its answer: a
+      // transaction around two would be four round trips.
       const look = Effect.fnUntraced(function* (required: number) {
-        const rows = yield* transactional(
-          Effect.andThen(
-            sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, required)))},
-              true)`,
-            sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
-              select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query}
-                limit ${required})
-            select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest
-              where ${condition("nearest.id")} order by nearest.distance, nearest.id limit ${limit}`
-          )
-        )
+        const searched = String(Math.max(searchedMin, Math.min(searchedMax, required)))
+        const rows = yield* sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
+            select found.id, found.distance
+            from (select set_config('hnsw.ef_search', ${searched}, true) as searched, ${query} as vector offset 0) asked
+            cross join lateral (select id, embedding <=> asked.vector as distance from ${table}
+              where asked.searched <> '' order by embedding <=> asked.vector limit ${required}) found)
+          select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest
+            where ${condition("nearest.id")} order by nearest.distance, nearest.id limit ${limit}`
         return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(required) }
       })
       const exact = Effect.map(

@@ -104,6 +104,22 @@ describeDatabases(
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect.skipIf(kind !== "pglite")("are looked for as far as is asked, for that question alone, by hnsw", () =>
+      Effect.gen(function* () {
+        const { index, sql } = yield* filled("hnsw")
+        // As planners choose it over more resources.
+        yield* sql`set enable_seqscan = off`.unprepared
+        yield* sql`set enable_sort = off`.unprepared
+        const { vector } = vectors[7]!
+        const hits = yield* index.nearest(place, { vector, limit: 300, filtered: false, condition: () => sql`true` })
+        expect(hits).toHaveLength(300)
+        const ids = hits.map(({ id }) => id)
+        expect(exactly(vector, 300).filter(({ id }) => ids.includes(id)).length).toBeGreaterThanOrEqual(290)
+        const [left] = yield* sql<{ far: string }>`select current_setting('hnsw.ef_search') as far`
+        expect(left!.far).toBe("40")
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("tell how far they are above all vectors, the same under a filter that leaves few, by scan", () =>
       Effect.gen(function* () {
         const { index, sql } = yield* filled("scan")
