@@ -2,9 +2,8 @@
 // (OpenAI, OpenRouter, TEI, Ollama, vLLM, llama.cpp). An answer is believed only as far as it checks: as many vectors
 // as texts, each of the wanted length, finite, not zero. Vectors leave here with length 1. Errors hold no text, key or
 // vector.
-import { Context, Data, Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
-import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
-import { readText } from "../../kernel/http/readText.ts"
+import { Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { type CallFailed, HttpCalls } from "../../kernel/platform/HttpCalls.ts"
 
 export class EmbeddingFailed extends Data.TaggedError("EmbeddingFailed")<{
   readonly message: string
@@ -30,26 +29,39 @@ export class Embedder extends Context.Service<
   static readonly layer = (options: {
     readonly key: Option.Option<Redacted.Redacted>
     readonly sendDimension: boolean
-  }) => Layer.effect(Embedder, makeOpenAi(options)).pipe(Layer.provide(FetchHttpClient.layer))
+  }) => Layer.effect(Embedder, makeOpenAi(options))
 }
 
 const answerBytesMax = 64 * 1_048_576
 
 const Answer = Schema.Struct({
-  data: Schema.Array(Schema.Struct({ index: Schema.Int, embedding: Schema.Array(Schema.Number) }))
+  data: Schema.Array(Schema.Struct({ index: Schema.Int, embedding: Schema.Unknown }))
 })
+
+const whyNoAnswer: Readonly<Record<CallFailed["reason"], string>> = {
+  timeout: "the endpoint did not answer in time",
+  unreachable: "the endpoint cannot be reached",
+  "too long": "the endpoint's answer is too long"
+}
+
+const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 
 const failed = (message: string, perhapsTheTexts = false) => new EmbeddingFailed({ message, perhapsTheTexts })
 
 /** The vector with length 1, or why it is none. */
-export const checkVector = (numbers: ReadonlyArray<number>, dimension: number): Float32Array | string => {
+export const checkVector = (numbers: ReadonlyArray<unknown>, dimension: number): Float32Array | string => {
   if (numbers.length !== dimension) return `a vector has ${numbers.length} numbers, ${dimension} are required`
+  const vector = new Float32Array(dimension)
   let square = 0
-  for (const one of numbers) square += one * one
+  for (let at = 0; at < dimension; at++) {
+    const one = numbers[at]
+    square += typeof one === "number" ? one * one : Number.NaN
+  }
   if (!Number.isFinite(square)) return "a vector holds what is not a number"
   if (square < 1e-12) return "a vector is zero"
   const length = Math.sqrt(square)
-  return Float32Array.from(numbers, (one) => one / length)
+  for (let at = 0; at < dimension; at++) vector[at] = (numbers[at] as number) / length
+  return vector
 }
 
 const makeOpenAi = Effect.fnUntraced(function* ({
@@ -59,38 +71,36 @@ const makeOpenAi = Effect.fnUntraced(function* ({
   readonly key: Option.Option<Redacted.Redacted>
   readonly sendDimension: boolean
 }) {
-  const client = yield* HttpClient.HttpClient
+  const http = yield* HttpCalls
 
-  const ask = Effect.fnUntraced(function* ({ dimension, model, texts, url }: EmbeddingRequest) {
-    const request = HttpClientRequest.post(url).pipe(
-      HttpClientRequest.bodyJsonUnsafe({
-        model,
-        input: texts,
-        encoding_format: "float",
-        ...(sendDimension ? { dimensions: dimension } : {})
-      }),
-      Option.isSome(key) ? HttpClientRequest.bearerToken(key.value) : (same) => same
+  const ask = Effect.fnUntraced(function* ({ dimension, model, texts, timeoutMillis, url }: EmbeddingRequest) {
+    if (!isHttp(url)) return yield* failed(whyNoAnswer.unreachable)
+    const headers = Option.match(key, {
+      onNone: () => ({}),
+      onSome: (secret) => ({ authorization: `Bearer ${Redacted.value(secret)}` })
+    })
+    const body = JSON.stringify({
+      model,
+      input: texts,
+      encoding_format: "float",
+      ...(sendDimension ? { dimensions: dimension } : {})
+    })
+    const answer = yield* Effect.mapError(
+      http.post({ url, headers, body, timeoutMillis, bytesMax: answerBytesMax }),
+      ({ reason }) => failed(whyNoAnswer[reason])
     )
-    const response = yield* Effect.mapError(
-      client.execute(request).pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true)),
-      () => failed("the endpoint cannot be reached")
-    )
-    const unreadable = () => failed("the endpoint's answer cannot be read")
-    if (response.status !== 200) {
-      yield* Effect.ignore(Stream.runDrain(Stream.take(response.stream, 4)))
+    if (answer.status !== 200) {
       return yield* failed(
-        `the endpoint answers ${response.status}`,
-        response.status === 400 || response.status === 413 || response.status === 422
+        `the endpoint answers ${answer.status}`,
+        answer.status === 400 || answer.status === 413 || answer.status === 422
       )
     }
-    const tooLong = () => failed("the endpoint's answer is too long")
-    const text = yield* readText(response.stream, answerBytesMax, tooLong).pipe(
-      Effect.mapError((error) => (error instanceof EmbeddingFailed ? error : unreadable()))
-    )
-    const parsed = yield* Effect.try({ try: () => JSON.parse(text) as unknown, catch: unreadable })
+    const unreadable = () => failed("the endpoint's answer cannot be read")
+    const parsed = yield* Effect.try({ try: () => JSON.parse(answer.body) as unknown, catch: unreadable })
     const { data } = yield* Effect.mapError(Schema.decodeUnknownEffect(Answer)(parsed), unreadable)
     const vectors: Array<Float32Array> = []
     for (const { embedding, index } of data) {
+      if (!Array.isArray(embedding)) return yield* unreadable()
       const vector = checkVector(embedding, dimension)
       if (typeof vector === "string") return yield* failed(vector, embedding.length === dimension)
       if (index < 0 || index >= texts.length || vectors[index] !== undefined)
@@ -104,10 +114,6 @@ const makeOpenAi = Effect.fnUntraced(function* ({
   return Embedder.of({
     embed: (request) =>
       ask(request).pipe(
-        Effect.timeoutOrElse({
-          duration: request.timeoutMillis,
-          orElse: () => Effect.fail(failed("the endpoint did not answer in time"))
-        }),
         Effect.withSpan("search.embed", { kind: "client", attributes: { texts: request.texts.length } })
       )
   })
