@@ -44,7 +44,7 @@ for (const kind of databaseKinds) {
     sponsoredByKeyPerDayStroopsMax: new Map([["key:large", 450_000n]])
   }
   describe(`the sponsor's budget on ${kind}`, () =>
-    layer(storeLayer(kind, limits), { timeout: "240 seconds" })((it) => {
+    layer(storeLayer(kind, limits), { timeout: "240 seconds", excludeTestServices: true })((it) => {
       const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(emptyStore(1), effect)
 
       it.effect("reserves the most, and keeps what the ledger charged [S102, S103, S270]", () =>

@@ -249,7 +249,7 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
 })
 
 describe.each(databaseKinds)("rows of before on %s", (database) => {
-  layer(storeLayer(database), { timeout: 240_000 })((it) => {
+  layer(storeLayer(database), { timeout: 240_000, excludeTestServices: true })((it) => {
     it.effect("are given their owners, their budgets and one holder of each identifier", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -17,7 +17,8 @@ const born = Effect.fnUntraced(function* (number: number) {
 for (const kind of databaseKinds) {
   describe(`an operator on ${kind}`, () =>
     layer(Layer.merge(OperatorMoves.layer, OperatorReports.layer).pipe(Layer.provideMerge(storeLayer(kind))), {
-      timeout: "240 seconds"
+      timeout: "240 seconds",
+      excludeTestServices: true
     })((it) => {
       it.effect("sees what has no end, and finds it by its id and every hash", () =>
         Effect.gen(function* () {

@@ -122,7 +122,7 @@ const spent = Effect.gen(function* () {
 
 for (const kind of databaseKinds) {
   describe(`beside version 0.1 on ${kind}`, () =>
-    layer(storeLayer(kind), { timeout: "60 seconds" })((it) => {
+    layer(storeLayer(kind), { timeout: "60 seconds", excludeTestServices: true })((it) => {
       it.effect("the end of a payment of today by 0.1 is charged to whoever reserved for it [S271]", () =>
         Effect.gen(function* () {
           yield* emptyStore(4)

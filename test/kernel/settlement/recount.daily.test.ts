@@ -180,7 +180,10 @@ for (const kind of databaseKinds) {
   }
   const services = Layer.mergeAll(OperatorMoves.layer, OperatorReports.layer, ChannelMoves.layer)
   describe(`operation as operators see it, of random histories on ${kind}`, () =>
-    layer(services.pipe(Layer.provideMerge(storeLayer(kind, limits))), { timeout: "240 seconds" })((it) => {
+    layer(services.pipe(Layer.provideMerge(storeLayer(kind, limits))), {
+      timeout: "240 seconds",
+      excludeTestServices: true
+    })((it) => {
       for (const seed of seeds)
         it.effect(
           `has of what is open, unresolved, lent and charged what a plain count has, for seed ${seed}`,

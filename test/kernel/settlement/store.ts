@@ -1,5 +1,5 @@
 // The settlement repository over a fresh database, with what it stands on, and settlements to put into it.
-import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Budget } from "../../../kernel/budget/Budget.ts"
 import { Limits, type LimitValues } from "../../../kernel/config/Limits.ts"
@@ -40,14 +40,9 @@ export const takeOne = Effect.gen(function* () {
 
 export const channelName = (number: number): string => `channel-${number}`
 
-/** Notes of what was sent rest after those before them, and no test moves a clock for that. */
-const settlements = SqlSettlements.layer.pipe(
-  Layer.provide(Layer.succeed(Clock.Clock, Context.get(Context.empty(), Clock.Clock)))
-)
-
 /** A database with the repository, channel store, budget and leases over it. */
 export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}) =>
-  Layer.mergeAll(settlements, ChannelStore.layer, Leases.layer).pipe(
+  Layer.mergeAll(SqlSettlements.layer, ChannelStore.layer, Leases.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Budget.layer, Facts.layer)),
     Layer.provideMerge(Supervisor.layer),
     Layer.provideMerge(databaseLayer(kind)),
