@@ -32,6 +32,8 @@ export interface CandidatePlan {
   readonly conditions: ReadonlyArray<Condition>
   /** Nothing that matches any term is left out. */
   readonly complete: boolean
+  /** Documents that match at most, where words never come together. */
+  readonly documents: number
 }
 
 /** Pairs of common words are made of this many of the rarest of them. */
@@ -47,15 +49,17 @@ export const alikeTerms = (terms: ReadonlyArray<Term>): ReadonlyArray<Omit<Term,
   terms.flatMap(({ alike }) => alike?.each ?? [])
 
 /** Every document that holds any of the terms. */
-export const everything = (terms: ReadonlyArray<Pick<Term, "tsquery">>): CandidatePlan => ({
+export const everything = (terms: ReadonlyArray<Pick<Term, "tsquery" | "documents">>): CandidatePlan => ({
   conditions: [{ where: "document", tsquery: anyOf(terms) }],
-  complete: true
+  complete: true,
+  documents: terms.reduce((sum, { documents }) => sum + documents, 0)
 })
 
 /** The conditions on candidates; `budget` is the number of documents to look at, of `documents` in all. */
 export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, budget: number): CandidatePlan => {
   const rising = terms.toSorted((a, b) => a.documents - b.documents)
-  if (rising.reduce((sum, term) => sum + term.documents, 0) <= budget) return everything(rising)
+  const all = everything(rising)
+  if (all.documents <= budget) return all
   let left = budget
   const rare = rising.filter((term) => {
     const fits = term.documents <= left
@@ -84,10 +88,10 @@ export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, bu
   })
   if (naming.length > 0) conditions.push({ where: "naming", tsquery: anyOf(naming) })
   // A single common word, or words that nothing distinguishes: where the rarest of them names a resource.
-  return {
-    conditions: conditions.length === 0 ? [{ where: "naming", tsquery: rising[0]!.tsquery }] : conditions,
-    complete: false
-  }
+  const [rarest] = rising
+  return conditions.length === 0
+    ? { conditions: [{ where: "naming", tsquery: rarest!.tsquery }], complete: false, documents: rarest!.naming }
+    : { conditions, complete: false, documents: budget - left }
 }
 
 /**
@@ -109,5 +113,9 @@ export const alsoRelated = (
     })
   return rare.length === 0
     ? plan
-    : { ...plan, conditions: [...plan.conditions, { where: "document", tsquery: anyOf(rare) }] }
+    : {
+        ...plan,
+        conditions: [...plan.conditions, { where: "document", tsquery: anyOf(rare) }],
+        documents: plan.documents + budget - left
+      }
 }

@@ -14,7 +14,8 @@ import {
   type CandidatePlan,
   type Condition,
   everything,
-  planCandidates
+  planCandidates,
+  type Term
 } from "./planCandidates.ts"
 import { rarity, type ReadQuery } from "./QueryReader.ts"
 
@@ -38,6 +39,9 @@ const lastLookMax = 2_000
 /** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
 export const rareMax = 2_000
 
+/** Numbers of places for terms in a statement. */
+const placesOf = [0, 2, 4, 8, 16]
+
 /** One attempt: which documents are ranked, and whether filters choose them or are applied to the ranking. */
 export interface Look {
   readonly plan: CandidatePlan
@@ -47,22 +51,30 @@ export interface Look {
   readonly among?: ReadonlyArray<bigint>
 }
 
-/** What of a statement of ranking its values do not change; equal for equal texts. */
+/**
+ * What of a statement of ranking its values do not change; equal for equal texts. They are few, so that statements stay
+ * prepared: a connection that plans one anew takes longer for that than for the ranking.
+ */
 interface Shape {
   /** Parameters before those of the ranking: the condition's. */
   readonly before: number
-  /** One for each term, whether others are alike to it. */
-  readonly alike: ReadonlyArray<boolean>
-  readonly isPhrase: boolean
+  /** Places of terms that others may be alike to, and of those that none is. */
+  readonly asked: number
+  readonly related: number
   readonly isAnywhere: boolean
   readonly isNaming: boolean
   readonly isAmong: boolean
+  /** So many match that they are read in the order of their ids, until there are enough. */
+  readonly isCommon: boolean
 }
 
 /** The text up to a condition within the ranking, from there to one on what is ranked, and from there to its end. */
 type RankTexts = readonly [string, string, string]
 
-const writeTexts = ({ alike, before, isAmong, isAnywhere, isNaming, isPhrase }: Shape): RankTexts => {
+/** Places for so many terms; those left over hold null, which nothing matches. */
+const placesFor = (terms: number): number => placesOf.find((places) => places >= terms) ?? terms
+
+const writeTexts = ({ asked, before, isAmong, isAnywhere, isCommon, isNaming, related }: Shape): RankTexts => {
   let count = before
   const next = () => `$${(count += 1)}`
   // In the order of the values of `rankStatement`.
@@ -73,8 +85,11 @@ const writeTexts = ({ alike, before, isAmong, isAnywhere, isNaming, isPhrase }: 
     return `case when d.document @@ ${tsquery} then ${weight}::float8 * (1 - d.norm / (ts_rank_cd(
       '${fieldWeights}', d.document, ${tsquery}) + d.norm)) else 0 end`
   }
-  const worth = alike.map((isAlike) => (isAlike ? `greatest(${worthOf()}, ${worthOf()})` : worthOf()))
-  if (isPhrase) worth.push(`(case when d.document @@ ${next()}::tsquery then ${next()}::float8 else 0 end)`)
+  const worth = [
+    ...Array.from({ length: asked }, () => `greatest(${worthOf()}, ${worthOf()})`),
+    ...Array.from({ length: related }, worthOf),
+    `(case when d.document @@ ${next()}::tsquery then ${next()}::float8 else 0 end)`
+  ]
   const chosen = [
     ...(isAnywhere ? [`document @@ ${next()}::tsquery`] : []),
     ...(isNaming ? [`ts_filter(document, '{a,c}') @@ ${next()}::tsquery`] : [])
@@ -93,20 +108,26 @@ const writeTexts = ({ alike, before, isAmong, isAnywhere, isNaming, isPhrase }: 
       select d.id, (${worth.join(" + ")})::float8 as score
       from (select id, document, ${norm} as norm from ${source} s where language = ${language}
         and (${chosen.join(" or ")})`,
-    ` order by id limit ${documentsMax}) d)
+    // Left to itself the database reads the whole table by ids where it believes that more match than do: sixty times
+    // as long as the index of words takes. A sum is in the order of no index.
+    ` order by ${isCommon ? "id" : "id + 0"} limit ${documentsMax}) d)
     select ranked.id, ranked.score / ${mass}::float8 as score from ranked where `,
     ` order by ranked.score desc, ranked.id limit ${limit}`
   ]
 }
 
+/** A term's place in a statement, or one left over. */
+const matched = (term: Pick<Term, "tsquery" | "weight"> | undefined): ReadonlyArray<string | null> =>
+  term === undefined ? [null, "0"] : [term.tsquery, String(term.weight)]
+
 /** Texts kept, some kilobytes each; the one that was written first is forgotten first. */
-const textsMax = 500
+const textsMax = 100
 
 const textsOf = (() => {
   const kept = new Map<string, RankTexts>()
   return (shape: Shape): RankTexts => {
-    const { alike, before, isAmong, isAnywhere, isNaming, isPhrase } = shape
-    const key = `${before} ${alike.join(",")} ${isPhrase} ${isAnywhere} ${isNaming} ${isAmong}`
+    const { asked, before, isAmong, isAnywhere, isCommon, isNaming, related } = shape
+    const key = `${before} ${asked} ${related} ${isAnywhere} ${isNaming} ${isAmong} ${isCommon}`
     const known = kept.get(key)
     if (known !== undefined) return known
     const texts = writeTexts(shape)
@@ -138,25 +159,29 @@ export const rankStatement = (
   const isWithin = filtersFirst && among === undefined
   const [condition, given] =
     filtersFirst && !isWithin ? ["true", []] : sql`${options.condition(isWithin ? "s.id" : "ranked.id")}`.compile()
-  const all = [...terms, ...related]
+  const [asked, lent] = [placesFor(terms.length), placesFor(related.length)]
   const [first, second, third] = textsOf({
     before: given.length,
-    alike: all.map(({ alike }) => alike !== undefined),
-    isPhrase: phrase !== undefined,
+    asked,
+    related: lent,
     isAnywhere: anywhere !== "",
     isNaming: naming !== "",
-    isAmong: among !== undefined
+    isAmong: among !== undefined,
+    // All that match, or so many of the table that enough match.
+    isCommon: among === undefined && plan.documents ** 2 > documentsMax * state.documents
   })
-  const values: Array<unknown> = [...given, state.language, Math.max(1, Number(state.averageLexemes))]
-  for (const { alike, tsquery, weight } of all) {
-    values.push(tsquery, weight)
-    if (alike !== undefined) values.push(alike.tsquery, alike.weight)
+  // As texts, since a number would be one type or another by its value, and the statement another one by its types.
+  const values: Array<unknown> = [...given, state.language, String(Math.max(1, Number(state.averageLexemes)))]
+  for (let at = 0; at < asked; at++) {
+    const term = terms[at]
+    values.push(...matched(term), ...matched(term?.alike))
   }
-  if (phrase !== undefined) values.push(phrase.tsquery, phrase.weight)
+  for (let at = 0; at < lent; at++) values.push(...matched(related[at]))
+  values.push(...matched(phrase))
   if (anywhere !== "") values.push(anywhere)
   if (naming !== "") values.push(naming)
   if (among !== undefined) values.push(`{${among.join(",")}}`)
-  values.push(documentsMax, mass, options.limit)
+  values.push(String(documentsMax), String(mass), String(options.limit))
   const text = isWithin ? `${first} and ${condition}${second}true${third}` : `${first}${second}${condition}${third}`
   return sql.unsafe<Pick<Hit, "id" | "score">>(text, values)
 }

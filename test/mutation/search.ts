@@ -19,6 +19,7 @@ const rerankedBy = inFile("catalog/search/rerank.ts", "catalog/search/rerank.tes
 const rerankers = inFile("catalog/search/Reranker.ts", "catalog/search/rerank.test.ts")
 const understood = inFile("catalog/search/readIntent.ts", "catalog/search/intent.test.ts")
 const spreadText = inFile("catalog/search/spreadSellers.ts", "catalog/search/ranking.test.ts")
+const texts = inFile("catalog/search/textSketch.ts", "catalog/search/ranking.test.ts")
 const spread = inFile("catalog/search/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
 const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.test.ts")
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.test.ts")
@@ -85,6 +86,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     "`greatest(${worthOf()}, ${worthOf()})`",
     "`${worthOf()} + ${worthOf()}`"
   ),
+  ranked(
+    "a weight's type makes a statement of its own",
+    "[term.tsquery, String(term.weight)]",
+    "[term.tsquery, term.weight as never]"
+  ),
+  ranked("each number of terms is a statement of its own", "const placesOf = [0, 2, 4, 8, 16]", "const placesOf = [0]"),
+  ranked("what few hold is looked for in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
+  ranked("what many hold is all read", '${isCommon ? "id" : "id + 0"}', "id + 0"),
+  texts("texts that share little are held together", "areAlike(other, sketch)", "true"),
+  texts("texts that share enough are not held together", ">= alikeShare * Math.min", "> alikeShare * Math.max"),
   ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),
   planned("what holds related words alone completes a look", "{ ...plan, conditions:", "{ complete: true, conditions:"),
   readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),

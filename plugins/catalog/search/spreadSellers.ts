@@ -4,7 +4,7 @@
 // first: a copy never takes the place of what it was copied from. What is too many goes behind the first page
 // in its order, or behind the others where they do not fill it: none is lost, and later pages hold the rest.
 // Pure.
-import { areAlike } from "./textSketch.ts"
+import { groupAlike } from "./textSketch.ts"
 
 /** Places of a first page. */
 export const pageSize = 20
@@ -37,17 +37,11 @@ const copiesAmong = (
   const copies = new Set<bigint>()
   // Who fits on the first page crowds nobody out of it.
   if (hits.length <= pageSize) return copies
-  const texts: Array<{ readonly sketch: string; readonly ids: Array<bigint> }> = []
-  for (const { id } of hits) {
-    const sketch = sellerOf(id)?.sketch ?? ""
-    if (sketch === "") continue
-    const text = texts.find((one) => areAlike(one.sketch, sketch))
-    if (text !== undefined) text.ids.push(id)
-    else if (texts.length < textsMax) texts.push({ sketch, ids: [id] })
-  }
-  for (const { ids } of texts) {
-    if (ids.length <= ofOneTextMax) continue
-    for (const id of ids.sort((a, b) => (a < b ? -1 : 1)).slice(ofOneTextMax)) copies.add(id)
+  const sketches = hits.map(({ id }) => sellerOf(id)?.sketch ?? "")
+  for (const places of groupAlike(sketches, textsMax)) {
+    if (places.length <= ofOneTextMax) continue
+    const ids = places.map((place) => hits[place]!.id).sort((a, b) => (a < b ? -1 : 1))
+    for (const id of ids.slice(ofOneTextMax)) copies.add(id)
   }
   return copies
 }

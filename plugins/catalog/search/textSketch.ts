@@ -44,3 +44,33 @@ export const areAlike = (a: string, b: string): boolean => {
   }
   return both >= alikeShare * (both + own)
 }
+
+/**
+ * Sketches of texts, by their places, with those together that say nearly the same as the first of them; at most `most`
+ * such texts. What says too little is in none. Each is held only against texts that it shares enough hashes with.
+ */
+export const groupAlike = (sketches: ReadonlyArray<string>, most: number): ReadonlyArray<ReadonlyArray<number>> => {
+  const groups: Array<[number, ...Array<number>]> = []
+  const holding = new Map<number, Array<number>>()
+  const shared = new Uint8Array(most)
+  for (const [place, sketch] of sketches.entries()) {
+    shared.fill(0)
+    for (let at = 0; at < sketch.length; at++)
+      for (const group of holding.get(sketch.charCodeAt(at)) ?? []) shared[group]! += 1
+    const found = groups.findIndex(([first], group) => {
+      const other = sketches[first]!
+      return shared[group]! >= alikeShare * Math.min(sketch.length, other.length) && areAlike(other, sketch)
+    })
+    if (found >= 0) groups[found]!.push(place)
+    else if (sketch !== "" && groups.length < most) {
+      for (let at = 0; at < sketch.length; at++) {
+        const code = sketch.charCodeAt(at)
+        const groupsOfCode = holding.get(code)
+        if (groupsOfCode === undefined) holding.set(code, [groups.length])
+        else groupsOfCode.push(groups.length)
+      }
+      groups.push([place])
+    }
+  }
+  return groups
+}

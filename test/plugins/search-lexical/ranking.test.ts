@@ -7,8 +7,13 @@ import { type ResourceDocument, Search } from "../../../plugins/catalog/contract
 import { Observers, searchRegistry } from "../../../plugins/catalog/search/SearchRegistry.ts"
 import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
 import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
-import { alsoRelated, everything, planCandidates } from "../../../plugins/search-lexical/planCandidates.ts"
-import { rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
+import {
+  alsoRelated,
+  type CandidatePlan,
+  everything,
+  planCandidates
+} from "../../../plugins/search-lexical/planCandidates.ts"
+import { type Look, rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
@@ -24,6 +29,11 @@ const few: ReadonlyArray<ResourceDocument> = [
   named(5, "E-mail checker", "Validates e-mail addresses.", []),
   named(6, "screen_name lookup", "Sanctions screening.", [])
 ]
+
+const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
+  Array.from({ length: count }, (_, at) => named(at + 101, `Service ${at}`, "A common thing."))
+
+const lookAt = (plan: CandidatePlan): Look => ({ plan, filtersFirst: false, documentsMax: 600 })
 
 /** An index of these documents in a language. */
 const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
@@ -471,7 +481,7 @@ describeDatabases(
           expect(ranked.map(({ id }) => Number(id))).toEqual([9_001, 9_002])
           expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
           // One statement, which reads them by their ids and nothing of the crowd.
-          const plan = { conditions: everything(read.terms).conditions, complete: true }
+          const plan = everything(read.terms)
           const look = { plan, filtersFirst: true, documentsMax: 2_000, among: ids }
           const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, look }).compile()
           const explained = yield* sql.unsafe<Record<string, string>>(`explain ${statement}`, [...values]).unprepared
@@ -479,6 +489,46 @@ describeDatabases(
           expect(text).toContain("id = ANY")
           expect(text).not.toContain("search_lexical_documents_gin")
         }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("takes few statements for many queries, and each value's type says nothing", () =>
+      Effect.gen(function* () {
+        const { reader, sql, store } = yield* indexed([...few, ...crowdOf(40)])
+        const state = yield* store.answering
+        const statements = new Set<string>()
+        const types = new Set<string>()
+        for (const query of ["weather", "weather city", "weather city tides", "tides of a city map", "wheather maps"]) {
+          const read = yield* reader.read(query, state)
+          for (const weight of [1, 0.5]) {
+            const terms = read.terms.map((term) => ({ ...term, weight }))
+            const [text, values] = rankStatement(
+              sql,
+              state,
+              { ...read, terms, mass: weight },
+              { condition: () => sql`true`, limit: 20, look: lookAt(everything(terms)) }
+            ).compile()
+            statements.add(text)
+            for (const value of values) types.add(value === null ? "string" : typeof value)
+          }
+        }
+        expect(types).toEqual(new Set(["string"]))
+        expect(statements.size).toBeLessThanOrEqual(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("reads what few hold by the index of words alone, and what many hold until there is enough", () =>
+      Effect.gen(function* () {
+        const { reader, sql, store } = yield* indexed([...crowdOf(2_000), named(9_001, "Tides")])
+        const state = yield* store.answering
+        const textOf = Effect.fnUntraced(function* (query: string) {
+          const read = yield* reader.read(query, state)
+          const look = lookAt(everything(read.terms))
+          return rankStatement(sql, state, read, { condition: () => sql`true`, limit: 20, look }).compile()[0]
+        })
+        // Among two thousand, of which six hundred are enough: an index in the order of ids comes upon them soon.
+        expect(yield* textOf("common")).toContain("order by id limit")
+        expect(yield* textOf("tides")).toContain("order by id + 0 limit")
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("is read from the GIN indexes and not from the table", () =>

@@ -164,8 +164,10 @@ describe("candidates", () => {
   })
 
   it("come from rare words first, then pairs of common ones, then names", () => {
+    // As many match as hold the rare word, both common ones at three times by chance, and the one that names few.
     expect(planCandidates([term("rare", 40), term("x", 2_000), term("y", 1_000)], 100_000, 300)).toEqual({
       complete: false,
+      documents: 200,
       conditions: [
         { where: "document", tsquery: "('rare')" },
         { where: "document", tsquery: "('y') & ('x')" },
@@ -177,7 +179,8 @@ describe("candidates", () => {
   it("are never none: a single common word looks where it names a resource", () => {
     expect(planCandidates([term("data", 50_000)], 100_000, 300)).toEqual({
       conditions: [{ where: "naming", tsquery: "'data'" }],
-      complete: false
+      complete: false,
+      documents: 5_000
     })
   })
 })

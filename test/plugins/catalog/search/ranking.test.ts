@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest"
 import type { Hit } from "../../../../plugins/catalog/contract.ts"
 import { fuse } from "../../../../plugins/catalog/search/fuse.ts"
 import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rankingCursor.ts"
+import { randomFrom } from "../../analytics/recount.ts"
 import { spreadSellers } from "../../../../plugins/catalog/search/spreadSellers.ts"
-import { areAlike, sketchOf } from "../../../../plugins/catalog/search/textSketch.ts"
+import { areAlike, groupAlike, sketchOf } from "../../../../plugins/catalog/search/textSketch.ts"
 import { type Signals, weigh } from "../../../../plugins/catalog/search/signals.ts"
 
 const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
@@ -377,6 +378,24 @@ describe("a first page", () => {
     expect(sketchOf(long(0))).toHaveLength(32)
     expect(alike(long(0), long(4))).toBe(true)
     expect(alike(long(0), long(70))).toBe(false)
+  })
+
+  it("groups texts by the first that says nearly the same, as one comparison after another does", () => {
+    const random = randomFrom(7_919)
+    const word = () => String.fromCharCode(97 + random.below(6), 97 + random.below(6))
+    for (let round = 0; round < 200; round++) {
+      const lengths = [3, 6, 12, 60]
+      const sketches = Array.from({ length: 40 }, () =>
+        sketchOf(Array.from({ length: random.pick(lengths) }, word).join(" "))
+      )
+      const groups: Array<Array<number>> = []
+      for (const [at, sketch] of sketches.entries()) {
+        const group = groups.find(([first]) => areAlike(sketches[first!]!, sketch))
+        if (group !== undefined) group.push(at)
+        else if (sketch !== "" && groups.length < 9) groups.push([at])
+      }
+      expect(groupAlike(sketches, 9)).toEqual(groups)
+    }
   })
 
   it("holds three hits of one seller at most, by origin and by recipient, and the list loses none", () => {
