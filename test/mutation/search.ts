@@ -95,7 +95,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ranked("what few hold is looked for in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
   ranked("what many hold is all read", '${isCommon ? "id" : "id + 0"}', "id + 0"),
   texts("texts that share little are held together", "areAlike(other, sketch)", "true"),
-  texts("texts that share enough are not held together", ">= alikeShare * Math.min", "> alikeShare * Math.max"),
+  texts("texts that share enough are not held together", ">= alikeShare * Math.min", ">= 2 * Math.min"),
   ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),
   planned("what holds related words alone completes a look", "{ ...plan, conditions:", "{ complete: true, conditions:"),
   readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),
