@@ -93,7 +93,10 @@ const joined = (
   return [whole, ...rest]
 }
 
-/** Words as lexemes, by word; one that the language leaves out has none. */
+/**
+ * Words as lexemes, by word; one that the language leaves out has none. Each is looked up by itself, which the limit
+ * sees to: joined freely, the database reads all lexemes that there are for a few words.
+ */
 const readWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   words: ReadonlyArray<string>,
@@ -108,7 +111,8 @@ const readWords = Effect.fnUntraced(function* (
       coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
     from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text, ending text)
     cross join lateral unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
-    left join search_lexical_terms t on t.language = ${language} and t.lexeme = (q.lexeme || w.ending) collate "C"`
+    left join lateral (select documents, naming from search_lexical_terms
+      where language = ${language} and lexeme = (q.lexeme || w.ending) collate "C" limit 1) t on true`
   const byWord = Map.groupBy(rows, ({ word }) => word)
   return new Map(words.map((word) => [word, joined(word, byWord.get(word) ?? [], others)]))
 })
