@@ -79,9 +79,10 @@ const nearest = Effect.fnUntraced(function* (
       isAll: similar.length < asked
     }
   })
+  // Planned for the filters' own values each time: a plan for any of them takes ten times as long.
   const exact = Effect.map(
-    sql<{ ids: string | null }>`select string_agg(id::text, ',') as ids
-      from (select r.id from catalog_resources r where ${condition()} limit ${amongMax}) found`,
+    sql<{ ids: string | null }>`select string_agg(id::text, ',') as ids from (select r.id from catalog_resources r
+      where ${condition()} limit ${sql.literal(String(amongMax))}) found`.unprepared,
     ([row]) => toHits(vectors.nearest(vector, limit, row?.ids?.split(",").map(BigInt) ?? []), background)
   )
   return yield* lookCloser({ filtered, limit }, look, exact)
