@@ -19,6 +19,7 @@ const rerankedBy = inFile("catalog/search/rerank.ts", "catalog/search/rerank.tes
 const rerankers = inFile("catalog/search/Reranker.ts", "catalog/search/rerank.test.ts")
 const understood = inFile("catalog/search/readIntent.ts", "catalog/search/intent.test.ts")
 const spreadText = inFile("catalog/search/spreadSellers.ts", "catalog/search/ranking.test.ts")
+const spelling = inFile("search-semantic/embedded/spelling.ts", "search-semantic/words.test.ts")
 const texts = inFile("catalog/search/textSketch.ts", "catalog/search/ranking.test.ts")
 const spread = inFile("catalog/search/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
 const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.test.ts")
@@ -94,6 +95,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   ranked("each number of terms is a statement of its own", "const placesOf = [0, 2, 4, 8, 16]", "const placesOf = [0]"),
   ranked("what few hold is looked for in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
   ranked("what many hold is all read", '${isCommon ? "id" : "id + 0"}', "id + 0"),
+  spelling("two letters that are other are one slip", "&& isSwapped)", "&& true)"),
+  spelling("a rarer word is meant", "Math.min(first, found ?? first)", "found ?? first"),
+  spelling("a letter more is two slips", "return tail === left", "return tail === left + 1"),
   texts("texts that share little are held together", "areAlike(other, sketch)", "true"),
   texts("texts that share enough are not held together", ">= alikeShare * Math.min", ">= 2 * Math.min"),
   ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),

@@ -10,7 +10,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { AlikeWord } from "../../catalog/contract.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "../vectorLoops.ts"
 import { Phrasebook, phrasesHash } from "./Phrasebook.ts"
-import { spelled } from "./spelling.ts"
+import { Spelling } from "./spelling.ts"
 
 export const dimension = 100
 export const tableHash = "6bf210cdc107772530566a7ea9efb1c31af183664c421aae0c8c28ebdee86314"
@@ -55,6 +55,7 @@ export class WordTable {
   readonly #lengths: Float32Array
 
   readonly #phrases: Phrasebook
+  readonly #spelling: Spelling
 
   constructor(bytes: Uint8Array, phrases: Phrasebook) {
     this.#phrases = phrases
@@ -65,6 +66,7 @@ export class WordTable {
       .split("\n")
       .slice(0, count)
     this.#places = new Map(this.#words.map((word, at) => [word, at]))
+    this.#spelling = new Spelling(this.#words)
     this.#loops.reserve(vectorsAt + count * stride)
     const vectors = new Int8Array(this.#loops.memory.buffer, vectorsAt, count * stride)
     const given = new Int8Array(bytes.buffer, bytes.byteOffset + 8 + textLength, count * dimension)
@@ -98,7 +100,7 @@ export class WordTable {
   guessed(word: string): English {
     const known = this.inEnglish(word)
     if (known.words.length > 0) return known
-    const mistyped = spelled(word, this.#words, this.#places)
+    const mistyped = this.#spelling.likeliest(word)
     if (mistyped !== undefined) return { words: [mistyped], likeness: guessedLikeness, isGuess: true }
     const forms = this.#phrases.meaningsOfForm(word)
     const words = forms.length > 0 ? forms : this.#phrases.meaningsOfPieces(word)

@@ -2,10 +2,12 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import { Spelling } from "../../../plugins/search-semantic/embedded/spelling.ts"
 import { queryMeaning, resourceVector } from "../../../plugins/search-semantic/embedded/textVector.ts"
 import { tableHash, Words } from "../../../plugins/search-semantic/embedded/WordTable.ts"
 import { QuantizedVectors } from "../../../plugins/search-semantic/QuantizedVectors.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { randomFrom } from "../analytics/recount.ts"
 import { resourceDocument } from "../search-lexical/resourceDocument.ts"
 
 const services = Layer.merge(NodeServices.layer, NodeCrypto.layer)
@@ -15,6 +17,33 @@ const table = Effect.flatMap(Words, ({ table }) => table).pipe(
 const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, one, at) => sum + one * b[at]!, 0)
 const named = (serviceName: string, description = "") =>
   resourceDocument({ id: 1n, serviceName, description, resource: "https://x.example/" })
+
+const letters = "abcd"
+/** Every text that one slip behind the first letter makes of a word. */
+const slipsOf = (word: string): ReadonlyArray<string> =>
+  [...word, ""].flatMap((_, at) => {
+    if (at === 0) return []
+    const [head, tail] = [word.slice(0, at), word.slice(at)]
+    const others = [...letters].flatMap((letter) => [head + letter + tail, head + letter + tail.slice(1)])
+    const swapped = tail.length > 1 ? [head + tail[1]! + tail[0]! + tail.slice(2)] : []
+    return [head + tail.slice(1), ...others, ...swapped]
+  })
+
+it("takes a word for the commonest one that a slip makes of it, as trying every slip does", () => {
+  const random = randomFrom(7_919)
+  const text = () => Array.from({ length: 4 + random.below(4) }, () => random.pick([...letters])).join("")
+  const words = [...new Set(Array.from({ length: 400 }, text))]
+  const spelling = new Spelling(words)
+  const asked = [...words, ...Array.from({ length: 2_000 }, text)].filter((word) => word.length >= 5)
+  const places = asked.map((word) => {
+    const slips = new Set(slipsOf(word).filter((slip) => slip !== word))
+    return words.findIndex((one) => slips.has(one))
+  })
+  expect(asked.map((word) => spelling.likeliest(word))).toEqual(places.map((place) => words[place]))
+  // Some are a slip away from a word, and some from none.
+  expect(places).toContain(-1)
+  expect(places.filter((place) => place >= 0).length).toBeGreaterThan(500)
+})
 
 describe("the table of words", () => {
   it.effect("knows what is meant without a word in common, and what it does not know", () =>
