@@ -9,6 +9,7 @@ import type { IndexState } from "./LexicalStore.ts"
 import type { Term } from "./planCandidates.ts"
 import { quoted, type ReadQuery } from "./QueryReader.ts"
 import { lengthShare, rankDocuments, saturation } from "./rankDocuments.ts"
+import { countsOf } from "./Vocabulary.ts"
 
 /** Documents that lend words, words lent, and their share of the whole. */
 const documentsMax = 10
@@ -46,8 +47,7 @@ const tellingWords = Effect.fnUntraced(function* (
         when 'C' then 0.75 else 0.125 end) from unnest(u.weights) weight)::float8 as frequency
       from jsonb_to_recordset(${lenders}::jsonb) as r (id bigint, score float8)
       join search_lexical_documents d on d.language = ${state.language} and d.id = r.id, unnest(d.document) u
-    ) w cross join lateral (select documents, naming from search_lexical_terms
-      where language = ${state.language} and lexeme = w.lexeme collate "C" limit 1) t
+    ) w cross join lateral ${countsOf(sql, state.language, "w.lexeme")} t
     where t.documents > 1 and t.documents <= ${commonShare}::float8 * ${state.documents}::float8
       and w.lexeme !~ '^[0-9]'
     group by w.lexeme, t.documents, t.naming order by worth desc, w.lexeme limit ${wordsMax}`

@@ -3,7 +3,7 @@
 // which lexemes mean about the same. What a word is found to be is kept until the statistics are refreshed: people ask
 // in the same few words.
 import { Context, Effect, Layer, Option } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { type Foreign, foreignIn, isSmall, languageMark, withoutMark } from "./languages.ts"
@@ -94,9 +94,14 @@ const joined = (
 }
 
 /**
- * Words as lexemes, by word; one that the language leaves out has none. Each is looked up by itself, which the limit
- * sees to: joined freely, the database reads all lexemes that there are for a few words.
+ * The counts of one lexeme, to be joined laterally; `lexeme` is an expression. The limit has each looked up by itself:
+ * joined freely, the database reads all lexemes that there are for a few.
  */
+export const countsOf = (sql: SqlClient.SqlClient, language: string, lexeme: string): Statement.Fragment =>
+  sql`(select documents, naming from search_lexical_terms
+    where language = ${language} and lexeme = (${sql.literal(lexeme)}) collate "C" limit 1)`
+
+/** Words as lexemes, by word; one that the language leaves out has none. */
 const readWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   words: ReadonlyArray<string>,
@@ -111,8 +116,7 @@ const readWords = Effect.fnUntraced(function* (
       coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
     from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text, ending text)
     cross join lateral unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
-    left join lateral (select documents, naming from search_lexical_terms
-      where language = ${language} and lexeme = (q.lexeme || w.ending) collate "C" limit 1) t on true`
+    left join lateral ${countsOf(sql, language, "q.lexeme || w.ending")} t on true`
   const byWord = Map.groupBy(rows, ({ word }) => word)
   return new Map(words.map((word) => [word, joined(word, byWord.get(word) ?? [], others)]))
 })

@@ -95,6 +95,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ranked("each number of terms is a statement of its own", "const placesOf = [0, 2, 4, 8, 16]", "const placesOf = [0]"),
   ranked("what few hold is looked for in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
   ranked("what many hold is all read", '${isCommon ? "id" : "id + 0"}', "id + 0"),
+  known("a few words are joined with all lexemes", 'collate "C" limit 1)`', 'collate "C")`'),
   spelling("two letters that are other are one slip", "&& isSwapped)", "&& true)"),
   spelling("a rarer word is meant", "Math.min(first, found ?? first)", "found ?? first"),
   spelling("a letter more is two slips", "return tail === left", "return tail === left + 1"),

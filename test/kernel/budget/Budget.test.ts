@@ -7,7 +7,7 @@ import type { Reservation } from "../../../kernel/budget/Reservation.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { countStatements } from "../../support/countStatements.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { books, emptyStore, storeLayer } from "../settlement/store.ts"
+import { books, byMachineClock, emptyStore, storeLayer } from "../settlement/store.ts"
 
 const keyed = (id: string) => ({ id, keyed: true })
 const anonymous = (id: string) => ({ id, keyed: false })
@@ -44,7 +44,10 @@ for (const kind of databaseKinds) {
     sponsoredByKeyPerDayStroopsMax: new Map([["key:large", 450_000n]])
   }
   describe(`the sponsor's budget on ${kind}`, () =>
-    layer(storeLayer(kind, limits), { timeout: "240 seconds", excludeTestServices: true })((it) => {
+    layer(
+      storeLayer(kind, limits),
+      byMachineClock
+    )((it) => {
       const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(emptyStore(1), effect)
 
       it.effect("reserves the most, and keeps what the ledger charged [S102, S103, S270]", () =>

@@ -8,7 +8,7 @@ import { describe } from "vitest"
 import type { Step } from "../../../kernel/settlement/CrashPoints.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { storeLayer } from "../settlement/store.ts"
+import { byMachineClock, storeLayer } from "../settlement/store.ts"
 import { eventually } from "../../support/eventually.ts"
 
 class Running extends Context.Service<Running, Facilitator>()("test/Running") {}
@@ -249,7 +249,10 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
 })
 
 describe.each(databaseKinds)("rows of before on %s", (database) => {
-  layer(storeLayer(database), { timeout: 240_000, excludeTestServices: true })((it) => {
+  layer(
+    storeLayer(database),
+    byMachineClock
+  )((it) => {
     it.effect("are given their owners, their budgets and one holder of each identifier", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

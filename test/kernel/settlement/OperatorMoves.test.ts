@@ -7,7 +7,17 @@ import { OperatorMoves } from "../../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
+import {
+  books,
+  byMachineClock,
+  emptyStore,
+  hashOf,
+  idOf,
+  newSettlement,
+  outcomeOf,
+  storeLayer,
+  takeOne
+} from "./store.ts"
 
 const born = Effect.fnUntraced(function* (number: number) {
   const settlements = yield* Settlements
@@ -16,10 +26,10 @@ const born = Effect.fnUntraced(function* (number: number) {
 
 for (const kind of databaseKinds) {
   describe(`an operator on ${kind}`, () =>
-    layer(Layer.merge(OperatorMoves.layer, OperatorReports.layer).pipe(Layer.provideMerge(storeLayer(kind))), {
-      timeout: "240 seconds",
-      excludeTestServices: true
-    })((it) => {
+    layer(
+      Layer.merge(OperatorMoves.layer, OperatorReports.layer).pipe(Layer.provideMerge(storeLayer(kind))),
+      byMachineClock
+    )((it) => {
       it.effect("sees what has no end, and finds it by its id and every hash", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)

@@ -11,7 +11,16 @@ import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { randomFrom, type Random } from "../../plugins/analytics/recount.ts"
-import { emptyStore, idOf, keyedPrincipal, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
+import {
+  byMachineClock,
+  emptyStore,
+  idOf,
+  keyedPrincipal,
+  newSettlement,
+  outcomeOf,
+  storeLayer,
+  takeOne
+} from "./store.ts"
 
 const seeds = [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED"] ?? number * 7_919))
 const channelCount = 12
@@ -180,10 +189,10 @@ for (const kind of databaseKinds) {
   }
   const services = Layer.mergeAll(OperatorMoves.layer, OperatorReports.layer, ChannelMoves.layer)
   describe(`operation as operators see it, of random histories on ${kind}`, () =>
-    layer(services.pipe(Layer.provideMerge(storeLayer(kind, limits))), {
-      timeout: "240 seconds",
-      excludeTestServices: true
-    })((it) => {
+    layer(
+      services.pipe(Layer.provideMerge(storeLayer(kind, limits))),
+      byMachineClock
+    )((it) => {
       for (const seed of seeds)
         it.effect(
           `has of what is open, unresolved, lent and charged what a plain count has, for seed ${seed}`,

@@ -40,6 +40,9 @@ export const takeOne = Effect.gen(function* () {
 
 export const channelName = (number: number): string => `channel-${number}`
 
+/** How suites over it run: what rests between its statements does so by the machine's clock, which no test moves. */
+export const byMachineClock = { timeout: "240 seconds", excludeTestServices: true } as const
+
 /** A database with the repository, channel store, budget and leases over it. */
 export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}) =>
   Layer.mergeAll(SqlSettlements.layer, ChannelStore.layer, Leases.layer).pipe(

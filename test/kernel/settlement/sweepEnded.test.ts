@@ -8,7 +8,16 @@ import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { sweepBudget, sweepSettlements, sweepSponsorTransactions } from "../../../kernel/settlement/sweepEnded.ts"
 import { sweepFacts } from "../../../kernel/sweepFacts.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { channelName, emptyStore, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
+import {
+  byMachineClock,
+  channelName,
+  emptyStore,
+  idOf,
+  newSettlement,
+  outcomeOf,
+  storeLayer,
+  takeOne
+} from "./store.ts"
 
 const day = 86_400_000
 const keep = 30 * day
@@ -53,7 +62,10 @@ const kept = Effect.gen(function* () {
 
 for (const kind of databaseKinds) {
   describe(`what has ended, on ${kind}`, () =>
-    layer(storeLayer(kind), { timeout: "240 seconds", excludeTestServices: true })((it) => {
+    layer(
+      storeLayer(kind),
+      byMachineClock
+    )((it) => {
       it.effect("stays for as long as is set, with its attempts", () =>
         Effect.gen(function* () {
           yield* populate

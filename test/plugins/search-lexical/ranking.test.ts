@@ -15,6 +15,7 @@ import {
 } from "../../../plugins/search-lexical/planCandidates.ts"
 import { type Look, rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
+import { countsOf } from "../../../plugins/search-lexical/Vocabulary.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
 
@@ -530,6 +531,19 @@ describeDatabases(
         // Among two thousand, of which six hundred are enough: an index in the order of ids comes upon them soon.
         expect(yield* textOf("common")).toContain("order by id limit")
         expect(yield* textOf("tides")).toContain("order by id + 0 limit")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("looks words up by themselves, however many lexemes there are", () =>
+      Effect.gen(function* () {
+        const { sql } = yield* indexed(crowdOf(2_000))
+        yield* sql`vacuum analyze search_lexical_terms`.unprepared
+        const explained = yield* sql<{ "QUERY PLAN": string }>`explain select w.word, t.documents
+          from jsonb_to_recordset('[{"word": "thing"}]'::jsonb) w (word text)
+          left join lateral ${countsOf(sql, "english", "w.word")} t on true`.unprepared
+        const lines = explained.map((row) => row["QUERY PLAN"]).join("\n")
+        expect(lines).toContain("search_lexical_terms_pkey")
+        expect(lines).not.toContain("Seq Scan on search_lexical_terms")
       }).pipe(Effect.provide(layer))
     )
 
