@@ -4,8 +4,9 @@
 // again; what repeats itself is said once a minute, and that it is over. A
 // defect is a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept: exactly one more turn
 // follows.
-import { Clock, Duration, Effect, Option, Queue, type Scope } from "effect"
+import { Duration, Effect, Option, Queue, type Scope } from "effect"
 import { Supervisor } from "./Supervisor.ts"
+import { elapsedMillis } from "./elapsed.ts"
 
 export interface ReconcilerSpec<E, R> {
   readonly id: string
@@ -37,7 +38,7 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
   const every = Effect.isEffect(spec.every) ? spec.every : Effect.succeed(Duration.fromInputUnsafe(spec.every))
   let failing: { readonly why: string; readonly saidAt: number } | undefined
   const failed = Effect.fnUntraced(function* (error: E) {
-    const [why, now] = [wordsOf(error), yield* Clock.currentTimeMillis]
+    const [why, now] = [wordsOf(error), yield* elapsedMillis]
     if (failing?.why === why && now - failing.saidAt < repeatMillis) return
     failing = { why, saidAt: now }
     yield* Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)

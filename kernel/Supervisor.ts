@@ -2,9 +2,10 @@
 // whenever it ends, a `transient` one when it dies, a `temporary` one never. An actor that is restarted more often than
 // its intensity allows gives up and escalates: the process ends with a clear error rather than limping on. An actor
 // stops with the Scope that started it, so a plugin's actors end before the services under them.
-import { Cause, Clock, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
 import { contract } from "./Contract.ts"
 import { CurrentPlugin } from "./Plugin.ts"
+import { elapsedMillis } from "./elapsed.ts"
 
 /** An actor was restarted `restarts` times within its window and keeps dying. */
 export class ActorGaveUp extends Schema.TaggedError<ActorGaveUp>()("ActorGaveUp", {
@@ -68,7 +69,7 @@ export class Supervisor extends Context.Service<
             states.set(actor, { actor, state: "ended", restarts })
             return
           }
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* elapsedMillis
           deaths = [...deaths.filter((at) => now - at < window), now]
           if (deaths.length > restartsMax) {
             states.set(actor, { actor, state: "gave-up", restarts })

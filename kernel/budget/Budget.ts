@@ -7,6 +7,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
 import { contract } from "../Contract.ts"
+import { elapsedMillis } from "../elapsed.ts"
 import { spanned } from "../spanned.ts"
 import { committing, reserving } from "./budgetStatements.ts"
 import { gatherSpent } from "./gatherSpent.ts"
@@ -143,7 +144,7 @@ export class Budget extends Context.Service<
       const boundsOf = (principal: string): DayBounds => ({ own: boundOf(principal), inAll })
 
       const fits = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
-        const at = { day: yield* today, now: yield* Clock.currentTimeMillis }
+        const at = { day: yield* today, now: yield* elapsedMillis }
         const bounds = boundsOf(principal.id)
         if (lately.fits(principal, stroops, bounds, at)) return true
         const spent = yield* spentOn(at.day, principal.id)

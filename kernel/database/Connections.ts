@@ -2,8 +2,9 @@
 // fewer than the pool may open (others have them, or a pooler stands before it) is no fault: the pool works with what
 // it has, and tries now and then whether there are more. A connection whose statement was left behind comes back when
 // that has ended.
-import { Clock, Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
+import { Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
+import { elapsedMillis } from "../elapsed.ts"
 import { Lane, type LaneName } from "./Lane.ts"
 import { type Leftover, within } from "../within.ts"
 
@@ -44,7 +45,7 @@ class Permits {
   #size: number
   #held = 0
   #waiting = 0
-  #triedAt = 0
+  #triedAt = -Infinity
 
   constructor(max: number) {
     this.#max = this.#size = max
@@ -185,7 +186,7 @@ export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scop
       yield* restore(permits.take(lane))
       const own = Scope.makeUnsafe()
       const exit = yield* Effect.exit(alone(restore(pool), own))
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* elapsedMillis
       const giveBack = Effect.andThen(alone(Scope.close(own, Exit.void), own), permits.release(lane))
       if (Exit.isSuccess(exit)) {
         yield* permits.grow(now)

@@ -4,9 +4,10 @@
 // Verify and settle never wrap anything. How far behind it is, is reckoned from the primary's own log positions, so a
 // quiet primary is no lag, and a replica that has lost its stream is one.
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
+import { Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
+import { elapsedMillis } from "../elapsed.ts"
 import { type ConnectionBounds, lend } from "./Connections.ts"
 
 type Acquirer = SqlClient.SqlClient["reserve"]
@@ -118,12 +119,12 @@ export class ReadReplica extends Context.Service<
 
     const judge = Effect.gen(function* () {
       const position = yield* primaryPosition(sql)
-      samples = [...samples, { at: yield* Clock.currentTimeMillis, position }].slice(-samplesMax)
+      samples = [...samples, { at: yield* elapsedMillis, position }].slice(-samplesMax)
       const { pool } = yield* open
       const reached = yield* replicaPosition(pool)
       if (reached === undefined)
         return { isFit: false, lagMillis: undefined, detail: "database.read_url names no streaming replica" }
-      const lagMillis = lagOf(samples, BigInt(reached), yield* Clock.currentTimeMillis)
+      const lagMillis = lagOf(samples, BigInt(reached), yield* elapsedMillis)
       const detail = behind(lagMillis, options.lagMillisMax)
       return { isFit: detail === undefined, lagMillis, detail }
     })

@@ -4,7 +4,8 @@
 // rows once; the later one goes with the next. A failure is told to all who went along. A caller that is interrupted
 // takes its call back, unless its statement is under way: that one may still be done. Where nobody waits for answers,
 // a statement may rest for a while after the one before it: each wakes a process of the database.
-import { Clock, Deferred, Effect, Exit } from "effect"
+import { Deferred, Effect, Exit } from "effect"
+import { elapsedMillis } from "../elapsed.ts"
 
 export interface Gathering<A, B, E, R> {
   /** Calls of one statement at most. */
@@ -44,15 +45,14 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
   const services = yield* Effect.context<R>()
   const waiting: Array<Call<A, B, E>> = []
   let isUnderWay = false
-  let begunMillis = -Infinity
+  let begunAt = -Infinity
 
   const rest = Effect.gen(function* () {
     const { restMillis = 0 } = gathering
     if (restMillis === 0) return
-    const passed = (yield* Clock.currentTimeMillis) - begunMillis
-    // A clock that was set back says nothing.
-    if (passed >= 0 && passed < restMillis) yield* Effect.sleep(restMillis - passed)
-    begunMillis = yield* Clock.currentTimeMillis
+    const passed = (yield* elapsedMillis) - begunAt
+    if (passed < restMillis) yield* Effect.sleep(restMillis - passed)
+    begunAt = yield* elapsedMillis
   })
   const step = Effect.gen(function* () {
     yield* rest

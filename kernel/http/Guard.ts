@@ -164,7 +164,7 @@ export const guard = <E, R>(handler: Answering<E, R>) => {
     const path = pathOf(request.url)
     const route = routeOf(path)
     const clock = fiber.getRef(Clock.Clock)
-    const startedAt = clock.currentTimeMillisUnsafe()
+    const startedAt = clock.monotonicTimeNanosUnsafe()
     const notes: Record<string, string> = {}
     let named: string | undefined
     const traceIdIn = (within: AnyFiber) => (named ??= within.cache.span?.traceId ?? untracedId(within))
@@ -174,7 +174,7 @@ export const guard = <E, R>(handler: Answering<E, R>) => {
       ),
       Effect.tap(({ status }) =>
         Effect.withFiber((within) => {
-          const milliseconds = clock.currentTimeMillisUnsafe() - startedAt
+          const milliseconds = Number((clock.monotonicTimeNanosUnsafe() - startedAt) / 1_000_000n)
           measureUnsafe(within, traffic.requests, 1, { route, status: String(status) })
           measureUnsafe(within, traffic.requestSeconds, milliseconds / 1_000, { route })
           return Effect.logInfo("request").pipe(

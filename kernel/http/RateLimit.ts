@@ -1,6 +1,7 @@
 // A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: past so many
 // principals, the one that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
+import { elapsedMillis } from "../elapsed.ts"
 
 interface Bucket {
   tokens: number
@@ -16,7 +17,7 @@ export const makeRateLimit = (perSecond: number): ((principal: string) => Effect
   const burst = perSecond * 2
   const buckets = new Map<string, Bucket>()
   return (principal) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
+    Effect.map(elapsedMillis, (now) => {
       const bucket = buckets.get(principal) ?? { tokens: burst, at: now }
       const elapsed = Math.max(0, now - bucket.at) / 1_000
       bucket.tokens = Math.min(burst, bucket.tokens + elapsed * perSecond)

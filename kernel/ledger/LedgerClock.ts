@@ -8,6 +8,7 @@
 import { Clock, Context, Duration, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../Actor.ts"
 import { contract } from "../Contract.ts"
+import { elapsedMillis } from "../elapsed.ts"
 import type { Supervisor } from "../Supervisor.ts"
 import { beginBelief, type Belief, believe, relationOf, unfitEndpoints } from "./believe.ts"
 import { type ClockSkew, makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
@@ -66,9 +67,6 @@ const restShare = 0.85
 /** Who brings a payment waits so long for a look. */
 const patience = Duration.seconds(1)
 
-/** Time that elapses, milliseconds: a clock that is set does not move it. */
-const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
-
 /** Says once that this machine's clock is off, and once that it is right again. */
 const warningOf = (skew: ClockSkew) => {
   let wasSkewed = false
@@ -123,11 +121,11 @@ const makeFollower = Effect.gen(function* () {
 
   /** Looks once, and says how what is believed has changed. Fails when no endpoint answers. */
   const look = Effect.gen(function* () {
-    lookedAt = yield* elapsing
+    lookedAt = yield* elapsedMillis
     const first = yield* rpc.latestLedger
-    const second = yield* secondLook(first, yield* elapsing)
+    const second = yield* secondLook(first, yield* elapsedMillis)
     const machineMillis = yield* Clock.currentTimeMillis
-    const looked = { first, second, at: yield* elapsing, pace: pace(), machineSeconds: machineMillis / 1_000 }
+    const looked = { first, second, at: yield* elapsedMillis, pace: pace(), machineSeconds: machineMillis / 1_000 }
     const before = belief
     if (before === undefined) return (belief = beginBelief(looked)) === undefined ? "none" : "advanced"
     const believed = believe(before, looked)
@@ -151,7 +149,7 @@ const makeFollower = Effect.gen(function* () {
     return believed.change
   }).pipe(spanned("LedgerClock.look"))
 
-  const standing = Effect.map(elapsing, (at): LedgerStanding => {
+  const standing = Effect.map(elapsedMillis, (at): LedgerStanding => {
     const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt
     return {
       time: belief === undefined ? undefined : timeOf(belief, pace()),
@@ -203,7 +201,7 @@ const makeFees = Effect.gen(function* () {
   let told = { stroops: 0n, at: -Infinity }
   const read = Effect.fnUntraced(
     function* (isAttended: boolean) {
-      const at = yield* elapsing
+      const at = yield* elapsedMillis
       if (at - readAt < Duration.toMillis(isAttended ? feeStatsEvery : feeStatsEveryUnattended)) return
       readAt = at
       fees = yield* rpc.feeStats
@@ -212,12 +210,12 @@ const makeFees = Effect.gen(function* () {
   )
   return {
     read,
-    known: Effect.map(elapsing, (at): InclusionFees => {
+    known: Effect.map(elapsedMillis, (at): InclusionFees => {
       const isToldLately = at - told.at <= Duration.toMillis(toldFor) && told.stroops > fees.p50
       return { ...fees, asked: isToldLately ? told.stroops : fees.p50 }
     }),
     note: (stroops: bigint) =>
-      Effect.map(elapsing, (at) => {
+      Effect.map(elapsedMillis, (at) => {
         told = { stroops, at }
       })
   }
@@ -237,9 +235,9 @@ const makeInterest = (pace: () => number, beganAt: number) => {
   let renewedAt = beganAt
   const isThereAt = (at: number) => at - renewedAt <= interestMillis + interestLedgers * pace() * 1_000
   return {
-    isThere: Effect.map(elapsing, isThereAt),
+    isThere: Effect.map(elapsedMillis, isThereAt),
     /** True when it was there already. */
-    renew: Effect.map(elapsing, (at) => {
+    renew: Effect.map(elapsedMillis, (at) => {
       const wasThere = isThereAt(at)
       renewedAt = at
       return wasThere
@@ -298,7 +296,7 @@ export class LedgerClock extends Context.Service<
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
 
-      const interest = makeInterest(follower.pace, yield* elapsing)
+      const interest = makeInterest(follower.pace, yield* elapsedMillis)
 
       const look = Effect.gen(function* () {
         const change = yield* follower.look
@@ -308,13 +306,13 @@ export class LedgerClock extends Context.Service<
         yield* Effect.forEach(subscribers, (subscriber) => subscriber, { discard: true })
       })
       const every = Effect.gen(function* () {
-        const rest = (yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsing)
+        const rest = (yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsedMillis)
         return Duration.millis(Math.max(betweenLooks(follower.known()), rest))
       })
       const turn = Effect.flatMap(interest.isThere, (isThere) => Effect.andThen(look, fees.read(isThere)))
       const following = yield* reconciler({ id: "ledger-clock", every, turn })
       const catchingUp = yield* makeCatchUp(look)
-      const afterRest = Effect.flatMap(elapsing, (at) =>
+      const afterRest = Effect.flatMap(elapsedMillis, (at) =>
         isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake
       )
 

@@ -3,18 +3,16 @@
 // the lease has run out. An embedded database has one process at a time, so nobody waits for its end there, and it is
 // long. A lease only spares double work: correctness rests on the compare-and-set of each change, so a holder that
 // wakes up late can do no harm.
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Database } from "../database/Database.ts"
+import { elapsedMillis } from "../elapsed.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { spanned } from "../spanned.ts"
 
 /** How much longer a lease is where no other process can be there. */
 export const aloneTimes = 60
-
-/** Time that elapses, milliseconds: a clock that is set does not move it. */
-const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
 
 export class Leases extends Context.Service<
   Leases,
@@ -43,7 +41,7 @@ export class Leases extends Context.Service<
       const renew = Effect.fnUntraced(function* (name: string, millis: number) {
         const seconds = millis / 1_000
         // Before the statement: the database counts from a moment that is later.
-        const askedAt = yield* elapsing
+        const askedAt = yield* elapsedMillis
         const rows = yield* sql`insert into kernel_leases as l (name, holder, until)
           values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${seconds}::float8))
           on conflict (name) do update set holder = excluded.holder, until = excluded.until,
@@ -55,7 +53,7 @@ export class Leases extends Context.Service<
       }, spanned("Leases.hold"))
       return Leases.of({
         hold: (name, duration) =>
-          Effect.flatMap(elapsing, (now) =>
+          Effect.flatMap(elapsedMillis, (now) =>
             now < (held.get(name) ?? -Infinity)
               ? Effect.succeed(true)
               : renew(name, Duration.toMillis(duration) * (isAlone ? aloneTimes : 1))

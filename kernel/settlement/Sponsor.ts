@@ -2,10 +2,11 @@
 // cost, the channels there are, and what the network asks. Asking it is free and takes no statement while all is well;
 // while something is missing the answer is read anew, a few times a second at most, so that it heals with the next
 // request. Nobody then holds a channel for an authorization's life only to find that the sponsor is empty.
-import { Clock, Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
+import { Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"
 import { Network } from "../config/Network.ts"
+import { elapsedMillis } from "../elapsed.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
@@ -32,8 +33,6 @@ const lookMillis = 200
 /** The longest time between two readings when no ledger comes, and while all is well and nobody brings payments. */
 const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
-
-const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
 
 /** One reading of everything, and when it was made. */
 interface Reading {
@@ -73,7 +72,7 @@ const makeReader = Effect.gen(function* () {
     const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
     const sponsor = accounts.get(signer.sponsor)
     const usable = addresses.flatMap((address) => accounts.get(address) ?? [])
-    const readAt = yield* elapsing
+    const readAt = yield* elapsedMillis
     const standing: SponsorStanding = {
       account: sponsor,
       owedStroops: open?.owed ?? 0n,
@@ -97,7 +96,7 @@ const makeReadings = Effect.gen(function* () {
   /** Reads what is owed when that is old, and the accounts when they are. */
   const refresh = one.withPermits(1)(
     Effect.gen(function* () {
-      const now = yield* elapsing
+      const now = yield* elapsedMillis
       if (reading !== undefined && now - reading.readAt < readMillis) return
       const areOld = reading === undefined || now - reading.accountsAt >= accountsMillis
       reading = yield* read(areOld ? undefined : reading)
@@ -106,12 +105,12 @@ const makeReadings = Effect.gen(function* () {
 
   /** Reads everything again: nothing that was read before the call is left, and no two readings are close. */
   const readAgain = Effect.gen(function* () {
-    const asked = yield* elapsing
+    const asked = yield* elapsedMillis
     yield* one.withPermits(1)(
       Effect.gen(function* () {
         const accountsAt = reading?.accountsAt ?? -Infinity
         if (accountsAt > asked) return
-        yield* Effect.sleep(Math.max(0, accountsAt + againMillis - (yield* elapsing)))
+        yield* Effect.sleep(Math.max(0, accountsAt + againMillis - (yield* elapsedMillis)))
         reading = yield* read(undefined)
       })
     )
@@ -131,7 +130,7 @@ const makeReadings = Effect.gen(function* () {
 const makeNotes = () => {
   const found = new Map<string, { readonly fault: string | undefined; readonly since: number; isSaid: boolean }>()
   const note = Effect.fnUntraced(function* (scheme: string, fault: string | undefined) {
-    const now = yield* elapsing
+    const now = yield* elapsedMillis
     const before = found.get(scheme)
     const entry = before !== undefined && before.fault === fault ? before : { fault, since: now, isSaid: false }
     found.set(scheme, entry)
@@ -195,10 +194,10 @@ export class Sponsor extends Context.Service<
       }, spanned("Sponsor.fault"))
 
       const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
-      const openUntil = (yield* elapsing) + openingMillis
+      const openUntil = (yield* elapsedMillis) + openingMillis
       const mayOpen = Effect.fnUntraced(function* (scheme: string) {
         const standing = readings.standing()
-        if (standing === undefined || (yield* elapsing) >= openUntil) return false
+        if (standing === undefined || (yield* elapsedMillis) >= openUntil) return false
         return isOpening(standing, network.feeCeilings(scheme), isFundedByFaucet)
       })
       const unable = Effect.fnUntraced(function* (scheme: string) {

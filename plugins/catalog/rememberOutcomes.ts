@@ -68,7 +68,8 @@ export class Remembered {
   /** What is still true of a digest. */
   recall(digest: string, now: number): KnownOutcome | undefined {
     const known = this.#byDigest.get(digest)
-    if (known === undefined || now - known.judgedAt > judgedMillis) return undefined
+    // Of a clock that was set back nothing is known.
+    if (known === undefined || now < known.judgedAt || now - known.judgedAt > judgedMillis) return undefined
     const { recorded } = known
     const { resourceId, versionHash } = recorded
     if (versionHash !== undefined && this.#latest.get(String(resourceId)) !== versionHash) return undefined

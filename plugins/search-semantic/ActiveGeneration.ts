@@ -1,7 +1,8 @@
 // Which generation answers in this process: the active one, by a word that may be a second old, and whole in memory
 // before it is searched. A copy from before it was complete is not believed.
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { type Generation, Generations } from "./Generations.ts"
 import { VectorIndex } from "./VectorIndex.ts"
 
@@ -29,7 +30,7 @@ export class ActiveGeneration extends Context.Service<
       let warmed: bigint | undefined
 
       const current = Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* elapsedMillis
         if (known !== undefined && now - known.at < activeForMillis) return known.generation
         const generation = yield* generations.active
         known = { generation, at: now }

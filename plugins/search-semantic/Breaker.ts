@@ -2,7 +2,8 @@
 // and then lets one request try. What is the fault of the texts is not held against the endpoint. One that is slow is
 // left alone by searches that have something else to answer with: it is asked beside them, now and then, until an
 // answer comes in time.
-import { Clock, Context, Effect, Exit, Layer } from "effect"
+import { Context, Effect, Exit, Layer } from "effect"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { EmbeddingFailed } from "./Embedder.ts"
 
 export interface BreakerOptions {
@@ -43,23 +44,23 @@ export class Breaker extends Context.Service<
       const failed = Effect.fnUntraced(function* (error: EmbeddingFailed) {
         inRow += 1
         trouble = error.message
-        if (inRow >= failures) openUntil = (yield* Clock.currentTimeMillis) + millis
+        if (inRow >= failures) openUntil = (yield* elapsedMillis) + millis
       })
       return Breaker.of({
-        isOpen: Effect.map(Clock.currentTimeMillis, (now) => now < openUntil),
+        isOpen: Effect.map(elapsedMillis, (now) => now < openUntil),
         trouble: () => trouble ?? (probeAt === undefined ? undefined : "the endpoint is slow"),
-        pace: Effect.map(Clock.currentTimeMillis, (now) => {
+        pace: Effect.map(elapsedMillis, (now) => {
           if (probeAt === undefined) return "fast"
           if (now < probeAt) return "slow"
           probeAt = now + probeMillis
           return "probe"
         }),
         answered: (inTime) =>
-          Effect.map(Clock.currentTimeMillis, (now) => {
+          Effect.map(elapsedMillis, (now) => {
             probeAt = inTime ? undefined : now + probeMillis
           }),
         run: Effect.fnUntraced(function* (effect) {
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* elapsedMillis
           if (now < openUntil) {
             const message = `the endpoint is left alone: ${trouble}`
             return yield* new EmbeddingFailed({ message, perhapsTheTexts: false })

@@ -1,7 +1,8 @@
 // Query vectors: cached in memory, one flight for equal queries that come at once, behind the breaker. A flight belongs
 // to the plugin: a search that gives up takes nothing from the others that wait for the same vector. One that has other
 // branches to answer with waits a moment only, and once the endpoint has been slow not at all.
-import { Clock, Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Layer } from "effect"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { Breaker } from "./Breaker.ts"
 import { Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
 
@@ -46,9 +47,9 @@ export class QueryVectors extends Context.Service<
         }
 
         const timed = Effect.fnUntraced(function* (request: EmbeddingRequest) {
-          const from = yield* Clock.currentTimeMillis
+          const from = yield* elapsedMillis
           const [vector] = yield* breaker.run(embedder.embed(request))
-          yield* breaker.answered((yield* Clock.currentTimeMillis) - from <= patienceMillis)
+          yield* breaker.answered((yield* elapsedMillis) - from <= patienceMillis)
           return vector!
         })
 

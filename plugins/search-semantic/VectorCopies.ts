@@ -3,8 +3,9 @@
 // cluster: in a database that was restored into another, rows of before bear ids that are still to come there and are
 // read once, and a copy of before is made anew. A look at the table belongs to the plugin and not to the search that
 // asked for it, so that one which gives up leaves the others what was read.
-import { Clock, Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { QuantizedVectors } from "./QuantizedVectors.ts"
 import { type Place, tableOf } from "./VectorIndex.ts"
 
@@ -16,7 +17,7 @@ interface Copy {
   readonly vectors: QuantizedVectors
   /** Transactions below this one were over at the last look. */
   xid: string
-  /** When the last look began: it has everything from before. */
+  /** When the last look began, as `elapsedMillis` tells it: it has everything from before. */
   lookedAt: number
 }
 
@@ -40,7 +41,7 @@ const readInto = Effect.fnUntraced(function* (copy: Copy, place: Place) {
 /** The copy as of now, from the one there is. */
 const look = Effect.fnUntraced(function* (place: Place, known: Copy | undefined) {
   const sql = yield* SqlClient.SqlClient
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* elapsedMillis
   const [snapshot] = yield* sql<{ xid: string; next: string }>`select
     pg_snapshot_xmin(pg_current_snapshot())::text as xid, pg_snapshot_xmax(pg_current_snapshot())::text as next`
   const isOfThisCluster = known !== undefined && BigInt(known.xid) <= BigInt(snapshot!.next)
@@ -54,7 +55,7 @@ const look = Effect.fnUntraced(function* (place: Place, known: Copy | undefined)
 export class VectorCopies extends Context.Service<
   VectorCopies,
   {
-    /** The copy as of this time or later. Those who ask for it at once share one look. */
+    /** The copy as of this time, as `elapsedMillis` tells it, or later. Those who ask for it at once share one look. */
     readonly asOf: (place: Place, time: number) => Effect.Effect<QuantizedVectors, SqlError.SqlError>
     readonly forget: (place: Place) => void
   }

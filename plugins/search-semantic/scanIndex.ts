@@ -1,8 +1,9 @@
 // Vectors for a database without pgvector: stored as bytes, and scanned in a quantized copy that each process keeps in
 // memory (`VectorCopies.ts`). A process loads a generation while it is built and before it answers from it.
-import { Clock, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { spanned } from "../../kernel/spanned.ts"
 import type { Hit } from "../catalog/contract.ts"
 import type { Background, Similar } from "./QuantizedVectors.ts"
@@ -68,7 +69,7 @@ const nearest = Effect.fnUntraced(function* (
   place: Place,
   { condition, distinguishing = false, filtered, limit, vector: given }: Nearest
 ) {
-  const vectors = yield* copies.asOf(place, (yield* Clock.currentTimeMillis) - freshMillis)
+  const vectors = yield* copies.asOf(place, (yield* elapsedMillis) - freshMillis)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
   const look = Effect.fnUntraced(function* (asked: number) {
@@ -96,7 +97,7 @@ export const scanIndex = Layer.effect(
     const { asOf, forget } = copies
     const withSql = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient>) =>
       Effect.provideService(effect, SqlClient.SqlClient, sql)
-    const now = (place: Place) => Effect.asVoid(Effect.flatMap(Clock.currentTimeMillis, (time) => asOf(place, time)))
+    const now = (place: Place) => Effect.asVoid(Effect.flatMap(elapsedMillis, (time) => asOf(place, time)))
     return VectorIndex.of({
       method: "scan",
       prepare: (place) => withSql(prepare(place)),

@@ -526,19 +526,28 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (answer.restorePreamble === undefined && answer.error) return"
     ]
   ]),
-  ...guards("kernel/ledger/LedgerClock.ts", "test/kernel/ledger/LedgerClock.test.ts", [
-    ["a ledger of any age", "isFresh: ageMillis <=", "isFresh: ageMillis >= 0 || ageMillis <="],
+  ...guards("kernel/elapsed.ts", "test/kernel/setClock.test.ts", [
+    [
+      "rests by the machine's clock",
+      "= Effect.map(Clock.monotonicTimeNanos, (nanos) =>\n  Number(nanos / 1_000_000n)\n)",
+      "= Clock.currentTimeMillis"
+    ]
+  ]),
+  ...guards("kernel/elapsed.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     [
       "a ledger's age by the machine's clock",
-      "const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))",
-      "const elapsing = Clock.currentTimeMillis"
-    ],
+      "= Effect.map(Clock.monotonicTimeNanos, (nanos) =>\n  Number(nanos / 1_000_000n)\n)",
+      "= Clock.currentTimeMillis"
+    ]
+  ]),
+  ...guards("kernel/ledger/LedgerClock.ts", "test/kernel/ledger/LedgerClock.test.ts", [
+    ["a ledger of any age", "isFresh: ageMillis <=", "isFresh: ageMillis >= 0 || ageMillis <="],
     ["endpoints that differ are asked alike", "yield* rpc.setUnfit(", "void ("],
     ["what is in doubt is refused", "Effect.andThen(look, follower.noDoubt)", "look"],
     ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""],
     [
       "ledgers looked for as often while nobody pays",
-      "(yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsing)",
+      "(yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsedMillis)",
       "0"
     ],
     [

@@ -481,7 +481,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       {
         file: "kernel/payment/settle/recordSettlement.ts",
         from: "timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)",
-        to: "timeMax: BigInt(Math.floor(settling.startedAt / 1_000) + 3_600)"
+        to: "timeMax: BigInt(Math.floor(settling.began.at / 1_000) + 3_600)"
       }
     ],
     ...simulation

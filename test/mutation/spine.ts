@@ -145,11 +145,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a request that waits for a silent database",
-    changes: change(
-      "kernel/payment/settle/shareFlight.ts",
-      "longest: yield* timeLeft(startedAt),",
-      'longest: "1 hour",'
-    ),
+    changes: change("kernel/payment/settle/shareFlight.ts", "longest: yield* timeLeft(began),", 'longest: "1 hour",'),
     ...by("payment/twins.daily.test.ts")
   },
   {
@@ -395,8 +391,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a payment judged before its place in the queue",
     changes: change(
       "kernel/payment/settle/settlePayment.ts",
-      "const taken = yield* takePlace(payment, scheme, startedAt)\n",
-      'yield* judgeInTime(payment, scheme, "settle")\n  const taken = yield* takePlace(payment, scheme, startedAt)\n'
+      "const taken = yield* takePlace(payment, scheme, began)\n",
+      'yield* judgeInTime(payment, scheme, "settle")\n  const taken = yield* takePlace(payment, scheme, began)\n'
     ),
     ...by("settlement/channels/overload.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   },
@@ -653,7 +649,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       {
         file: recording,
         from: "timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)",
-        to: "timeMax: BigInt(Math.ceil(settling.startedAt / 1_000) + timeNetSeconds)"
+        to: "timeMax: BigInt(Math.ceil(settling.began.at / 1_000) + timeNetSeconds)"
       }
     ],
     ...by("ledger/machineClock.daily.test.ts", {})

@@ -11,3 +11,14 @@ export const skewedClock = (millis: number): Effect.Effect<Clock.Clock> =>
       }) as Clock.Clock
     )
   )
+
+/** The clock of a machine that can be set: `set` puts it off by so many milliseconds more, and nothing elapses. */
+export const settableClock: Effect.Effect<{ readonly clock: Clock.Clock; readonly set: (millis: number) => void }> =
+  Effect.clockWith((clock) => {
+    let off = 0
+    const own = Object.assign(Object.create(clock), {
+      currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + off,
+      currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + off)
+    }) as Clock.Clock
+    return Effect.succeed({ clock: own, set: (millis: number) => void (off += millis) })
+  })

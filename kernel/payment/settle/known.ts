@@ -16,15 +16,14 @@ import { answerConflict, answerFinal, answerOthers } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
 import type { Flight } from "./Flights.ts"
-import { waitForOutcome } from "./waitForOutcome.ts"
+import { type Began, waitForOutcome } from "./waitForOutcome.ts"
 import { spanned } from "../../spanned.ts"
 
 /** One request to settle, as its steps share it. */
 export interface SettleRequest {
   readonly payment: Payment
   readonly scheme: Scheme
-  /** When it came, Unix milliseconds. */
-  readonly startedAt: number
+  readonly began: Began
   /** What its twins in this process wait for. */
   readonly flight: Flight
 }
@@ -91,7 +90,7 @@ const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
  * before it waits.
  */
 export const answerKnown = Effect.fnUntraced(function* (
-  { flight, payment, scheme, startedAt }: SettleRequest,
+  { flight, payment, scheme, began }: SettleRequest,
   late: boolean
 ) {
   const settlements = yield* Settlements
@@ -115,7 +114,7 @@ export const answerKnown = Effect.fnUntraced(function* (
       const { id, innerHash, payer } = found.record
       const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
       flight.tell(pending)
-      return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, startedAt)
+      return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, began)
     }
   }
 })

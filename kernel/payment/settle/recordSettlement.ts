@@ -18,7 +18,7 @@ import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
 import type { Prepared, Scheme, Verified } from "../Scheme.ts"
 import { newId } from "./newId.ts"
-import { deadlineOf } from "./waitForOutcome.ts"
+import { type Began, deadlineOf } from "./waitForOutcome.ts"
 import { spanned } from "../../spanned.ts"
 
 /** What the steps of one settlement share. */
@@ -28,9 +28,8 @@ export interface Settling {
   readonly verified: Verified
   /** Its place in the queue for a channel. */
   readonly place: Place
-  /** When the request came, Unix milliseconds. */
-  readonly startedAt: number
-  /** When the scheme had judged it. */
+  readonly began: Began
+  /** When the scheme had judged it, Unix milliseconds. */
   readonly verifiedAt: number
 }
 
@@ -85,7 +84,7 @@ const sign = Effect.fnUntraced(function* (
 
 /** A refusal when the payment has become too old meanwhile; else what recording it answered, and what to send. */
 export const recordSettlement = Effect.fnUntraced(function* (settling: Settling, lease: ChannelLease) {
-  const { payment, scheme, startedAt, verified, verifiedAt } = settling
+  const { payment, scheme, began, verified, verifiedAt } = settling
   const leasedAt = yield* Clock.currentTimeMillis
   yield* reached("afterLease")
   const settlements = yield* Settlements
@@ -117,10 +116,10 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       channel: lease,
       resourceFeeStroops: verified.resourceFeeStroops,
       recordedLedger: ledger.sequence,
-      deadlineAt: deadlineOf(startedAt, limits.settleTimeout),
+      deadlineAt: deadlineOf(began.at, limits.settleTimeout),
       budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling)),
       attempt,
-      steps: { askedAt: startedAt, verifiedAt, leasedAt },
+      steps: { askedAt: began.at, verifiedAt, leasedAt },
       traceparent: yield* currentTraceParent
     })
     .pipe(spanned("settlement.record"))

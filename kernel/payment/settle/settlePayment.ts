@@ -14,12 +14,12 @@ import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
 import { type Started, Work } from "./Work.ts"
 
 export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest) {
-  const { flight, payment, scheme, startedAt } = request
+  const { flight, payment, scheme, began } = request
   const already = yield* answerKnown(request, false)
   if (already !== undefined) return already
   // Before anything is asked or lent: what cannot be paid for would hold a channel as long as its authorization lives.
   if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()
-  const taken = yield* takePlace(payment, scheme, startedAt)
+  const taken = yield* takePlace(payment, scheme, began)
   if (taken._tag === "Refused") return taken.answer
   const { keep, place } = taken
   const checked = yield* judgeInTime(payment, scheme, "settle")
@@ -34,18 +34,18 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
     return found ?? (isOurs ? busy() : refuse(spentElsewhere(checked)))
   }
   const verifiedAt = yield* Clock.currentTimeMillis
-  const settling = { payment, scheme, verified: checked, place, startedAt, verifiedAt }
+  const settling = { payment, scheme, verified: checked, place, began, verifiedAt }
   const report = yield* (yield* Work).start(settling, flight)
   keep()
   // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
   const started = Option.getOrElse(
-    yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt)),
+    yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(began)),
     (): Started => ({ _tag: "Answer", answer: busy(checked.payer) })
   )
   switch (started._tag) {
     case "Recorded":
       yield* noteRequest({ settlement: started.id })
-      return yield* waitForOutcome({ ...started, payer: checked.payer }, payment.principal, startedAt)
+      return yield* waitForOutcome({ ...started, payer: checked.payer }, payment.principal, began)
     case "Answer":
       return started.answer
     case "Known":

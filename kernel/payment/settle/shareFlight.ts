@@ -2,6 +2,7 @@
 // Either way it is answered within the settle timeout: pending when the payment is known to be recorded by then, else
 // busy, for nothing is decided.
 import { Clock, Effect, Exit } from "effect"
+import { elapsedMillis } from "../../elapsed.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy } from "../answers.ts"
 import { logFault } from "../faults.ts"
@@ -10,7 +11,7 @@ import type { Scheme } from "../Scheme.ts"
 import { type Patience, within } from "../../within.ts"
 import { type Boarded, Flights, type Told } from "./Flights.ts"
 import { settlePayment } from "./settlePayment.ts"
-import { timeLeft } from "./waitForOutcome.ts"
+import { type Began, timeLeft } from "./waitForOutcome.ts"
 
 const told = (answer: SettleAnswer): Told => ({ _tag: "Told", answer })
 
@@ -20,15 +21,13 @@ export const shareFlight = Effect.fnUntraced(function* (
   { owner, until }: Pick<Patience<unknown, unknown, unknown>, "owner" | "until">
 ) {
   const flights = yield* Flights
-  const startedAt = yield* Clock.currentTimeMillis
+  const began: Began = { at: yield* Clock.currentTimeMillis, elapsed: yield* elapsedMillis }
   const name = `${payment.principal.owner} ${payment.requirements.network} ${payment.fingerprint}`
   let last: Boarded | undefined
 
   const lead = ({ flight }: Boarded) =>
     Effect.map(
-      Effect.catch(settlePayment({ payment, scheme, startedAt, flight }), (fault) =>
-        Effect.as(logFault(fault), busy())
-      ),
+      Effect.catch(settlePayment({ payment, scheme, began, flight }), (fault) => Effect.as(logFault(fault), busy())),
       told
     )
   const fly = Effect.acquireUseRelease(
@@ -47,7 +46,7 @@ export const shareFlight = Effect.fnUntraced(function* (
   )
 
   return yield* within(answer, {
-    longest: yield* timeLeft(startedAt),
+    longest: yield* timeLeft(began),
     owner,
     ...(until === undefined ? {} : { until }),
     late: Effect.sync(() => {

@@ -10,7 +10,7 @@ import { ChannelPool, type Place } from "../../settlement/channels/ChannelPool.t
 import { busy, overBudget, refuse } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
-import { timeLeft } from "./waitForOutcome.ts"
+import { type Began, timeLeft } from "./waitForOutcome.ts"
 
 export interface TakenPlace {
   readonly _tag: "Taken"
@@ -20,9 +20,9 @@ export interface TakenPlace {
 }
 
 /** The place, or what its caller is told instead. */
-export const takePlace = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, startedAt: number) {
+export const takePlace = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, began: Began) {
   const channels = yield* ChannelPool
-  const within = Duration.millis(yield* timeLeft(startedAt))
+  const within = Duration.millis(yield* timeLeft(began))
   let kept = false
   const place = yield* held(channels.enter(payment.principal.source, within), (place) =>
     kept || place._tag === "Full" ? Effect.void : place.leave

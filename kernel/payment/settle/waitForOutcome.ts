@@ -1,8 +1,9 @@
 // Waits for the end of a recorded settlement, as long as the request has time left, and claims its success for this
 // caller, its owner. Not known in time, or when the process is asked to stop, is pending, with the hash: never a
 // failure.
-import { Clock, Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
+import { elapsedMillis } from "../../elapsed.ts"
 import { ListenAt } from "../../http/ListenAt.ts"
 import type { Principal } from "../../http/Principal.ts"
 import { Outcomes } from "../../settlement/Outcomes.ts"
@@ -10,10 +11,18 @@ import { type SettlementRecord, Settlements } from "../../settlement/Settlements
 import type { SettleAnswer } from "../Answer.ts"
 import { answerFinal } from "../answers.ts"
 
+/** When a settle request began. */
+export interface Began {
+  /** Unix milliseconds, for what is stored. */
+  readonly at: number
+  /** The same moment as `elapsedMillis` tells it, for what is waited for. */
+  readonly elapsed: number
+}
+
 /** What is left of the time a settle request may take, in milliseconds. */
-export const timeLeft = Effect.fnUntraced(function* (startedAt: number) {
+export const timeLeft = Effect.fnUntraced(function* (began: Began) {
   const limits = yield* Limits
-  const elapsed = (yield* Clock.currentTimeMillis) - startedAt
+  const elapsed = (yield* elapsedMillis) - began.elapsed
   return Math.max(0, Duration.toMillis(limits.settleTimeout) - elapsed)
 })
 
@@ -21,7 +30,10 @@ export const timeLeft = Effect.fnUntraced(function* (startedAt: number) {
 const claimShare = 0.1
 const claimMillisMax = 1_000
 
-/** Until when an outcome is waited for, Unix milliseconds; a settlement that is open then is unknown to its caller. */
+/**
+ * Until when an outcome is waited for, milliseconds of the clock that told the start; a settlement that is open then is
+ * unknown to its caller.
+ */
 export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration): number => {
   const millis = Duration.toMillis(settleTimeout)
   return startedAt + millis - Math.min(millis * claimShare, claimMillisMax)
@@ -36,13 +48,13 @@ const stoppingWait = Duration.seconds(2)
 export const waitForOutcome = Effect.fnUntraced(function* (
   settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
   principal: Principal,
-  startedAt: number
+  began: Began
 ) {
   const outcomes = yield* Outcomes
   const settlements = yield* Settlements
   const { id, innerHash, payer } = settlement
-  const deadline = deadlineOf(startedAt, (yield* Limits).settleTimeout)
-  const left = Math.max(0, deadline - (yield* Clock.currentTimeMillis))
+  const deadline = deadlineOf(began.elapsed, (yield* Limits).settleTimeout)
+  const left = Math.max(0, deadline - (yield* elapsedMillis))
   const { closing } = yield* ListenAt
   const record = yield* Effect.raceFirst(
     outcomes.await(id, Duration.millis(left)),

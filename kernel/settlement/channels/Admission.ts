@@ -16,7 +16,7 @@ const retryMillisMin = 1_000
 const retryMillisMax = 60_000
 
 export interface Weather {
-  /** Unix milliseconds. */
+  /** As `elapsedMillis` tells it. */
   readonly now: number
   /** Milliseconds between two ledgers. */
   readonly ledgerMillis: number

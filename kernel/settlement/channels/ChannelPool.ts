@@ -1,8 +1,9 @@
 // Who needs a channel takes a place before anything costly is done for it, and is refused at once when it could not be
 // served in time. Those with a place wait in turns over principals, for a bounded time.
-import { Clock, Context, Duration, Effect, Layer, type Option } from "effect"
+import { Context, Duration, Effect, Layer, type Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
+import { elapsedMillis } from "../../elapsed.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { Admission } from "./Admission.ts"
 import { ChannelCount } from "./ChannelCount.ts"
@@ -52,7 +53,7 @@ export class ChannelPool extends Context.Service<
       const admission = new Admission(scarcity)
 
       const enter = Effect.fnUntraced(function* (principal: string, within: Duration.Duration) {
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* elapsedMillis
         const ledgerMillis = yield* Effect.match(clock.now, {
           onFailure: () => ledgerMillisAssumed,
           onSuccess: ({ secondsPerLedger }) => secondsPerLedger * 1_000

@@ -1,8 +1,9 @@
 // Those who wait for a channel, in turns over principals. Only the head of the queue asks the store, for itself and for
 // all who stand behind it in one statement: a ledger's close frees many channels at a time. It is woken when a channel
 // may have come free, and looks by itself now and then.
-import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Latch, Layer, Option } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Latch, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
+import { elapsedMillis } from "../../elapsed.ts"
 import { type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 import { FairQueue } from "./FairQueue.ts"
 import { Scarcity } from "./Scarcity.ts"
@@ -119,7 +120,7 @@ export class ChannelQueue extends Context.Service<
       const take = Effect.fnUntraced(function* (turn: Turn) {
         const [asked, returned] = [Math.min(takeMax, 1 + turns.behind), scarcity.returned]
         const leases = yield* toItsEnd(store.take(asked))
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* elapsedMillis
         for (const _ of leases) scarcity.leased(now)
         if (leases.length < asked) scarcity.found(now, Math.max(0, returned - leases.length))
         const [own, ...others] = leases

@@ -5,12 +5,13 @@
 // ends as it would have. The other replicas learn of it from a row, and follow as soon as their own sources hold the
 // same keys. What a rotation would do can be told before, and asked for by that plan's name: then it is done only while
 // the sources still hold what was told.
-import { Clock, Context, Data, Effect, Layer, Schema } from "effect"
+import { Context, Data, Effect, Layer, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, SqlError } from "effect/sql"
 import { reconciler } from "../../Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Database, inTransaction } from "../../database/Database.ts"
+import { elapsedMillis } from "../../elapsed.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../platform/Crypto.ts"
@@ -90,7 +91,7 @@ const makeFollow = Effect.gen(function* () {
   const idOf = yield* makeIdOf
   let warnedAt = -Infinity
   const behind = Effect.fnUntraced(function* (why: string) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* elapsedMillis
     if (now - warnedAt < warnMillis) return
     warnedAt = now
     yield* Effect.logWarning(`another replica has rotated; the sources here do not hold its keys: ${why}`)

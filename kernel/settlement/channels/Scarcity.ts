@@ -1,6 +1,6 @@
 // How fast channels come free, measured while somebody waits for one, and how many have come free since none was. As
-// long as nobody waits, nothing is scarce, and nothing is known of the rate. Pure: the caller tells the time, in Unix
-// milliseconds.
+// long as nobody waits, nothing is scarce, and nothing is known of the rate. Pure: the caller tells the time, in
+// milliseconds since any moment.
 
 /** Rates are measured over as long as channels are scarce, within these bounds: channels come back in bursts. */
 const measuredMillisMin = 3_000

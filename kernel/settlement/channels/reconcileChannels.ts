@@ -5,11 +5,12 @@
 // with the same settings and keys one at a time does this; others look after channels of their own, and the sponsor's
 // transactions, one at a time whoever asks, keep them apart. Boot never waits for it: until channels are ready,
 // settling is answered busy.
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Lane } from "../../database/Lane.ts"
+import { elapsedMillis } from "../../elapsed.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
@@ -55,7 +56,7 @@ interface Memory {
 
 /** At most once a minute: the turn comes back each second while something is missing. */
 const warn = Effect.fnUntraced(function* (memory: Memory, message: string, annotations: Record<string, unknown>) {
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* elapsedMillis
   if (now - memory.warnedAt < warnMillis) return
   memory.warnedAt = now
   yield* Effect.logWarning(message).pipe(Effect.annotateLogs(annotations))
@@ -127,9 +128,8 @@ const mayBeReset = Effect.fnUntraced(function* (memory: Memory) {
 
 /** Whether the minute is over, another number is required, or a channel waits for something. */
 const isDue = Effect.fnUntraced(function* (memory: Memory, required: number) {
-  const now = yield* Clock.currentTimeMillis
-  if (!memory.ready || required !== memory.requiredBefore || Math.abs(now - memory.surveyedAt) >= surveyMillis)
-    return true
+  const now = yield* elapsedMillis
+  if (!memory.ready || required !== memory.requiredBefore || now - memory.surveyedAt >= surveyMillis) return true
   return yield* (yield* ChannelRows).isWaiting
 })
 
@@ -170,7 +170,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   const chores = choresOf(survey, sponsor, network.channelBalanceStroopsMin)
   // One that was required again while it was merged has no account yet.
   memory.ready = chores.length === 0 && survey.kept.length >= required
-  memory.surveyedAt = yield* Clock.currentTimeMillis
+  memory.surveyedAt = yield* elapsedMillis
   if (chores.length === 0) return
   if (sponsorAccount.balanceStroops < costOf(chores) + sponsorReserveStroops) {
     const missing = chores.length

@@ -1,7 +1,8 @@
 // Keeps work that blocks the process to a share of its time, one piece after another: a short burst is done at once,
 // then each piece waits until its predecessors are paid for. Nothing is lost by it, it comes later; who waits is
 // bounded by the caller.
-import { Clock, Effect, Semaphore } from "effect"
+import { Effect, Semaphore } from "effect"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 
 export interface Pace {
   /** Of the time that passes, 0 to 1. */
@@ -22,11 +23,11 @@ export const makePace = ({ burstMillis, share }: Pace) => {
 
   return <A>(work: () => A): Effect.Effect<A> =>
     Effect.gen(function* () {
-      settle(yield* Clock.currentTimeMillis, 0)
+      settle(yield* elapsedMillis, 0)
       if (credit < 0) yield* Effect.sleep(Math.ceil(-credit / share))
-      const from = yield* Clock.currentTimeMillis
+      const from = yield* elapsedMillis
       const result = work()
-      const to = yield* Clock.currentTimeMillis
+      const to = yield* elapsedMillis
       settle(to, to - from)
       return result
     }).pipe(turn.withPermits(1))

@@ -3,9 +3,10 @@
 // other replicas have changed. Requests for one count share one run; of different counts only a few run at once, and
 // what does not fit the queue is refused, so that a flood of strange filters leaves the database to the rest
 // (S106–S109, S312).
-import { Clock, Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
+import { Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -83,7 +84,7 @@ const followChanges = Effect.gen(function* () {
   let mark: string | undefined
   yield* onChange(() => void (state.changes += 1))
   const look = Effect.gen(function* () {
-    const at = yield* Clock.currentTimeMillis
+    const at = yield* elapsedMillis
     const told = yield* facts.publishedSince(changedFact, at - state.lookedAt > restMillis ? undefined : mark)
     if (told.published) state.changes += 1
     mark = told.mark
@@ -151,7 +152,7 @@ export class Counts extends Context.Service<
             asOf,
             first: first.filter((id) => id <= row!.snapshot),
             changes: before,
-            at: yield* Clock.currentTimeMillis
+            at: yield* elapsedMillis
           }
           kept.delete(fingerprint)
           kept.set(fingerprint, fresh)
@@ -163,7 +164,7 @@ export class Counts extends Context.Service<
         filters: Filters,
         fingerprint: string
       ): Effect.fn.Return<Counted, SqlError.SqlError | CatalogBusy> {
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* elapsedMillis
         if (now - state.lookedAt >= lookMillis) {
           const age = now - state.lookedAt
           const looking = yield* share("look", look)

@@ -1,6 +1,7 @@
 // The documents of origins, each asked for once for all resources of one and kept for a while; later it is asked for on
 // condition that it has changed. Every request goes through `safeFetch`, on a leash (attacks 49).
-import { Clock, Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Layer } from "effect"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"
@@ -111,7 +112,7 @@ export class OriginDocuments extends Context.Service<
 
       const documentAt = (path: string, word: string) =>
         Effect.fnUntraced(function* (origin: string) {
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* elapsedMillis
           const key = `${path} ${origin}`
           const known = kept.get(key)
           if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000)

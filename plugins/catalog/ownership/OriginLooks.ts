@@ -4,6 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { Config } from "../Config.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import { readResourceUrl } from "../declaration/resourceUrl.ts"
@@ -74,7 +75,7 @@ export class OriginLooks extends Context.Service<
         const read = readResourceUrl("http", given, undefined, config)
         if ("_tag" in read) return { _tag: "Refused" as const, detail: read.detail }
         const origin = read.origin!
-        const wait = mayLook(origin, caller, yield* Clock.currentTimeMillis)
+        const wait = mayLook(origin, caller, yield* elapsedMillis)
         if (wait > 0) return { _tag: "Later" as const, seconds: Math.ceil(wait / 1_000) }
         const own = yield* documents.wellKnown(origin)
         const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]

@@ -4,7 +4,8 @@
 // or its OpenAPI document may speak for it. Nothing else is ever requested: no body method, no dynamic route. Questions
 // to one origin are counted, so that many listings under a stranger's name do not make us a flood; half of them are
 // kept for what somebody stands for, and half of that half for what a seller's own payments and the clock ask.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { Config } from "../Config.ts"
 import { callTool, requestsOfCall, type ToolAnswer } from "./callTool.ts"
@@ -248,7 +249,7 @@ const countQuestions = () => {
   const asked = new Map<string, { readonly at: number; readonly count: Record<Share, number> }>()
   return Effect.fnUntraced(function* (origin: string, share: Share, questions: number) {
     if (questions === 0) return true
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* elapsedMillis
     const known = asked.get(origin)
     const mine =
       known === undefined || now - known.at >= 60_000 ? { at: now, count: { claimed: 0, free: 0, own: 0 } } : known

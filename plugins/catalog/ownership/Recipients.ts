@@ -51,7 +51,8 @@ export class Recipients extends Context.Service<
         if (!principal.keyed) return "claimed"
         if (isBySettings(principal.owner, payTo)) return "declared"
         const before = known.get(keyOf(principal.owner, payTo))
-        if (before === undefined || now - before.at >= knownMillis) return undefined
+        // Of a clock that was set back nothing is known.
+        if (before === undefined || now < before.at || now - before.at >= knownMillis) return undefined
         return before.isBound ? "declared" : "claimed"
       }
 

@@ -2,6 +2,7 @@
 // one resource, since they move slowly and searches show the same resources again and again.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { spanned } from "../../../kernel/spanned.ts"
 import { SearchSettings } from "../contract.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
@@ -71,7 +72,8 @@ export class ResourceSignals extends Context.Service<
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
-        yield* learn(hits.slice(0, consideredMax), now)
+        const at = yield* elapsedMillis
+        yield* learn(hits.slice(0, consideredMax), at)
         const weighed = weigh(hits, { get: signalsOf }, { ...weights, prefersCheap }, now)
         if (isOfOneSeller) return { hits: weighed, isCrowded: false }
         const spread = spreadSellers(weighed.slice(0, consideredMax), signalsOf)
@@ -79,7 +81,7 @@ export class ResourceSignals extends Context.Service<
         if (rest.length === 0) return spread
         // The page is full: who sells what is behind it decides nothing.
         if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
-        yield* learn(rest, now)
+        yield* learn(rest, at)
         return spreadSellers(weighed, signalsOf)
       }, spanned("Catalog.signals"))
 

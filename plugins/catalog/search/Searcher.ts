@@ -2,10 +2,11 @@
 // ranking, so that later pages neither repeat nor skip while the catalog is written, on any replica. A list that was
 // used up and may go on is ranked once more over the largest window, without what was shown (S115, S121–S128).
 // Observers hear of each answer beside it.
-import { Clock, Context, Effect, Exit, Layer, Option } from "effect"
+import { Context, Effect, Exit, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
 import type { SqlError } from "effect/sql"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { Callers } from "../../../kernel/http/Callers.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { remembered } from "../../../kernel/remembered.ts"
@@ -154,7 +155,7 @@ export class Searcher extends Context.Service<
         if (read.explain && Option.isNone(callers.identify(request))) return { _tag: "Unauthorized" } as const
         const seconds = yield* pauseFor(request)
         if (seconds > 0) return { _tag: "TooMany", seconds } as const
-        const startedAt = yield* Clock.currentTimeMillis
+        const startedAt = yield* elapsedMillis
         const fingerprint = fingerprintOf(read.filters, [read.query, read.mode])
         const opened = read.cursor === undefined ? Option.none() : yield* catalog.open(read.cursor, fingerprint)
         const from = Option.flatMap(opened, ({ position }) => decodePosition(position))
@@ -169,7 +170,7 @@ export class Searcher extends Context.Service<
           mode: read.mode,
           ids: shownIds,
           offset: list.position.shown,
-          milliseconds: (yield* Clock.currentTimeMillis) - startedAt,
+          milliseconds: (yield* elapsedMillis) - startedAt,
           missing: list.ranking?.missing ?? [],
           reranking: list.ranking?.reranking ?? "off",
           session: sessionOf(request)

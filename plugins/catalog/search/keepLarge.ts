@@ -1,7 +1,8 @@
 // A report over much is kept for a minute, so that a page that asks for it again and again waits once, and the database
 // works on it at most every quarter of a minute. One over little is made each time. Which is which is told by what was
 // counted, never by a clock.
-import { Clock, Effect, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 
 const keptMillis = 60_000
 /** Made again beside the answer when it is older than this. */
@@ -24,7 +25,7 @@ export const keepLarge = Effect.fnUntraced(function* <K, A, E, R>(
 
   const renew = Effect.fnUntraced(function* (key: K) {
     const value = yield* make(key)
-    const at = yield* Clock.currentTimeMillis
+    const at = yield* elapsedMillis
     kept.delete(key)
     if (isLarge(value)) kept.set(key, { value, at, isRenewed: false })
     if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
@@ -33,7 +34,7 @@ export const keepLarge = Effect.fnUntraced(function* <K, A, E, R>(
 
   return Effect.fnUntraced(function* (key: K) {
     const known = kept.get(key)
-    const age = known === undefined ? Infinity : (yield* Clock.currentTimeMillis) - known.at
+    const age = known === undefined ? Infinity : (yield* elapsedMillis) - known.at
     if (known === undefined || age > keptMillis) return yield* renew(key)
     if (age > freshMillis && !known.isRenewed) {
       known.isRenewed = true

@@ -1,8 +1,9 @@
 // The facilitator as the tools know it: three public routes, asked over HTTP, and nothing else (S5). Whatever goes
 // wrong there becomes a fault that an agent can act on. A look at whether discovery answers at all is kept for a
 // moment, so that questions about our own health are none to the facilitator.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { Config } from "../Config.ts"
 import type { Identity } from "../Reference.ts"
 import { fault, fetchFault, type ToolFault } from "../ToolFault.ts"
@@ -65,7 +66,7 @@ const makeReady = (look: Effect.Effect<unknown, ToolFault>): Effect.Effect<Readi
     onSuccess: (): Readiness => ({ ready: true })
   })
   return Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* elapsedMillis
     if (known === undefined || now - known.at >= readyMillis) {
       // Who asks while the look is under way gets the one before: no more than one look a second.
       known = { ready: known?.ready ?? false, detail: known?.detail ?? "not asked yet", at: now }

@@ -3,8 +3,9 @@
 // that has not been used for long ends, one that was never used after a minute; a caller that has its share loses its
 // own oldest one on which no call is under way, and nobody else's. They end with the Scope.
 import type { Server } from "@modelcontextprotocol/server"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type HttpValues } from "../Config.ts"
 import { Calls } from "./Calls.ts"
@@ -61,7 +62,7 @@ const tableOver = <T>(
   })
   return {
     makeRoom: Effect.fnUntraced(function* (principal: string) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* elapsedMillis
       for (const session of [...held.values()]) if (now > endOf(session) && isIdle(session.id)) yield* end(session)
       const isFull = held.size >= http.sessionsMax
       if (!isFull && of(principal).length < http.sessionsPerCallerMax) return { isFree: true } as Room
@@ -72,11 +73,11 @@ const tableOver = <T>(
     }),
     newId: () => Hex.encode(crypto.randomBytes(16)),
     add: (session) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(elapsedMillis, (now) => {
         held.set(session.id, { ...session, usedAt: now, isUnused: true })
       }),
     find: Effect.fnUntraced(function* (id, principal) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* elapsedMillis
       const session = held.get(id)
       if (session === undefined || session.principal !== principal) return undefined
       if (now > endOf(session) && isIdle(id)) {

@@ -109,22 +109,6 @@ describe("calls that are gathered", () => {
     })
   )
 
-  it.effect("do not wait longer for a clock that was set back", () =>
-    Effect.gen(function* () {
-      const call = yield* gathered({
-        callsMax: 10,
-        restMillis: 25,
-        run: (words: ReadonlyArray<string>) => Effect.succeed(words)
-      })
-      yield* TestClock.setTime(1_000_000)
-      yield* call("a")
-      yield* TestClock.setTime(1_000)
-      const [second] = yield* ask(call, ["b"])
-      yield* TestClock.adjust("1 millis")
-      expect(second!.pollUnsafe()).toEqual(Exit.succeed(Exit.succeed("b")))
-    })
-  )
-
   it.effect("stand in their statement in the order of their keys, and each has its own answer", () =>
     Effect.gen(function* () {
       const { call, gate, held } = yield* makeStatements(10)

@@ -99,8 +99,8 @@ it.effect(
       const pauses: Array<Deferred.Deferred<void>> = []
       const clock: Clock.Clock = {
         ...real,
-        currentTimeMillisUnsafe: () => now,
-        currentTimeMillis: Effect.sync(() => now),
+        monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
+        monotonicTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
         sleep: () => {
           const pause = Deferred.makeUnsafe<void>()
           pauses.push(pause)

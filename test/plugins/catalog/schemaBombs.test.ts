@@ -163,8 +163,8 @@ describe("work that blocks", () => {
       const real = yield* Clock.Clock
       const clock: Clock.Clock = {
         ...real,
-        currentTimeMillisUnsafe: () => now,
-        currentTimeMillis: Effect.sync(() => now),
+        monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
+        monotonicTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
         sleep: (duration) =>
           Effect.sync(() => {
             const millis = Number((duration as { readonly value?: { readonly millis?: number } }).value?.millis)

@@ -1,0 +1,117 @@
+// A machine's clock that is set, back or forward, while a process runs: what waits, rests or is kept in memory goes by
+// the time that elapses.
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Duration, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { gathered } from "../../kernel/database/gathered.ts"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
+import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
+import { timeLeft } from "../../kernel/payment/settle/waitForOutcome.ts"
+import { keepLarge } from "../../plugins/catalog/search/keepLarge.ts"
+import { Remembered } from "../../plugins/catalog/rememberOutcomes.ts"
+import { Breaker } from "../../plugins/search-semantic/Breaker.ts"
+import { EmbeddingFailed } from "../../plugins/search-semantic/Embedder.ts"
+import { settableClock } from "../support/skewedClock.ts"
+import { limitValues } from "./settlement/store.ts"
+
+const hour = 3_600_000
+/** A test on a machine whose clock `set` puts off; it begins at noon, so that there is time to go back to. */
+const onMachine = <A, E, R>(test: (set: (millis: number) => void) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const { clock, set } = yield* settableClock
+    return yield* Effect.andThen(TestClock.adjust("12 hours"), test(set)).pipe(
+      Effect.provideService(Clock.Clock, clock)
+    )
+  })
+
+describe.each([
+  ["back", -hour],
+  ["forward", hour]
+])("a clock that is set %s by an hour", (_, millis) => {
+  it.effect("leaves a settle request the time that it had", () =>
+    onMachine((set) =>
+      Effect.gen(function* () {
+        const began = { at: yield* Clock.currentTimeMillis, elapsed: yield* elapsedMillis }
+        yield* TestClock.adjust("1 second")
+        set(millis)
+        expect(yield* timeLeft(began)).toBe(Duration.toMillis(limitValues.settleTimeout) - 1_000)
+      })
+    ).pipe(Effect.provideService(Limits, limitValues))
+  )
+
+  it.effect("neither fills a caller's bucket nor keeps it empty", () =>
+    onMachine((set) =>
+      Effect.gen(function* () {
+        const take = makeRateLimit(1)
+        for (const _ of [1, 2]) expect(yield* take("a")).toBe(0)
+        set(millis)
+        expect(yield* take("a")).toBe(1)
+        yield* TestClock.adjust("1 second")
+        expect([yield* take("a"), yield* take("a")]).toEqual([0, 1])
+      })
+    )
+  )
+
+  it.effect("neither shortens the rest between two statements nor makes it longer", () =>
+    onMachine((set) =>
+      Effect.gen(function* () {
+        let runs = 0
+        const run = (calls: ReadonlyArray<number>) => Effect.sync(() => (runs++, calls))
+        const ask = yield* gathered({ callsMax: 8, restMillis: 1_000, run })
+        yield* ask(1)
+        set(millis)
+        const next = yield* Effect.forkChild(ask(2), { startImmediately: true })
+        yield* TestClock.adjust("999 millis")
+        expect(runs).toBe(1)
+        yield* TestClock.adjust("1 millis")
+        yield* Fiber.join(next)
+        expect(runs).toBe(2)
+      })
+    ).pipe(Effect.scoped)
+  )
+
+  it.effect("leaves a provider that failed alone for as long as it did", () =>
+    onMachine((set) =>
+      Effect.gen(function* () {
+        const breaker = yield* Breaker
+        const fails = Effect.fail(new EmbeddingFailed({ message: "no", perhapsTheTexts: false }))
+        yield* Effect.flip(breaker.run(fails))
+        set(millis)
+        expect(yield* breaker.isOpen).toBe(true)
+        yield* TestClock.adjust("1 second")
+        expect(yield* breaker.isOpen).toBe(false)
+        yield* breaker.answered(false)
+        set(millis)
+        expect(yield* breaker.pace).toBe("slow")
+        yield* TestClock.adjust("1 second")
+        expect(yield* breaker.pace).toBe("probe")
+      })
+    ).pipe(Effect.provide(Breaker.layer({ failures: 1, millis: 1_000 })))
+  )
+
+  it.effect("lets a report become neither older nor younger", () =>
+    onMachine((set) =>
+      Effect.gen(function* () {
+        let made = 0
+        const ask = yield* keepLarge(
+          () => Effect.sync(() => ++made),
+          () => true
+        )
+        yield* ask("report")
+        set(millis)
+        expect(yield* ask("report")).toBe(1)
+        yield* TestClock.adjust("61 seconds")
+        expect(yield* ask("report")).toBe(2)
+      })
+    ).pipe(Effect.scoped)
+  )
+})
+
+it("what came of a declaration is not known while the clock is before its judgement", () => {
+  const remembered = new Remembered()
+  const recorded = { decision: "unchanged", reason: undefined, resourceId: 1n, versionHash: "v", standing: "s" }
+  remembered.keep("digest", recorded as never, 2 * hour)
+  expect(remembered.recall("digest", 2 * hour)).toBeDefined()
+  expect(remembered.recall("digest", hour)).toBeUndefined()
+})
