@@ -41,7 +41,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/Routes.ts", "test/kernel/Loader.test.ts", [
     ["a route of two owners", "if (before !== undefined)", "if (before?.path === '')"]
   ]),
-  ...guards("plugins/catalog/description.ts", "test/kernel/http/OpenApi.test.ts", [
+  ...guards("plugins/catalog/description.ts", "test/kernel/http/OpenApi.daily.test.ts", [
     ["served routes that nobody describes", "...selling, ...reports]", "...selling]"]
   ]),
   ...guards("kernel/settlement/MoveLog.ts", "test/kernel/settlement/MoveLog.test.ts", [

@@ -223,7 +223,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "node/journalText.ts",
-    ["node/journal.test.ts"],
+    ["node/journal.daily.test.ts"],
     [
       [
         "a damaged line of the journal is believed",

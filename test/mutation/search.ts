@@ -32,7 +32,7 @@ const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.te
 const rare = inFile("search-lexical/RareFilters.ts", "search-lexical/rareFilters.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
-const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.test.ts")
+const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
 
 const vectors = "test/plugins/search-semantic/queryVectors.test.ts"

@@ -99,17 +99,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     catcher: http
   },
-  inFile("mcp-tools-pay/budget/tableStore.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+  inFile("mcp-tools-pay/budget/tableStore.ts", vitest("test/plugins/mcp-tools-pay/budget.daily.test.ts"))(
     "budget: two reservations for one call, in memory",
     "|| ofInvocation(reservation.invocation).length !== made",
     ""
   ),
-  inFile("mcp-tools-pay/budget/tableStore.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+  inFile("mcp-tools-pay/budget/tableStore.ts", vitest("test/plugins/mcp-tools-pay/budget.daily.test.ts"))(
     "budget: a clock that is days ahead has spending forgotten",
     " && Date.parse(written.day) - Date.parse(one.day) >= keptMillis",
     ""
   ),
-  inFile("mcp-tools-pay/budget/postgresStore.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+  inFile("mcp-tools-pay/budget/postgresStore.ts", vitest("test/plugins/mcp-tools-pay/budget.daily.test.ts"))(
     "budget: two reservations for one call, in PostgreSQL",
     'if ((yield* madeFor(sql, one.invocation)) !== made) return "changed"',
     ""
@@ -150,12 +150,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     "hostname.endsWith(one.slice(2)",
     "policy/decide.ts"
   ),
-  inFile("mcp-tools-pay/budget/Reservation.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+  inFile("mcp-tools-pay/budget/Reservation.ts", vitest("test/plugins/mcp-tools-pay/budget.daily.test.ts"))(
     "budget: an origin has no ceiling",
     "[asked.origin === undefined ? 0n : perOrigin, origin],",
     ""
   ),
-  inFile("mcp-tools-pay/budget/Reservation.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+  inFile("mcp-tools-pay/budget/Reservation.ts", vitest("test/plugins/mcp-tools-pay/budget.daily.test.ts"))(
     "budget: a grade has no ceiling",
     "[ofGrade, grade]",
     ""

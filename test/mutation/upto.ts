@@ -21,7 +21,7 @@ const inFile =
   (name: string, from: string, to: string): Mutation => ({ name, changes: [{ file, from, to }], catcher })
 
 const contract = inFile("plugins/x402-upto/contract/settle.as", contractTests)
-const offline = inFile("plugins/x402-upto/checks.ts", vitest(`${folder}/checks.test.ts`))
+const offline = inFile("plugins/x402-upto/checks.ts", vitest(`${folder}/checks.daily.test.ts`))
 const judged = inFile("plugins/x402-upto/judgePayment.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const known = inFile("plugins/x402-upto/authorizations.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const shown = inFile("plugins/x402-upto/simulationChecks.ts", vitest(`${folder}/simulationChecks.test.ts`))

@@ -3,6 +3,7 @@
 // ran: the embedded one starts from a dumped folder, the server's from a template.
 import { PgClient } from "@effect/sql-pg"
 import { NodeServices } from "@effect/platform-node"
+import { it, type Vitest } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash, randomUUID } from "node:crypto"
@@ -201,10 +202,18 @@ const migrate = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<stri
 export const databaseLayer = (kind: DatabaseKind, owners: ReadonlyArray<string> = ["kernel"]) =>
   migrated(owners.length === 0 ? sourceLayer(kind) : migratedSourceLayer(kind, owners), owners)
 
+type DatabaseLayer = ReturnType<typeof databaseLayer>
+
+/** Facts of one database for all of them, each of which empties the tables that it begins with. */
+export const onOneDatabase =
+  (facts: (tests: Vitest.MethodsNonLive<Layer.Success<DatabaseLayer>>) => void) =>
+  (layer: DatabaseLayer): void =>
+    it.layer(layer)(facts)
+
 /** Runs the same facts against each database of this run. */
 export const describeDatabases = (
   name: string,
-  facts: (layer: ReturnType<typeof databaseLayer>, kind: DatabaseKind) => void,
+  facts: (layer: DatabaseLayer, kind: DatabaseKind) => void,
   owners: ReadonlyArray<string> = ["kernel"]
 ): void => {
   for (const kind of databaseKinds) describe(`${name} on ${kind}`, () => facts(databaseLayer(kind, owners), kind))

@@ -1,5 +1,5 @@
 // The lexical index and its ranking on a real database.
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -16,7 +16,7 @@ import {
 import { type Look, rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { countsOf } from "../../../plugins/search-lexical/Vocabulary.ts"
-import { describeDatabases } from "../../support/databases.ts"
+import { describeDatabases, onOneDatabase } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
 
 const named = (id: number, serviceName: string, description = "", tags: ReadonlyArray<string> = []) =>
@@ -36,10 +36,11 @@ const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
 
 const lookAt = (plan: CandidatePlan): Look => ({ plan, filtersFirst: false, documentsMax: 600 })
 
-/** An index of these documents in a language. */
+/** An index of these documents in a language, and of nothing that an earlier test wrote. */
 const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    yield* sql`truncate search_lexical_documents, search_lexical_terms, search_lexical_state restart identity`
     const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer(language))
     yield* store.write(documents)
     yield* store.refresh
@@ -65,7 +66,7 @@ const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english
 
 describeDatabases(
   "the lexical ranking",
-  (layer) => {
+  onOneDatabase((it) => {
     it.effect("finds by stems, splits identifiers, joins compounds and ranks a name above prose [S129]", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed(few)
@@ -75,7 +76,7 @@ describeDatabases(
         expect(yield* ids("screenName")).toEqual([6])
         const guide = yield* ids("weather in a city")
         expect(guide.indexOf(2)).toBeLessThan(guide.indexOf(4))
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("ranks words that stand side by side, as in the query, above the same words apart", () =>
@@ -90,7 +91,7 @@ describeDatabases(
         const [equal, alike] = yield* search("header block")
         expect(equal!.score).toBe(alike!.score)
         expect((yield* ids("header of a block"))[0]).toBe(1)
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("gains a stuffed resource nothing over an honest one", () =>
@@ -98,7 +99,7 @@ describeDatabases(
         const { ids } = yield* indexed(few)
         const found = yield* ids("weather forecast")
         expect(found[0]).toBe(1)
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("helps with slips and with partial words, and says nothing to words nobody has", () =>
@@ -110,7 +111,7 @@ describeDatabases(
         expect(yield* ids("the of and")).toEqual([])
         expect(yield* ids("?!… -- ;'\"\\")).toEqual([])
         expect(yield* ids("'; drop table search_lexical_documents; --")).toEqual([])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect(
@@ -129,7 +130,7 @@ describeDatabases(
           expect(yield* marked("do my neighbours really enjoy what came after 1851")).toEqual([])
           expect(yield* marked("museuns")).toEqual([])
           expect(yield* marked("what about the weather for my neighbours")).toEqual([])
-        }).pipe(Effect.provide(layer))
+        })
     )
 
     it.effect("marks nothing among a few documents, where every word is rare", () =>
@@ -137,7 +138,7 @@ describeDatabases(
         const { reader, store } = yield* indexed(few)
         const { telling } = yield* reader.read("do my neighbours really enjoy old museums", yield* store.answering)
         expect(telling).toBeUndefined()
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("holds a word that nobody has against a document no more than the rarest word that there is", () =>
@@ -146,7 +147,7 @@ describeDatabases(
         const [hit] = yield* search("weather tomorrow morning")
         expect(hit!.relevance).toBeGreaterThan(0.2)
         expect(hit!.relevance).toBeLessThan(0.3)
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("looks for what was meant by four unknown words of a query, and by none of three letters", () =>
@@ -162,7 +163,7 @@ describeDatabases(
         const state = yield* store.answering
         const lost = Array.from({ length: 73 }, (_, at) => `qx${String.fromCharCode(97 + (at % 26))}${at}zzy`)
         expect((yield* reader.read(`botany ${lost.join(" ")}`, state)).terms).toHaveLength(1)
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("finds by letters and digits apart, and scripts without blanks by pairs", () =>
@@ -178,7 +179,7 @@ describeDatabases(
         expect(yield* ids("天气")).toEqual([2])
         expect(yield* ids("气预")).toEqual([2])
         expect(yield* ids("날씨")).toEqual([4])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("finds words with and without the marks of their letters", () =>
@@ -186,7 +187,7 @@ describeDatabases(
         const { ids } = yield* indexed([...few, named(7, "Übersetzer", "Straßennamen, pronóstico y prévisions météo.")])
         for (const query of ["ubersetzer", "ÜBERSETZER", "strassennamen", "pronostico", "prevision meteo", "Météo"])
           expect(yield* ids(query), query).toEqual([7])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("finds Russian words by their stems in an English index, and English ones beside them", () =>
@@ -197,7 +198,7 @@ describeDatabases(
         ])
         for (const query of ["погоду", "городов", "неделями"]) expect(yield* ids(query), query).toEqual([7])
         expect(new Set(yield* ids("forecasting"))).toEqual(new Set([1, 7]))
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("stems listings as the languages that they are written in, and queries as each of those", () =>
@@ -229,7 +230,7 @@ describeDatabases(
         // Small words of those languages are not missing.
         const [plain, framed] = [yield* search("dentiste"), yield* search("un dentiste pour vous")]
         expect(framed[0]!.relevance).toBe(plain[0]!.relevance)
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("reads an English catalog in English alone", () =>
@@ -242,7 +243,7 @@ describeDatabases(
         expect((yield* store.answering).spoken).toBe("")
         expect(yield* ids("la liga score")).toEqual([7])
         expect(yield* ids("renting vans")).toEqual([8])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("finds words that were written as one by its two parts, where documents hold both", () =>
@@ -257,7 +258,7 @@ describeDatabases(
         expect((yield* ids("screenshots"))[0]).toBe(2)
         expect(yield* ids("vorhersagewert")).toEqual([3])
         expect(yield* ids("wetterxqzzt")).toEqual([])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("reads a query once where all of it was known, and anew when the statistics are", () =>
@@ -279,7 +280,7 @@ describeDatabases(
         const later = yield* store.answering
         expect(later.refreshedAt).not.toEqual(state.refreshedAt)
         expect((yield* reader.read("wether forecast", later)).mass).not.toBe(known.mass)
-      }).pipe(Effect.scoped, Effect.provide(layer))
+      }).pipe(Effect.scoped)
     )
 
     it.effect("takes a word that is spelt right for no other that looks like it, and for its own forms", () =>
@@ -299,7 +300,7 @@ describeDatabases(
         expect((yield* asked).map(([first]) => first)).toEqual([101, 101, 102, 103, 104])
         const found = yield* Effect.scoped(Effect.andThen(lent, asked))
         expect(found.map(([first]) => first)).toEqual([undefined, 101, 102, 103, 104])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("keeps what an earlier look found where the last look has more than it ranks [S117]", () =>
@@ -308,7 +309,7 @@ describeDatabases(
         const rare = [3_001, 3_002].map((id) => named(id, "Zebra", "Stripes."))
         const { ids } = yield* indexed([...crowd, ...rare])
         expect((yield* ids("zebra city")).slice(0, 2)).toEqual([3_001, 3_002])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("finds by lent words among the few that pass a filter, as without one", () =>
@@ -326,7 +327,7 @@ describeDatabases(
         const read = yield* feedback.widen("weather", yield* reader.read("weather", state), state, condition)
         const hits = yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [3n, 100n] })
         expect(hits.map(({ id }) => Number(id))).toEqual([3])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("lends a query the telling words of what answers it best, and keeps its own words above them", () =>
@@ -354,7 +355,7 @@ describeDatabases(
         expect(hits[3]).toBe(3)
         expect(hits).toHaveLength(4)
         expect(yield* found(0, "xyzzy")).toEqual([])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("finds by words that mean about the same, behind the word itself, where somebody lends them", () =>
@@ -386,7 +387,7 @@ describeDatabases(
         expect(found[2].slice(0, 3).toSorted()).toEqual([1, 2, 4])
         // Six words stand for one, besides its own forms.
         expect(found[3].toSorted((a, b) => a - b)).toEqual([9, 10, 11, 12, 13, 14, 15])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("never lets an older version replace a newer one, and forgets words that are gone", () =>
@@ -400,7 +401,7 @@ describeDatabases(
         expect(yield* ids("astrology")).toEqual([])
         expect(yield* ids("botany")).toEqual([1])
         expect(yield* sql`select lexeme from search_lexical_terms where lexeme like 'astrolog%'`).toEqual([])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("answers in the old language until the new index is complete, and keeps both in step meanwhile", () =>
@@ -438,7 +439,7 @@ describeDatabases(
           { id: 7n },
           { id: 8n }
         ])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("widens its look when a filter leaves too few, and then misses nothing", () =>
@@ -458,7 +459,7 @@ describeDatabases(
           limit: 20
         })
         expect(hits.map(({ id }) => id).toSorted((a, b) => Number(a - b))).toEqual([7n, 700n, 1_400n])
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect(
@@ -489,7 +490,7 @@ describeDatabases(
           const text = explained.map((row) => Object.values(row)[0]).join("\n")
           expect(text).toContain("id = ANY")
           expect(text).not.toContain("search_lexical_documents_gin")
-        }).pipe(Effect.provide(layer))
+        })
     )
 
     it.effect("takes few statements for many queries, and each value's type says nothing", () =>
@@ -516,7 +517,7 @@ describeDatabases(
         }
         expect(types).toEqual(new Set(["string"]))
         expect(statements.size).toBe(3)
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("reads what few hold by the index of words alone, and what many hold until there is enough", () =>
@@ -531,7 +532,7 @@ describeDatabases(
         // Among two thousand, of which six hundred are enough: an index in the order of ids comes upon them soon.
         expect(yield* textOf("common")).toContain("order by id limit")
         expect(yield* textOf("tides")).toContain("order by id + 0 limit")
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("looks words up by themselves, however many lexemes there are", () =>
@@ -544,7 +545,7 @@ describeDatabases(
         const lines = explained.map((row) => row["QUERY PLAN"]).join("\n")
         expect(lines).toContain("search_lexical_terms_pkey")
         expect(lines).not.toContain("Seq Scan on search_lexical_terms")
-      }).pipe(Effect.provide(layer))
+      })
     )
 
     it.effect("is read from the GIN indexes and not from the table", () =>
@@ -578,8 +579,8 @@ describeDatabases(
           expect(lines).not.toContain("Seq Scan on search_lexical_documents")
         }
         expect(everything([]).complete).toBe(true)
-      }).pipe(Effect.provide(layer))
+      })
     )
-  },
+  }),
   ["kernel", "search-lexical"]
 )
