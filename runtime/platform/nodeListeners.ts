@@ -6,7 +6,7 @@ import { Effect, Exit, FiberSet, Layer, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
 import { ListenFailed, Listeners, type ListenOptions } from "../../kernel/platform/Listeners.ts"
-import { headersMillis } from "./httpServer.ts"
+import { headBounds } from "./httpServer.ts"
 
 class BodyTooLarge extends Error {}
 class BodyAborted extends Error {}
@@ -53,8 +53,7 @@ const send = async (outgoing: http.ServerResponse, response: Response, head: boo
 
 /** As long as a client may take for a request's head and for all of it; of a header sent twice none is left out. */
 const bounds = {
-  headersTimeout: headersMillis,
-  connectionsCheckingInterval: 500,
+  ...headBounds,
   requestTimeout: 30_000,
   joinDuplicateHeaders: true
 }
