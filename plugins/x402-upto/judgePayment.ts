@@ -7,6 +7,7 @@ import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isSpent } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
@@ -62,10 +63,25 @@ const subjectOf = Effect.fnUntraced(function* (contract: string, payment: Paymen
   return subject
 })
 
+/** Ledgers that a buyer's node may be ahead of ours, a minute of the public network's. */
+const aheadMax = 12
+
+/** What begins at a ledger soon to come is not known to be too early: the node that was asked may be behind. */
+const notYetKnown = (operation: string, begins: number, newest: number) =>
+  new LedgerUnavailable({ operation, message: `the authorization begins at ledger ${begins}, the newest is ${newest}` })
+
+const beginsOf = ({ payload }: Subject): number => payload.call?.args.validAfter ?? 0
+
 /** The first fault of the offline checks, by a second look at the ledger where the first may be too old. */
 const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
-  const fault = firstFault(subject)
-  return mayBeOurs(fault) ? firstFault({ ...subject, time: yield* (yield* LedgerClock).fresh }) : fault
+  const first = firstFault(subject)
+  if (!mayBeOurs(first)) return first
+  const time = yield* (yield* LedgerClock).fresh
+  const fault = firstFault({ ...subject, time })
+  const begins = beginsOf(subject)
+  return fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid" && begins <= time.sequence + aheadMax
+    ? yield* notYetKnown("getLatestLedger", begins, time.sequence)
+    : fault
 })
 
 /** The operation to simulate, and to submit when it is for settling. */
@@ -89,7 +105,8 @@ export const judgePayment = Effect.fnUntraced(function* (
   if (Result.isFailure(decoded)) return refusal("invalid_upto_ledger_payload_malformed", decoded.failure.reason)
   const payload = decoded.success
   const payer = Option.fromUndefinedOr(payload.call?.args.payer)
-  const fault = yield* offlineFault(yield* subjectOf(contract, payment, payload, stage))
+  const subject = yield* subjectOf(contract, payment, payload, stage)
+  const fault = yield* offlineFault(subject)
   if (fault !== undefined) return refusal(fault[0], fault[1], payer)
   const call = payload.call!
   const settlement: Settlement = {
@@ -104,6 +121,8 @@ export const judgePayment = Effect.fnUntraced(function* (
   const simulated = yield* (yield* LedgerRpc).simulate(
     simulationEnvelope(accountOf(call.args.facilitator!), operationXdr)
   )
+  if (simulated._tag === "Refused" && simulated.latestLedger < beginsOf(subject))
+    return yield* notYetKnown("simulateTransaction", beginsOf(subject), simulated.latestLedger)
   const ceilings = (yield* Network).feeCeilings(scheme)
   const refused = simulationFault(simulated, settlement, ceilings, stage === "verify" ? ownAuthorizationStroops : 0n)
   if (refused !== undefined || simulated._tag !== "Simulated") {

@@ -1,8 +1,9 @@
 // `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad
 // proxy. Load on both; replicas die without warning, the database restarts, the RPC falls silent and lies. Afterwards
 // every payment has an end, the recipients have exactly what was settled, and `tollkeeper audit` finds nothing. Half of
-// the payments bear no identifier: with one every success can be read again, without one a retry of the owner hears
-// success once and then `already_settled` with the hash. `--payments N --kills N --seed S`, both at least.
+// the payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's bear no
+// identifier: with one every success can be read again, without one a retry of the owner hears success once and then
+// `already_settled` with the hash. `--payments N --kills N --seed S`, both at least.
 import { Keypair } from "@stellar/stellar-sdk"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -10,13 +11,16 @@ import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
+import { settlementWasm } from "../../plugins/x402-upto/contract.ts"
 import { type Program, startProgram } from "../conformance/programs.ts"
 import { freePort } from "../support/freePort.ts"
 import { makeRandom } from "../simulation/random.ts"
 import { usdcBalance } from "../support/balances.ts"
 import { makePayment } from "../support/buyer.ts"
+import { deployContract } from "../support/deployContract.ts"
 import { startPostgres } from "../support/postgres.ts"
 import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
+import { makeUptoPayment } from "../support/uptoBuyer.ts"
 import { type BadProxy, startBadProxy } from "./badProxy.ts"
 
 const { values } = parseArgs({
@@ -57,6 +61,9 @@ const until = async (what: string, holds: () => Promise<boolean>, millis: number
 }
 await until("the ledger answers", async () => (await rpc("getHealth")).status === "healthy", 20_000)
 
+const salt = Keypair.random().rawPublicKey()
+const contract = await deployContract(ledgerUrl, Keypair.random(), settlementWasm(), salt)
+
 const sponsor = Keypair.random()
 const environment = { DATABASE_URL: postgres.url, SPONSOR_SECRET: sponsor.secret() }
 
@@ -71,7 +78,9 @@ interface Slot {
 
 const settingsOf = (rpcUrl: string) => [
   "--set",
-  "plugins=[x402-exact]",
+  "plugins=[x402-exact,x402-upto]",
+  "--set",
+  `networks.ledger:testnet.upto_contract=${contract}`,
   "--set",
   `networks.ledger:testnet.rpc_urls=["${rpcUrl}"]`,
   "--set",
@@ -126,9 +135,13 @@ const count = (what: string): void => void counts.set(what, (counts.get(what) ??
 const settled = new Map<string, bigint>()
 let [asked, ended, isOver] = [0, 0, false]
 
-/** A payment whose end its caller knows: what was sent, and the transaction that was told. */
-interface Paid {
+interface Asked {
+  readonly scheme: "exact" | "upto"
   readonly kind: "with an identifier" | "without"
+}
+
+/** A payment whose end its caller knows: what was sent, and the transaction that was told. */
+interface Paid extends Asked {
   readonly body: unknown
   readonly transaction: string
 }
@@ -146,19 +159,23 @@ const settleAt = (slot: Slot, body: unknown) =>
 const isAlreadySettled = ({ errorReason, transaction }: any): boolean =>
   errorReason === "settle_ledger_already_settled" && /^[0-9a-f]{64}$/.test(transaction)
 
+/** A signed payment, and what is to be settled of it. */
+const signed = async (number: number, { kind, scheme }: Asked, seller: string) => {
+  const id = `chaos-payment-${String(number).padStart(8, "0")}`
+  const extensions = kind === "without" ? {} : { "payment-identifier": { info: { required: true, id } } }
+  const common = { rpc, payer: random.pick(buyers), payTo: seller, maxTimeoutSeconds: 300, extensions }
+  if (scheme === "exact") return { ...(await makePayment({ ...common, amount: price })), amount: price }
+  const amount = BigInt(random.int(1, Number(price)))
+  const facilitator = sponsor.publicKey()
+  return { body: (await makeUptoPayment({ ...common, contract, facilitator, max: price })).settleBody(amount), amount }
+}
+
 /** One payment: asked of any replica, again and again, until its answer is final. */
 const pay = async (number: number): Promise<void> => {
   const seller = random.pick(sellers).publicKey()
-  const id = `chaos-payment-${String(number).padStart(8, "0")}`
   const kind = number % 2 === 0 ? "with an identifier" : "without"
-  const { body } = await makePayment({
-    rpc,
-    payer: random.pick(buyers),
-    payTo: seller,
-    amount: price,
-    maxTimeoutSeconds: 300,
-    extensions: kind === "without" ? {} : { "payment-identifier": { info: { required: true, id } } }
-  })
+  const scheme = number % 4 < 2 ? "exact" : "upto"
+  const { amount, body } = await signed(number, { kind, scheme }, seller)
   const end = performance.now() + 240_000
   while (performance.now() < end) {
     const ask = () => settleAt(random.pick(slots), body)
@@ -168,10 +185,12 @@ const pay = async (number: number): Promise<void> => {
     if (told.length < answers.length) count("no answer")
     const success = told.find((answer) => answer.success === true || (kind === "without" && isAlreadySettled(answer)))
     if (success !== undefined) {
-      settled.set(seller, (settled.get(seller) ?? 0n) + price)
-      paidOnes.push({ kind, body, transaction: success.transaction })
+      settled.set(seller, (settled.get(seller) ?? 0n) + amount)
+      paidOnes.push({ scheme, kind, body, transaction: success.transaction })
       count("settled")
-      return count(`settled ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`)
+      return count(
+        `settled ${scheme} ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`
+      )
     }
     const final = told.find(
       ({ errorReason }) =>
@@ -260,12 +279,12 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
 }
 /** Whoever paid asks once more, in calm weather: what must he hear? */
 let unreadable = 0
-const askAgain = async ({ body, kind, transaction }: Paid): Promise<void> => {
+const askAgain = async ({ body, kind, scheme, transaction }: Paid): Promise<void> => {
   const answer = await settleAt(random.pick(slots), body)
   const isRight = kind === "without" ? isAlreadySettled(answer) : answer.success === true
-  if (isRight && answer.transaction === transaction) return count(`read again ${kind}`)
+  if (isRight && answer.transaction === transaction) return count(`read again ${scheme} ${kind}`)
   unreadable += 1
-  count(`NOT READ AGAIN ${kind}: ${answer.errorReason ?? "success"} ${answer.transaction}`)
+  count(`NOT READ AGAIN ${scheme} ${kind}: ${answer.errorReason ?? "success"} ${answer.transaction}`)
 }
 const rest = [...paidOnes]
 const reader = async (): Promise<void> => {

@@ -229,7 +229,13 @@ const ofTheWalk: ReadonlyArray<Mutation> = [
     'if (stage === "verify") return encodeOperation',
     'if (stage === ("never" as string)) return encodeOperation'
   ),
-  judged("a first look decides", "return mayBeOurs(fault) ?", "return fault === null ?"),
+  judged("a first look decides", "if (!mayBeOurs(first)) return first", "if (first !== null) return first"),
+  judged("a node that is behind refuses an honest payment", "begins <= time.sequence + aheadMax", "begins < 0"),
+  judged(
+    "a node that simulates behind refuses an honest payment",
+    "simulated.latestLedger < beginsOf(subject)",
+    "simulated.latestLedger < 0"
+  ),
   judged("the offline checks decide nothing", "if (fault !== undefined) return refusal(fault[0], fault[1], payer)", ""),
   judged(
     "the accepted amount is simulated",

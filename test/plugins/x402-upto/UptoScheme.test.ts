@@ -25,7 +25,12 @@ import { makeUptoPayment, type UptoTamper } from "../../support/uptoBuyer.ts"
 const words = { dialects: ["ledger", "stellar"], stellarPendingReason: "settlement_pending" } as const
 const [sponsor, payer, payTo] = [Keypair.random(), Keypair.random(), Keypair.random().publicKey()]
 const contract = StrKey.encodeContract(new Uint8Array(32).fill(3))
-const refusedBy = (code: string): SimulationAnswer => ({ _tag: "Refused", latestLedger: 1_000, code, detail: "" })
+const refusedBy = (code: string, latestLedger = 1_000): SimulationAnswer => ({
+  _tag: "Refused",
+  latestLedger,
+  code,
+  detail: ""
+})
 
 interface Ledger {
   /** The newest ledger at the last look, and at one of this moment. */
@@ -180,17 +185,35 @@ describe("upto", () => {
   it.effect("judges what seems too early or too far by a look of this moment", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
+        ledger.answer = refusedBy("Error(Contract, #10)", 1_013)
         for (const [tamper, word] of [
-          [{ validAfter: 1_005 }, "settlement_not_yet_valid"],
+          [{ validAfter: 1_013, deadline: 1_020 }, "settlement_not_yet_valid"],
           [{ deadline: 1_020 }, "expiration_too_far"]
         ] as const) {
           ledger.fresh = 1_000
           const payment = yield* paymentOf(1n, tamper)
           expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe(word)
-          ledger.fresh = 1_010
+          ledger.fresh = 1_013
           expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe("simulation_failed")
         }
         expect(ledger.looked).toBe(4)
+      })
+    )
+  )
+
+  it.effect("does not know what begins within twelve ledgers to be too early: our node may be behind the buyer's", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const payment = yield* paymentOf(1_000n, { validAfter: 1_012, deadline: 1_020 })
+        for (const stage of ["verify", "settle"] as const)
+          expect((yield* Effect.flip(scheme.verify(payment, stage)))._tag).toBe("LedgerUnavailable")
+        expect(ledger.envelopes).toEqual([])
+        // The ledger is there by our clock, and the node that simulates has not seen it.
+        ledger.now = 1_012
+        ledger.answer = refusedBy("Error(Contract, #10)", 1_011)
+        expect((yield* Effect.flip(scheme.verify(payment, "settle")))._tag).toBe("LedgerUnavailable")
+        ledger.answer = refusedBy("Error(Contract, #10)", 1_012)
+        expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe("simulation_failed")
       })
     )
   )
