@@ -21,6 +21,7 @@ import { Callers } from "./http/Callers.ts"
 import { Keys } from "./http/Keys.ts"
 import { Sessions } from "./http/Sessions.ts"
 import { startNetworkCheck } from "./ledger/checkNetwork.ts"
+import { trustedTimeLayer } from "./ledger/ledgerTrustedTime.ts"
 import { reportClock } from "./ledger/reportClock.ts"
 import { LedgerClock, ledgerContract } from "./ledger/LedgerClock.ts"
 import { rpcContract } from "./ledger/LedgerRpc.ts"
@@ -182,7 +183,7 @@ const ledger = define({
   summary: "The clock that follows the ledger.",
   needs: [supervisorContract, healthContract, configContract, networkContract, rpcContract],
   layer: Layer.merge(
-    Layer.effectDiscard(reportClock).pipe(Layer.provideMerge(LedgerClock.layer)),
+    Layer.merge(Layer.effectDiscard(reportClock), trustedTimeLayer).pipe(Layer.provideMerge(LedgerClock.layer)),
     Layer.effectDiscard(Effect.flatMap(endpoints, startNetworkCheck))
   )
 })

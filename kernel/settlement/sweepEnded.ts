@@ -3,9 +3,10 @@
 // does one that holds a channel or whose authorization the ledger might still take: without its row the same
 // authorization could be paid for again. Of a sponsor's own transactions those stay that its next one is decided by. A
 // look each hour, in bounded transactions, off the payments' lane.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"
+import { oldBefore } from "../trustedTime.ts"
 import { Network } from "../config/Network.ts"
 import { Retention } from "../config/Retention.ts"
 import { inTransaction } from "../database/Database.ts"
@@ -23,7 +24,7 @@ export const sweepSettlements = Effect.fnUntraced(function* (
   { network, sequence }: { readonly network: string; readonly sequence: number }
 ) {
   const sql = yield* SqlClient.SqlClient
-  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
+  const before = yield* oldBefore(keepMillis)
   const deleted = yield* inTransaction(sql`with ended as (
       select s.id from kernel_settlements s
       where s.recorded_at < ${before} and s.resolved_at < ${before} and s.network = ${network}
@@ -38,7 +39,7 @@ export const sweepSettlements = Effect.fnUntraced(function* (
 /** Days of the budget that nothing counts against any more; true when there may be more. */
 export const sweepBudget = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
-  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis).toISOString().slice(0, 10)
+  const before = (yield* oldBefore(keepMillis)).toISOString().slice(0, 10)
   yield* sql`delete from kernel_sponsor_budget_total where day < ${before}::date`
   const deleted = yield* sql`delete from kernel_sponsor_budget where (day, principal) in (
     select day, principal from kernel_sponsor_budget where day < ${before}::date order by day limit ${deletedMax})
@@ -53,7 +54,7 @@ export const sweepBudget = Effect.fnUntraced(function* (keepMillis: number) {
  */
 export const sweepSponsorTransactions = Effect.fnUntraced(function* (keepMillis: number, network: string) {
   const sql = yield* SqlClient.SqlClient
-  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
+  const before = yield* oldBefore(keepMillis)
   const deleted = yield* sql`delete from kernel_sponsor_transactions where hash in (
     select t.hash from kernel_sponsor_transactions t
     where t.network = ${network} and t.state <> 'open' and t.recorded_at < ${before}

@@ -7,6 +7,7 @@ import { Hex } from "effect/encoding"
 import type { Extension, PaymentObservation } from "../../kernel/payment/Extension.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
+import { trustedClock } from "../../kernel/trustedTime.ts"
 import { declaredUrl, offered } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
@@ -87,6 +88,7 @@ const makeFirst = Effect.fnUntraced(function* (remembered: Remembered) {
   const sightings = yield* Sightings
   const changes = yield* Changes
   const touch = touching(sightings)
+  const trusted = yield* trustedClock
   return Effect.fnUntraced(function* (
     observation: PaymentObservation,
     sent: Sent,
@@ -94,7 +96,7 @@ const makeFirst = Effect.fnUntraced(function* (remembered: Remembered) {
     answer: Deferred.Deferred<Recorded>
   ) {
     const startedAt = yield* Clock.currentTimeMillis
-    const now = new Date(startedAt)
+    const now = new Date(yield* trusted)
     const judged = yield* judge(observation, sent.sentKey, sent.value, sent.grade, now)
     const { recorded } = judged
     const endedAt = yield* Clock.currentTimeMillis

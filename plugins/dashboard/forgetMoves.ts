@@ -1,8 +1,9 @@
 // What operators did leaves after `retention.move_days`, once it is known how it went: a move that was asked for and
 // never told of stays, for somebody to look into. A look each hour, in bounded transactions.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../kernel/Actor.ts"
+import { oldBefore } from "../../kernel/trustedTime.ts"
 import { Retention } from "../../kernel/config/Retention.ts"
 
 /** Moves in one transaction. */
@@ -11,7 +12,7 @@ const deletedMax = 1_000
 /** True when there may be more. */
 export const forgetMoves = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
-  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
+  const before = yield* oldBefore(keepMillis)
   const deleted = yield* sql`delete from dashboard_moves where id in (
     select id from dashboard_moves where outcome <> 'asked' and at < ${before} order by at limit ${deletedMax})
     returning 1`

@@ -1,8 +1,9 @@
 // The queue of what is still to be embedded: resources of generations that are being built or active. Jobs are leased
 // with a fence, so that a late holder finishes nothing; a resource that changes meanwhile is due again. What has failed
 // too often is set aside and holds up nothing.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { trustedMillis } from "../../kernel/trustedTime.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -15,7 +16,7 @@ export interface Job {
 }
 
 const backoffMillis = (attempts: number): number => Math.min(600_000, 500 * 2 ** attempts)
-const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
+const now = Effect.map(trustedMillis, (millis) => new Date(millis))
 
 /** Jobs of one kind, leased: those that were tried before, or those that were not. */
 const take = Effect.fnUntraced(function* (tried: boolean, count: number, leaseMillis: number) {

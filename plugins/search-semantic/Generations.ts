@@ -2,9 +2,10 @@
 // when complete. Exactly one is active, by a unique index; the move to a new one is a single transaction, so a search
 // sees the old one whole or the new one whole. What a generation means (model, revision, dimension, prefixes) never
 // changes: another meaning is another generation (S319).
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
+import { trustedMillis } from "../../kernel/trustedTime.ts"
 import type { GenerationStatus } from "../catalog/contract.ts"
 import type { Method } from "./VectorIndex.ts"
 
@@ -33,7 +34,7 @@ export interface Generation extends Meaning {
 /** How long a retired generation's vectors stay, for searches that are still reading them. */
 const dropAfterMillis = 60_000
 
-const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
+const now = Effect.map(trustedMillis, (millis) => new Date(millis))
 
 type HistoryRow = Omit<GenerationStatus, "created_at" | "activated_at" | "retired_at"> & {
   readonly created_at: Date

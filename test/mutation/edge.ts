@@ -526,6 +526,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (answer.restorePreamble === undefined && answer.error) return"
     ]
   ]),
+  ...guards("kernel/ledger/ledgerTrustedTime.ts", "test/kernel/trustedTime.daily.test.ts", [
+    ["a clock that is years ahead believed", "machine - ledger > aheadMillis ? ledger", "machine < ledger ? ledger"]
+  ]),
+  ...guards("kernel/trustedTime.ts", "test/kernel/trustedTime.daily.test.ts", [
+    ["old before the ledger has told the time", "isSure ? now : 0", "now"]
+  ]),
   ...guards("kernel/elapsed.ts", "test/kernel/setClock.test.ts", [
     [
       "rests by the machine's clock",

@@ -2,9 +2,10 @@
 // recorded counts in every window that has its day, in the same transaction; when a UTC day begins, its windows are
 // summed once from the standings and those of before are dropped. A window that is not kept yet is summed by whoever
 // asks (S157, S158).
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
+import { trustedMillis } from "../../../kernel/trustedTime.ts"
 import { daysAllowed, firstDay } from "../reports/parameters.ts"
 import { alone } from "./alone.ts"
 import { dayOf } from "./contributions.ts"
@@ -43,7 +44,7 @@ const drop = Effect.fnUntraced(function* (since: string) {
 /** Has the windows of today, and no others; each in a transaction of its own. */
 export const keepWindows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* trustedMillis
   const required = daysAllowed.flatMap((days) => (days === 0 ? [] : [dayOf(firstDay(now, days))]))
   const rows = yield* sql<{ since: string }>`select since::text as since from analytics_ranking_windows
     where since <> '-infinity'`

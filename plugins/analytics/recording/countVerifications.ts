@@ -1,9 +1,10 @@
 // Verifications are counted in memory and written about every 100 ms: a crash loses at most those, and no verification
 // waits for a statement. What cannot be written is kept for the next time; it is one number a day (S145).
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Extensions } from "../../../kernel/payment/Extension.ts"
+import { trustedClock } from "../../../kernel/trustedTime.ts"
 import { dayOf } from "./contributions.ts"
 
 const gather = "100 millis"
@@ -39,6 +40,7 @@ export const startVerifications = Effect.gen(function* () {
     )
   })
 
+  const trusted = yield* trustedClock
   const flushing = yield* reconciler({
     id: "verifications",
     // What could not be written is tried again.
@@ -47,7 +49,7 @@ export const startVerifications = Effect.gen(function* () {
     turn: flush
   })
   yield* extensions.watch((valid) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    Effect.flatMap(trusted, (now) => {
       const first = waiting.size === 0
       count(waiting, dayOf(new Date(now)), valid ? 1 : 0, valid ? 0 : 1)
       return first ? flushing.wake : Effect.void

@@ -1,7 +1,8 @@
 // Single settlements leave analytics after `analytics.keep_days`; what was summed of them stays: totals, series,
 // boards, pairs and members. One whose end is unknown stays too, since an operator may still tell it. Bounded.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { oldBefore } from "../../../kernel/trustedTime.ts"
 import { alone } from "./alone.ts"
 
 /** Settlements in one transaction. */
@@ -10,7 +11,7 @@ const deletedMax = 1_000
 /** True when there may be more. */
 export const sweepSettlements = Effect.fn("Analytics.sweep")(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
-  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
+  const before = yield* oldBefore(keepMillis)
   return yield* sql.withTransaction(
     Effect.gen(function* () {
       yield* alone

@@ -1,10 +1,11 @@
 // Resources that payments speak of and that were not listed, because others had used up what may be claimed of their
 // origin in a day: their origins are asked, and what they say is listed. What waits is bounded, for each origin and
 // each payer apart; what finds no place comes again with the next payment.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
+import { trustedMillis } from "../../../kernel/trustedTime.ts"
 import type { Identity } from "../declaration/Declaration.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
@@ -73,7 +74,7 @@ export const startHints = Effect.gen(function* () {
     const words = wordsOf(answer.declarations, "origin")
     if (words === undefined) return
     const listing = { words: { ...words, identity }, payTos: answer.word.payTos, isPaid: true }
-    const now = new Date(yield* Clock.currentTimeMillis)
+    const now = new Date(yield* trustedMillis)
     const listed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
     if (listed) yield* moved
   })

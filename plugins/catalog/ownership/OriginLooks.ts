@@ -1,10 +1,11 @@
 // A look at a whole origin, because somebody asked for one: its documents are read, each as what it is, and the
 // resources that they name are listed by the origin's own words, unverified until a payment for them is observed. So a
 // new seller is found before its first sale. Bounded for each origin and each caller, and never inside the house.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { trustedClock } from "../../../kernel/trustedTime.ts"
 import { Config } from "../Config.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import { readResourceUrl } from "../declaration/resourceUrl.ts"
@@ -54,6 +55,7 @@ export class OriginLooks extends Context.Service<
       const { moved } = yield* Changes
       const { assets } = yield* PricedAssets
       const mayLook = boundLooks()
+      const trusted = yield* trustedClock
 
       /** The words of a named resource: those of the document, or of its live page. */
       const declarationsOf = Effect.fnUntraced(function* (identity: Identity, { method, offers }: NamedResource) {
@@ -66,7 +68,7 @@ export class OriginLooks extends Context.Service<
         const words = wordsOf(declarations, "origin")
         if (words === undefined) return false
         const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
-        const now = new Date(yield* Clock.currentTimeMillis)
+        const now = new Date(yield* trusted)
         const listing = { words: { ...words, identity }, payTos, isPaid: false }
         return yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
       })

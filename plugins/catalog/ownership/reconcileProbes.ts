@@ -2,10 +2,11 @@
 // holder does not return in time is taken by the next one, and the late holder's word is void. Listings that somebody
 // stands for have an actor to themselves, so that neither a flood of claims nor the slow origins of those delay a
 // seller's new price. They never run on a payment's path.
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Database } from "../../../kernel/database/Database.ts"
+import { ageMillis, trustedMillis } from "../../../kernel/trustedTime.ts"
 import type { Kept } from "../store/ResourceWire.ts"
 import type { ResourceType } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -97,7 +98,7 @@ export const startProbes = Effect.gen(function* () {
       isDynamic: row.declaration.about.routeTemplate !== undefined,
       share: !row.stands ? "claimed" : row.free ? "free" : "own"
     })
-    const now = new Date(yield* Clock.currentTimeMillis)
+    const now = new Date(yield* trustedMillis)
     if (asked === "later") {
       // What the seller's own payment asked for meanwhile does not wait for what was free.
       const later = new Date(now.getTime() + laterSeconds * 1_000)
@@ -110,7 +111,7 @@ export const startProbes = Effect.gen(function* () {
   /** Whether anything was due. */
   const askDue = Effect.fnUntraced(function* (stands: boolean) {
     for (let isFirst = true; ; isFirst = false) {
-      const due = yield* leaseProbes(sql, new Date(yield* Clock.currentTimeMillis), stands)
+      const due = yield* leaseProbes(sql, new Date(yield* ageMillis), stands)
       yield* Effect.forEach(
         due,
         (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),

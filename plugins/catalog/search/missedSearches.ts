@@ -7,6 +7,7 @@ import { Clock, Effect, Queue } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { ageMillis, trustedClock } from "../../../kernel/trustedTime.ts"
 import { Search, SearchSettings } from "../contract.ts"
 import { cleanString } from "../declaration/cleanText.ts"
 import { sessionOfDay } from "./recordImpressions.ts"
@@ -80,9 +81,10 @@ export const startMissedSearches = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     if (now - prunedOn < millisPerDay / 24) return
     prunedOn = now
-    yield* pruneMissed(sql, now, days)
+    yield* pruneMissed(sql, yield* ageMillis, days)
   })
 
+  const trusted = yield* trustedClock
   const writing = yield* reconciler({ id: "missed-searches", every: "1 minute", gather, turn: flush })
   yield* search.observe(
     Effect.fnUntraced(function* ({ ids, missing, offset, query, session }) {
@@ -90,7 +92,7 @@ export const startMissedSearches = Effect.gen(function* () {
       if (days === 0 || ids.length > 0 || offset > 0 || missing.length > 0) return
       const words = keptWords(query)
       if (words === "") return
-      yield* Queue.offer(waiting, { words, session, at: yield* Clock.currentTimeMillis })
+      yield* Queue.offer(waiting, { words, session, at: yield* trusted })
       yield* writing.wake
     })
   )

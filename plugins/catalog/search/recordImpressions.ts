@@ -6,6 +6,7 @@ import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { oldBefore, trustedClock } from "../../../kernel/trustedTime.ts"
 import { type Impression, Search, SearchSettings } from "../contract.ts"
 
 const waitingMax = 10_000
@@ -55,14 +56,13 @@ export const startImpressions = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     if (now - prunedOn < millisPerDay / 24) return
     prunedOn = now
-    yield* sql`delete from catalog_impressions where at < ${new Date(now - days * millisPerDay)}`
+    yield* sql`delete from catalog_impressions where at < ${yield* oldBefore(days * millisPerDay)}`
   })
 
+  const trusted = yield* trustedClock
   const writing = yield* reconciler({ id: "search-impressions", every: "1 minute", gather, turn: flush })
   yield* search.observe((impression) =>
-    Effect.flatMap(Clock.currentTimeMillis, (at) =>
-      Effect.andThen(Queue.offer(waiting, { ...impression, at }), writing.wake)
-    )
+    Effect.flatMap(trusted, (at) => Effect.andThen(Queue.offer(waiting, { ...impression, at }), writing.wake))
   )
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })

@@ -7,6 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { trustedClock } from "../../../kernel/trustedTime.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
 import { Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
@@ -43,14 +44,14 @@ export class Sightings extends Context.Service<
       const { dustBelow } = yield* Config
       const { listed } = yield* Changes
       const gathered = new Gathered(yield* Crypto)
+      const trusted = yield* trustedClock
 
       let first: Effect.Effect<void> = Effect.void
       let tell: (standings: ReadonlyMap<bigint, string>, now: number) => void = () => {}
 
       const flush = Effect.gen(function* () {
-        const at = yield* Clock.currentTimeMillis
-        const now = new Date(at)
-        const batch = gathered.take()
+        const now = new Date(yield* trusted)
+        const batch = gathered.take(now)
         if (batch === undefined) return
         const { fresh, isRaised, standings } = yield* inTransaction(
           storeBatch(sql, facts, batch, { dustBelow, now })
@@ -58,7 +59,7 @@ export class Sightings extends Context.Service<
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.onError(() => Effect.sync(() => gathered.putBack(batch)))
         )
-        tell(standings, at)
+        tell(standings, yield* Clock.currentTimeMillis)
         if (isRaised) yield* listed
         for (const digest of fresh) gathered.countRow(batch.observations.get(digest)!.payer)
       }).pipe(Effect.withSpan("catalog.flush"))

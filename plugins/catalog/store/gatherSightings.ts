@@ -97,6 +97,9 @@ const digestOf = (crypto: Crypto["Service"], one: ObservedDeclaration): string =
   return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(told))))
 }
 
+const mapped = <K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): ReadonlyMap<K, V> =>
+  new Map([...map].map(([key, value]) => [key, change(value)]))
+
 export class Gathered {
   #touches = new Map<bigint, Touch>()
   #sales = new Map<string, Sold>()
@@ -138,10 +141,18 @@ export class Gathered {
     return this.#sales.size > 0 || this.#observations.size > 0
   }
 
-  /** What has gathered, which is not here any more; undefined when there is nothing. */
-  take(): Batch | undefined {
+  /**
+   * What has gathered until now, which is not here any more; undefined when there is nothing. Something later was told
+   * by a clock that is ahead.
+   */
+  take(now: Date): Batch | undefined {
     if (this.#touches.size === 0 && !this.isPressing) return undefined
-    const batch = { touches: this.#touches, sales: this.#sales, observations: this.#observations }
+    const past = (at: Date): Date => (at > now ? now : at)
+    const batch = {
+      touches: mapped(this.#touches, (one) => ({ ...one, lastSeenAt: past(one.lastSeenAt) })),
+      sales: mapped(this.#sales, (one) => ({ ...one, at: past(one.at) })),
+      observations: mapped(this.#observations, (one) => ({ ...one, at: past(one.at), firstAt: past(one.firstAt) }))
+    }
     this.#touches = new Map()
     this.#sales = new Map()
     this.#observations = new Map()

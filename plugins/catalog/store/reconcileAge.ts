@@ -1,9 +1,10 @@
 // The actor of time, every ten minutes: what was not seen for `indexing.stale_after_hours` goes stale, and what nobody
 // needs any more is forgotten (observations after thirty days, quotas after a week, the transactions that were counted
 // and the authorizations that listed after four hundred days). All of it is told in hours or days. Bounded work a turn.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
+import { ageMillis } from "../../../kernel/trustedTime.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
@@ -22,7 +23,7 @@ export const ageCatalog = Effect.gen(function* () {
   const facts = yield* Facts
   const config = yield* Config
   const { moved } = yield* Changes
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* ageMillis
   const before = (milliseconds: number) => new Date(now - milliseconds)
   // Whoever stores that a resource was seen holds its activity: one of the two comes first, and the other knows of it.
   const stale = yield* sql.withTransaction(

@@ -1,0 +1,21 @@
+// The time that a replica stores and ages by (`../trustedTime.ts`), where there is a ledger.
+import { Clock, Effect, Layer } from "effect"
+import { TrustedTime } from "../trustedTime.ts"
+import { LedgerClock } from "./LedgerClock.ts"
+
+/** A ledger that has closed this long ago does not doubt a clock: it may have halted, or not have been asked lately. */
+const aheadMillis = 600_000
+
+/** The machine's time, or the ledger's where the machine's is far ahead of it. */
+export const trustedTimeLayer = Layer.effect(
+  TrustedTime,
+  Effect.map(LedgerClock, ({ standing }) =>
+    Effect.gen(function* () {
+      const machine = yield* Clock.currentTimeMillis
+      const { time } = yield* standing
+      if (time === undefined) return { now: machine, isSure: false }
+      const ledger = time.closedAtSeconds * 1_000
+      return { now: machine - ledger > aheadMillis ? ledger : machine, isSure: true }
+    })
+  )
+)

@@ -1,0 +1,34 @@
+// The time that is stored with what a replica sees, and by which something is old enough to go: this machine's, unless
+// that is far ahead of the ledger's (`ledger/ledgerTrustedTime.ts`). What is deleted for a clock that is ahead is gone
+// for good, and what is put off by one is put off on every replica, so no single clock decides about either. A clock
+// that is behind does no harm: it keeps longer. Without a ledger, as in tests of one part, the machine's word is all
+// there is.
+import { Clock, Context, Effect } from "effect"
+
+export interface TrustedNow {
+  /** Unix milliseconds. */
+  readonly now: number
+  /** The ledger's time is known, so that `now` is not one clock's word. */
+  readonly isSure: boolean
+}
+
+export const TrustedTime = Context.Reference<Effect.Effect<TrustedNow>>("tollkeeper/TrustedTime", {
+  defaultValue: () => Effect.map(Clock.currentTimeMillis, (now) => ({ now, isSure: true }))
+})
+
+const nowOf = ({ now }: TrustedNow): number => now
+
+/** Unix milliseconds, for what is stored. */
+export const trustedMillis: Effect.Effect<number> = Effect.map(Effect.flatten(TrustedTime), nowOf)
+
+/** The same, taken while a plugin is built, for what runs later in the fiber of a request. */
+export const trustedClock: Effect.Effect<Effect.Effect<number>> = Effect.map(TrustedTime, Effect.map(nowOf))
+
+/** The time of now for what follows from age: before the ledger has told its own, nothing is old and nothing is due. */
+export const ageMillis: Effect.Effect<number> = Effect.map(Effect.flatten(TrustedTime), ({ isSure, now }) =>
+  isSure ? now : 0
+)
+
+/** Since when what was kept for so long is old. */
+export const oldBefore = (keepMillis: number): Effect.Effect<Date> =>
+  Effect.map(ageMillis, (now) => new Date(now - keepMillis))
