@@ -1,7 +1,8 @@
 // The time that is stored with what a replica sees, and by which something is old enough to go: this machine's, unless
 // that is far ahead of the ledger's (`ledger/ledgerTrustedTime.ts`). What is deleted for a clock that is ahead is gone
 // for good, and what is put off by one is put off on every replica, so no single clock decides about either. A clock
-// that is behind does no harm: it keeps longer. Without a ledger, as in tests of one part, the machine's word is all
+// that is behind is believed: it keeps longer, and what it dates too early is seen again, while a ledger's time that is
+// ahead of the machine's may be one endpoint's lie. Without a ledger, as in tests of one part, the machine's is all
 // there is.
 import { Clock, Context, Effect } from "effect"
 
