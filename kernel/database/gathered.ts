@@ -51,7 +51,8 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
     const { restMillis = 0 } = gathering
     if (restMillis === 0) return
     const passed = (yield* elapsedMillis) - begunAt
-    if (passed < restMillis) yield* Effect.sleep(restMillis - passed)
+    // Of a clock that is behind the one before nothing follows.
+    if (passed >= 0 && passed < restMillis) yield* Effect.sleep(restMillis - passed)
     begunAt = yield* elapsedMillis
   })
   const step = Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Database } from "../../../kernel/database/Database.ts"
-import { dueMillis, trustedMillis } from "../../../kernel/trustedTime.ts"
+import { ageMillis, trustedMillis } from "../../../kernel/trustedTime.ts"
 import type { Kept } from "../store/ResourceWire.ts"
 import type { ResourceType } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -111,7 +111,7 @@ export const startProbes = Effect.gen(function* () {
   /** Whether anything was due. */
   const askDue = Effect.fnUntraced(function* (stands: boolean) {
     for (let isFirst = true; ; isFirst = false) {
-      const due = yield* leaseProbes(sql, new Date(yield* dueMillis), stands)
+      const due = yield* leaseProbes(sql, new Date(yield* ageMillis), stands)
       yield* Effect.forEach(
         due,
         (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
