@@ -1,17 +1,6 @@
 // Clocks that are wrong, for whoever runs in them: a test provides one as the `Clock` of what it starts.
 import { Clock, Effect } from "effect"
 
-/** A machine whose time is off by so many milliseconds; what elapses is not. */
-export const skewedClock = (millis: number): Effect.Effect<Clock.Clock> =>
-  Effect.clockWith((clock) =>
-    Effect.succeed(
-      Object.assign(Object.create(clock), {
-        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + millis,
-        currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + millis)
-      }) as Clock.Clock
-    )
-  )
-
 /** The clock of a machine that can be set: `set` puts it off by so many milliseconds more, and nothing elapses. */
 export const settableClock: Effect.Effect<{ readonly clock: Clock.Clock; readonly set: (millis: number) => void }> =
   Effect.clockWith((clock) => {
@@ -21,4 +10,11 @@ export const settableClock: Effect.Effect<{ readonly clock: Clock.Clock; readonl
       currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + off)
     }) as Clock.Clock
     return Effect.succeed({ clock: own, set: (millis: number) => void (off += millis) })
+  })
+
+/** A machine whose time is off by so many milliseconds; what elapses is not. */
+export const skewedClock = (millis: number): Effect.Effect<Clock.Clock> =>
+  Effect.map(settableClock, ({ clock, set }) => {
+    set(millis)
+    return clock
   })

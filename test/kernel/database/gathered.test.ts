@@ -109,6 +109,28 @@ describe("calls that are gathered", () => {
     })
   )
 
+  it.effect("do not wait longer for a clock that was set back", () =>
+    Effect.gen(function* () {
+      let elapsed = 1_000_000n
+      const clock: Clock.Clock = Object.assign(Object.create(yield* Clock.Clock), {
+        monotonicTimeNanos: Effect.sync(() => elapsed * 1_000_000n)
+      })
+      const test = Effect.gen(function* () {
+        const call = yield* gathered({
+          callsMax: 10,
+          restMillis: 25,
+          run: (words: ReadonlyArray<string>) => Effect.succeed(words)
+        })
+        yield* call("a")
+        elapsed = 1_000n
+        const [second] = yield* ask(call, ["b"])
+        yield* TestClock.adjust("1 millis")
+        expect(second!.pollUnsafe()).toEqual(Exit.succeed(Exit.succeed("b")))
+      })
+      yield* Effect.provideService(test, Clock.Clock, clock)
+    })
+  )
+
   it.effect("stand in their statement in the order of their keys, and each has its own answer", () =>
     Effect.gen(function* () {
       const { call, gate, held } = yield* makeStatements(10)
