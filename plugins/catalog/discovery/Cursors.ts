@@ -10,7 +10,6 @@ import { secretOf } from "../store/secretOf.ts"
 
 /** A search cursor carries its ranking: up to a thousand ids. */
 const cursorLengthMax = 12_288
-/** Characters of a fingerprint that a cursor carries: a hash of it. */
 const encoder = new TextEncoder()
 
 /**

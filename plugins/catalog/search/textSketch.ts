@@ -45,32 +45,68 @@ export const areAlike = (a: string, b: string): boolean => {
   return both >= alikeShare * (both + own)
 }
 
+/** One more than a hash may be. */
+const hashesBeyond = 0x1_0000
+
+/** Which of the groups hold a hash: for each hash a chain of entries, of which each names a group. */
+class Holders {
+  /** By hash, the last entry of its chain; 0 where there is none. */
+  readonly #lasts = new Int32Array(hashesBeyond)
+  readonly #groups: Array<number> = [-1]
+  readonly #before: Array<number> = [0]
+
+  /** Counts, for each group, the hashes of the sketch that it holds; `met` has each such group once. */
+  count(sketch: string, shared: Uint8Array, met: Array<number>): void {
+    for (let at = 0; at < sketch.length; at++)
+      for (let entry = this.#lasts[sketch.charCodeAt(at)]!; entry > 0; entry = this.#before[entry]!) {
+        const group = this.#groups[entry]!
+        if (shared[group] === 0) met.push(group)
+        shared[group]! += 1
+      }
+  }
+
+  add(sketch: string, group: number): void {
+    for (let at = 0; at < sketch.length; at++) {
+      const hash = sketch.charCodeAt(at)
+      this.#before.push(this.#lasts[hash]!)
+      this.#lasts[hash] = this.#groups.push(group) - 1
+    }
+  }
+
+  /** Forgets the groups of these sketches, so that the table need not be made anew for each use. */
+  clear(sketches: Iterable<string>): void {
+    for (const sketch of sketches) for (let at = 0; at < sketch.length; at++) this.#lasts[sketch.charCodeAt(at)] = 0
+    this.#groups.length = 1
+    this.#before.length = 1
+  }
+}
+
+/** Empty between uses: nothing is waited for while it is in use. */
+const holders = new Holders()
+
 /**
  * Sketches of texts, by their places, with those together that say nearly the same as the first of them; at most `most`
  * such texts. What says too little is in none. Each is held only against texts that it shares enough hashes with.
  */
 export const groupAlike = (sketches: ReadonlyArray<string>, most: number): ReadonlyArray<ReadonlyArray<number>> => {
   const groups: Array<[number, ...Array<number>]> = []
-  const holding = new Map<number, Array<number>>()
   const shared = new Uint8Array(most)
   for (const [place, sketch] of sketches.entries()) {
-    shared.fill(0)
-    for (let at = 0; at < sketch.length; at++)
-      for (const group of holding.get(sketch.charCodeAt(at)) ?? []) shared[group]! += 1
-    const found = groups.findIndex(([first], group) => {
-      const other = sketches[first]!
-      return shared[group]! >= alikeShare * Math.min(sketch.length, other.length) && areAlike(other, sketch)
-    })
-    if (found >= 0) groups[found]!.push(place)
+    const met: Array<number> = []
+    holders.count(sketch, shared, met)
+    let found = Infinity
+    for (const group of met) {
+      const first = sketches[groups[group]![0]]!
+      const isNear = shared[group]! >= alikeShare * Math.min(sketch.length, first.length)
+      if (isNear && group < found && areAlike(first, sketch)) found = group
+      shared[group] = 0
+    }
+    if (found < Infinity) groups[found]!.push(place)
     else if (sketch !== "" && groups.length < most) {
-      for (let at = 0; at < sketch.length; at++) {
-        const code = sketch.charCodeAt(at)
-        const groupsOfCode = holding.get(code)
-        if (groupsOfCode === undefined) holding.set(code, [groups.length])
-        else groupsOfCode.push(groups.length)
-      }
+      holders.add(sketch, groups.length)
       groups.push([place])
     }
   }
+  holders.clear(groups.map(([first]) => sketches[first]!))
   return groups
 }
