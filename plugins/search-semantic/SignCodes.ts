@@ -54,10 +54,29 @@ export class SignCodes {
   best(query: ArrayLike<number>, required: number): ReadonlyArray<number> {
     if (this.#size === 0) return []
     const groups = Math.ceil(this.#size / groupSize)
+    const chosenAt = groupsAt + groups * this.#stride
+    this.#loops.reserve(chosenAt + 8 * groups)
     const { base, delta } = this.#tabulate(query)
     this.#loops.scan(groups, this.#rows, delta, base)
+    const results = groupsAt + 16 * this.#rows + 4 * groupSize
+    const bound = this.#boundOf(groups, results, required)
+    const end = this.#loops.choose(groups, results, this.#stride, bound, chosenAt)
+    const found = new Int32Array(this.#loops.memory.buffer, chosenAt, (end - chosenAt) / 4)
+    const chosen: Array<number> = []
+    for (let at = 0; at < found.length; at += 2) {
+      for (let bits = found[at + 1]!; bits !== 0; bits &= bits - 1) {
+        const place = groupSize * found[at]! + 31 - Math.clz32(bits & -bits)
+        // The last group has room for more.
+        if (place < this.#size) chosen.push(place)
+      }
+    }
+    return chosen
+  }
+
+  /** The estimate that about as many as required reach. */
+  #boundOf(groups: number, results: number, required: number): number {
     const floats = new Float32Array(this.#loops.memory.buffer)
-    const first = (groupsAt + 16 * this.#rows + 4 * groupSize) / 4
+    const first = results / 4
     const step = this.#stride / 4
     // Where the bound lies is read from every eighth group: the number required is no exact one.
     const every = groups < 8 * sampledMin ? 1 : 8
@@ -72,14 +91,7 @@ export class SignCodes {
     const enough = Math.ceil((required * sampled) / this.#size)
     let bin = bins - 1
     for (let seen = counts[bin]!; seen < enough && bin > 0;) seen += counts[--bin]!
-    const bound = bin === 0 ? -Infinity : (bin - bins / 2) / (bins / 4)
-    const chosen: Array<number> = []
-    for (let group = 0; group < groups; group++) {
-      const from = first + group * step
-      const to = from + Math.min(groupSize, this.#size - group * groupSize)
-      for (let at = from; at < to; at++) if (floats[at]! >= bound) chosen.push(group * groupSize + at - from)
-    }
-    return chosen
+    return bin === 0 ? -Infinity : (bin - bins / 2) / (bins / 4)
   }
 
   /**

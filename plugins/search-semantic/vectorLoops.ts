@@ -1,4 +1,4 @@
-// The two inner loops of the vector scan, as a WebAssembly module with SIMD that is put together here: JavaScript has
+// The three inner loops of the vector scan, as a WebAssembly module with SIMD that is put together here: JavaScript has
 // no instruction for sixteen table lookups or eight products at once, and with them a scan of 100,000 vectors of 384
 // numbers takes a millisecond instead of ten. The module knows nothing of vectors and trusts its numbers; each instance
 // works on a memory of its own.
@@ -6,6 +6,9 @@
 // `scan` sums table entries chosen by half bytes. Memory: tables of 16 bytes, one for each position of a half byte;
 // from `groupsAt` groups of sixteen codes: rows of 16 bytes, byte v of row r being the half bytes 2r (low) and 2r + 1
 // (high) of code v; then sixteen factors and sixteen results as float32. Result = factor · (sum · delta + base).
+//
+// `choose` finds, among the results of `scan`, those of at least a bound. It writes two 32-bit numbers for each group
+// that has some, the group's place and a bit for each of its codes, and says where what it wrote ends.
 //
 // `dot` multiplies vectors of bytes with one of 16-bit numbers. Memory: that one from 0, the addresses of the vectors
 // from `addressesAt`, the products as 32-bit numbers from `productsAt`, vectors from `vectorsAt`, each filled up with
@@ -36,6 +39,10 @@ const add = [0x6a]
 const step = (local: number, by: number) => [...get(local), ...constant(by), ...add, ...set(local)]
 const loadInteger = [0x28, 0x02, 0x00]
 const storeInteger = [0x36, 0x02, 0x00]
+const storeSecondInteger = [0x36, 0x02, 0x04]
+const isNot = [0x47]
+const or = [0x72]
+const shiftLeft = [0x74]
 /** Runs the body as often as the local says, at least once. */
 const times = (local: number, body: ReadonlyArray<number>) => [
   0x03,
@@ -58,6 +65,7 @@ const sixteen = (byte: number) => [...vector(0x0c), ...Array.from({ length: 16 }
 const lane = (at: number) => [...vector(0x1b), at]
 const swizzle = vector(0x0e)
 const splatFloat = vector(0x13)
+const isAtLeastFloats = vector(0x46)
 const and = vector(0x4e)
 const addBytes = vector(0x6e)
 const [signedShortsOfLowBytes, signedShortsOfHighBytes, shortsOfLowBytes, shortsOfHighBytes] = [
@@ -69,6 +77,7 @@ const [signedShortsOfLowBytes, signedShortsOfHighBytes, shortsOfLowBytes, shorts
 const shiftShortsRight = vector(0x8d)
 const addShorts = vector(0x8e)
 const [integersOfLowShorts, integersOfHighShorts] = [vector(0xa9), vector(0xaa)]
+const bitsOfIntegers = vector(0xa4)
 const addIntegers = vector(0xae)
 const dotShorts = vector(0xba)
 const addFloats = vector(0xe4)
@@ -154,6 +163,50 @@ const scan = {
   ]
 }
 
+const choose = (() => {
+  const [count, at, stride, bound, out, group, bits] = [0, 1, 2, 3, 4, 5, 6] as const
+  const bitsOfGroup = [0, 1, 2, 3].flatMap((quarter) => [
+    ...get(at),
+    ...load(16 * quarter),
+    ...get(bound),
+    ...splatFloat,
+    ...isAtLeastFloats,
+    ...bitsOfIntegers,
+    ...(quarter === 0 ? [] : [...constant(4 * quarter), ...shiftLeft, ...or])
+  ])
+  return {
+    type: [0x60, 5, i32, i32, i32, f32, i32, 1, i32],
+    locals: [1, 2, i32],
+    body: [
+      ...times(count, [
+        ...bitsOfGroup,
+        ...set(bits),
+        ...get(out),
+        ...get(group),
+        ...storeInteger,
+        ...get(out),
+        ...get(bits),
+        ...storeSecondInteger,
+        // What has no bit is written over by the next.
+        ...get(out),
+        ...get(bits),
+        ...constant(0),
+        ...isNot,
+        ...constant(3),
+        ...shiftLeft,
+        ...add,
+        ...set(out),
+        ...step(group, 1),
+        ...get(at),
+        ...get(stride),
+        ...add,
+        ...set(at)
+      ]),
+      ...get(out)
+    ]
+  }
+})()
+
 const dot = (() => {
   const [count, blocks, place, at, query, left, sum] = [0, 1, 2, 3, 4, 5, 6] as const
   const half = (extend: ReadonlyArray<number>, offset: number) => [
@@ -213,17 +266,22 @@ const moduleBytes = Uint8Array.from([
   0x00,
   0x00,
   0x00,
-  ...section(1, [2, ...scan.type, ...dot.type]),
+  ...section(1, [3, ...scan.type, ...dot.type, ...choose.type]),
   ...section(2, [1, ...named("m"), ...named("m"), 0x02, 0x00, 0x01]),
-  ...section(3, [2, 0, 1]),
-  ...section(7, [2, ...named("scan"), 0x00, 0, ...named("dot"), 0x00, 1]),
-  ...section(10, [2, ...code(scan), ...code(dot)])
+  ...section(3, [3, 0, 1, 2]),
+  ...section(7, [3, ...named("scan"), 0x00, 0, ...named("dot"), 0x00, 1, ...named("choose"), 0x00, 2]),
+  ...section(10, [3, ...code(scan), ...code(dot), ...code(choose)])
 ])
 
 export interface VectorLoops {
   readonly memory: WebAssembly.Memory
   /** Groups and rows a group, at least one each, and the numbers of the formula. */
   readonly scan: (groups: number, rows: number, delta: number, base: number) => void
+  /**
+   * Groups, at least one, the address of the first one's results and bytes from one group to the next; the bound; and
+   * where to write, with room for eight bytes a group. Returns the address behind what was written.
+   */
+  readonly choose: (groups: number, results: number, stride: number, bound: number, out: number) => number
   /** Addresses (1 to `addressesMax`), and sixteens a vector. */
   readonly dot: (count: number, blocks: number) => void
   /** Makes room for so many bytes. Views of the memory made before are of no use then. */
@@ -242,6 +300,7 @@ export const makeVectorLoops = (): VectorLoops => {
     memory,
     scan: exports["scan"] as VectorLoops["scan"],
     dot: exports["dot"] as VectorLoops["dot"],
+    choose: exports["choose"] as VectorLoops["choose"],
     reserve: (bytes) => {
       const has = memory.buffer.byteLength
       // An eighth more than there was, so that growing stays rare.

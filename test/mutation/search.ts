@@ -33,6 +33,7 @@ const rare = inFile("search-lexical/RareFilters.ts", "search-lexical/rareFilters
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
+const coded = inFile("search-semantic/SignCodes.ts", "search-semantic/SignCodes.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
 
 const vectors = "test/plugins/search-semantic/queryVectors.test.ts"
@@ -78,6 +79,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     "isWitnessed(hit)"
   ),
   fusedBy("what is beyond chance alone is no answer", "? witnessed : all.filter(isFit)", "? witnessed : []"),
+  coded("room for vectors is taken for vectors", "if (place < this.#size) chosen.push(place)", "chosen.push(place)"),
+  coded("of a group only one is chosen", "bits &= bits - 1", "bits = 0"),
   quantized("the background is that of a few", "if (this.size < backgroundFrom) return undefined", ""),
   quantized("where all are the same one stands out", "deviation < 1e-6 ? undefined", "deviation < 0 ? undefined"),
   quantized("the background is told by all vectors", "const backgroundMax = 1_000", "const backgroundMax = 100_000"),
