@@ -14,6 +14,8 @@ export class SignCodes {
   readonly #dimension: number
   readonly #rows: number
   readonly #stride: number
+  /** Of the first group's results. */
+  readonly #resultsAt: number
   readonly #mean: Float32Array
   readonly #loops = makeVectorLoops()
   #size = 0
@@ -24,6 +26,7 @@ export class SignCodes {
     this.#rows = Math.ceil(mean.length / 8)
     if (2 * this.#rows > positionsMax) throw new Error(`vectors of ${mean.length} numbers are too long to scan`)
     this.#stride = groupBytes(this.#rows)
+    this.#resultsAt = groupsAt + 16 * this.#rows + 4 * groupSize
   }
 
   /** Puts a vector at a place: one there is, or the next. */
@@ -58,9 +61,8 @@ export class SignCodes {
     this.#loops.reserve(chosenAt + 8 * groups)
     const { base, delta } = this.#tabulate(query)
     this.#loops.scan(groups, this.#rows, delta, base)
-    const results = groupsAt + 16 * this.#rows + 4 * groupSize
-    const bound = this.#boundOf(groups, results, required)
-    const end = this.#loops.choose(groups, results, this.#stride, bound, chosenAt)
+    const bound = this.#boundOf(groups, required)
+    const end = this.#loops.choose(groups, this.#resultsAt, this.#stride, bound, chosenAt)
     const found = new Int32Array(this.#loops.memory.buffer, chosenAt, (end - chosenAt) / 4)
     const chosen: Array<number> = []
     for (let at = 0; at < found.length; at += 2) {
@@ -74,9 +76,9 @@ export class SignCodes {
   }
 
   /** The estimate that about as many as required reach. */
-  #boundOf(groups: number, results: number, required: number): number {
+  #boundOf(groups: number, required: number): number {
     const floats = new Float32Array(this.#loops.memory.buffer)
-    const first = results / 4
+    const first = this.#resultsAt / 4
     const step = this.#stride / 4
     // Where the bound lies is read from every eighth group: the number required is no exact one.
     const every = groups < 8 * sampledMin ? 1 : 8

@@ -45,44 +45,9 @@ export const areAlike = (a: string, b: string): boolean => {
   return both >= alikeShare * (both + own)
 }
 
-/** One more than a hash may be. */
-const hashesBeyond = 0x1_0000
-
-/** Which of the groups hold a hash: for each hash a chain of entries, of which each names a group. */
-class Holders {
-  /** By hash, the last entry of its chain; 0 where there is none. */
-  readonly #lasts = new Int32Array(hashesBeyond)
-  readonly #groups: Array<number> = [-1]
-  readonly #before: Array<number> = [0]
-
-  /** Counts, for each group, the hashes of the sketch that it holds; `met` has each such group once. */
-  count(sketch: string, shared: Uint8Array, met: Array<number>): void {
-    for (let at = 0; at < sketch.length; at++)
-      for (let entry = this.#lasts[sketch.charCodeAt(at)]!; entry > 0; entry = this.#before[entry]!) {
-        const group = this.#groups[entry]!
-        if (shared[group] === 0) met.push(group)
-        shared[group]! += 1
-      }
-  }
-
-  add(sketch: string, group: number): void {
-    for (let at = 0; at < sketch.length; at++) {
-      const hash = sketch.charCodeAt(at)
-      this.#before.push(this.#lasts[hash]!)
-      this.#lasts[hash] = this.#groups.push(group) - 1
-    }
-  }
-
-  /** Forgets the groups of these sketches, so that the table need not be made anew for each use. */
-  clear(sketches: Iterable<string>): void {
-    for (const sketch of sketches) for (let at = 0; at < sketch.length; at++) this.#lasts[sketch.charCodeAt(at)] = 0
-    this.#groups.length = 1
-    this.#before.length = 1
-  }
-}
-
-/** Empty between uses: nothing is waited for while it is in use. */
-const holders = new Holders()
+/** Hashes that share a place of the table count as one, so that a few more texts are compared than need be. */
+const tableSize = 4_096
+const placeOf = (sketch: string, at: number): number => sketch.charCodeAt(at) % tableSize
 
 /**
  * Sketches of texts, by their places, with those together that say nearly the same as the first of them; at most `most`
@@ -90,10 +55,19 @@ const holders = new Holders()
  */
 export const groupAlike = (sketches: ReadonlyArray<string>, most: number): ReadonlyArray<ReadonlyArray<number>> => {
   const groups: Array<[number, ...Array<number>]> = []
-  const shared = new Uint8Array(most)
+  // For each place of the table a chain of entries that name the groups with such a hash. Entry 0 ends it.
+  const last = new Int32Array(tableSize)
+  const before = [0]
+  const groupOf = [-1]
+  const shared = new Uint32Array(most)
   for (const [place, sketch] of sketches.entries()) {
     const met: Array<number> = []
-    holders.count(sketch, shared, met)
+    for (let at = 0; at < sketch.length; at++)
+      for (let entry = last[placeOf(sketch, at)]!; entry > 0; entry = before[entry]!) {
+        const group = groupOf[entry]!
+        if (shared[group] === 0) met.push(group)
+        shared[group]! += 1
+      }
     let found = Infinity
     for (const group of met) {
       const first = sketches[groups[group]![0]]!
@@ -103,10 +77,12 @@ export const groupAlike = (sketches: ReadonlyArray<string>, most: number): Reado
     }
     if (found < Infinity) groups[found]!.push(place)
     else if (sketch !== "" && groups.length < most) {
-      holders.add(sketch, groups.length)
+      for (let at = 0; at < sketch.length; at++) {
+        before.push(last[placeOf(sketch, at)]!)
+        last[placeOf(sketch, at)] = groupOf.push(groups.length) - 1
+      }
       groups.push([place])
     }
   }
-  holders.clear(groups.map(([first]) => sketches[first]!))
   return groups
 }
