@@ -2,7 +2,7 @@
 // takes away what another wants, and what nobody wants any more comes back to the sponsor.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
-import { Context, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, type DatabaseKind, sourceLayer } from "../../../support/databases.ts"
@@ -38,6 +38,8 @@ const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilita
         const { json, status } = yield* at.settle(body)
         if (json.success === true) return "success"
         if (status !== 503 || asked === askedMax) return `${status} ${json.errorReason}`
+        // One that has just started may not have seen a ledger yet, and says when to come again.
+        yield* Effect.sleep(Duration.millis(json.retryAfterMs))
       }
     }),
     { concurrency: "unbounded" }
