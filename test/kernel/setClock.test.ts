@@ -1,15 +1,19 @@
 // A machine's clock that is set, back or forward, while a process runs: what waits, rests or is kept in memory goes by
 // the time that elapses.
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Fiber } from "effect"
+import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { gathered } from "../../kernel/database/gathered.ts"
 import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { timeLeft } from "../../kernel/payment/settle/waitForOutcome.ts"
+import { type HttpCall, HttpCalls } from "../../kernel/platform/HttpCalls.ts"
 import { keepLarge } from "../../plugins/catalog/search/keepLarge.ts"
 import { Remembered } from "../../plugins/catalog/rememberOutcomes.ts"
+import { Upstream } from "../../plugins/ledger-local/node/fork/Upstream.ts"
+import type { OpenPayment } from "../../plugins/mcp-tools-pay/call/Invocation.ts"
+import { OpenPayments } from "../../plugins/mcp-tools-pay/call/OpenPayments.ts"
 import { Breaker } from "../../plugins/search-semantic/Breaker.ts"
 import { EmbeddingFailed } from "../../plugins/search-semantic/Embedder.ts"
 import { settableClock } from "../support/skewedClock.ts"
@@ -88,6 +92,42 @@ describe.each([
         expect(yield* breaker.pace).toBe("probe")
       })
     ).pipe(Effect.provide(Breaker.layer({ failures: 1, millis: 1_000 })))
+  )
+
+  it.effect("lets no payment of an agent be forgotten whose result is not delivered yet", () =>
+    onMachine((set) =>
+      Effect.gen(function* () {
+        const { find, remember } = yield* OpenPayments
+        const open = (key: string) => ({ invocation: { key } }) as OpenPayment
+        yield* remember(open("first"))
+        set(2 * millis)
+        yield* remember(open("second"))
+        expect(find("first")).toBeDefined()
+        yield* TestClock.adjust("66 minutes")
+        yield* remember(open("third"))
+        expect([find("first"), find("second")]).toEqual([undefined, undefined])
+      })
+    ).pipe(Effect.provide(OpenPayments.layer))
+  )
+
+  it.effect("lets another network's answer be waited for neither longer nor shorter", () =>
+    onMachine((set) =>
+      Effect.gen(function* () {
+        const left: Array<number> = []
+        const busy = { status: 503, body: new Uint8Array(), retryAfter: "1" }
+        const post = ({ timeoutMillis }: HttpCall) => Effect.sync(() => (left.push(timeoutMillis), set(millis), busy))
+        const asking = yield* Effect.flip(
+          Effect.flatMap(Upstream, (upstream) => upstream.ask("getHealth", {}, Schema.Unknown))
+        ).pipe(
+          Effect.provide(Upstream.layer("http://127.0.0.1:1")),
+          Effect.provideService(HttpCalls, { post } as never),
+          Effect.forkChild({ startImmediately: true })
+        )
+        for (let second = 0; second < 10; second++) yield* TestClock.adjust("1 second")
+        yield* Fiber.join(asking)
+        expect(left.map((millis) => left[0]! - millis)).toEqual([0, 1_000, 2_000, 3_000])
+      })
+    )
   )
 
   it.effect("lets a report become neither older nor younger", () =>

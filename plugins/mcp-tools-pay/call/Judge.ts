@@ -1,8 +1,9 @@
 // What a paid call came to (S215). The seller's word alone settles nothing and releases nothing: a success counts when
 // it fits the payment and the ledger has it, a refusal leaves the reservation held for as long as the authorization
 // lives. Whatever cannot be told is unknown.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { neutralWord } from "../../../kernel/Dialect.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { provesPayment } from "../payer/proveSpent.ts"
 import { ToolFault, ToolsConfig } from "../../mcp-tools/contract.ts"
@@ -64,11 +65,11 @@ export class Judge extends Context.Service<
         transaction: string,
         { authorization, invocation: { option } }: OpenPayment
       ) {
-        const end = (yield* Clock.currentTimeMillis) + confirmMillis
+        const end = (yield* elapsedMillis) + confirmMillis
         const look = Effect.catch(provesPayment(rpc, transaction, option, authorization), () => Effect.succeed(false))
         while (true) {
           const proven = yield* look
-          if (proven || (yield* Clock.currentTimeMillis) >= end) return proven
+          if (proven || (yield* elapsedMillis) >= end) return proven
           yield* Effect.sleep(confirmPause)
         }
       })

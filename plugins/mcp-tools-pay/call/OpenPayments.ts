@@ -1,16 +1,21 @@
 // Payments that are signed and whose result is not delivered yet, by invocation, so that the same call sends the same
 // payment again. They live in memory alone, so many and so long. While a call is being paid for, the same call made
 // meanwhile waits for that one and has its result: two calls at once are one purchase.
-import { Clock, Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Layer } from "effect"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import type { ToolFault } from "../../mcp-tools/contract.ts"
 import type { OpenPayment, Output } from "./Invocation.ts"
 
-/** How many are remembered, and how long each: longer than any authorization lives. */
+/**
+ * How many are remembered, and how long each, by the time that elapses: longer than any authorization lives. What is
+ * forgotten sooner is not sent again, and what it paid for never comes.
+ */
 const openMax = 1_000
 const openMillis = 3_900_000
 
 interface Remembered {
   readonly open: OpenPayment
+  /** When it was signed, by the time that elapses. */
   readonly at: number
 }
 
@@ -37,7 +42,7 @@ export class OpenPayments extends Context.Service<
     }
     return OpenPayments.of({
       remember: (open) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.map(elapsedMillis, (now) => {
           for (const [key, { at }] of opens) if (now - at > openMillis || opens.size >= openMax) opens.delete(key)
           opens.set(open.invocation.key, { open, at: now })
         }),
