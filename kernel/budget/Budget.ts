@@ -78,6 +78,13 @@ const commit = Effect.fnUntraced(function* (
     select 1`
 }, spanned("Budget.commit"))
 
+interface UsedRow {
+  readonly all: bigint
+  readonly anonymous: bigint
+  readonly principal: string | null
+  readonly used: bigint
+}
+
 /** What is used of a day's bounds. */
 const standingOn = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -85,18 +92,22 @@ const standingOn = Effect.fnUntraced(function* (
   inAll: bigint,
   boundOf: (principal: string) => bigint
 ) {
-  const [row] = yield* sql<{ all: bigint; anonymous: bigint }>`select
-    coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
-    coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
-    from kernel_sponsor_budget_total where day = ${day}::date`
-  const rows = yield* sql<{ principal: string; used: bigint }>`select principal,
-    reserved_stroops + committed_stroops as used from kernel_sponsor_budget
-    where day = ${day}::date and principal like 'key:%' order by used desc limit ${keyedMax}`
+  // The totals stand in each row, and in one of their own where no key was used.
+  const rows = yield* sql<UsedRow>`select total.*, keyed.* from (
+      select coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
+        coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
+      from kernel_sponsor_budget_total where day = ${day}::date
+    ) as total left join (
+      select principal, reserved_stroops + committed_stroops as used from kernel_sponsor_budget
+      where day = ${day}::date and principal like 'key:%' order by used desc limit ${keyedMax}
+    ) as keyed on true order by used desc`
   return {
     day,
-    all: { usedStroops: row?.all ?? 0n, maxStroops: inAll },
-    anonymous: { usedStroops: row?.anonymous ?? 0n, maxStroops: inAll / 2n },
-    keyed: rows.map(({ principal, used }) => ({ principal, usedStroops: used, maxStroops: boundOf(principal) }))
+    all: { usedStroops: rows[0]!.all, maxStroops: inAll },
+    anonymous: { usedStroops: rows[0]!.anonymous, maxStroops: inAll / 2n },
+    keyed: rows.flatMap(({ principal, used }) =>
+      principal === null ? [] : [{ principal, usedStroops: used, maxStroops: boundOf(principal) }]
+    )
   }
 }, spanned("Budget.standing"))
 

@@ -61,8 +61,8 @@ const interestMillis = 10_000
 const interestLedgers = 2
 /** Looks that the pace must be known by before any is left out. */
 const looksBeforeRest = 5
-/** How long the follower rests while nobody is interested, and the share of it after which it looks again. */
-const restMillis = 8_000
+/** How long the follower rests while nobody is interested: as many ledgers as fit, and this share of the last one. */
+const restMillis = 9_500
 const restShare = 0.85
 /** Who brings a payment waits so long for a look. */
 const patience = Duration.seconds(1)
@@ -184,7 +184,8 @@ const betweenLooks = ({ pace }: Looks): number => Math.min(pollMax, Math.max(pol
 const restUntil = ({ advancedAt, looks, pace }: Looks): number => {
   if (advancedAt === undefined || looks < looksBeforeRest) return -Infinity
   const ledgerMillis = pace * 1_000
-  return advancedAt + restShare * ledgerMillis * Math.max(1, Math.floor(restMillis / ledgerMillis))
+  const ledgers = Math.max(1, Math.floor(restMillis / ledgerMillis))
+  return advancedAt + (ledgers - 1 + restShare) * ledgerMillis
 }
 
 /** Whether a ledger may have closed that nobody has looked for. */

@@ -59,14 +59,14 @@ const makeReader = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* (known: Reading | undefined) {
-    const channels = yield* sql<{ address: string }>`select address from kernel_channels
-      where network = ${network.id} and address = any(${signer.channels}) and state = 'ready' and sequence is not null`
-    const [open] = yield* sql<{ owed: bigint; age: number | null }>`select
+    const [stored] = yield* sql<{ owed: bigint; age: number | null; addresses: ReadonlyArray<string> }>`select
       coalesce(sum(budget_stroops), 0)::int8 as owed,
-      extract(epoch from clock_timestamp() - min(recorded_at))::float8 as age
+      extract(epoch from clock_timestamp() - min(recorded_at))::float8 as age,
+      array(select address from kernel_channels where network = ${network.id} and address = any(${signer.channels})
+        and state = 'ready' and sequence is not null) as addresses
       from kernel_settlements where network = ${network.id} and sponsor = ${signer.sponsor}
         and state in ('prepared', 'submitted')`
-    const addresses = channels.map(({ address }) => address)
+    const { addresses, age, owed } = stored!
     // A channel that is new has not been read.
     const isKnown = known !== undefined && addresses.every((address) => known.accounts.has(address))
     const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
@@ -75,13 +75,13 @@ const makeReader = Effect.gen(function* () {
     const readAt = yield* elapsedMillis
     const standing: SponsorStanding = {
       account: sponsor,
-      owedStroops: open?.owed ?? 0n,
-      channelsReady: channels.length,
+      owedStroops: owed,
+      channelsReady: addresses.length,
       channelsUsable: usable.length,
       channelStroopsLeast: usable
         .map(({ balanceStroops }) => balanceStroops)
         .reduce<bigint | undefined>((least, one) => (least === undefined || one < least ? one : least), undefined),
-      oldestOpenSeconds: open?.age ?? undefined
+      oldestOpenSeconds: age ?? undefined
     }
     return { standing, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies Reading
   })

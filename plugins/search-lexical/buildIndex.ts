@@ -2,10 +2,11 @@
 // and from then on the catalog's facts. Both read the resource as it is now, so their order does not matter. When the
 // build is complete, its language begins to answer; the one before is removed a little later, when no search on any
 // replica reads it any more.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/Facts.ts"
 import { reconciler } from "../../kernel/Actor.ts"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { Catalog, changedResources } from "../catalog/contract.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 
@@ -23,7 +24,10 @@ export const startIndexing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const build = Effect.gen(function* () {
-    let { complete, scanned } = yield* store.state
+    const state = yield* store.state
+    // Nothing that would have to be counted: a turn that finds nothing to do is one statement.
+    if (state.complete && state.changed === 0) return
+    let { complete, scanned } = state
     while (!complete) {
       const documents = yield* catalog.scan({ after: scanned, limit: batchMax })
       yield* store.write(documents)
@@ -37,13 +41,14 @@ export const startIndexing = Effect.gen(function* () {
         Effect.annotateLogs({ event: "search_ready", branch: "lexical", language: store.language })
       )
     }
+    yield* store.refresh
   })
 
   let completeSince: number | undefined
   let isRetired = false
   /** Once for the life of the process. */
   const retire = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* elapsedMillis
     completeSince ??= now
     if (isRetired || now - completeSince < retireAfterMillis) return
     yield* store.retire
@@ -52,7 +57,7 @@ export const startIndexing = Effect.gen(function* () {
   const statistics = yield* reconciler({
     id: "search-lexical-index",
     every: "30 seconds",
-    turn: Effect.andThen(Effect.andThen(build, store.refresh), retire)
+    turn: Effect.andThen(build, retire)
   })
 
   yield* facts.consume({

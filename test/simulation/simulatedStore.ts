@@ -115,7 +115,11 @@ export const simulatedStore = (world: World, replica: Replica) => {
     ),
     Layer.succeed(
       ChannelCount,
-      ChannelCount.of({ known: () => channels.length, read: Effect.succeed(channels.length) })
+      ChannelCount.of({
+        known: () => channels.length,
+        heed: () => channels.length,
+        read: Effect.succeed(channels.length)
+      })
     ),
     Layer.succeed(
       Leases,

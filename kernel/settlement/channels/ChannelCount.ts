@@ -11,6 +11,8 @@ export class ChannelCount extends Context.Service<
   {
     /** The number as last read; from 1 to the channels with keys. */
     readonly known: () => number
+    /** Takes what an operator asked for, if anybody did; the number that it makes. */
+    readonly heed: (asked: number | null) => number
     /** Reads the number. */
     readonly read: Effect.Effect<number, SqlError.SqlError>
   }
@@ -25,20 +27,21 @@ export class ChannelCount extends Context.Service<
       const configured = () => (signer.areChannelsGiven ? signer.channels.length : network.channelCount)
       let known = configured()
 
+      const heed = (asked: number | null) => (known = Math.min(asked ?? configured(), signer.channels.length))
+
       return ChannelCount.of({
         known: () => known,
-        read: Effect.map(
-          countRequired(sql, network.id),
-          (count) => (known = Math.min(count ?? configured(), signer.channels.length))
-        )
+        heed,
+        read: Effect.map(countRequired(sql, network.id), (asked) => heed(asked ?? null))
       })
     })
   )
 }
 
+/** What an operator asked for: a row, or none. */
+export const askedCount = (sql: SqlClient.SqlClient, network: string) =>
+  sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`
+
 /** What an operator asked for, if anybody did. */
 export const countRequired = (sql: SqlClient.SqlClient, network: string) =>
-  Effect.map(
-    sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`,
-    ([row]) => row?.count
-  )
+  Effect.map(askedCount(sql, network), ([row]) => row?.count)

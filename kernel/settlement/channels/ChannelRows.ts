@@ -8,6 +8,7 @@ import { Network } from "../../config/Network.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { spanned } from "../../spanned.ts"
+import { askedCount } from "./ChannelCount.ts"
 
 /**
  * As stored. A channel that is required and has no account yet is planned; the table calls it `wanted`, and the columns
@@ -30,6 +31,14 @@ export interface ChannelRow {
 /** What a process requires is remembered for so long: three surveys of a minute. */
 const lapseSeconds = 180
 
+/** What a turn asks first, and most turns only. */
+export interface Glance {
+  /** How many channels an operator asked for, if anybody did. */
+  readonly asked: number | null
+  /** Whether one of those owned waits for its number or for its end. */
+  readonly isWaiting: boolean
+}
+
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 export class ChannelRows extends Context.Service<
@@ -44,8 +53,7 @@ export class ChannelRows extends Context.Service<
     readonly claim: (count: number) => Sql<void>
     /** Every channel that is not retired and whose key this process has, former ones too. */
     readonly owned: Sql<ReadonlyArray<ChannelRow>>
-    /** Whether one of them waits for its number or for its end. */
-    readonly isWaiting: Sql<boolean>
+    readonly glance: Sql<Glance>
     /** The merge of a channel has ended, or its account is gone. */
     readonly endMerge: (row: ChannelRow, isGone: boolean) => Sql<void>
   }
@@ -92,14 +100,15 @@ export class ChannelRows extends Context.Service<
           coalesce(leased_until > clock_timestamp(), false) as leased from kernel_channels
           where ${own()} and state <> 'retired' order by number, address`
         ),
-        isWaiting: Effect.map(
+        glance: Effect.map(
           Effect.suspend(
-            () => sql`select 1 from kernel_channels where ${own()} and state <> 'retired' and settlement is null
-            and (sequence is null
-              or (state in ('retiring', 'merging') and (leased_until is null or leased_until < clock_timestamp())))
-            limit 1`
+            () => sql<Glance>`select (${askedCount(sql, network.id)}) as asked, exists (
+              select 1 from kernel_channels where ${own()} and state <> 'retired' and settlement is null
+                and (sequence is null
+                  or (state in ('retiring', 'merging') and (leased_until is null or leased_until < clock_timestamp())))
+            ) as "isWaiting"`
           ),
-          ({ length }) => length > 0
+          ([glance]) => glance!
         ),
         endMerge: ({ address, state }, isGone) =>
           Effect.asVoid(sql`update kernel_channels set state = ${isGone ? "retired" : "retiring"}

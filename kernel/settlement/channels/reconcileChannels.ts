@@ -127,11 +127,11 @@ const mayBeReset = Effect.fnUntraced(function* (memory: Memory) {
 })
 
 /** Whether the minute is over, another number is required, or a channel waits for something. */
-const isDue = Effect.fnUntraced(function* (memory: Memory, required: number) {
-  const now = yield* elapsedMillis
-  if (!memory.ready || required !== memory.requiredBefore || now - memory.surveyedAt >= surveyMillis) return true
-  return yield* (yield* ChannelRows).isWaiting
-})
+const isDue = (memory: Memory, required: number, isWaiting: boolean) =>
+  Effect.map(
+    elapsedMillis,
+    (now) => isWaiting || !memory.ready || required !== memory.requiredBefore || now - memory.surveyedAt >= surveyMillis
+  )
 
 /** Reads every channel of ours and the sponsor, from the table first, so that the ledger's word is the newer one. */
 const lookAtAll = Effect.gen(function* () {
@@ -148,7 +148,8 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   const { sponsor } = yield* Signer
   const rows = yield* ChannelRows
   const transactions = yield* SponsorTransactions
-  const required = yield* (yield* ChannelCount).read
+  const { asked, isWaiting } = yield* rows.glance
+  const required = (yield* ChannelCount).heed(asked)
   const { settingsId } = rows
   if (settingsId !== memory.settingsBefore) memory.ready = false
   memory.settingsBefore = settingsId
@@ -156,7 +157,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   if (yield* mayBeReset(memory)) {
     if (yield* forgetReset) memory.ready = false
   }
-  if (!(yield* isDue(memory, required))) return
+  if (!(yield* isDue(memory, required, isWaiting))) return
   yield* rows.claim(required)
   memory.requiredBefore = required
   if (!(yield* transactions.settleOpen)) return

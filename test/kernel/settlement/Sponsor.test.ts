@@ -12,11 +12,10 @@ import { Supervisor } from "../../../kernel/Supervisor.ts"
 
 const makeWorld = () => {
   const seen = { reads: 0, isAttended: true, balanceStroops: 1_000_000_000n }
-  const sql = (words: ReadonlyArray<string>) =>
+  const sql = () =>
     Effect.sync(() => {
-      if (words[0]!.includes("kernel_channels")) return [{ address: "channel" }]
       seen.reads += 1
-      return [{ owed: 0n, age: null }]
+      return [{ owed: 0n, age: null, addresses: ["channel"] }]
     })
   const account = (address: string) => [address, { balanceStroops: seen.balanceStroops, reserveStroops: 0n }] as const
   const layer = Sponsor.layer.pipe(

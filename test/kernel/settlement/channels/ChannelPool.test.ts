@@ -61,6 +61,7 @@ const poolOf = (
         Layer.succeed(Limits, { ...limitValues, channelWait: options.wait }),
         Layer.succeed(ChannelCount, {
           known: () => options.channels ?? 10_000,
+          heed: () => options.channels ?? 10_000,
           read: Effect.succeed(options.channels ?? 10_000)
         }),
         Layer.succeed(LedgerClock, {

@@ -38,7 +38,11 @@ const world = (ledgerSeconds: number) => {
       Layer.mergeAll(
         Layer.succeed(ChannelStore, store),
         Layer.succeed(Limits, limitValues),
-        Layer.succeed(ChannelCount, { known: () => channels, read: Effect.succeed(channels) }),
+        Layer.succeed(ChannelCount, {
+          known: () => channels,
+          heed: () => channels,
+          read: Effect.succeed(channels)
+        }),
         Layer.succeed(LedgerClock, {
           now: Effect.succeed({ sequence: 1_000, closedAtSeconds: 0, secondsPerLedger: ledgerSeconds })
         } as never)
