@@ -1,16 +1,19 @@
 // A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, looks at the world and does
 // what is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure
 // of a turn is a fact about the world (a database away, a ledger silent): it is warned of, and the next tick tries
-// again; what repeats itself is said once a minute, and that it is over. A
-// defect is a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept: exactly one more turn
-// follows.
+// again; what repeats itself is said once a minute, and that it is over. A defect is a bug and goes to the supervisor.
+// Wake-ups that arrive during a turn are kept: exactly one more turn follows. Long rests end together, so that an idle
+// process wakes once for many turns.
 import { Duration, Effect, Option, Queue, type Scope } from "effect"
 import { Supervisor } from "./Supervisor.ts"
 import { elapsedMillis } from "./elapsed.ts"
 
 export interface ReconcilerSpec<E, R> {
   readonly id: string
-  /** The longest time between two turns. An Effect may decide it anew before each wait. */
+  /**
+   * The longest time between two turns; where it is ten seconds or more, a turn comes up to five seconds sooner. An
+   * Effect may decide it anew before each wait.
+   */
   readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
   /** How long what wakes it gathers before the turn, which is for all of it; absent: the turn comes at once. */
   readonly gather?: Duration.Input
@@ -25,6 +28,19 @@ export interface Reconciler {
 
 /** What fails in the same way is said again after this long. */
 const repeatMillis = 60_000
+
+/** Rests of so long and more end together: waking an idle process once for each costs more than their turns do. */
+const restTogetherMin = 10_000
+/** What the elapsed time at their ends is a multiple of. */
+const restTogetherStep = 5_000
+
+/** How long a turn rests: no longer than was said. */
+const restOf = (every: Duration.Duration) =>
+  Effect.map(elapsedMillis, (now) => {
+    const millis = Duration.toMillis(every)
+    if (millis < restTogetherMin || millis === Infinity) return every
+    return Duration.millis(millis - ((now + millis) % restTogetherStep))
+  })
 
 const wordsOf = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
@@ -58,7 +74,7 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
   const run = Effect.forever(
     Effect.gen(function* () {
       yield* turn
-      const woken = yield* Effect.timeoutOption(Queue.take(wakes), yield* every)
+      const woken = yield* Effect.timeoutOption(Queue.take(wakes), yield* Effect.flatMap(every, restOf))
       if (Option.isSome(woken)) yield* gathered
     })
   )

@@ -6,7 +6,7 @@ import { Effect, Exit, FiberSet, Layer, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
 import { ListenFailed, Listeners, type ListenOptions } from "../../kernel/platform/Listeners.ts"
-import { headBounds } from "./httpServer.ts"
+import { connectionBounds } from "./httpServer.ts"
 
 class BodyTooLarge extends Error {}
 class BodyAborted extends Error {}
@@ -51,13 +51,6 @@ const send = async (outgoing: http.ServerResponse, response: Response, head: boo
   outgoing.end(body)
 }
 
-/** As long as a client may take for a request's head and for all of it; of a header sent twice none is left out. */
-const bounds = {
-  ...headBounds,
-  requestTimeout: 30_000,
-  joinDuplicateHeaders: true
-}
-
 const refuse = (outgoing: http.ServerResponse, status: number): void => {
   if (outgoing.headersSent || outgoing.destroyed) return
   outgoing.statusCode = status
@@ -95,8 +88,8 @@ const open = (
     const named = options.setting === undefined ? {} : { setting: options.setting }
     const server =
       options.tls === undefined
-        ? http.createServer(bounds, respond)
-        : https.createServer({ ...bounds, key: options.tls.key, cert: options.tls.cert }, respond)
+        ? http.createServer(connectionBounds, respond)
+        : https.createServer({ ...connectionBounds, key: options.tls.key, cert: options.tls.cert }, respond)
     server.on("clientError", (_error, socket) => socket.destroy())
     server.on("error", () => undefined)
     yield* Effect.acquireRelease(

@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer, Logger, Queue, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import { reconciler } from "../../kernel/Actor.ts"
+import { elapsedMillis } from "../../kernel/elapsed.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 
 const supervised = <A, E>(effect: Effect.Effect<A, E, Supervisor | import("effect").Scope.Scope>) =>
@@ -115,6 +116,31 @@ it.effect("a reconciler that gathers has one turn for all that wakes it within t
       expect(yield* Ref.get(turns)).toBe(2)
       yield* TestClock.adjust("10 seconds")
       expect(yield* Ref.get(turns)).toBe(3)
+    })
+  )
+)
+
+it.effect("reconcilers that rest for long wake together, none later than it said; those that rest shortly do not", () =>
+  supervised(
+    Effect.gen(function* () {
+      const turns = new Map<string, Array<number>>()
+      const start = (id: string, every: Duration.Input) => {
+        const times: Array<number> = []
+        turns.set(id, times)
+        return reconciler({ id, every, turn: Effect.map(elapsedMillis, (now) => void times.push(now / 1_000)) })
+      }
+      yield* start("first", "10 seconds")
+      yield* TestClock.adjust("3 seconds")
+      yield* start("second", "15 seconds")
+      yield* start("third", "9 seconds")
+      yield* start("waits to be woken", Duration.infinity)
+      yield* TestClock.adjust("32 seconds")
+      expect(Object.fromEntries(turns)).toEqual({
+        first: [0, 10, 20, 30],
+        second: [3, 15, 30],
+        third: [3, 12, 21, 30],
+        "waits to be woken": [3]
+      })
     })
   )
 )

@@ -546,6 +546,15 @@ export const mutations: ReadonlyArray<Mutation> = [
       "left = end - (yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis))"
     ]
   ]),
+  ...guards("kernel/Actor.ts", "test/kernel/Supervisor.test.ts", [
+    ["each reconciler wakes the process for itself", "millis < restTogetherMin || millis === Infinity", "millis > 0"],
+    [
+      "a rest that is longer than was said",
+      "millis - ((now + millis) % restTogetherStep)",
+      "millis + ((now + millis) % restTogetherStep)"
+    ],
+    ["a short rest cut shorter", "millis < restTogetherMin ||", ""]
+  ]),
   ...guards("kernel/elapsed.ts", "test/kernel/setClock.test.ts", [
     [
       "rests by the machine's clock",
