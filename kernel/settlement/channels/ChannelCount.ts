@@ -12,7 +12,7 @@ export class ChannelCount extends Context.Service<
     /** The number as last read; from 1 to the channels with keys. */
     readonly known: () => number
     /** Takes what an operator asked for, if anybody did; the number that it makes. */
-    readonly heed: (asked: number | null) => number
+    readonly heed: (asked: number | null | undefined) => number
     /** Reads the number. */
     readonly read: Effect.Effect<number, SqlError.SqlError>
   }
@@ -27,12 +27,13 @@ export class ChannelCount extends Context.Service<
       const configured = () => (signer.areChannelsGiven ? signer.channels.length : network.channelCount)
       let known = configured()
 
-      const heed = (asked: number | null) => (known = Math.min(asked ?? configured(), signer.channels.length))
+      const heed = (asked: number | null | undefined) =>
+        (known = Math.min(asked ?? configured(), signer.channels.length))
 
       return ChannelCount.of({
         known: () => known,
         heed,
-        read: Effect.map(countRequired(sql, network.id), (asked) => heed(asked ?? null))
+        read: Effect.map(countRequired(sql, network.id), heed)
       })
     })
   )

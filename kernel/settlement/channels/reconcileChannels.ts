@@ -32,10 +32,11 @@ const leaseDuration = Duration.seconds(10)
 /** What the sponsor must keep: the ledger's minimum balance and a margin for fees, stroops. */
 const sponsorReserveStroops = 15_000_000n
 /**
- * Balances and numbers of all channels are compared with the ledger this often; what is missing is looked after at each
- * ledger.
+ * Balances and numbers of all channels are compared with the ledger by the first turn after this long: once a minute,
+ * since a turn comes each ten seconds, and the sixth some milliseconds before the minute is over. What is missing is
+ * looked after at each ledger.
  */
-const surveyMillis = 60_000
+const surveyMillis = 55_000
 /** Another number of channels, required by another replica or the command line, is noticed within this. */
 const restMax = Duration.seconds(10)
 /** A warning that stays true is said again after this. */
