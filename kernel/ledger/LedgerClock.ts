@@ -188,9 +188,10 @@ const restUntil = ({ advancedAt, looks, pace }: Looks): number => {
   return advancedAt + (ledgers - 1 + restShare) * ledgerMillis
 }
 
-/** Whether a ledger may have closed that nobody has looked for, or none was seen yet. */
+/** Whether a ledger may have closed that nobody has looked for. */
 const isBehind = (looks: Looks, at: number): boolean =>
-  (looks.advancedAt === undefined || at - looks.advancedAt >= restShare * looks.pace * 1_000) &&
+  looks.advancedAt !== undefined &&
+  at - looks.advancedAt >= restShare * looks.pace * 1_000 &&
   at - looks.lookedAt >= betweenLooks(looks)
 
 /** What inclusion costs: as the node's statistics say, kept while none come, and as refusals said lately. */
@@ -230,9 +231,9 @@ const within = <A>(set: Set<A>, one: A): Effect.Effect<void, never, Scope.Scope>
     )
   )
 
-/** Somebody's interest in ledgers, and how long it lasts. A start is nobody's: what it finds open says so. */
-const makeInterest = (pace: () => number) => {
-  let renewedAt = -Infinity
+/** Somebody's interest in ledgers, and how long it lasts. */
+const makeInterest = (pace: () => number, beganAt: number) => {
+  let renewedAt = beganAt
   const isThereAt = (at: number) => at - renewedAt <= interestMillis + interestLedgers * pace() * 1_000
   return {
     isThere: Effect.map(elapsedMillis, isThereAt),
@@ -275,7 +276,7 @@ export class LedgerClock extends Context.Service<
     readonly noteAsked: (stroops: bigint) => Effect.Effect<void>
     /** Somebody has a payment in hand: ledgers are followed closely from now on. Never waits, never fails. */
     readonly attend: Effect.Effect<void>
-    /** Waits for the look that a rest or a start has made necessary, a second at most; never fails. */
+    /** Waits for the look that a rest has made necessary, a second at most; never fails. */
     readonly caughtUp: Effect.Effect<void>
     /** Whether somebody had a payment in hand lately; what only keeps house may rest while nobody had. */
     readonly isAttended: Effect.Effect<boolean>
@@ -296,7 +297,7 @@ export class LedgerClock extends Context.Service<
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
 
-      const interest = makeInterest(follower.pace)
+      const interest = makeInterest(follower.pace, yield* elapsedMillis)
 
       const look = Effect.gen(function* () {
         const change = yield* follower.look

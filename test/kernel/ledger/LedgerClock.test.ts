@@ -154,8 +154,6 @@ it.effect("wakes who waits for the next ledger, and tells subscribers for as lon
   return following(node, (clock) =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 second")
-      expect(yield* clock.isAttended).toBe(false)
-      yield* clock.attend
       let told = 0
       yield* Effect.scoped(
         Effect.gen(function* () {
@@ -182,7 +180,6 @@ it.effect("knows what inclusion costs, and keeps the last figures while none com
     Effect.gen(function* () {
       yield* TestClock.adjust("1 second")
       expect((yield* clock.fees).p90).toBe(100n)
-      yield* clock.attend
       node.fees = 5_000n
       yield* TestClock.adjust("6 seconds")
       expect((yield* clock.fees).p90).toBe(5_000n)
@@ -274,20 +271,6 @@ describe("while nobody has a payment in hand", () => {
         yield* Effect.all([clock.caughtUp, clock.caughtUp], { concurrency: 2 })
         expect((yield* clock.now).sequence).toBe(node.sequence)
         expect(node.asked - asked).toBeLessThanOrEqual(2)
-      })
-    )
-  })
-
-  it.effect("who brings one before the first look waits for it, as after a rest", () => {
-    const node = { ...nodeAt(100), hangs: true }
-    return following(node, (clock) =>
-      Effect.gen(function* () {
-        yield* TestClock.adjust("300 millis")
-        expect(node.asked).toBe(1)
-        node.hangs = false
-        yield* clock.attend
-        yield* clock.caughtUp
-        expect((yield* clock.now).sequence).toBe(100)
       })
     )
   })
