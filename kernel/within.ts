@@ -62,24 +62,26 @@ interface Wait {
 }
 
 /**
- * The ends of all waits of one length under one owner: they come in the order in which the waits began, so one fiber
- * sleeps until the next of them, for as long as anybody waits. A fiber and a timer for each wait would cost a busy
- * process as much as many a thing that is waited for.
+ * The ends of all waits of one length by one clock under one owner: they come in the order in which the waits began, so
+ * one fiber sleeps until the next of them, for as long as anybody waits. A fiber and a timer for each wait would cost a
+ * busy process as much as many a thing that is waited for.
  */
 class Deadlines {
+  readonly #clock: Clock.Clock
   /** Undefined: without an end. */
   readonly #nanos: bigint | undefined
   readonly #waits = new Present<Wait>()
   /** Who sleeps for the waits there are; nobody while there is none. */
   #sleeper: { fiber?: Fiber.Fiber<void> } | undefined
 
-  constructor(millis: number) {
+  constructor(clock: Clock.Clock, millis: number) {
+    this.#clock = clock
     this.#nanos = Number.isFinite(millis) ? BigInt(Math.ceil(millis * 1e6)) : undefined
   }
 
-  /** From now on. */
-  readonly begin: Effect.Effect<Wait> = Effect.flatMap(Clock.Clock, (clock) => {
-    const end = clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
+  /** From now on; the fiber's clock is this one. */
+  readonly begin: Effect.Effect<Wait> = Effect.suspend(() => {
+    const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
     const wait: Wait = { end, place: undefined, isOver: false, told: () => {} }
     if (this.#nanos === undefined) return Effect.succeed(wait)
     wait.place = this.#waits.enter(wait)
@@ -117,15 +119,20 @@ class Deadlines {
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
-/** What an owner has running, and the ends that are waited for, by length: a few lengths each. */
+/**
+ * What an owner has running, and the ends that are waited for, by clock and length. A process has one clock and a few
+ * lengths; beside the clock of a test there is the machine's, and the time of one means nothing to the other.
+ */
 class Owned {
   readonly #running = new Present<AnyFiber>()
-  readonly #deadlines = new Map<number, Deadlines>()
+  readonly #deadlines = new WeakMap<Clock.Clock, Map<number, Deadlines>>()
   #isClosed = false
 
-  deadlines(millis: number): Deadlines {
-    const known = this.#deadlines.get(millis) ?? new Deadlines(millis)
-    this.#deadlines.set(millis, known)
+  deadlines(clock: Clock.Clock, millis: number): Deadlines {
+    let lengths = this.#deadlines.get(clock)
+    if (lengths === undefined) this.#deadlines.set(clock, (lengths = new Map()))
+    let known = lengths.get(millis)
+    if (known === undefined) lengths.set(millis, (known = new Deadlines(clock, millis)))
     return known
   }
 
@@ -196,7 +203,7 @@ const waitFor = Effect.fnUntraced(function* <A, E, R>(
     left?.(Fiber.await(fiber))
     fiber.interruptUnsafe()
   }
-  const ends = owned.deadlines(Duration.toMillis(Duration.fromInputUnsafe(longest)))
+  const ends = owned.deadlines(yield* Clock.Clock, Duration.toMillis(Duration.fromInputUnsafe(longest)))
   const wait = yield* ends.begin
   const exit = yield* restore(Effect.interruptible(exitOf(fiber, wait, until))).pipe(
     Effect.onInterrupt(() =>

@@ -48,8 +48,6 @@ export default defineConfig({
     // closes, a program that starts, PostgreSQL. Some of the slow ones measure.
     maxWorkers: onlySlow ? 2 : 3,
     sequence: { sequencer: LongFirst },
-    // A shared machine may starve a whole facilitator once; what fails twice is a defect.
-    retry: process.env["CI"] === "true" ? 1 : 0,
     // Bounds for what hangs. A shared machine takes ten times as long as a quiet one, and that is no fault.
     testTimeout: 240_000,
     hookTimeout: 240_000

@@ -1,6 +1,6 @@
 // Waits that are bounded, whatever is waited for: who answers, and what becomes of what was too late.
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { endingOf, within } from "../../kernel/within.ts"
 
@@ -74,6 +74,25 @@ describe("a bounded wait", () => {
       const last = yield* begin(Effect.never)
       yield* TestClock.adjust("1 second")
       expect(yield* Fiber.join(last)).toBe("late")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends by its caller's clock, whatever another's says that waits beside it", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const other = yield* TestClock.make()
+      yield* other.setTime(3_600_000)
+      const wait = within(Effect.never, { longest: "1 second", owner, late })
+      const begin = (effect: Effect.Effect<string>) => Effect.forkChild(effect, { startImmediately: true })
+      const others = yield* begin(Effect.provideService(wait, Clock.Clock, other))
+      const own = yield* begin(wait)
+      yield* TestClock.adjust("999 millis")
+      expect([others.pollUnsafe(), own.pollUnsafe()]).toEqual([undefined, undefined])
+      yield* other.adjust("1 second")
+      expect(yield* Fiber.join(others)).toBe("late")
+      expect(own.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 millis")
+      expect(yield* Fiber.join(own)).toBe("late")
     }).pipe(Effect.scoped)
   )
 

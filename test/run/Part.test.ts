@@ -130,6 +130,44 @@ describe("a part", () => {
     expect((await long).counts).toEqual({ passed: 2, failed: 0, skipped: 0 })
   })
 
+  it("runs the files in which something failed once more where the machine is shared, and no other file", async () => {
+    // Fails in two files at first; the file that is named fails again when it is `bad`.
+    const runner = join(folder, "runner.mjs")
+    writeFileSync(
+      runner,
+      `import { writeFileSync } from "node:fs"
+      const [file] = process.argv.slice(2).filter((word) => word.startsWith("--outputFile"))
+      const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"))
+      const failed = asked.length === 0 ? ["moody", "bad"] : asked.filter((name) => name === "bad")
+      const testResults = (asked.length === 0 ? ["moody", "bad", "good"] : asked).map((name) => {
+        const status = failed.includes(name) ? "failed" : "passed"
+        return { name, status, assertionResults: [{ status, fullName: "it", failureMessages: ["no"] }] }
+      })
+      writeFileSync(file.split("=")[1], JSON.stringify({ numPassedTests: testResults.length - failed.length,
+        numFailedTests: failed.length, numPendingTests: 0, numTodoTests: 0, testResults }))
+      process.exit(failed.length === 0 ? 0 : 1)`
+    )
+    const part: Part = {
+      name: "part",
+      command: process.execPath,
+      args: [runner],
+      figures: "vitest",
+      minutesMax: 1
+    }
+    const before = process.env["CI"]
+    try {
+      process.env["CI"] = ""
+      expect((await runPart(part, "held")).counts).toEqual({ passed: 1, failed: 2, skipped: 0 })
+      process.env["CI"] = "true"
+      const { counts, failures } = await runPart(part, "held")
+      expect(counts).toEqual({ passed: 2, failed: 1, skipped: 0 })
+      expect(failures).toEqual(["bad > it: no"])
+    } finally {
+      if (before === undefined) delete process.env["CI"]
+      else process.env["CI"] = before
+    }
+  })
+
   it("whose program is not there has failed", async () => {
     const { counts } = await runPart({ ...program(""), command: join(folder, "none") })
     expect(counts).toMatchObject({ passed: 0, failed: 1 })

@@ -62,6 +62,18 @@ export const colours = /\u001b\[[0-9;]*m/g
 const saidBy = (message: string | undefined): string =>
   (message ?? "").replace(colours, "").trim().split("\n").slice(0, 2).join(" ").slice(0, 300)
 
+/** The test files of a vitest report in which something failed, from the root; none without a report. */
+export const failedFilesOf = (reportFile: string, root: string): ReadonlyArray<string> => {
+  try {
+    const { testResults } = JSON.parse(readFileSync(reportFile, "utf8")) as VitestReport
+    return testResults.flatMap(({ name, status }) =>
+      status === "failed" && name !== undefined ? [name.replace(`${root}/`, "")] : []
+    )
+  } catch {
+    return []
+  }
+}
+
 /** Each test of a vitest report that failed, with its file and the beginning of what it said; none without a report. */
 export const failuresOf = (reportFile: string, root: string): ReadonlyArray<string> => {
   try {

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { colours, type Counts, countsOf, failuresOf, faultsOf, type Part } from "./Part.ts"
+import { colours, type Counts, countsOf, failedFilesOf, failuresOf, faultsOf, type Part } from "./Part.ts"
 
 export interface Result {
   readonly part: Part
@@ -13,6 +13,8 @@ export interface Result {
   readonly seconds: number
   /** Which tests failed, where the program reports that, and that the part was stopped, where it was. */
   readonly failures: ReadonlyArray<string>
+  /** The test files in which something failed. */
+  readonly failedFiles: ReadonlyArray<string>
 }
 
 const running = new Set<ChildProcess>()
@@ -49,16 +51,15 @@ export type Output = "passed" | "held"
 /** Characters of a part's output that are searched for its faults. */
 const saidMax = 1_000_000
 
-/** Runs the part to its end; never rejects. */
-export const runPart = (part: Part, output: Output = "passed"): Promise<Result> =>
+const runOnce = (part: Part, output: Output): Promise<Result> =>
   new Promise((resolve) => {
     const folder = mkdtempSync(join(tmpdir(), "tollkeeper-run-"))
     const reportFile = join(folder, "report.json")
     const started = performance.now()
-    const args =
-      part.figures === "vitest"
-        ? [...part.args, "--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`]
-        : part.args
+    const isVitest = part.figures === "vitest"
+    const args = isVitest
+      ? [...part.args, "--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`]
+      : part.args
     const child = spawn(part.command, args, {
       env: environment(part),
       detached: true,
@@ -89,11 +90,12 @@ export const runPart = (part: Part, output: Output = "passed"): Promise<Result> 
       if (held !== "") process.stdout.write(`\n── ${part.name}\n${held}`)
       const lastLine = said.slice(-4_000).replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
       const counts = countsOf(part.figures, { status, lastLine, reportFile })
-      const failures =
-        part.figures === "vitest" ? failuresOf(reportFile, process.cwd()) : counts.failed > 0 ? faultsOf(said) : []
+      const faults = counts.failed > 0 ? faultsOf(said) : []
+      const failures = isVitest ? failuresOf(reportFile, process.cwd()) : faults
+      const failedFiles = isVitest ? failedFilesOf(reportFile, process.cwd()) : []
       const all = isStopped ? [`it took more than ${part.minutesMax} minutes and was stopped`, ...failures] : failures
       rmSync(folder, { recursive: true, force: true })
-      resolve({ part, counts, failures: all, seconds: (performance.now() - started) / 1_000 })
+      resolve({ part, counts, failures: all, failedFiles, seconds: (performance.now() - started) / 1_000 })
     }
     child.once("error", (error) => {
       tell(`${part.command}: ${error.message}\n`, process.stderr)
@@ -102,3 +104,27 @@ export const runPart = (part: Part, output: Output = "passed"): Promise<Result> 
     // The exit alone: a server that outlives its test may keep the pipes open, and is ended with the group.
     child.once("exit", (status) => setImmediate(end, status))
   })
+
+/** Where more files than these fail, it is no mood of the machine. */
+const filesAgainMax = 8
+
+/**
+ * Runs the part to its end; never rejects. A shared machine may starve a facilitator once: where `CI` is set, test
+ * files in which something failed run again, by themselves in a new process, and what fails there has failed. Vitest
+ * could try each test again where it failed, but `layer` of `@effect/vitest` counts such a test twice, and ends its
+ * services before the last test of its block.
+ */
+export const runPart = async (part: Part, output: Output = "passed"): Promise<Result> => {
+  const first = await runOnce(part, output)
+  const { failedFiles } = first
+  if (process.env["CI"] !== "true" || failedFiles.length === 0 || failedFiles.length > filesAgainMax) return first
+  for (const failure of first.failures) console.log(`\ntried again: ${part.name}: ${failure}`)
+  const again = await runOnce({ ...part, args: [...part.args, ...failedFiles] }, output)
+  const healed = Math.max(0, first.counts.failed - again.counts.failed)
+  return {
+    ...again,
+    part,
+    counts: { ...first.counts, passed: first.counts.passed + healed, failed: again.counts.failed },
+    seconds: first.seconds + again.seconds
+  }
+}
