@@ -1,12 +1,14 @@
 // Nobody waits longer than was said, whatever is waited for: a request for a payment's answer, a statement for the
 // database. The effect runs in a fiber of an owner that outlives the wait. Who has waited long enough, or is
 // interrupted, goes on at once; the effect is interrupted and left behind, for the end of a statement that a database
-// does not answer, or of a finalizer behind it, may be as long in coming as the answer.
+// does not answer, or of a finalizer behind it, may be as long in coming as the answer. An effect that is interrupted
+// by somebody else, its owner's end or that of a pool below it, has given no answer either: who waits for it and goes
+// on hears what it hears when the time is over, and never an interruption that is not its own.
 //
 // It stands in the way of every request and of every statement: what has its answer at once costs a fiber and nothing
 // more, and nothing of who has left stays behind (`Present.ts`). No generator function is written where it would be
 // made for each use: the first call of one gives it a shape of its own, which keeps all that it knows in memory.
-import { Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
+import { Cause, Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
 import { type Spot, Present } from "./Present.ts"
 
 /** What is left behind: done once it has really ended. */
@@ -46,7 +48,7 @@ export interface Patience<out A, out E, out R> {
   readonly until?: Ending
   /** Whose fiber it is, and ends with. */
   readonly owner: Scope.Scope
-  /** The answer when the time is over. */
+  /** The answer when the time is over, or the owner's. */
   readonly late: Effect.Effect<A, E, R>
   /** Told of what is left behind, before it is interrupted. */
   readonly left?: (leftover: Leftover) => void
@@ -191,6 +193,10 @@ const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Ending | unde
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
+/** What came of it; who hears this is not interrupted, so an interruption in it is somebody else's. */
+const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause) ? late : exit
+
 /** What does not have its answer at once. */
 const waitFor = Effect.fnUntraced(function* <A, E, R>(
   fiber: Fiber.Fiber<A, E>,
@@ -214,7 +220,7 @@ const waitFor = Effect.fnUntraced(function* <A, E, R>(
     )
   )
   ends.finish(wait)
-  if (exit !== undefined) return yield* exit
+  if (exit !== undefined) return yield* answerOf(exit, late)
   leave()
   return yield* late
 })
@@ -223,10 +229,10 @@ const waitFor = Effect.fnUntraced(function* <A, E, R>(
 export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, patience: Patience<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) => {
     const bounded = (owned: Owned) =>
-      Effect.flatMap(
-        owned.run(effect),
-        (fiber): Effect.Effect<A, E, R> => fiber.pollUnsafe() ?? waitFor(fiber, patience, owned, restore)
-      )
+      Effect.flatMap(owned.run(effect), (fiber): Effect.Effect<A, E, R> => {
+        const exit = fiber.pollUnsafe()
+        return exit === undefined ? waitFor(fiber, patience, owned, restore) : answerOf(exit, patience.late)
+      })
     const owned = owners.get(patience.owner)
     return owned === undefined ? Effect.flatMap(own(patience.owner), bounded) : bounded(owned)
   })

@@ -163,16 +163,28 @@ describe("a bounded wait", () => {
         return Deferred.await(ended)
       })
       const patience = { longest: "1 hour", owner, late } as const
-      const waiting = yield* Effect.forkChild(Effect.exit(within(stuck, patience)), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(within(stuck, patience), { startImmediately: true })
       const closing = yield* Effect.forkChild(Scope.close(owner, Exit.void), { startImmediately: true })
       expect([isStopping, closing.pollUnsafe()]).toEqual([true, undefined])
       yield* Deferred.succeed(ended, undefined)
       yield* Fiber.join(closing)
-      expect(Exit.hasInterrupts(yield* Fiber.join(waiting))).toBe(true)
+      expect(yield* Fiber.join(waiting)).toBe("late")
       let isBegun = false
       const after = Effect.sync(() => (isBegun = true))
-      expect(Exit.hasInterrupts(yield* Effect.exit(within<boolean | string, never, never>(after, patience)))).toBe(true)
+      expect(yield* within<boolean | string, never, never>(after, patience)).toBe("late")
       expect(isBegun).toBe(false)
     })
+  )
+
+  it.effect("tells nobody of an interruption that is not its own, at once or later", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const patience = { longest: "1 hour", owner, late } as const
+      expect(yield* within(Effect.interrupt, patience)).toBe("late")
+      const gate = yield* Deferred.make<string>()
+      const waiting = yield* Effect.forkChild(within(Deferred.await(gate), patience), { startImmediately: true })
+      yield* Deferred.interrupt(gate)
+      expect(yield* Fiber.join(waiting)).toBe("late")
+    }).pipe(Effect.scoped)
   )
 })

@@ -369,7 +369,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && !listeners.isEmpty) {"],
     ["a caller who goes leaves its work", "ends.finish(wait)\n        leave()", "ends.finish(wait)"],
     ["an owner that ends leaves its work", "this.#running.all().filter(", "new Array<AnyFiber>().filter("],
-    ["work of an owner that has ended", "this.#isClosed ? Effect.interrupt : ", ""]
+    ["work of an owner that has ended", "this.#isClosed ? Effect.interrupt : ", ""],
+    ["a stranger's interruption is the caller's", "Cause.hasInterruptsOnly(exit.cause) ? late", "!exit.cause ? late"]
   ]),
   ...guards("kernel/settlement/channels/askFaucet.ts", "test/kernel/settlement/channels/askFaucet.test.ts", [
     ["a faucet is waited for without end", "Effect.timeout(faucetTimeout),", ""],
