@@ -1,9 +1,10 @@
 // Many calls of one kind as one statement: who calls while a statement is under way goes with the next one, together
 // with all who came meanwhile. Nobody waits for company: what finds nothing under way starts in the same moment, with
 // whatever else that moment asks for. A statement never holds two calls of one key, so that an update meets each of its
-// rows once; the later one goes with the next. A failure is told to all who went along. A caller that is interrupted
-// takes its call back, unless its statement is under way: that one may still be done. Where nobody waits for answers,
-// a statement may rest for a while after the one before it: each wakes a process of the database.
+// rows once; the later one goes with the next. A failure is told to all who went along, and to nobody else, whatever it
+// is. A caller that is interrupted takes its call back, unless its statement is under way: that one may still be done.
+// Where nobody waits for answers, a statement may rest for a while after the one before it: each wakes a process of the
+// database. Once the Scope has ended nothing is begun any more: who calls then, or waits still, hears an interruption.
 import { Deferred, Effect, Exit } from "effect"
 import { elapsedMillis } from "../elapsed.ts"
 
@@ -62,7 +63,6 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
     const exit = yield* Effect.exit(gathering.run(calls.map(({ given }) => given)))
     for (const [at, { answer }] of calls.entries())
       Deferred.doneUnsafe(answer, Exit.isSuccess(exit) ? Exit.succeed(exit.value[at]!) : Exit.failCause(exit.cause))
-    if (Exit.isFailure(exit) && Exit.hasInterrupts(exit)) return yield* Effect.interrupt
   })
   /** Asked in one turn with the answer, so that whoever calls next finds it ended, or is taken along. */
   const goesOn = (): boolean => {
@@ -70,14 +70,17 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
     return isUnderWay
   }
   /** Nobody waits for an answer that does not come. */
-  const failed = Effect.sync(() => {
+  const ended = (exit: Exit.Exit<void>): void => {
+    if (Exit.isSuccess(exit)) return
     isUnderWay = false
     for (const { answer } of waiting.splice(0)) Deferred.doneUnsafe(answer, Effect.interrupt)
-  })
-  const runAll = Effect.whileLoop({ while: goesOn, body: () => step, step: () => undefined }).pipe(
-    Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : failed)),
-    Effect.provideContext(services)
+  }
+  const runAll = Effect.provideContext(
+    Effect.whileLoop({ while: goesOn, body: () => step, step: () => undefined }),
+    services
   )
+  // By the fiber's end and not its effect's: in a Scope that has ended none of it begins.
+  const run = Effect.map(Effect.forkIn(runAll, scope), (fiber) => void fiber.addObserver(ended))
 
   return (given: A): Effect.Effect<B, E> =>
     Effect.suspend(() => {
@@ -94,6 +97,6 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
       if (isUnderWay) return answer
       isUnderWay = true
       // It begins when all that runs in this moment has had its turn.
-      return Effect.andThen(Effect.forkIn(runAll, scope), answer)
+      return Effect.andThen(run, answer)
     })
 })

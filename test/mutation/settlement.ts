@@ -132,8 +132,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/database/gathered.ts",
-        from: "(Exit.isSuccess(exit) ? Effect.void : failed)",
-        to: "(Exit.isSuccess(exit) ? failed : Effect.void)"
+        from: "if (Exit.isSuccess(exit)) return",
+        to: "if (Exit.isFailure(exit)) return"
       }
     ],
     ...fast("database/gathered.test.ts")

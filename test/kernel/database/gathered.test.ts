@@ -179,6 +179,20 @@ describe("calls that are gathered", () => {
       expect(yield* Fiber.join(other!)).toEqual(Exit.succeed("B"))
       yield* Scope.close(scope, Exit.void)
       expect(Exit.hasInterrupts(yield* Fiber.join(last!))).toBe(true)
+      // Who comes later does not wait for ever.
+      for (const word of ["d", "e"]) expect(Exit.hasInterrupts(yield* Effect.exit(call(word)))).toBe(true)
+    })
+  )
+
+  it.effect("of another statement hear nothing of one that was interrupted", () =>
+    Effect.gen(function* () {
+      const call = yield* gathered({
+        callsMax: 1,
+        run: (words: ReadonlyArray<string>) => (words[0] === "cut" ? Effect.interrupt : Effect.succeed(words))
+      })
+      const [cut, other] = yield* ask(call, ["cut", "other"])
+      expect(Exit.hasInterrupts(yield* Fiber.join(cut!))).toBe(true)
+      expect(yield* Fiber.join(other!)).toEqual(Exit.succeed("other"))
     })
   )
 })
