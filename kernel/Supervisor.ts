@@ -60,9 +60,9 @@ export class Supervisor extends Context.Service<
         let deaths: ReadonlyArray<number> = []
         let restarts = 0
         while (true) {
+          // With its Scope it ends here. Whatever else interrupts it is a death like any other.
           const exit = yield* Effect.exit(spec.run)
           const died = exit._tag === "Failure"
-          if (died && Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
           const again = spec.restart === "permanent" || (spec.restart === "transient" && died)
           if (died) yield* Effect.logError("actor died", exit.cause)
           if (!again) {

@@ -26,10 +26,9 @@ const endedAtOnce = 50
 /** A replica that stops is replaced after this. */
 const leaseDuration = Duration.seconds(10)
 
-/** One settlement's step: a failure or a defect of it is told and ends nothing but the step. */
+/** One settlement's step: a failure, a defect or an interruption of it is told and ends nothing but the step. */
 const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Effect.Effect<A | undefined, never, R> =>
   Effect.catchCause(step, (cause) => {
-    if (Cause.hasInterrupts(cause)) return Effect.interrupt
     const told = Cause.hasDies(cause)
       ? Effect.logError("following an open settlement met a defect; the others go on", cause)
       : Effect.logWarning("an open settlement could not be followed this time", cause)

@@ -32,6 +32,20 @@ it.effect("restarts a permanent actor that dies, and gives up past its intensity
   )
 )
 
+it.effect("restarts a permanent actor that something else than its scope has interrupted", () =>
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      let lives = 0
+      const run = Effect.suspend(() => ((lives += 1) === 1 ? Effect.interrupt : Effect.never))
+      yield* supervisor.start({ id: "cut", restart: "permanent", run })
+      yield* TestClock.adjust("1 second")
+      expect(lives).toBe(2)
+      expect(yield* supervisor.actors).toEqual([{ actor: "kernel/cut", state: "running", restarts: 1 }])
+    })
+  )
+)
+
 it.effect("never restarts a temporary actor, and a transient one only when it dies", () =>
   supervised(
     Effect.gen(function* () {

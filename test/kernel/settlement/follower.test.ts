@@ -57,7 +57,8 @@ interface World {
   readonly transaction?: (hash: string) => TransactionAnswer | undefined
   readonly standing?: Partial<Omit<SettlementStanding, "ledger">>
   readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
-  readonly resolves?: (outcome: Outcome) => ResolveAnswer
+  /** Undefined: something interrupts it. */
+  readonly resolves?: (outcome: Outcome) => ResolveAnswer | undefined
   readonly adds?: boolean
   /** How long asking and writing take. */
   readonly stay?: Duration.Input
@@ -112,10 +113,10 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     noteSent: () => Effect.void,
     freeChannel: (id: string) => Effect.sync(() => freed.push(id) > 0),
     resolve: (id: string, outcome: Outcome) =>
-      Effect.sync(() => {
-        const answer = world.resolves?.(outcome) ?? resolved
-        if (answer._tag === "Resolved") ended.push([id, outcome])
-        return answer
+      Effect.suspend(() => {
+        const answer = world.resolves === undefined ? resolved : world.resolves(outcome)
+        if (answer?._tag === "Resolved") ended.push([id, outcome])
+        return answer === undefined ? Effect.interrupt : Effect.succeed(answer)
       }).pipe(writing.join),
     byIds: () => Effect.succeed([])
   }
@@ -211,6 +212,19 @@ describe("the follower", () => {
           if (hash === "inner broken") throw new Error("a defect")
           return included(hash)
         }
+      })
+      expect(ended.map(([name]) => name)).toEqual(["whole"])
+    })
+  )
+
+  it.effect("leaves the others followed when something interrupts one settlement's step", () =>
+    Effect.gen(function* () {
+      const records = ["cut", "whole"].map((name) => recordOf(name))
+      const { ended } = yield* follow({
+        records,
+        ledger: 1_004,
+        transaction: included,
+        resolves: (outcome) => (outcome.transaction === "inner cut" ? undefined : resolved)
       })
       expect(ended.map(([name]) => name)).toEqual(["whole"])
     })
