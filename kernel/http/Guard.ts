@@ -148,7 +148,8 @@ const answerFault = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   { method, path, traceId }: { readonly method: string; readonly path: string; readonly traceId: string }
 ) {
-  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause as Cause.Cause<never>)
+  // The request's own interruption, of a client that hung up, passes on from here; any other is a fault.
+  if (Cause.hasInterruptsOnly(cause)) yield* Effect.interruptible(Effect.void)
   if (isRouteNotFound(Cause.squash(cause)))
     return json(faultBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
   yield* Effect.logError("a request died", cause).pipe(Effect.annotateLogs({ traceId, path }))

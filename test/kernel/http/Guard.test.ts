@@ -1,7 +1,7 @@
 // The outermost wrapper: whatever happens inside, a client gets JSON in the shape of its route, and nothing of the
 // fault.
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Logger, Option, References, Tracer } from "effect"
+import { Cause, Effect, Exit, Fiber, Logger, Option, References, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { guard } from "../../../kernel/http/Guard.ts"
 import { spanned } from "../../../kernel/spanned.ts"
@@ -32,6 +32,7 @@ describe("guard", () => {
     ["a defect", Effect.die(new Error("the secret of the house"))],
     ["an error nobody expected", Effect.fail({ _tag: "Odd", text: "the secret of the house" })],
     ["a defect that is no Error", Effect.die("the secret of the house")],
+    ["an interruption that is not the request's own", Effect.interrupt],
     [
       "an exception",
       Effect.sync(() => {
@@ -141,7 +142,11 @@ describe("guard", () => {
 
   it.effect("lets the interruption of a client that hung up pass as what it is", () =>
     Effect.gen(function* () {
-      const exit = yield* Effect.exit(ask("/settle", Effect.interrupt))
+      // As the library runs a handler.
+      const handler = Effect.uninterruptible(ask("/settle", Effect.interruptible(Effect.never)))
+      const asking = yield* Effect.forkChild(handler, { startImmediately: true })
+      yield* Fiber.interrupt(asking)
+      const exit = asking.pollUnsafe()!
       expect(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
     })
   )
