@@ -8,7 +8,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type CatalogValues, Config } from "../Config.ts"
 import { Catalog, type Filters } from "../contract.ts"
 import { conditionOf, isPlannedByValue, standing } from "./conditions.ts"
-import { bodyColumns, bodyFrom, bodyOf, type BodyRow } from "./reads.ts"
+import { type Body, bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
 import { fingerprintOf } from "./filters.ts"
 import { decodePlace, encodePlace, type Place, placeAfter } from "./browsePlace.ts"
 import { type CatalogBusy, Counts } from "./Counts.ts"
@@ -39,28 +39,33 @@ interface Span {
  */
 const preparedMax = 101
 
-interface Row extends BodyRow {
+interface Row extends Body {
   /** Somebody stood for it when the first page was made. */
   readonly stands: boolean
 }
 
 /** Chooses rows by the indexes alone, and reads documents for what is on the page. */
-const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues) => {
+const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues, { bodies }: Pick<Catalog["Service"], "bodies">) => {
   const columns = sql.literal(bodyColumns)
   const from = sql.literal(bodyFrom)
   const idsOf = (ids: ReadonlyArray<bigint>) => sql`select value::bigint
     from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb)`
 
   /** Those of the first page that are to be shown, in their order. */
-  const firsts = (ids: ReadonlyArray<bigint>, filters: Filters) =>
-    Effect.map(
-      sql<BodyRow>`select ${columns} from ${from}
-        where r.id in (${idsOf(ids)}) and ${conditionOf(sql, config, filters)}`,
-      (rows) => {
-        const byId = new Map(rows.map((row) => [row.id, row]))
-        return ids.flatMap((id) => byId.get(id) ?? [])
-      }
-    )
+  const firsts = (
+    ids: ReadonlyArray<bigint>,
+    filters: Filters
+  ): Effect.Effect<ReadonlyArray<Body>, SqlError.SqlError> =>
+    Object.values(filters).every((value) => value === undefined)
+      ? bodies(ids)
+      : Effect.map(
+          sql<BodyRow>`select ${columns} from ${from}
+            where r.id in (${idsOf(ids)}) and ${conditionOf(sql, config, filters)}`,
+          (rows) => {
+            const byId = new Map(rows.map((row) => [row.id, row]))
+            return ids.flatMap((id) => byId.get(id) ?? []).map(toBody)
+          }
+        )
 
   /** What follows a place among those that somebody stands for, or among the others. */
   const tier = (stands: boolean, place: Place, filters: Filters, { count, skip }: Span) => {
@@ -76,7 +81,7 @@ const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues) => {
       ) page on page.id = r.id order by r.id desc`
     const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
     return Effect.map(isPrepared ? rows : rows.unprepared, (all): ReadonlyArray<Row> =>
-      all.map((row) => ({ ...row, stands }))
+      all.map((row) => ({ ...toBody(row), stands }))
     )
   }
 
@@ -113,8 +118,8 @@ export class Browse extends Context.Service<
   static readonly layer = Layer.effect(
     Browse,
     Effect.gen(function* () {
-      const rows = makeRows(yield* SqlClient.SqlClient, yield* Config)
       const catalog = yield* Catalog
+      const rows = makeRows(yield* SqlClient.SqlClient, yield* Config, catalog)
       const { count } = yield* Counts
 
       /** The page that begins at a place; so many of those behind the first ones are passed over. */
@@ -135,7 +140,7 @@ export class Browse extends Context.Service<
         const isLast = room === 0 ? offset + limit >= total : behind.length <= room
         const next = placeAfter(at, leading.length + shown.length, shown.at(-1))
         const cursor = isLast ? null : yield* catalog.seal({ snapshot, position: encodePlace(next), fingerprint })
-        return { items: [...led, ...shown].map(bodyOf), offset, total, cursor }
+        return { items: [...led, ...shown].map(({ json }) => json), offset, total, cursor }
       })
 
       const page = Effect.fn("Catalog.browse")(function* (

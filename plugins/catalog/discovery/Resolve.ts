@@ -9,7 +9,7 @@ import type { ResourceType } from "../contract.ts"
 import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { identityKey } from "../store/ResourceWire.ts"
 import { visible } from "./conditions.ts"
-import { bodyColumns, bodyFrom, bodyOf, type BodyRow } from "./reads.ts"
+import { bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
 
 /** Dynamic routes of one origin that are looked through. */
 const templatesMax = 2_000
@@ -71,7 +71,14 @@ export class Resolve extends Context.Service<
         return Option.fromUndefinedOr(found)
       })
 
-      return Resolve.of({ find, one: (request) => Effect.map(find(request), Option.map(bodyOf)) })
+      return Resolve.of({
+        find,
+        one: (request) =>
+          Effect.map(
+            find(request),
+            Option.map((row) => toBody(row).json)
+          )
+      })
     })
   )
 }

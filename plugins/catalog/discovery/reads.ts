@@ -11,9 +11,10 @@ import {
   type ResourceState,
   type ResourceType
 } from "../contract.ts"
-import { type Kept, serveBody, volatileText } from "../store/ResourceWire.ts"
+import type { Kept } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 import { Cursors } from "./Cursors.ts"
+import { gatherBodies } from "./gatherBodies.ts"
 
 const documentsMax = 1_000
 
@@ -40,19 +41,6 @@ interface DocumentRow {
     payTo: string
   }>
 }
-
-export interface BodyRow {
-  readonly id: bigint
-  readonly document: string
-  readonly volatile: string
-}
-
-/** Of `bodyFrom`. */
-export const bodyColumns = `r.id, r.document, ${volatileText} as volatile`
-
-export const bodyFrom = "catalog_resources r left join catalog_activity a on a.resource_id = r.id"
-
-export const bodyOf = ({ document, volatile }: BodyRow): string => serveBody(document, volatile)
 
 const toDocument = (row: DocumentRow): ResourceDocument => ({
   id: row.id,
@@ -121,12 +109,7 @@ export const layer = Layer.effect(
       return rows.map(toDocument)
     })
 
-    const bodies = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
-      if (ids.length === 0) return []
-      const rows = yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)}
-        where ${idsOf(sql, ids)} and ${conditionOf(sql, config, {})}`
-      return inOrder(ids, rows).map((row) => ({ id: row.id, json: bodyOf(row) }))
-    }, spanned("Catalog.bodies"))
+    const bodies = yield* gatherBodies
 
     const condition: Catalog["Service"]["condition"] = (filters, options = {}) => {
       const own = conditionOf(sql, config, filters, options.snapshot)

@@ -1,0 +1,83 @@
+// The bodies of resources that anybody may see, read for many requests as one statement: what is asked while one is
+// under way goes with the next. A statement costs this process as much as twenty bodies do, and requests of one moment
+// mostly ask for the same ones. Each request's bodies are of a statement that began after it asked, so that nothing is
+// shown that was hidden before; and they come from where the request reads, the replica or the primary.
+import { Effect, Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
+import { gathered } from "../../../kernel/database/gathered.ts"
+import { spanned } from "../../../kernel/spanned.ts"
+import { Config } from "../Config.ts"
+import { serveBody, volatileText } from "../store/ResourceWire.ts"
+import { conditionOf } from "./conditions.ts"
+
+/** Requests of one statement; and the resources of one, beyond which a request has a statement of its own. */
+const callsMax = 8
+const gatheredMax = 50
+/** Resources of one request. */
+const idsMax = 1_000
+
+export interface Body {
+  readonly id: bigint
+  /** The public body as JSON. */
+  readonly json: string
+}
+
+export interface BodyRow {
+  readonly id: bigint
+  readonly document: string
+  readonly volatile: string
+}
+
+/** Of `bodyFrom`. */
+export const bodyColumns = `r.id, r.document, ${volatileText} as volatile`
+
+export const bodyFrom = "catalog_resources r left join catalog_activity a on a.resource_id = r.id"
+
+export const toBody = ({ document, id, volatile }: BodyRow): Body => ({ id, json: serveBody(document, volatile) })
+
+type Source = SqlClient.SqlClient["reserve"] | undefined
+type Ids = ReadonlyArray<bigint>
+type Bodies = ReadonlyMap<bigint, Body>
+
+/** The visible ones of these, in their order. */
+export const gatherBodies = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const config = yield* Config
+  const scope = yield* Effect.scope
+  const [columns, from] = [sql.literal(bodyColumns), sql.literal(bodyFrom)]
+
+  const ask = (ids: Ids): Effect.Effect<Bodies, SqlError.SqlError> =>
+    Effect.map(
+      sql<BodyRow>`select ${columns} from ${from} where r.id = any(${`{${ids.join(",")}}`}::int8[])
+        and ${conditionOf(sql, config, {})}`,
+      (rows) => new Map(rows.map((row) => [row.id, toBody(row)]))
+    )
+
+  /** As one statement each time, of what is read from one place. */
+  const gatherFrom = (source: Source) =>
+    gathered({
+      callsMax,
+      run: (calls: ReadonlyArray<Ids>) =>
+        ask([...new Set(calls.flat())]).pipe(
+          Effect.map((bodies) => calls.map(() => bodies)),
+          Effect.provideService(ReadFrom, source)
+        )
+    }).pipe(Effect.provideService(Scope.Scope, scope))
+
+  // The primary, and the replica where there is one.
+  const known = new Map<Source, (ids: Ids) => Effect.Effect<Bodies, SqlError.SqlError>>()
+  const gather = Effect.fnUntraced(function* (ids: Ids) {
+    const source = yield* ReadFrom
+    let gathering = known.get(source)
+    if (gathering === undefined) known.set(source, (gathering = yield* gatherFrom(source)))
+    return yield* gathering(ids)
+  })
+
+  return Effect.fnUntraced(function* (asked: Ids) {
+    const ids = asked.slice(0, idsMax)
+    if (ids.length === 0) return []
+    const bodies = yield* ids.length > gatheredMax ? ask(ids) : gather(ids)
+    return ids.flatMap((id) => bodies.get(id) ?? [])
+  }, spanned("Catalog.bodies"))
+})

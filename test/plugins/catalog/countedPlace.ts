@@ -1,0 +1,30 @@
+// A place to read from beside the primary, as a replica is one, by which a test sees what is asked of it.
+import { Deferred, Effect, Exit, Latch } from "effect"
+import { SqlClient, type SqlConnection } from "effect/sql"
+import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
+
+/** It counts its statements and keeps their answers back for as long as its gate is shut. */
+export const makePlace = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const gate = yield* Latch.make(true)
+  let answered = Deferred.makeUnsafe<void>()
+  const told = { statements: 0 }
+  const watched = (connection: SqlConnection.Connection): SqlConnection.Connection =>
+    Object.assign(Object.create(connection) as SqlConnection.Connection, {
+      execute: ((...args) => {
+        told.statements += 1
+        return connection.execute(...args).pipe(
+          Effect.tap(() => Effect.sync(() => Deferred.doneUnsafe(answered, Exit.void))),
+          Effect.tap(() => gate.await)
+        )
+      }) satisfies SqlConnection.Connection["execute"]
+    })
+  const acquirer = Effect.map(Effect.provideService(sql.reserve, ReadFrom, undefined), watched)
+  const from = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provideService(effect, ReadFrom, acquirer)
+  /** Shuts it; done when the database has given the next answer. */
+  const shut = Effect.map(gate.close, () => {
+    answered = Deferred.makeUnsafe<void>()
+    return Deferred.await(answered)
+  })
+  return { told, shut, open: gate.open, from }
+})

@@ -1,0 +1,84 @@
+// Bodies that many requests read as one statement: together where they ask together, never from another place than
+// theirs, and never older than the request.
+import { expect, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
+import { gatherBodies } from "../../../plugins/catalog/discovery/gatherBodies.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { makePlace } from "./countedPlace.ts"
+
+const config = Layer.succeed(Config, { includeStale: false, includeUnverified: false } as CatalogValues)
+
+const addResources = Effect.fnUntraced(function* (count: number) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`truncate catalog_resources restart identity cascade`
+  yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification,
+    pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
+    select gen_random_uuid()::text, 'k', 'http', 'https://a.example.com/', 'active', now(), 'payment_observed',
+      array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{"name":"' || n || '"}', now(), now()
+      from generate_series(1, ${count}) n`
+})
+
+const names = (bodies: ReadonlyArray<{ readonly json: string }>) =>
+  bodies.map(({ json }) => (JSON.parse(json) as { name: string }).name)
+
+const started = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+describeDatabases(
+  "bodies",
+  (database) => {
+    layer(Layer.merge(database, config), { timeout: "240 seconds" })((it) => {
+      it.effect("that are asked for in one moment are one statement, and each has its own in its order", () =>
+        Effect.gen(function* () {
+          yield* addResources(60)
+          const bodies = yield* gatherBodies
+          const { from, told } = yield* makePlace
+          const asked = [[3n, 1n, 2n], [2n, 5n], [99n, 4n], []]
+          const asking = yield* Effect.forEach(asked, (ids) => started(from(bodies(ids))))
+          const answers = yield* Effect.forEach(asking, Fiber.join)
+          expect(answers.map(names)).toEqual([["3", "1", "2"], ["2", "5"], ["4"], []])
+          expect(told.statements).toBe(1)
+          // Many are nobody else's to wait for.
+          const many = Array.from({ length: 51 }, (_, at) => BigInt(at + 1))
+          const both = yield* Effect.forEach([many, [1n]], (ids) => started(from(bodies(ids))))
+          expect((yield* Effect.forEach(both, Fiber.join)).map(({ length }) => length)).toEqual([51, 1])
+          expect(told.statements).toBe(3)
+        })
+      )
+
+      it.effect("are of a statement that began after they were asked for: what was hidden before is not shown", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* addResources(2)
+          const bodies = yield* gatherBodies
+          const { from, open, shut, told } = yield* makePlace
+          const answered = yield* shut
+          const before = yield* started(from(bodies([1n, 2n])))
+          yield* answered
+          yield* sql`update catalog_resources set state = 'quarantined' where id = 1`
+          const after = yield* Effect.forEach([1, 2], () => started(from(bodies([1n, 2n]))))
+          yield* open
+          expect(names(yield* Fiber.join(before))).toEqual(["1", "2"])
+          for (const one of after) expect(names(yield* Fiber.join(one))).toEqual(["2"])
+          expect(told.statements).toBe(2)
+        })
+      )
+
+      it.effect("are read where each request reads", () =>
+        Effect.gen(function* () {
+          yield* addResources(1)
+          const bodies = yield* gatherBodies
+          const [replica, other] = [yield* makePlace, yield* makePlace]
+          const asking = yield* Effect.forEach([replica.from, other.from, replica.from], (from) =>
+            started(from(bodies([1n])))
+          )
+          const primary = yield* started(bodies([1n]))
+          for (const one of [...asking, primary]) expect(names(yield* Fiber.join(one))).toEqual(["1"])
+          expect([replica.told.statements, other.told.statements]).toEqual([1, 1])
+        })
+      )
+    })
+  },
+  ["kernel", "catalog"]
+)
