@@ -65,6 +65,9 @@ const lookEveryHeard = Duration.seconds(30)
 /** Where nobody else can publish, so that nothing of it can be missed. */
 const lookEveryAlone = Duration.minutes(2)
 
+/** Facts whose subjects are told to who asks what was published since. */
+const subjectsMax = 1_000
+
 /** Facts that are given their positions in one transaction. */
 const placedMax = 5_000
 
@@ -156,11 +159,14 @@ const placeHere = (sql: SqlClient.SqlClient) =>
 /** The mark is a position. One beyond the journal's end is of a journal that was restored since. */
 const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, type: string, mark: string | undefined) {
   yield* placeHere(sql)
-  const [row] = yield* sql<{ published: boolean; mark: string }>`select
-    (select coalesce(max(position), 0) from kernel_facts)::text as mark,
-    exists (select 1 from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}) as published`
-  const { mark: end, published } = row!
-  return { published: mark === undefined || published || BigInt(end) < BigInt(mark), mark: end }
+  const [row] = yield* sql<{ count: number; mark: string; subjects: ReadonlyArray<string> }>`select
+    (select coalesce(max(position), 0) from kernel_facts)::text as mark, count(*)::int as count,
+    coalesce(jsonb_agg(distinct subject), '[]') as subjects from (
+      select subject from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}
+        limit ${subjectsMax + 1}) told`
+  const { count, mark: end, subjects } = row!
+  const isKnown = mark !== undefined && BigInt(end) >= BigInt(mark) && count <= subjectsMax
+  return { published: count > 0 || !isKnown, mark: end, subjects: isKnown ? subjects : undefined }
 }, spanned("Facts.publishedSince"))
 
 /** The row of a fact, for whoever writes it in one statement with its cause: see `publishedBy`. */
@@ -240,12 +246,16 @@ export class Facts extends Context.Service<
     /**
      * Whether a fact of a type became visible after `mark`, by any replica, and the mark for the next time; without a
      * mark it did. For caches: what was read after one mark holds as long as nothing is published by the next. It may
-     * say so once too often, never too seldom.
+     * say so once too often, never too seldom. `subjects`: what those facts are about; undefined where it may be
+     * anything, without a mark or after very many.
      */
     readonly publishedSince: (
       type: string,
       mark: string | undefined
-    ) => Effect.Effect<{ readonly published: boolean; readonly mark: string }, SqlError.SqlError>
+    ) => Effect.Effect<
+      { readonly published: boolean; readonly mark: string; readonly subjects: ReadonlyArray<string> | undefined },
+      SqlError.SqlError
+    >
   }
 >()("tollkeeper/kernel/Facts") {
   static readonly layer = Layer.effect(

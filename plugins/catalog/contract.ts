@@ -153,6 +153,14 @@ export class Catalog extends Context.Service<
       filters: Filters,
       options?: { readonly id?: string; readonly snapshot?: bigint }
     ) => Statement.Fragment
+    /**
+     * Those of these that `condition` without filters lets pass, in their order: as remembered, so that what changed in
+     * the last second may be missing or too many. For candidates, whose bodies are asked for later.
+     */
+    readonly visible: (
+      ids: ReadonlyArray<bigint>,
+      snapshot: bigint
+    ) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
     /** Public bodies, each a JSON text, in the order of the ids; what is no longer visible is left out. */
     readonly bodies: (
       ids: ReadonlyArray<bigint>

@@ -52,6 +52,7 @@ export const makeSearchByMeaning = Effect.gen(function* () {
           vector,
           limit,
           filtered: Object.keys(filters).length > 0,
+          visible: (ids) => catalog.visible(ids, snapshot),
           condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
         }
       )

@@ -63,18 +63,31 @@ const passing = Effect.fnUntraced(function* (
   return similar.filter((_, index) => places.has(String(index + 1)))
 })
 
+/** Those that are not hidden from everybody, in their order. */
+const notHidden = Effect.fnUntraced(function* (
+  similar: ReadonlyArray<Similar>,
+  visible: NonNullable<Nearest["visible"]>
+) {
+  const seen = yield* visible(similar.map(({ id }) => id))
+  if (seen.length === similar.length) return similar
+  const ids = new Set(seen)
+  return similar.filter(({ id }) => ids.has(id))
+})
+
 const nearest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   copies: VectorCopies["Service"],
   place: Place,
-  { condition, distinguishing = false, filtered, limit, vector: given }: Nearest
+  { condition, distinguishing = false, filtered, limit, vector: given, visible: among }: Nearest
 ) {
   const vectors = yield* copies.asOf(place, (yield* elapsedMillis) - freshMillis)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
   const look = Effect.fnUntraced(function* (asked: number) {
     const similar = vectors.nearest(vector, asked)
-    const visible = yield* passing(sql, similar, condition)
+    const visible = yield* filtered || among === undefined
+      ? passing(sql, similar, condition)
+      : notHidden(similar, among)
     return {
       hits: toHits(visible.slice(0, limit), background),
       isAll: similar.length < asked

@@ -79,6 +79,7 @@ describeDatabases("the journal of facts", (database, kind) => {
           expect((yield* publishedSince("test.other", quiet.mark)).published).toBe(false)
           const told = yield* publishedSince("test.happened", quiet.mark)
           expect(told.published).toBe(true)
+          expect([start.subjects, quiet.subjects, told.subjects]).toEqual([undefined, [], ["new"]])
           expect((yield* publishedSince("test.happened", told.mark)).published).toBe(false)
           // The embedded database has one session: nothing else runs while a transaction is open.
           if (kind === "pglite") return

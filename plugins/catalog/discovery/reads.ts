@@ -15,6 +15,7 @@ import type { Kept } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 import { Cursors } from "./Cursors.ts"
 import { gatherBodies } from "./gatherBodies.ts"
+import { rememberVisible } from "./rememberVisible.ts"
 
 const documentsMax = 1_000
 
@@ -110,6 +111,7 @@ export const layer = Layer.effect(
     })
 
     const bodies = yield* gatherBodies
+    const visible = yield* rememberVisible
 
     const condition: Catalog["Service"]["condition"] = (filters, options = {}) => {
       const own = conditionOf(sql, config, filters, options.snapshot)
@@ -123,6 +125,6 @@ export const layer = Layer.effect(
       ([row]) => row?.id ?? 0n
     )
 
-    return Catalog.of({ documents, scan, bodies, condition, snapshot, seal: cursors.seal, open: cursors.open })
+    return Catalog.of({ documents, scan, bodies, visible, condition, snapshot, seal: cursors.seal, open: cursors.open })
   })
 )

@@ -90,6 +90,7 @@ const makeSearch = Effect.gen(function* () {
         distinguishing: true,
         limit,
         filtered: Object.keys(filters).length > 0,
+        visible: (ids) => catalog.visible(ids, snapshot),
         condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
       })
       return relevant(hits, meaning.known)

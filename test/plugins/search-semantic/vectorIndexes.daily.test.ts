@@ -144,6 +144,23 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("are those that are remembered as visible, and under a filter those that pass it, by scan", () =>
+      Effect.gen(function* () {
+        const { index, sql } = yield* filled("scan")
+        const [{ id: first, vector }, { id: second }] = [vectors[7]!, vectors[9]!]
+        const ask = (filtered: boolean) =>
+          index.nearest(place, {
+            vector,
+            limit: 20,
+            filtered,
+            visible: (ids) => Effect.succeed(ids.filter((id) => id === first)),
+            condition: (id) => sql`${sql.literal(id ?? "r.id")} in (${first}, ${second})`
+          })
+        expect((yield* ask(false)).map(({ id }) => id)).toEqual([first])
+        expect((yield* ask(true)).map(({ id }) => id)).toEqual([first, second])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect.each(kind === "pglite" ? (["scan", "hnsw"] as const) : (["scan"] as const))(
       "are exact under a filter that leaves few, and not lost behind hidden ones, by %s",
       (method) =>

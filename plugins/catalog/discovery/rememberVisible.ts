@@ -1,0 +1,126 @@
+// Which resources anybody may see, as this process remembers it: a search looks at a hundred candidates, and asking the
+// database for them costs this process as much as finding them. It holds until the journal tells of a change, asked
+// before an answer that is older than a second and after each change of this process's own, so that a candidate may be
+// a second too many or too few. What is shown is looked at by itself (`gatherBodies.ts`). One byte a resource.
+import { Effect, Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Facts } from "../../../kernel/Facts.ts"
+import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
+import { gathered } from "../../../kernel/database/gathered.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { spanned } from "../../../kernel/spanned.ts"
+import { Config } from "../Config.ts"
+import { changedFact } from "../contract.ts"
+import { Changes } from "../store/Changes.ts"
+import { conditionOf } from "./conditions.ts"
+
+/** The journal is asked again after this. */
+const lookMillis = 1_000
+/** After a longer rest all is forgotten, and not read from the old mark: the journal may hold much of others. */
+const restMillis = 60_000
+/** Resources of higher ids are not remembered. */
+const keptMax = 4_000_000
+const keptMin = 4_096
+
+const [unknown, visible, hidden] = [0, 1, 2]
+
+type Source = SqlClient.SqlClient["reserve"] | undefined
+type Ids = ReadonlyArray<bigint>
+
+/** A byte for each id up to the highest that was met. */
+class Verdicts {
+  #bytes = new Uint8Array(keptMin)
+
+  of(id: bigint): number {
+    return this.#bytes[Number(id)] ?? unknown
+  }
+
+  put(id: bigint, verdict: number): void {
+    const at = Number(id)
+    if (at >= keptMax) return
+    if (at >= this.#bytes.length) {
+      const bytes = new Uint8Array(Math.min(keptMax, 2 * at))
+      bytes.set(this.#bytes)
+      this.#bytes = bytes
+    }
+    this.#bytes[at] = verdict
+  }
+
+  forget(subjects: ReadonlyArray<string> | undefined): void {
+    if (subjects === undefined) this.#bytes.fill(unknown)
+    else
+      for (const subject of subjects) if (Number(subject) < this.#bytes.length) this.#bytes[Number(subject)] = unknown
+  }
+}
+
+/** What is remembered of one place to read from, and the look at the journal by which it is followed. */
+const follow = Effect.gen(function* () {
+  const facts = yield* Facts
+  const { onChange } = yield* Changes
+  const verdicts = new Verdicts()
+  // Changes of this process's own, and how many of them the last look was after; all that was ever told of.
+  const state = { own: 0, seen: 0, changes: 0, lookedAt: -Infinity }
+  let mark: string | undefined
+  yield* onChange(() => {
+    state.own += 1
+    state.changes += 1
+  })
+  const look = Effect.gen(function* () {
+    const [at, own] = [yield* elapsedMillis, state.own]
+    const isRested = at - state.lookedAt > restMillis
+    const told = yield* facts.publishedSince(changedFact, isRested ? undefined : mark)
+    if (told.published) {
+      state.changes += 1
+      verdicts.forget(told.subjects)
+    }
+    mark = told.mark
+    state.seen = own
+    state.lookedAt = at
+  })
+  return { verdicts, state, look }
+})
+
+/** Of one place to read from. */
+const visibleFrom = Effect.fnUntraced(function* (source: Source) {
+  const sql = yield* SqlClient.SqlClient
+  const config = yield* Config
+  const { look, state, verdicts } = yield* follow
+  const looked = yield* gathered({
+    callsMax: 1_000,
+    run: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(look, ReadFrom, source), calls)
+  })
+
+  const ask = Effect.fnUntraced(function* (ids: Ids) {
+    const before = state.changes
+    const [row] = yield* sql<{ ids: string | null }>`select string_agg(r.id::text, ',') as ids from catalog_resources r
+      where r.id = any(${`{${ids.join(",")}}`}::int8[]) and ${conditionOf(sql, config, {})}`
+    const seen = new Set(row?.ids?.split(",").map(BigInt) ?? [])
+    // What was read while something changed may be of before.
+    if (before === state.changes) for (const id of ids) verdicts.put(id, seen.has(id) ? visible : hidden)
+    return seen
+  })
+
+  return Effect.fnUntraced(function* (ids: Ids, snapshot: bigint): Effect.fn.Return<Ids, SqlError.SqlError> {
+    const isDue = state.seen !== state.own || (yield* elapsedMillis) - state.lookedAt >= lookMillis
+    if (isDue) yield* looked(undefined)
+    const known = ids.map((id) => verdicts.of(id))
+    const strange = ids.filter((_, at) => known[at] === unknown)
+    const seen = strange.length === 0 ? undefined : yield* ask(strange)
+    return ids.filter((id, at) => id <= snapshot && (known[at] === visible || seen?.has(id) === true))
+  })
+})
+
+type Visible = Effect.Success<ReturnType<typeof visibleFrom>>
+
+/** Those of these resources that anybody may see and that were there at the snapshot, in their order. */
+export const rememberVisible = Effect.gen(function* () {
+  const services = yield* Effect.context<SqlClient.SqlClient | Config | Facts | Changes | Scope.Scope>()
+  // The primary, and the replica where there is one.
+  const known = new Map<Source, Visible>()
+  return Effect.fnUntraced(function* (ids: Ids, snapshot: bigint) {
+    const source = yield* ReadFrom
+    let from = known.get(source)
+    if (from === undefined) known.set(source, (from = yield* Effect.provideContext(visibleFrom(source), services)))
+    return yield* from(ids, snapshot)
+  }, spanned("Catalog.visible"))
+})
