@@ -12,7 +12,8 @@ describe("the project's own sets", () => {
     ["judged", 200, 80],
     ["trial", 60, 64],
     ["second", 60, 86],
-    ["third", 60, 85]
+    ["third", 60, 85],
+    ["fourth", 60, 84]
   ] as const)("%s judges listings that are there, and splits its queries in two", (name, listings, queries) => {
     const set = ownSet(name)
     const names = new Set(set.resources.map(({ name }) => name))
