@@ -78,6 +78,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     "isWitnessed(hit) && (evident.has(hit.id) || isFit(hit))",
     "isWitnessed(hit)"
   ),
+  fusedBy("ranks order what words are not sure of", "return isByRelevance ?", "return (false as boolean) ?"),
+  fusedBy(
+    "relevances of words and means stand beside a model's",
+    ' || branches.some(({ mode }) => mode === "semantic")\n',
+    "\n"
+  ),
+  fusedBy("what has a small share of the best is shown", "score >= relevanceMin * all[0]!.score", "score >= 0"),
   fusedBy("what is beyond chance alone is no answer", "? witnessed : all.filter(isFit)", "? witnessed : []"),
   coded("room for vectors is taken for vectors", "if (place < this.#size) chosen.push(place)", "chosen.push(place)"),
   coded("of a group only one is chosen", "bits &= bits - 1", "bits = 0"),

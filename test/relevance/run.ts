@@ -100,7 +100,7 @@ const ownFloors = {
   // would find the right answer first, and ten of its sixteen without an answer find something.
   second: { first: 0.7, three: 0.88, none: 1, silent: 3 },
   third: { first: 0.7, three: 0.85, none: 2, silent: 11 },
-  fourth: { first: 0.7, three: 0.8, none: 6, silent: 6 }
+  fourth: { first: 0.7, three: 0.83, none: 6, silent: 6 }
 }
 
 const onOwn = async (name: OwnSet): Promise<boolean> => {

@@ -2,8 +2,9 @@
 // scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
 // much as the words themselves leave open. Something is always the likest: where words and the means of words are asked
 // together, an answer must be likelier by both than chance makes the likest of all listings. Where nothing is, or no
-// branch is sure, a question is still answered by what holds a rare word of it. Of equals the one that was listed first
-// comes first: being new is no merit.
+// branch is sure, a question is still answered by what holds a rare word of it. The ranks of weak hits say little:
+// where words are not sure, relevances order what is shown. Of equals the one that was listed first comes first: being
+// new is no merit.
 // Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
@@ -132,6 +133,31 @@ const weightOf = (
   return mode !== "embedded" || words === 0 ? weight : weight * Math.min(1, (surenessShare * means) / words)
 }
 
+/** Where no branch is sure: what is named by a rare word or by two witnesses, or else what is beyond chance. */
+const witnessedOf = (
+  all: ReadonlyArray<Fused>,
+  evident: ReadonlySet<bigint>,
+  fitness: ReturnType<typeof fitnessOf>
+): ReadonlyArray<Fused> => {
+  const isFit = ({ id }: Fused): boolean => fitness === undefined || fitness(id) >= fittingMin
+  const isWitnessed = ({ id, standings }: Fused): boolean =>
+    evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
+  const witnessed = all.filter((hit) => isWitnessed(hit) && (evident.has(hit.id) || isFit(hit)))
+  return witnessed.length > 0 || fitness === undefined ? witnessed : all.filter(isFit)
+}
+
+/**
+ * By both relevances together, without what has a small share of the best: of words that are not sure the first is
+ * hardly better than the second and holds a rare word as likely by chance, so that their ranks, and what else tells
+ * whether there is an answer at all, would hide what means are clear about.
+ */
+const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): ReadonlyArray<Fused> => {
+  const relevanceOf = ({ standings }: Fused) =>
+    (standings.lexical?.relevance ?? 0) + (standings.embedded?.relevance ?? 0)
+  const all = hits.map((hit) => ({ ...hit, score: relevanceOf(hit) })).sort(byScore)
+  return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
+}
+
 /** Best first. */
 export const fuse = (
   branches: ReadonlyArray<Ranked>,
@@ -168,11 +194,12 @@ export const fuse = (
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const all = [...fused.values()].sort(byScore)
   if (!isFitting) return []
-  if (isAnySure(bests, bestMin)) return all.filter(isRelevant)
+  // An operator's model tells it too, and its relevances are no match for those of words and means.
+  const isOrderTold = (bests.get("lexical") ?? 0) >= bestMin || branches.some(({ mode }) => mode === "semantic")
+  const isSure = isAnySure(bests, bestMin)
+  if (isSure && isOrderTold) return all.filter(isRelevant)
   const fitness = fitnessOf(branches)
-  const isFit = ({ id }: Pick<Fused, "id">): boolean => fitness === undefined || fitness(id) >= fittingMin
-  const isWitnessed = ({ id, standings }: Pick<Fused, "id" | "standings">): boolean =>
-    evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
-  const witnessed = all.filter((hit) => isWitnessed(hit) && (evident.has(hit.id) || isFit(hit)))
-  return witnessed.length > 0 || fitness === undefined ? witnessed : all.filter(isFit)
+  const shown = isSure ? all.filter(isRelevant) : witnessedOf(all, evident, fitness)
+  const isByRelevance = fitness !== undefined && !isOrderTold && shown.length > 0
+  return isByRelevance ? inOrderOfRelevance(all, relevanceMin) : shown
 }

@@ -91,7 +91,7 @@ describe("fusion", () => {
     expect(found([], [prominent(1, 0.4, 0.5), prominent(2, 0.3, -0.9)])).toEqual([1, 2])
     // Words and means that point at different listings, and at the same one.
     expect(found([hit(3, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toEqual([])
-    expect(found([hit(1, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toEqual([1, 3])
+    expect(found([hit(1, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toEqual([1])
     // What means do not name among the likest is as likely as the last that they do, and no more.
     expect(found([hit(9, 0.16)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toEqual([])
     expect(found([hit(9, 0.24)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toEqual([9])
@@ -122,13 +122,15 @@ describe("fusion", () => {
     expect(found([held(1, 0.26, 0.1)], means)).toEqual([1, 3])
     expect(found([{ ...held(1, 0.2, 0.1), isEvident: true }], means)).toEqual([1, 3])
   })
-  it("keeps, where no branch is sure, what is beyond chance, and of it what two witnesses name", () => {
+
+  it("keeps, where no branch is sure and a model was asked, what is beyond chance, first what two name", () => {
     const found = (words: ReadonlyArray<Hit>) =>
       ids(
         fuse(
           [
             { mode: "lexical", weight: 1, hits: words },
-            { mode: "embedded", weight: 1, hits: [prominent(1, 0.1, -1), prominent(2, 0.1, -4)] }
+            { mode: "embedded", weight: 1, hits: [prominent(1, 0.1, -1), prominent(2, 0.1, -4)] },
+            { mode: "semantic", weight: 1, hits: [hit(7, 0.01)] }
           ],
           { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
         )
@@ -140,6 +142,44 @@ describe("fusion", () => {
     expect(found([{ ...hit(3, 0.05), isEvident: true }])).toEqual([3])
     expect(found([{ ...hit(3, 0.05), isEvident: true }, hit(1, 0.055)])).toEqual([3])
     expect(found([{ ...hit(2, 0.02), isEvident: true }, hit(3, 0.02)])).toEqual([2])
+  })
+
+  it("answers, where no branch is sure, when one is beyond chance or holds a rare word of the query", () => {
+    const found = (words: ReadonlyArray<Hit>) =>
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: words },
+            { mode: "embedded", weight: 1, hits: [prominent(1, 0.1, -1), prominent(2, 0.1, -4)] }
+          ],
+          { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
+        )
+      )
+    expect(found([hit(1, 0.1)])).toEqual([1, 2])
+    expect(found([hit(2, 0.1)])).toEqual([])
+    expect(found([hit(3, 0.14), hit(1, 0.04)])).toEqual([])
+    expect(found([hit(3, 0.05)])).toEqual([])
+    expect(found([{ ...hit(3, 0.05), isEvident: true }])).toEqual([1, 2, 3])
+  })
+
+  it("puts what is the most relevant by words and means together first where words are not sure", () => {
+    const found = (best: number, means: number, more: ReadonlyArray<Hit> = []) =>
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 0.2, hits: [hit(1, best), hit(2, 0.05), { ...hit(3, 0.02), isEvident: true }] },
+            { mode: "embedded", weight: 0.2, hits: [prominent(4, means, 1), prominent(1, 0.01, -4)] },
+            ...(more.length === 0 ? [] : [{ mode: "semantic", weight: 0.8, hits: more } as const])
+          ],
+          { k: 10, relevanceMin: 0.1, bestMin: 0.15 }
+        )
+      )
+    // The first by weak words is named by both: by ranks it would come before what means are sure of.
+    expect(found(0.14, 0.5)).toEqual([4, 1, 2])
+    expect(found(0.14, 0.1)).toEqual([1, 4, 2, 3])
+    // Sure words keep their ranks, and so does an operator's model, whose relevances are no match for these.
+    expect(found(0.26, 0.4)).toEqual([1, 2, 4])
+    expect(found(0.14, 0.5, [hit(5, 0.2), hit(1, 0.19)])[0]).toBe(1)
   })
 
   it("asks words alone and means alone no more than before, and an operator's model settles it", () => {
