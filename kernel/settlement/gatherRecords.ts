@@ -2,8 +2,9 @@
 // moment: what one principal brings then is one statement, under one reservation of the budget. It stores all of them
 // or nothing. Where a lease is lost, a bound is in the way or one of them is known already, each is recorded by itself,
 // as one alone is, with an answer of its own: nobody's settlement stands or falls with another's. A connection that is
-// lost, and a statement that took too long, leave all of them as unknown as one.
-import { Cause, Effect, Exit, Option } from "effect"
+// lost, and a statement that took too long, leave all of them as unknown as one. No principal waits for another's: a
+// row of the budget that somebody holds is that principal's alone.
+import { Cause, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../budget/Budget.ts"
@@ -110,33 +111,51 @@ const recordGroup = <R>(
   })
 }
 
-/** Those of one principal stand together: one row of the budget is theirs. */
-const recordGroups = Effect.fnUntraced(function* <R>(
-  settlements: ReadonlyArray<NewSettlement>,
-  facilitator: string,
-  recordOne: RecordOne<R>
-) {
-  const groups = Map.groupBy(settlements, ({ principal: { keyed, source } }) => `${keyed} ${source}`)
-  const answers = new Map<NewSettlement, Answer>()
-  yield* Effect.forEach(
-    groups.values(),
-    (group) =>
-      Effect.map(recordGroup(group, facilitator, recordOne), (all) =>
-        group.forEach((one, at) => answers.set(one, all[at]!))
-      ),
-    { concurrency, discard: true }
+type Recording = (settlement: NewSettlement) => Effect.Effect<Answer>
+
+/** What one principal brings stands together, one row of the budget being theirs, and is kept while any of it waits. */
+const makeRecorders = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
+  const scope = yield* Effect.scope
+  const services = yield* Effect.context<Services | R>()
+  const atOnce = Semaphore.makeUnsafe(concurrency)
+  const run = (settlements: ReadonlyArray<NewSettlement>) =>
+    recordGroup(settlements, facilitator, recordOne).pipe(
+      Semaphore.withPermit(atOnce),
+      Effect.provideService(Lane, "payments"),
+      Effect.provideContext(services)
+    )
+  const made = gathered({ callsMax, keyOf: ({ channel }: NewSettlement) => channel.address, run }).pipe(
+    Effect.provideService(Scope.Scope, scope)
   )
-  return settlements.map((one) => answers.get(one)!)
+  const recorders = new Map<string, { readonly recording: Recording; calls: number }>()
+  const enter = (name: string) =>
+    Effect.suspend(() => {
+      const known = recorders.get(name)
+      if (known !== undefined) return Effect.succeed(known)
+      return Effect.map(made, (recording) => {
+        const recorder = { recording, calls: 0 }
+        recorders.set(name, recorder)
+        return recorder
+      })
+    }).pipe(Effect.tap((recorder) => Effect.sync(() => void (recorder.calls += 1))))
+  return (settlement: NewSettlement): Effect.Effect<Answer> => {
+    const { keyed, source } = settlement.principal
+    const name = `${keyed} ${source}`
+    return Effect.acquireUseRelease(
+      enter(name),
+      ({ recording }) => recording(settlement),
+      (recorder) =>
+        Effect.sync(() => {
+          recorder.calls -= 1
+          if (recorder.calls === 0) recorders.delete(name)
+        })
+    )
+  }
 })
 
 /** The call, where `recordOne` records one settlement; what it began ends with the Scope. */
 export const gatherRecords = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
-  const asPayment = Effect.provideService(Lane, "payments")
-  const recording = yield* gathered({
-    callsMax,
-    keyOf: ({ channel }: NewSettlement) => channel.address,
-    run: (settlements) => asPayment(recordGroups(settlements, facilitator, recordOne))
-  })
+  const recording = yield* makeRecorders(facilitator, recordOne)
   return {
     record: (settlement) =>
       Effect.flatMap(recording(settlement), (answer) => answer).pipe(spanned("Settlements.record"))

@@ -359,7 +359,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "annotateLogs({ method, path: request.url"
     ],
     ["requests without a name of their own", "half + count.toString(16)", "half + half.toString()"],
-    ["a caller's trace that ends here", "within(handler, caller)", "handler"]
+    ["a caller's trace that ends here", "within(handler, caller)", "handler"],
+    [
+      "any interruption taken for a client that hung up",
+      "yield* Effect.interruptible(Effect.void)",
+      "return yield* Effect.interrupt"
+    ]
   ]),
   ...guards("kernel/within.ts", "test/kernel/within.test.ts", [
     ["a wait without an end", "wait.isOver = true\n        wait.told()", "wait.isOver = true"],
@@ -594,6 +599,11 @@ export const mutations: ReadonlyArray<Mutation> = [
       "who brings a payment after a rest judged by an old ledger",
       "isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake",
       "following.wake"
+    ],
+    [
+      "who brings a payment before the first look refused",
+      "follower.known().advancedAt === undefined ? Effect.asVoid(Effect.timeoutOption(newLedger.await, patience)) :",
+      ""
     ],
     [
       "an interest that never ends",

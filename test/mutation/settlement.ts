@@ -738,8 +738,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/settlement/reconcileSettlements.ts",
-        from: "if (Cause.hasInterrupts(cause)) return Effect.interrupt",
-        to: "if (Cause.hasInterrupts(cause) || Cause.hasDies(cause)) return Effect.failCause(cause as Cause.Cause<never>)"
+        from: "const told = Cause.hasDies(cause)",
+        to: "if (Cause.hasDies(cause)) return Effect.failCause(cause as Cause.Cause<never>)\n    const told = Cause.hasDies(cause)"
       }
     ],
     ...followerTests
