@@ -48,6 +48,9 @@ export const conflict = (record: SettlementRecord): Refusal =>
 export const answerConflict = (record: SettlementRecord): SettleAnswer =>
   refuse(conflict(record), Option.some(record.innerHash))
 
+/** A defect of ours, of a payment of which nothing is stored. */
+export const died: Refusal = refusal("internal_error", "the payment could not be processed")
+
 export const noScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
 
 /** The ledger has seen this authorization, and no transaction of this payment of ours: somebody else submitted it. */

@@ -17,7 +17,7 @@ import { Signer } from "../../signer/Signer.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy, overBudget, refuse } from "../answers.ts"
 import { logFault } from "../faults.ts"
-import { isRefusal, refusal } from "../Refusal.ts"
+import { isRefusal } from "../Refusal.ts"
 import { borrowChannel } from "./borrowChannel.ts"
 import type { Flight } from "./Flights.ts"
 import { recordSettlement, type Settling } from "./recordSettlement.ts"
@@ -30,6 +30,8 @@ export type Started =
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
   /** Somebody else recorded it first: look again. */
   | { readonly _tag: "Known" }
+  /** It has died, and nobody knows whether after the record: look again. */
+  | { readonly _tag: "Died" }
 
 type Tell = (started: Started) => Effect.Effect<unknown>
 
@@ -114,10 +116,7 @@ export class Work extends Context.Service<
         const run = work(settling, tell).pipe(
           Effect.catch((fault) => Effect.andThen(logFault(fault), tell(answered(busy())))),
           Effect.catchCause((cause) =>
-            Effect.andThen(
-              Effect.logError("settling a payment died", cause),
-              tell(answered(refuse(refusal("internal_error", "the payment could not be processed"))))
-            )
+            Effect.andThen(Effect.logError("settling a payment died", cause), tell({ _tag: "Died" }))
           ),
           Effect.asVoid,
           Effect.ensuring(Effect.sync(letGo)),

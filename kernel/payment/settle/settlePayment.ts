@@ -4,7 +4,7 @@
 import { Clock, Deferred, Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/Sponsor.ts"
-import { busy, refuse, spentElsewhere } from "../answers.ts"
+import { busy, died, refuse, spentElsewhere } from "../answers.ts"
 import { isRefusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
 import { judgeInTime } from "./judge.ts"
@@ -50,5 +50,7 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
       return started.answer
     case "Known":
       return (yield* answerKnown(request, true)) ?? busy(checked.payer)
+    case "Died":
+      return (yield* answerKnown(request, true)) ?? refuse(died)
   }
 }, Effect.scoped)

@@ -117,6 +117,30 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
+    "tells no failure of a payment that was recorded before a defect, and a fault of one that was not",
+    () => {
+      let dies: string | undefined
+      const atStep = (step: string) => (step === dies ? Effect.die(new Error("of our own")) : Effect.void)
+      return withFacilitator({ database, atStep }, (facilitator) =>
+        Effect.gen(function* () {
+          const { pay, seller } = yield* cast(facilitator)
+          dies = "afterRecord"
+          const recorded = yield* facilitator.settle((yield* pay()).body)
+          expect([recorded.status, recorded.json]).toMatchObject([200, { success: true }])
+          dies = "beforeRecord"
+          const { body } = yield* pay()
+          const died = yield* facilitator.settle(body)
+          expect([died.status, died.json]).toMatchObject([500, { success: false, errorReason: "internal_error" }])
+          dies = undefined
+          expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
+          expect(yield* facilitator.balance(seller)).toBe(2n * price)
+        })
+      )()
+    },
+    240_000
+  )
+
+  it.live(
     "answers its own defect in the payment's shape, and lets the same payment settle afterwards",
     withFacilitator({ database }, (facilitator) =>
       Effect.gen(function* () {
