@@ -276,7 +276,7 @@ export class LedgerClock extends Context.Service<
     readonly noteAsked: (stroops: bigint) => Effect.Effect<void>
     /** Somebody has a payment in hand: ledgers are followed closely from now on. Never waits, never fails. */
     readonly attend: Effect.Effect<void>
-    /** Waits for the look that a rest has made necessary, a second at most; never fails. */
+    /** Waits for the look that a rest has made necessary, or for the first of all, a second at most; never fails. */
     readonly caughtUp: Effect.Effect<void>
     /** Whether somebody had a payment in hand lately; what only keeps house may rest while nobody had. */
     readonly isAttended: Effect.Effect<boolean>
@@ -317,6 +317,12 @@ export class LedgerClock extends Context.Service<
         isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake
       )
 
+      const caughtUp = Effect.suspend(() =>
+        follower.known().advancedAt === undefined
+          ? Effect.asVoid(Effect.timeoutOption(newLedger.await, patience))
+          : catchingUp.done
+      )
+
       const now = Effect.flatMap(follower.standing, ({ isFresh, time }) =>
         time !== undefined && isFresh
           ? Effect.succeed(time)
@@ -335,7 +341,7 @@ export class LedgerClock extends Context.Service<
         fees: fees.known,
         noteAsked: fees.note,
         attend: Effect.flatMap(interest.renew, (wasThere) => (wasThere ? Effect.void : afterRest)),
-        caughtUp: catchingUp.done,
+        caughtUp,
         isAttended: interest.isThere,
         nextLedger: newLedger.await,
         subscribe: (onLedger) => within(subscribers, onLedger)

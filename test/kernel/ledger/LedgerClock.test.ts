@@ -48,6 +48,8 @@ interface Node {
   once?: Array<number>
   /** Never answers. */
   hangs?: boolean
+  /** Answers so much later. */
+  slowMillis?: number
   fees: bigint | undefined
   asked: number
 }
@@ -62,9 +64,11 @@ const rpcOver = (nodes: ReadonlyArray<Node>): LedgerRpc["Service"] => {
       node.asked += 1
       if (node.hangs === true) return Effect.never
       const sequence = node.once?.shift() ?? node.sequence
-      return sequence === undefined
-        ? silent("getLatestLedger")
-        : Effect.succeed({ sequence, closedAtSeconds: node.closedAt ?? sequence * 5, protocolVersion: 23, endpoint })
+      const answer =
+        sequence === undefined
+          ? silent("getLatestLedger")
+          : Effect.succeed({ sequence, closedAtSeconds: node.closedAt ?? sequence * 5, protocolVersion: 23, endpoint })
+      return node.slowMillis === undefined ? answer : Effect.delay(answer, node.slowMillis)
     })
   return {
     latestLedger: Effect.suspend(() => {
@@ -274,6 +278,34 @@ describe("while nobody has a payment in hand", () => {
       })
     )
   })
+
+  it.effect("who brings one before the first look has ended waits for it, a second at most", () => {
+    const node: Node = { ...nodeAt(100), slowMillis: 400 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* clock.attend
+        const early = yield* Effect.forkChild(Effect.andThen(clock.caughtUp, Effect.exit(clock.now)), {
+          startImmediately: true
+        })
+        yield* TestClock.adjust("700 millis")
+        expect(early.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust("1 second")
+        expect(yield* Fiber.join(early)).toMatchObject({ _tag: "Success", value: { sequence: 100 } })
+      })
+    )
+  })
+
+  it.effect("who brings one to a node that has never answered waits a second", () =>
+    following({ ...nodeAt(100), hangs: true }, (clock) =>
+      Effect.gen(function* () {
+        const early = yield* Effect.forkChild(clock.caughtUp, { startImmediately: true })
+        yield* TestClock.adjust("999 millis")
+        expect(early.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust("1 millis")
+        expect(early.pollUnsafe()?._tag).toBe("Success")
+      })
+    )
+  )
 
   it.effect("who brings one to a node that does not answer waits a second, and no caller's end ends the look", () => {
     const node = nodeAt(100)
