@@ -21,7 +21,8 @@ const prepare = Effect.gen(function* () {
   yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification,
     pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
     select gen_random_uuid()::text, 'k', 'http', 'https://a.example.com/',
-      case n when 3 then 'removed' else 'active' end, now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now()
+      case n when 3 then 'removed' else 'active' end, now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb,
+        array['catalog'], '{}', now(), now()
       from generate_series(1, 3) n`
   const visible = yield* rememberVisible
   const place = yield* makePlace
