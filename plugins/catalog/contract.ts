@@ -153,10 +153,7 @@ export class Catalog extends Context.Service<
       filters: Filters,
       options?: { readonly id?: string; readonly snapshot?: bigint }
     ) => Statement.Fragment
-    /**
-     * Those of these that `condition` without filters lets pass, in their order: as remembered, so that what changed in
-     * the last second may be missing or too many. For candidates, whose bodies are asked for later.
-     */
+    /** Those that anybody may see, in their order, as remembered for a second: for candidates, not for a page. */
     readonly visible: (
       ids: ReadonlyArray<bigint>,
       snapshot: bigint
@@ -355,6 +352,8 @@ export interface Impression {
   /** Ids in the order shown; `offset` is the position of the first, from 0. */
   readonly ids: ReadonlyArray<bigint>
   readonly offset: number
+  /** Something speaks for an answer; else what is shown is merely the nearest. */
+  readonly isAnswered: boolean
   readonly milliseconds: number
   /** Branches that were asked and did not answer. */
   readonly missing: ReadonlyArray<SearchBranch["mode"]>

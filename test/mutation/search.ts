@@ -81,9 +81,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   fusedBy("ranks order what words are not sure of", "return isByRelevance ?", "return (false as boolean) ?"),
   fusedBy(
     "relevances of words and means stand beside a model's",
-    ' || branches.some(({ mode }) => mode === "semantic")\n',
-    "\n"
+    "?? 0) >= bestMin || isModelAsked",
+    "?? 0) >= bestMin"
   ),
+  fusedBy("what is no answer is shown though a model was asked", "isModelAsked ? [] :", ""),
+  fusedBy("all that is no answer is shown", ".slice(0, nearestMax)", ""),
+  fusedBy("a question in other words finds nothing", "return isModelAsked ? []", "return !isModelAsked ? []"),
   fusedBy("what has a small share of the best is shown", "score >= relevanceMin * all[0]!.score", "score >= 0"),
   fusedBy("what is beyond chance alone is no answer", "? witnessed : all.filter(isFit)", "? witnessed : []"),
   coded("room for vectors is taken for vectors", "if (place < this.#size) chosen.push(place)", "chosen.push(place)"),

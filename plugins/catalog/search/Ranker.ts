@@ -32,6 +32,8 @@ export interface RankRequest {
 export interface Ranking {
   /** Best first. */
   readonly hits: ReadonlyArray<Weighed>
+  /** Something speaks for an answer; else the hits are merely the nearest, and few. */
+  readonly isAnswered: boolean
   /** Some branch gave as many hits as it was asked for: there may be more. */
   readonly more: boolean
   /** Branches that the mode asks for and that did not answer. */
@@ -126,11 +128,12 @@ const fusedOf = Effect.fnUntraced(function* (
   const isFitting = isAnyFitting(branches, bests, cuts.bestMin)
   const isFound = isFitting && isAnySure(bests, cuts.bestMin)
   if (isFound || !isFiltered || answered.every((answer) => foundBy(answer) === 0))
-    return fuse(branches, { ...cuts, bests, isFitting })
+    return { hits: fuse(branches, { ...cuts, bests, isFitting }), isAnswered: isFitting }
   const asked = answered.map(({ branch }) => branch)
   const all = (yield* askAll(asked, { ...request, filters: {} }, settings.first_window)).map(toRanked)
   const allBests = bestsOf(all)
-  return fuse(branches, { ...cuts, bests: allBests, isFitting: isAnyFitting(all, allBests, cuts.bestMin) })
+  const isAnswered = isAnyFitting(all, allBests, cuts.bestMin)
+  return { hits: fuse(branches, { ...cuts, bests: allBests, isFitting: isAnswered }), isAnswered }
 })
 
 /** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
@@ -179,7 +182,7 @@ export class Ranker extends Context.Service<
         ]
         const first = yield* askAll(asked, request, settings.first_window)
         const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
-        const fused = yield* fusedOf(answered, request, settings)
+        const { hits: fused, isAnswered } = yield* fusedOf(answered, request, settings)
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,
@@ -191,6 +194,7 @@ export class Ranker extends Context.Service<
           return yield* rank({ ...request, window: settings.window })
         return {
           hits: spread.slice(0, request.window),
+          isAnswered,
           more,
           missing: required.filter((mode) => !answered.some(({ branch }) => branch.mode === mode)),
           reranking

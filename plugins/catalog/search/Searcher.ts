@@ -170,6 +170,7 @@ export class Searcher extends Context.Service<
           mode: read.mode,
           ids: shownIds,
           offset: list.position.shown,
+          isAnswered: list.ranking?.isAnswered ?? true,
           milliseconds: (yield* elapsedMillis) - startedAt,
           missing: list.ranking?.missing ?? [],
           reranking: list.ranking?.reranking ?? "off",

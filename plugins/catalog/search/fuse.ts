@@ -2,9 +2,10 @@
 // scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
 // much as the words themselves leave open. Something is always the likest: where words and the means of words are asked
 // together, an answer must be likelier by both than chance makes the likest of all listings. Where nothing is, or no
-// branch is sure, a question is still answered by what holds a rare word of it. The ranks of weak hits say little:
-// where words are not sure, relevances order what is shown. Of equals the one that was listed first comes first: being
-// new is no merit.
+// branch is sure, a question is still answered by what holds a rare word of it, and else by the nearest three: of words
+// alone nobody can tell a question without an answer from one in other words than its answer's. The ranks of weak hits
+// say little: where words are not sure, relevances order what is shown. Of equals the one that was listed first comes
+// first: being new is no merit.
 // Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
@@ -158,6 +159,9 @@ const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): R
   return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
 }
 
+/** Where nothing is likelier than chance, so many of the nearest are shown, and no more. */
+const nearestMax = 3
+
 /** Best first. */
 export const fuse = (
   branches: ReadonlyArray<Ranked>,
@@ -193,9 +197,10 @@ export const fuse = (
   const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const all = [...fused.values()].sort(byScore)
-  if (!isFitting) return []
-  // An operator's model tells it too, and its relevances are no match for those of words and means.
-  const isOrderTold = (bests.get("lexical") ?? 0) >= bestMin || branches.some(({ mode }) => mode === "semantic")
+  // An operator's model tells whether there is an answer, and its relevances are no match for those of words and means.
+  const isModelAsked = branches.some(({ mode }) => mode === "semantic")
+  if (!isFitting) return isModelAsked ? [] : inOrderOfRelevance(all, relevanceMin).slice(0, nearestMax)
+  const isOrderTold = (bests.get("lexical") ?? 0) >= bestMin || isModelAsked
   const isSure = isAnySure(bests, bestMin)
   if (isSure && isOrderTold) return all.filter(isRelevant)
   const fitness = fitnessOf(branches)

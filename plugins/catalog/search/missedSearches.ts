@@ -1,8 +1,8 @@
-// What was looked for and not found, for the operator alone: the words of searches without a result, and by how many
-// callers they were asked. Words are kept as a reader may see them: in lower case, cut, without what could name or
-// betray somebody (addresses, links, long numbers, keys), and without who asked. They are written behind, in batches,
-// bounded in number by the day, and leave by age; with `search.missed_days` 0 none is kept. The database counts them by
-// their words as they come and go, so that a look at all of them costs little.
+// What was looked for and not found, for the operator alone: the words of searches without a result, or with none but
+// the nearest, and by how many callers they were asked. Words are kept as a reader may see them: in lower case,
+// cut, without what could name or betray somebody (addresses, links, long numbers, keys), and without who asked. They
+// are written behind, in batches, bounded in number by the day, and leave by age; with `search.missed_days` 0 none is
+// kept. The database counts them by their words as they come and go, so that a look at all of them costs little.
 import { Clock, Effect, Queue } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
@@ -87,9 +87,9 @@ export const startMissedSearches = Effect.gen(function* () {
   const trusted = yield* trustedClock
   const writing = yield* reconciler({ id: "missed-searches", every: "1 minute", gather, turn: flush })
   yield* search.observe(
-    Effect.fnUntraced(function* ({ ids, missing, offset, query, session }) {
+    Effect.fnUntraced(function* ({ ids, isAnswered, missing, offset, query, session }) {
       // What a branch that was away would have found is not missing.
-      if (days === 0 || ids.length > 0 || offset > 0 || missing.length > 0) return
+      if (days === 0 || (isAnswered && ids.length > 0) || offset > 0 || missing.length > 0) return
       const words = keptWords(query)
       if (words === "") return
       yield* Queue.offer(waiting, { words, session, at: yield* trusted })

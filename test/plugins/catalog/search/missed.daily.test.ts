@@ -8,6 +8,7 @@ import { keptWords } from "../../../../plugins/catalog/search/missedSearches.ts"
 import { databaseKinds } from "../../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
 import { eventually } from "../../../support/eventually.ts"
+import { ingest } from "../../../relevance/ingest.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
 const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
@@ -85,6 +86,43 @@ describe.each(databaseKinds)("searches without a result on %s", (database) => {
         const rows = yield* facilitator.sql<{ text: string }>`select row_to_json(m)::text as text
           from catalog_missed_searches m`
         expect(rows.map(({ text }) => text).join()).not.toMatch(/bob|example|shop|127\.0/)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+})
+
+const fields =
+  "weather forecast, currency rates, speech to text, flight delays, recipe ideas, tide tables, stock quotes, tax rules, " +
+  "football scores, chess moves, bird songs, soil samples, ship positions, train times, patent search, court rulings, " +
+  "star charts, road works, wine ratings, film reviews, job offers, house prices, parcel tracking, company registers"
+
+describe("a search of which nothing speaks for an answer", () => {
+  it.live(
+    "shows the nearest three, and its words are told as missed",
+    () =>
+      Effect.gen(function* () {
+        const all = "plugins=[ledger-local,x402-exact,catalog,search-lexical,search-semantic]"
+        const facilitator = yield* startFacilitator({ environment, set: [all], channels: 1 })
+        const resources = fields.split(", ").map((field, at) => ({
+          name: field,
+          type: "http" as const,
+          url: `https://example.com/${at}`,
+          toolName: "",
+          description: `Gives ${field} for a place or a name`,
+          serviceName: field,
+          tags: [],
+          info: { input: { type: "http", method: "GET" } },
+          options: [{ scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: "5", payTo: `GOWNER${at}` }]
+        }))
+        yield* facilitator.publishedBy(ingest(facilitator.sql, resources))
+        const found = (query: string) =>
+          Effect.map(facilitator.ask(`/discovery/search?query=${query}`), ({ json }) => json.resources.length as number)
+        yield* eventually(found("wine%20ratings"), (count) => count > 0)
+        yield* eventually(found("which%20mushroom%20is%20safe"), (count) => count === 3)
+        yield* until(facilitator, (items) => items.some(({ words }) => words === "which mushroom is safe"))
+        expect((yield* facilitator.ask(path, bearer(ops))).json.items.map(({ words }: any) => words)).not.toContain(
+          "wine ratings"
+        )
       }).pipe(Effect.scoped),
     240_000
   )

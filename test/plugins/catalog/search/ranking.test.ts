@@ -75,52 +75,60 @@ describe("fusion", () => {
 
   const prominent = (id: number, relevance: number, prominence: number): Hit => ({ ...hit(id, relevance), prominence })
 
-  it("finds nothing where the likest by words and means is no likelier than chance makes one", () => {
-    const found = (words: ReadonlyArray<Hit>, means: ReadonlyArray<Hit>, bestMin = 0.15) =>
-      ids(
-        fuse(
-          [
-            { mode: "lexical", weight: 1, hits: words },
-            { mode: "embedded", weight: 1, hits: means }
-          ],
-          { k: 10, relevanceMin: 0.2, bestMin }
-        )
-      )
+  /** Three more hold none of the words: where nothing is likelier than chance, no more than three are shown. */
+  const more = [21, 22, 23].map((id): Hit => ({ ...hit(id, 0), evidence: 0 }))
+  const isAnswered = (words: ReadonlyArray<Hit>, means: ReadonlyArray<Hit>, bestMin = 0.15): boolean =>
+    fuse(
+      [
+        { mode: "lexical", weight: 1, hits: [...words, ...more] },
+        { mode: "embedded", weight: 1, hits: means }
+      ],
+      { k: 10, relevanceMin: 0, bestMin }
+    ).length > 3
+
+  it("answers no question whose likest by words and means is no likelier than chance makes one", () => {
     // Means alone: as like as chance makes the likest, and far beyond.
-    expect(found([], [prominent(1, 0.4, -0.2), prominent(2, 0.3, -0.9)])).toEqual([])
-    expect(found([], [prominent(1, 0.4, 0.5), prominent(2, 0.3, -0.9)])).toEqual([1, 2])
+    expect(isAnswered([], [prominent(1, 0.4, -0.2), prominent(2, 0.3, -0.9)])).toBe(false)
+    expect(isAnswered([], [prominent(1, 0.4, 0.5), prominent(2, 0.3, -0.9)])).toBe(true)
     // Words and means that point at different listings, and at the same one.
-    expect(found([hit(3, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toEqual([])
-    expect(found([hit(1, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toEqual([1])
+    expect(isAnswered([hit(3, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toBe(false)
+    expect(isAnswered([hit(1, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toBe(true)
     // What means do not name among the likest is as likely as the last that they do, and no more.
-    expect(found([hit(9, 0.16)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toEqual([])
-    expect(found([hit(9, 0.24)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toEqual([9])
+    expect(isAnswered([hit(9, 0.16)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toBe(false)
+    expect(isAnswered([hit(9, 0.24)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toBe(true)
     // Words that are sure by themselves, and a search that is to keep all.
-    expect(found([hit(9, 0.26)], [prominent(1, 0.1, -1), prominent(2, 0.1, -9)])).toEqual([9])
-    expect(found([], [prominent(1, 0.4, -0.2)], 0)).toEqual([1])
+    expect(isAnswered([hit(9, 0.26)], [prominent(1, 0.1, -1), prominent(2, 0.1, -9)])).toBe(true)
+    expect(isAnswered([], [prominent(1, 0.4, -0.2)], 0)).toBe(true)
   })
 
-  it("finds nothing where what is held of a short query is no evidence, however much of it that is", () => {
-    const found = (words: ReadonlyArray<Hit>, means: ReadonlyArray<Hit>) =>
-      ids(
-        fuse(
-          [
-            { mode: "lexical", weight: 1, hits: words },
-            { mode: "embedded", weight: 1, hits: means }
-          ],
-          { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
-        )
-      )
+  it("answers no question by what is no evidence of a short one, however much of it that is", () => {
     const held = (id: number, relevance: number, evidence: number): Hit => ({ ...hit(id, relevance), evidence })
     const means = [prominent(1, 0.4, -0.9), prominent(3, 0.1, -1.6)]
     // A fifth of two words, and of three; the same by means.
-    expect(found([held(1, 0.2, 0.13)], means)).toEqual([])
-    expect(found([held(1, 0.2, 0.15)], means)).toEqual([1, 3])
+    expect(isAnswered([held(1, 0.2, 0.13)], means)).toBe(false)
+    expect(isAnswered([held(1, 0.2, 0.15)], means)).toBe(true)
     // What means name last must hold more of the words, and what is sure by words needs no evidence.
-    expect(found([held(9, 0.2, 0.3)], means)).toEqual([])
-    expect(found([held(9, 0.2, 0.31)], means)).toEqual([9, 1, 3])
-    expect(found([held(1, 0.26, 0.1)], means)).toEqual([1, 3])
-    expect(found([{ ...held(1, 0.2, 0.1), isEvident: true }], means)).toEqual([1, 3])
+    expect(isAnswered([held(9, 0.2, 0.3)], means)).toBe(false)
+    expect(isAnswered([held(9, 0.2, 0.31)], means)).toBe(true)
+    expect(isAnswered([held(1, 0.26, 0.1)], means)).toBe(true)
+    expect(isAnswered([{ ...held(1, 0.2, 0.1), isEvident: true }], means)).toBe(true)
+  })
+
+  it("shows the nearest three of what is no answer, by words and means together, and nothing where a model was asked", () => {
+    const found = (more: ReadonlyArray<Hit> = [], relevanceMin = 0.1) =>
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: [hit(1, 0.1), hit(2, 0.08), hit(3, 0.02)] },
+            { mode: "embedded", weight: 1, hits: [prominent(4, 0.14, -3), prominent(2, 0.05, -4)] },
+            ...(more.length === 0 ? [] : [{ mode: "semantic", weight: 1, hits: more } as const])
+          ],
+          { k: 10, relevanceMin, bestMin: 0.15 }
+        )
+      )
+    expect(found()).toEqual([4, 2, 1])
+    expect(found([], 0.95)).toEqual([4])
+    expect(found([hit(4, 0.1)])).toEqual([])
   })
 
   it("keeps, where no branch is sure and a model was asked, what is beyond chance, first what two name", () => {
@@ -156,10 +164,13 @@ describe("fusion", () => {
         )
       )
     expect(found([hit(1, 0.1)])).toEqual([1, 2])
-    expect(found([hit(2, 0.1)])).toEqual([])
-    expect(found([hit(3, 0.14), hit(1, 0.04)])).toEqual([])
-    expect(found([hit(3, 0.05)])).toEqual([])
     expect(found([{ ...hit(3, 0.05), isEvident: true }])).toEqual([1, 2, 3])
+    const means = [prominent(1, 0.1, -1), prominent(2, 0.1, -4)]
+    expect(isAnswered([hit(1, 0.1)], means)).toBe(true)
+    expect(isAnswered([hit(2, 0.1)], means)).toBe(false)
+    expect(isAnswered([hit(3, 0.14), hit(1, 0.04)], means)).toBe(false)
+    expect(isAnswered([hit(3, 0.05)], means)).toBe(false)
+    expect(isAnswered([{ ...hit(3, 0.05), isEvident: true }], means)).toBe(true)
   })
 
   it("puts what is the most relevant by words and means together first where words are not sure", () => {
@@ -190,7 +201,7 @@ describe("fusion", () => {
       { mode: "lexical", weight: 1, hits: [] },
       { mode: "embedded", weight: 1, hits: means }
     ] as const
-    expect(ids(fuse(both, options))).toEqual([])
+    expect(isAnswered([], means)).toBe(false)
     expect(ids(fuse([...both, { mode: "semantic", weight: 1, hits: [hit(5, 0.5)] }], options))).toEqual([1, 5])
   })
 
@@ -221,7 +232,7 @@ describe("fusion", () => {
         )
       )
     expect(found(true)).toEqual([1])
-    expect(found(false)).toEqual([])
+    expect(found(false)).toEqual([1, 2])
   })
 
   it("measures what is weak by what there is without the filters, where that is known", () => {
