@@ -162,7 +162,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
     ["an answer that keeps its connection", "for (const response of unanswered.all()) sayLast(response)", ""]
   ]),
-  ...guards("kernel/ledger/askEndpoints.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
+  ...guards("kernel/ledger/askEndpoints.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
     ["one endpoint alone is asked", "Exit.isSuccess(exit.value) ? exit.value.value : yield* next", "yield* exit.value"],
     [
       "a slow endpoint is waited for",
@@ -486,7 +486,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a call that nobody waits for goes on", "isTold = true\n clearTimeout(timer)\n calling.stop()", "isTold = true"]
   ]),
-  ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
+  ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
     ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],
     [
       "the first call of any duration",
@@ -513,7 +513,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["an endpoint that is behind keeps its turn", "unfit.has(place) ? 1 : 0", "unfit.has(place) ? 0 : 0"]
   ]),
-  ...guards("kernel/ledger/makeLedgerRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
+  ...guards("kernel/ledger/makeLedgerRpc.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
     ["another transaction's end", "|| hashes === undefined || !isAboutThem(hashes))", "|| hashes === undefined)"],
     ["a status against its result", 'succeeded !== (answer.status === "SUCCESS") || ', ""],
     [

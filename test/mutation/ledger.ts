@@ -34,12 +34,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "standalone.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [["accounts to begin with are told of where they are not", "if (funded === undefined) yield*", "if (false) yield*"]]
   ),
   ...rules(
     "node/fork/fetchEntries.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [
       [
         "a node that lags a little ends the start of a fork",
@@ -60,7 +60,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "node/Ledger.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [
       [
         "what a fork cannot fetch while it runs is banned",
@@ -103,7 +103,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "engine/wasm/opcodes.ts",
-    ["engine/wasm/Hostile.test.ts"],
+    ["engine/wasm/Hostile.daily.test.ts"],
     [
       [
         "an instruction that is not on the list is passed over",
@@ -114,7 +114,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "engine/wasm/compileWeight.ts",
-    ["engine/wasm/Hostile.test.ts"],
+    ["engine/wasm/Hostile.daily.test.ts"],
     [
       [
         "values on the stack weigh nothing",
@@ -130,7 +130,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "engine/wasm/hostImports.ts",
-    ["engine/wasm/Hostile.test.ts"],
+    ["engine/wasm/Hostile.daily.test.ts"],
     [
       [
         "a host function is imported with other parameters",
@@ -179,7 +179,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "engine/wasm/WasmRuntime.ts",
-    ["engine/wasm/Hostile.test.ts"],
+    ["engine/wasm/Hostile.daily.test.ts"],
     [["linear memory costs nothing", "    chargeMemory(host, compiled.prepared.memoryBytes)\n", ""]]
   ),
   ...rules(
@@ -526,7 +526,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "node/fork/fetchEntries.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [
       ["a node that lags behind a fork is believed", "if (latestLedger < at.sequence)", "if (latestLedger < 0)"],
       [
@@ -538,7 +538,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "rpc/simulateTransaction.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [
       [
         "an entry that is not fetched fails a simulation",
@@ -549,7 +549,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "transaction/applyTransaction.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [
       [
         "an entry that is not fetched fails a transaction",
@@ -560,7 +560,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "rpc/answerRequest.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [
       [
         "a fork's nonce changes with each attempt",
@@ -571,7 +571,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ...rules(
     "node/journalText.ts",
-    ["fork.test.ts"],
+    ["fork.daily.test.ts"],
     [
       [
         "what a fork deleted comes back",

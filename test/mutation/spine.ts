@@ -534,7 +534,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "where ${after ?? null}::text is not distinct from",
       "where true or ${after ?? null}::text ="
     ),
-    ...by("settlement/channels/reconcileChannels.test.ts")
+    ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
   {
     name: "no bound for a principal",
@@ -566,17 +566,17 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (sponsorAccount.balanceStroops < costOf(chores) + sponsorReserveStroops) {",
       "if (sponsorAccount.balanceStroops < 0n) {"
     ),
-    ...by("settlement/channels/reconcileChannels.test.ts")
+    ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
   {
     name: "two sponsor transactions at once",
     changes: change("migrations/kernel/0003_sponsor_transactions.sql", "create unique index", "create index"),
-    ...by("settlement/channels/reconcileChannels.test.ts")
+    ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
   {
     name: "a sponsor transaction expired by a node that forgot",
     changes: change(sponsor, "if (hasPassed && answer.oldestLedger <= ledgerMax - lifeLedgers)", "if (hasPassed)"),
-    ...by("settlement/channels/reconcileChannels.test.ts")
+    ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
   {
     name: "a channel's number corrected from an older node",
@@ -585,12 +585,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "and sequence = ${known}::int8 and sequence_ledger <= ${asOfLedger} returning 1",
       "and sequence = ${known}::int8 returning 1"
     ),
-    ...by("settlement/channels/reconcileChannels.test.ts")
+    ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
   {
     name: "an operator who ends what is open",
     changes: change(moves, "where s.id = old.id and s.state = 'unresolved'", "where s.id = old.id"),
-    ...by("settlement/OperatorMoves.test.ts")
+    ...by("settlement/OperatorMoves.daily.test.ts")
   },
   {
     name: "given up without waiting for the bound",
@@ -599,7 +599,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }",
       "channel: { sequenceUsed: undefined, ledger: 0 }"
     ),
-    ...by("settlement/OperatorMoves.test.ts")
+    ...by("settlement/OperatorMoves.daily.test.ts")
   },
   {
     name: "a lost record called spent elsewhere",
