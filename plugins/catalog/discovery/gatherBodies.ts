@@ -2,10 +2,11 @@
 // under way goes with the next. A statement costs this process as much as twenty bodies do, and requests of one moment
 // mostly ask for the same ones. Each request's bodies are of a statement that began after it asked, so that nothing is
 // shown that was hidden before; and they come from where the request reads, the replica or the primary.
-import { Effect, Scope } from "effect"
+import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
 import { gathered } from "../../../kernel/database/gathered.ts"
+import { perSource } from "../../../kernel/database/perSource.ts"
 import { spanned } from "../../../kernel/spanned.ts"
 import { Config } from "../Config.ts"
 import { serveBody, volatileText } from "../store/ResourceWire.ts"
@@ -36,7 +37,6 @@ export const bodyFrom = "catalog_resources r left join catalog_activity a on a.r
 
 export const toBody = ({ document, id, volatile }: BodyRow): Body => ({ id, json: serveBody(document, volatile) })
 
-type Source = SqlClient.SqlClient["reserve"] | undefined
 type Ids = ReadonlyArray<bigint>
 type Bodies = ReadonlyMap<bigint, Body>
 
@@ -44,7 +44,6 @@ type Bodies = ReadonlyMap<bigint, Body>
 export const gatherBodies = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
-  const scope = yield* Effect.scope
   const [columns, from] = [sql.literal(bodyColumns), sql.literal(bodyFrom)]
 
   const ask = (ids: Ids): Effect.Effect<Bodies, SqlError.SqlError> =>
@@ -54,8 +53,7 @@ export const gatherBodies = Effect.gen(function* () {
       (rows) => new Map(rows.map((row) => [row.id, toBody(row)]))
     )
 
-  /** As one statement each time, of what is read from one place. */
-  const gatherFrom = (source: Source) =>
+  const gathering = yield* perSource((source) =>
     gathered({
       callsMax,
       run: (calls: ReadonlyArray<Ids>) =>
@@ -63,21 +61,13 @@ export const gatherBodies = Effect.gen(function* () {
           Effect.map((bodies) => calls.map(() => bodies)),
           Effect.provideService(ReadFrom, source)
         )
-    }).pipe(Effect.provideService(Scope.Scope, scope))
-
-  // The primary, and the replica where there is one.
-  const known = new Map<Source, (ids: Ids) => Effect.Effect<Bodies, SqlError.SqlError>>()
-  const gather = Effect.fnUntraced(function* (ids: Ids) {
-    const source = yield* ReadFrom
-    let gathering = known.get(source)
-    if (gathering === undefined) known.set(source, (gathering = yield* gatherFrom(source)))
-    return yield* gathering(ids)
-  })
+    })
+  )
 
   return Effect.fnUntraced(function* (asked: Ids) {
     const ids = asked.slice(0, idsMax)
     if (ids.length === 0) return []
-    const bodies = yield* ids.length > gatheredMax ? ask(ids) : gather(ids)
+    const bodies = ids.length > gatheredMax ? yield* ask(ids) : yield* (yield* gathering)(ids)
     return ids.flatMap((id) => bodies.get(id) ?? [])
   }, spanned("Catalog.bodies"))
 })

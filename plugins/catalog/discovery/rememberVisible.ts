@@ -2,11 +2,12 @@
 // database for them costs this process as much as finding them. It holds until the journal tells of a change, asked
 // before an answer that is older than a second and after each change of this process's own, so that a candidate may be
 // a second too many or too few. What is shown is looked at by itself (`gatherBodies.ts`). One byte a resource.
-import { Effect, Scope } from "effect"
+import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
 import { gathered } from "../../../kernel/database/gathered.ts"
+import { perSource, type Source } from "../../../kernel/database/perSource.ts"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { spanned } from "../../../kernel/spanned.ts"
 import { Config } from "../Config.ts"
@@ -24,7 +25,6 @@ const keptMin = 4_096
 
 const [unknown, visible, hidden] = [0, 1, 2]
 
-type Source = SqlClient.SqlClient["reserve"] | undefined
 type Ids = ReadonlyArray<bigint>
 
 /** A byte for each id up to the highest that was met. */
@@ -110,17 +110,9 @@ const visibleFrom = Effect.fnUntraced(function* (source: Source) {
   })
 })
 
-type Visible = Effect.Success<ReturnType<typeof visibleFrom>>
-
 /** Those of these resources that anybody may see and that were there at the snapshot, in their order. */
-export const rememberVisible = Effect.gen(function* () {
-  const services = yield* Effect.context<SqlClient.SqlClient | Config | Facts | Changes | Scope.Scope>()
-  // The primary, and the replica where there is one.
-  const known = new Map<Source, Visible>()
-  return Effect.fnUntraced(function* (ids: Ids, snapshot: bigint) {
-    const source = yield* ReadFrom
-    let from = known.get(source)
-    if (from === undefined) known.set(source, (from = yield* Effect.provideContext(visibleFrom(source), services)))
-    return yield* from(ids, snapshot)
+export const rememberVisible = Effect.map(perSource(visibleFrom), (visible) =>
+  Effect.fnUntraced(function* (ids: Ids, snapshot: bigint) {
+    return yield* (yield* visible)(ids, snapshot)
   }, spanned("Catalog.visible"))
-})
+)
