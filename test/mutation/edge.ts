@@ -125,6 +125,22 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["missed words of what was found", "(isAnswered && ids.length > 0) || offset > 0", "offset > 0"],
     ["what shows the nearest alone is not missed", "(isAnswered && ids.length > 0)", "ids.length > 0"]
   ]),
+  ...guards("plugins/catalog/search/Searcher.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+    [
+      "a guess is told as an answer",
+      "isNearestOnly: from?.isNearestOnly ?? !ranking.isAnswered",
+      "isNearestOnly: false"
+    ]
+  ]),
+  ...guards("plugins/catalog/search/rankingCursor.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+    ["later pages of a guess are told as an answer", "(isNearestOnly ? nearestFlag : 0)", "0"]
+  ]),
+  ...guards("plugins/mcp-tools/discovery/wrapResource.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+    ["an agent is not warned of a guess", "isNearestOnly ? [warnings.nearest] : []", "false ? [warnings.nearest] : []"]
+  ]),
+  ...guards("plugins/mcp-tools/discovery/searchResources.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+    ["an agent is not told of a guess", "...(page.nearestOnly ? { nearestOnly: true as const } : {}),", ""]
+  ]),
   ...guards("plugins/catalog/search/missedSearches.ts", "test/plugins/catalog/search/recount.daily.test.ts", [
     ["missed words of all days for fewer", "coalesce(min(day) >= ${since}::date, true)", "true"],
     ["missed words of days before", "where day >= ${since}::date group by words", "group by words"]

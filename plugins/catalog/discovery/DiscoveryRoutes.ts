@@ -59,7 +59,8 @@ const understood = (intent: Intent | undefined): string => {
 const searchPage = ({ limit }: ReadSearch, answer: Extract<SearchAnswer, { readonly _tag: "Page" }>): string => {
   const pagination = JSON.stringify({ limit, cursor: answer.cursor })
   const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
-  const found = `"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial}`
+  const told = `"partialResults":${answer.partial}${answer.nearestOnly ? ',"nearestOnly":true' : ""}`
+  const found = `"resources":[${answer.resources.join(",")}],${told}`
   return `{"x402Version":2,${found},"pagination":${pagination}${understood(answer.intent)}${explained}}`
 }
 

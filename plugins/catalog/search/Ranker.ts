@@ -188,7 +188,9 @@ export class Ranker extends Context.Service<
           isOfOneSeller: request.filters.payTo !== undefined,
           prefersCheap: request.prefersCheap
         })
-        const more = answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window
+        // Behind the nearest there is nothing.
+        const more =
+          isAnswered && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
         // One seller's hits have crowded out the others': those are looked for behind them.
         if (isCrowded && more && request.window < settings.window)
           return yield* rank({ ...request, window: settings.window })

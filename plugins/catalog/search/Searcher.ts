@@ -38,6 +38,8 @@ export type SearchAnswer =
       readonly _tag: "Page"
       readonly resources: ReadonlyArray<string>
       readonly partial: boolean
+      /** Nothing speaks for an answer: what is shown are the nearest. */
+      readonly nearestOnly: boolean
       readonly cursor: string | null
       /** What the words of the query say of the price, as it was understood. */
       readonly intent: Intent | undefined
@@ -85,7 +87,8 @@ const listFor = Effect.fnUntraced(function* (
   const position: RankingPosition = {
     shown: from?.shown ?? read.offset,
     ids: [...(from?.ids ?? []), ...fresh].slice(0, settings.window),
-    more: window < settings.window && ranking.more
+    more: window < settings.window && ranking.more,
+    isNearestOnly: from?.isNearestOnly ?? !ranking.isAnswered
   }
   return { position, ranking }
 })
@@ -94,20 +97,22 @@ const listFor = Effect.fnUntraced(function* (
 const pageOf = Effect.fnUntraced(function* (
   catalog: Catalog["Service"],
   read: ReadSearch,
-  { position: { ids, more, shown }, ranking }: Listed,
+  { position, ranking }: Listed,
   sealed: { readonly snapshot: bigint; readonly fingerprint: string }
 ) {
+  const { ids, isNearestOnly, more, shown } = position
   const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
   const next = shown + read.limit
   const cursor =
     next < ids.length || (more && next <= ids.length)
-      ? yield* catalog.seal({ ...sealed, position: encodePosition({ ids, more, shown: next }) })
+      ? yield* catalog.seal({ ...sealed, position: encodePosition({ ...position, shown: next }) })
       : null
   const shownIds = bodies.map(({ id }) => id)
   const page: SearchAnswer = {
     _tag: "Page",
     resources: bodies.map(({ json }) => json),
     partial: (ranking?.missing ?? []).length > 0 || ranking?.reranking === "failed",
+    nearestOnly: isNearestOnly && shownIds.length > 0,
     cursor,
     intent: undefined,
     explained: read.explain ? explain(shownIds, shown, ranking) : undefined
@@ -170,7 +175,7 @@ export class Searcher extends Context.Service<
           mode: read.mode,
           ids: shownIds,
           offset: list.position.shown,
-          isAnswered: list.ranking?.isAnswered ?? true,
+          isAnswered: !list.position.isNearestOnly,
           milliseconds: (yield* elapsedMillis) - startedAt,
           missing: list.ranking?.missing ?? [],
           reranking: list.ranking?.reranking ?? "off",

@@ -12,9 +12,13 @@ export interface RankingPosition {
   readonly ids: ReadonlyArray<bigint>
   /** There may be hits beyond the list. */
   readonly more: boolean
+  /** Nothing speaks for an answer, and the list is of the nearest alone. */
+  readonly isNearestOnly: boolean
 }
 
-export const encodePosition = ({ ids, more, shown }: RankingPosition): string => {
+const [moreFlag, nearestFlag] = [1, 2]
+
+export const encodePosition = ({ ids, isNearestOnly, more, shown }: RankingPosition): string => {
   const bytes: Array<number> = []
   for (const id of ids) {
     // No table counts to where a number is not whole any more.
@@ -22,12 +26,13 @@ export const encodePosition = ({ ids, more, shown }: RankingPosition): string =>
     for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
     bytes.push(rest)
   }
-  return `${shown}.${more ? 1 : 0}.${Base64Url.encode(Uint8Array.from(bytes))}`
+  const flags = (more ? moreFlag : 0) | (isNearestOnly ? nearestFlag : 0)
+  return `${shown}.${flags}.${Base64Url.encode(Uint8Array.from(bytes))}`
 }
 
 /** None for what was not made by `encodePosition`. */
 export const decodePosition = (text: string): Option.Option<RankingPosition> => {
-  const [, shown, more, encoded] = /^(\d{1,6})\.([01])\.([A-Za-z0-9_-]*)$/.exec(text) ?? []
+  const [, shown, flags, encoded] = /^(\d{1,6})\.([0-3])\.([A-Za-z0-9_-]*)$/.exec(text) ?? []
   const bytes = encoded === undefined ? undefined : Base64Url.decode(encoded)
   if (shown === undefined || bytes === undefined || Result.isFailure(bytes)) return Option.none()
   const ids: Array<bigint> = []
@@ -41,5 +46,10 @@ export const decodePosition = (text: string): Option.Option<RankingPosition> => 
     id = 0n
     shift = 0n
   }
-  return Option.some({ shown: Number(shown), ids, more: more === "1" })
+  return Option.some({
+    shown: Number(shown),
+    ids,
+    more: (Number(flags) & moreFlag) !== 0,
+    isNearestOnly: (Number(flags) & nearestFlag) !== 0
+  })
 }

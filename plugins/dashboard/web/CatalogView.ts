@@ -42,6 +42,7 @@ interface Found {
   readonly items?: ReadonlyArray<Resource>
   readonly resources?: ReadonlyArray<Resource>
   readonly partialResults: boolean
+  readonly nearestOnly?: boolean
   readonly pagination: { readonly limit: number; readonly total?: number; readonly cursor: string | null }
 }
 
@@ -177,11 +178,14 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
     h(Filters, { query, change }),
     h(Shown<Found>, {
       asked,
-      show: ({ items, pagination, partialResults, resources }) => {
+      show: ({ items, nearestOnly, pagination, partialResults, resources }) => {
         const found = items ?? resources ?? []
         return [
           partialResults
             ? h(Notice, { kind: "hint" }, "A part of the search did not answer in time; this is the rest.")
+            : null,
+          nearestOnly === true
+            ? h(Notice, { kind: "hint" }, "Nothing that is listed is known to answer this; these are the nearest.")
             : null,
           found.length === 0
             ? h(

@@ -42,7 +42,7 @@ const originOf = (url: string): string | undefined =>
 /** The resource as it is listed now, when that is the version that the agent has read. */
 export const currentResource = Effect.fnUntraced(function* (identity: Identity, expectedVersionHash?: string) {
   const resource = yield* (yield* DiscoveryClient).resolve(identity)
-  const { wrapper } = (yield* Wrapping).wrap(resource, expectedVersionHash)
+  const { wrapper } = (yield* Wrapping).wrap(resource, { expectedVersionHash })
   if (wrapper.status !== "active") {
     return yield* fault(
       "RESOURCE_STALE",

@@ -22,12 +22,15 @@ const Page = Schema.Struct({
   resources: Schema.optionalKey(Schema.Array(Resource)),
   items: Schema.optionalKey(Schema.Array(Resource)),
   partialResults: Schema.optionalKey(Schema.Boolean),
+  nearestOnly: Schema.optionalKey(Schema.Boolean),
   pagination: Pagination
 })
 
 export interface DiscoveryPage {
   readonly resources: ReadonlyArray<CanonicalResource>
   readonly partialResults: boolean
+  /** Nothing is known to answer the query; these are the nearest. */
+  readonly nearestOnly: boolean
   readonly limit: number
   readonly cursor: string | null
 }
@@ -38,12 +41,13 @@ const decodePage = Schema.decodeUnknownOption(Page)
 export const readPage = (answer: unknown, limitAsked: number): DiscoveryPage | undefined => {
   const decoded = decodePage(answer)
   if (decoded._tag === "None" || decoded.value.x402Version !== 2) return undefined
-  const { items, pagination, partialResults, resources } = decoded.value
+  const { items, nearestOnly, pagination, partialResults, resources } = decoded.value
   const listed = resources ?? items
   if (listed === undefined || !listed.every((resource) => identityOf(resource) !== undefined)) return undefined
   return {
     resources: listed,
     partialResults: partialResults ?? false,
+    nearestOnly: nearestOnly ?? false,
     limit: pagination.limit ?? limitAsked,
     cursor: pagination.cursor ?? null
   }

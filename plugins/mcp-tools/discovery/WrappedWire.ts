@@ -17,6 +17,11 @@ export const FoundPage = Schema.Struct({
   x402Version: Schema.Literal(2),
   resources: Schema.Array(Wrapped),
   partialResults: Schema.Boolean,
+  nearestOnly: Schema.optionalKey(
+    Schema.Literal(true).annotate({
+      description: "Nothing in the catalog is known to answer the query; these are the nearest, by a guess."
+    })
+  ),
   pagination: Schema.Struct({ limit: Schema.Int, cursor: Schema.NullOr(Schema.String) })
 })
 

@@ -40,7 +40,7 @@ export const getTool = Effect.gen(function* () {
     input: Schema.Struct({ ref: ReferenceInput, expectedVersionHash: Schema.optionalKey(VersionHashInput) }),
     run: Effect.fn("Tools.get")(function* ({ expectedVersionHash, ref }) {
       const resource = yield* discovery.resolve(yield* readReference(ref))
-      return { x402Version: 2, ...wrap(resource, expectedVersionHash) }
+      return { x402Version: 2, ...wrap(resource, { expectedVersionHash }) }
     })
   })
 })

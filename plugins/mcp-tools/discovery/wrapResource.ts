@@ -20,7 +20,14 @@ export interface WrappedResource {
   readonly wrapper: Wrapper
 }
 
+export interface WrapOptions {
+  readonly expectedVersionHash?: string | undefined
+  /** It was found as one of the nearest, where nothing is known to answer what was asked. */
+  readonly isNearestOnly?: boolean
+}
+
 const warnings = {
+  nearest: "nearest_only: nothing listed is known to answer the query, and this is a guess; do not pay on it alone",
   stale: "stale: the seller has not been seen for a while",
   changed: "version_changed: this is not the version that was expected; read it again before paying",
   unproven: "owner_unproven: the origin has not confirmed who is paid",
@@ -33,7 +40,7 @@ const isConnectable = (url: string, { resolvedMcpEndpoints }: ConfigValues): boo
 
 export class Wrapping extends Context.Service<
   Wrapping,
-  { readonly wrap: (resource: CanonicalResource, expectedVersionHash?: string) => WrappedResource }
+  { readonly wrap: (resource: CanonicalResource, options?: WrapOptions) => WrappedResource }
 >()("tollkeeper/mcp-tools/Wrapping") {
   static readonly layer = Layer.effect(
     Wrapping,
@@ -41,7 +48,7 @@ export class Wrapping extends Context.Service<
       const config = yield* Config
       const crypto = yield* Crypto
       return Wrapping.of({
-        wrap: (resource, expectedVersionHash) => {
+        wrap: (resource, { expectedVersionHash, isNearestOnly = false } = {}) => {
           const identity = identityOf(resource)!
           const { isPaidFor, isProven, isStale } = standingOf(resource)
           const versionHash = versionHashOf(crypto, resource)
@@ -54,6 +61,7 @@ export class Wrapping extends Context.Service<
               provenance: "seller_declared",
               status: isStale || isChanged ? "stale" : "active",
               warnings: [
+                ...(isNearestOnly ? [warnings.nearest] : []),
                 ...(isChanged ? [warnings.changed] : []),
                 ...(isStale ? [warnings.stale] : []),
                 ...(isProven ? [] : [warnings.unproven]),

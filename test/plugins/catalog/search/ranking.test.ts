@@ -477,11 +477,17 @@ describe("a cursor's list", () => {
       [0n, 1n, 127n, 128n, 300n, 2n ** 62n],
       Array.from({ length: 1_000 }, (_, at) => BigInt(at * 97))
     ]) {
-      expect(decodePosition(encodePosition({ ids, shown: 40, more: true }))).toEqual(
-        Option.some({ ids, shown: 40, more: true })
-      )
+      for (const [more, isNearestOnly] of [
+        [true, false],
+        [false, true],
+        [true, true],
+        [false, false]
+      ] as const) {
+        const position = { ids, shown: 40, more, isNearestOnly }
+        expect(decodePosition(encodePosition(position))).toEqual(Option.some(position))
+      }
     }
-    for (const other of ["", "1.2.AA", "x.1.AA", "1.1", "1.1.!!", "9999999.1.AA"])
+    for (const other of ["", "1.4.AA", "x.1.AA", "1.1", "1.1.!!", "9999999.1.AA"])
       expect(decodePosition(other)).toEqual(Option.none())
   })
 })
