@@ -8,7 +8,7 @@ import process from "node:process"
 import { install, root } from "../../runtime/bootstrap.mjs"
 import { systemBinaries } from "../support/postgres.ts"
 import type { Part } from "./Part.ts"
-import { lanesOf, type PlanName } from "./parts.ts"
+import { type PlanName, type Step, stepsOf } from "./parts.ts"
 import { type Output, type Result, runPart } from "./runPart.ts"
 
 const plans: ReadonlyArray<string> = ["ok", "daily", "full"] satisfies ReadonlyArray<PlanName>
@@ -30,9 +30,9 @@ if (plan !== "ok" && systemBinaries() === undefined && !process.env["TOLLKEEPER_
 
 const isAsked = ({ name }: Part): boolean =>
   words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()))
-const lanes = lanesOf(plan as PlanName, deno)
-  .map((parts) => parts.filter(isAsked))
-  .filter((parts) => parts.length > 0)
+const steps = stepsOf(plan as PlanName, deno).map((lanes) =>
+  lanes.map((parts) => parts.filter(isAsked)).filter((parts) => parts.length > 0)
+)
 
 const runLane = async (parts: ReadonlyArray<Part>, output: Output): Promise<ReadonlyArray<Result>> => {
   const results: Array<Result> = []
@@ -43,7 +43,10 @@ const runLane = async (parts: ReadonlyArray<Part>, output: Output): Promise<Read
   return results
 }
 // One lane at most speaks while it runs, or nobody could tell which part a line is from.
-const results = (await Promise.all(lanes.map((parts, lane) => runLane(parts, lane === 0 ? "passed" : "held")))).flat()
+const runStep = async (lanes: Step): Promise<ReadonlyArray<Result>> =>
+  (await Promise.all(lanes.map((parts, lane) => runLane(parts, lane === 0 ? "passed" : "held")))).flat()
+const results: Array<Result> = []
+for (const lanes of steps) results.push(...(await runStep(lanes)))
 
 console.log("\npart                                          seconds   passed   failed  skipped")
 for (const { counts, part, seconds } of results) {
