@@ -81,6 +81,14 @@ describeDatabases("the journal of facts", (database, kind) => {
           expect(told.published).toBe(true)
           expect([start.subjects, quiet.subjects, told.subjects]).toEqual([undefined, [], ["new"]])
           expect((yield* publishedSince("test.happened", told.mark)).published).toBe(false)
+          const many = (count: number) => sql`insert into kernel_facts (type, version, subject, data)
+            select 'test.happened', 1, n::text, '{}'::jsonb from generate_series(1, ${count}::int) n`
+          yield* many(1_000)
+          const all = yield* publishedSince("test.happened", told.mark)
+          expect([all.published, all.subjects?.length]).toEqual([true, 1_000])
+          yield* many(1_001)
+          const tooMany = yield* publishedSince("test.happened", all.mark)
+          expect([tooMany.published, tooMany.subjects]).toEqual([true, undefined])
           // The embedded database has one session: nothing else runs while a transaction is open.
           if (kind === "pglite") return
           const [begun, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
@@ -93,7 +101,7 @@ describeDatabases("the journal of facts", (database, kind) => {
             )
           )
           yield* Deferred.await(begun)
-          const during = yield* publishedSince("test.happened", told.mark)
+          const during = yield* publishedSince("test.happened", tooMany.mark)
           expect(during.published).toBe(false)
           yield* Deferred.succeed(end, undefined)
           yield* Fiber.join(open)

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
@@ -19,6 +19,18 @@ const counts = (passed: number, failed: number, testResults: ReadonlyArray<unkno
   report(
     JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: 2, numTodoTests: 1, testResults })
   )
+
+/** As continuous integration runs it, or as a developer does. */
+const onMachine = async (machine: "own" | "shared", part: Part) => {
+  const before = process.env["CI"]
+  try {
+    process.env["CI"] = machine === "shared" ? "true" : ""
+    return await runPart(part, "held")
+  } finally {
+    if (before === undefined) delete process.env["CI"]
+    else process.env["CI"] = before
+  }
+}
 
 describe("the figures of a part", () => {
   it("are one test for a program that only has an exit status", () => {
@@ -154,18 +166,39 @@ describe("a part", () => {
       figures: "vitest",
       minutesMax: 1
     }
-    const before = process.env["CI"]
-    try {
-      process.env["CI"] = ""
-      expect((await runPart(part, "held")).counts).toEqual({ passed: 1, failed: 2, skipped: 0 })
-      process.env["CI"] = "true"
-      const { counts, failures } = await runPart(part, "held")
-      expect(counts).toEqual({ passed: 2, failed: 1, skipped: 0 })
-      expect(failures).toEqual(["bad > it: no"])
-    } finally {
-      if (before === undefined) delete process.env["CI"]
-      else process.env["CI"] = before
+    expect((await onMachine("own", part)).counts).toEqual({ passed: 1, failed: 2, skipped: 0 })
+    const { counts, failures } = await onMachine("shared", part)
+    expect(counts).toEqual({ passed: 2, failed: 1, skipped: 0 })
+    expect(failures).toEqual(["bad > it: no"])
+  })
+
+  it("runs nothing once more where more than eight files failed: that is no mood of a machine", async () => {
+    const runner = join(folder, "failing.mjs")
+    const runs = join(folder, "runs")
+    writeFileSync(
+      runner,
+      `import { appendFileSync, writeFileSync } from "node:fs"
+      appendFileSync(${JSON.stringify(runs)}, process.env.FAILING + " ")
+      const [file] = process.argv.slice(2).filter((word) => word.startsWith("--outputFile"))
+      const assertionResults = [{ status: "failed", fullName: "it", failureMessages: ["no"] }]
+      const testResults = Array.from({ length: Number(process.env.FAILING) }, (_, at) =>
+        ({ name: "file" + at, status: "failed", assertionResults }))
+      writeFileSync(file.split("=")[1], JSON.stringify({ numPassedTests: 0, numFailedTests: testResults.length,
+        numPendingTests: 0, numTodoTests: 0, testResults }))
+      process.exit(1)`
+    )
+    for (const failing of ["8", "9"]) {
+      const part: Part = {
+        name: "part",
+        command: process.execPath,
+        args: [runner],
+        env: { FAILING: failing },
+        figures: "vitest",
+        minutesMax: 1
+      }
+      expect((await onMachine("shared", part)).counts.failed).toBe(Number(failing))
     }
+    expect(readFileSync(runs, "utf8")).toBe("8 8 9 ")
   })
 
   it("whose program is not there has failed", async () => {
