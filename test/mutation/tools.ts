@@ -78,6 +78,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     "yield* (yield* OpenPayments).remember(open)",
     ""
   ),
+  inFile("mcp-tools-pay/call/Payments.ts", vitest("test/plugins/mcp-tools-pay/machineClock.daily.test.ts"))(
+    "payments: a clock that is ahead has a call paid for twice",
+    "ledger < (one.authorization?.expirationLedger ?? ledger) + spentLedgers",
+    "false"
+  ),
   inFile("mcp-tools-pay/call/OpenPayments.ts", vitest("test/plugins/mcp-tools-pay/OpenPayments.test.ts"))(
     "payments: the same call at once is paid for apart",
     "if (other !== undefined) return other",

@@ -19,8 +19,12 @@ import type { Invocation, OpenPayment, Output, PaidAnswer, Seller } from "./Invo
 import { type Judged, Judge } from "./Judge.ts"
 import { OpenPayments } from "./OpenPayments.ts"
 
-/** A payment whose result this process cannot ask for again stands in the way of the same call for so long. */
+/**
+ * A payment whose result this process cannot ask for again stands in the way of the same call for so long, and for so
+ * many ledgers after the last of its authorization: by a clock that is ahead alone nothing is paid for twice.
+ */
 const spentMillis = 600_000
+const spentLedgers = 120
 
 export type PaymentStanding =
   /** `made`: how often the call was paid for before. */
@@ -215,15 +219,18 @@ const pay = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
 
 const standing = Effect.fnUntraced(function* (
   key: string
-): Effect.fn.Return<PaymentStanding, ToolFault, BudgetStore | OpenPayments> {
+): Effect.fn.Return<PaymentStanding, ToolFault, BudgetStore | OpenPayments | PaymentBuilder> {
   const { find, forget, underWay } = yield* OpenPayments
   const outcome = underWay(key)
   if (outcome !== undefined) return { _tag: "UnderWay", outcome }
   const now = yield* Clock.currentTimeMillis
   const { made, undelivered } = yield* Effect.mapError((yield* BudgetStore).ofInvocation(key), () => storeAway)
   const open = find(key)
+  const isLongAgo = ({ createdAtMillis, state }: Reservation): boolean =>
+    state === "spent" && now - createdAtMillis >= spentMillis && open === undefined
+  const ledger = undelivered.some(isLongAgo) ? (yield* (yield* PaymentBuilder).latestLedger).sequence : 0
   const held = undelivered.filter(
-    ({ createdAtMillis, state }) => state !== "spent" || now - createdAtMillis < spentMillis || open !== undefined
+    (one) => !isLongAgo(one) || ledger < (one.authorization?.expirationLedger ?? ledger) + spentLedgers
   )
   const [newest] = held
   if (newest === undefined) {
