@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { approvalFiles } from "../../../plugins/mcp-tools-pay/policy/approvalFiles.ts"
@@ -28,13 +29,13 @@ const request = (id: string, more: Partial<Approval> = {}): Approval => ({
 })
 
 /** What two tool servers over one store see of each other. */
-const sharedFacts = (one: ApprovalStore, two: ApprovalStore) =>
+const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect.Effect<unknown, E>) =>
   Effect.gen(function* () {
     expect(yield* one.find("aa", hour)).toBeUndefined()
     expect(yield* one.ask(request("aa"), hour)).toBe(true)
     // What stands stays as it is: its mark is the one that a person was asked under.
     expect(yield* two.ask(request("aa", { mark: "m2" }), hour)).toBe(true)
-    expect(yield* two.find("aa", hour)).toEqual(request("aa"))
+    expect(yield* two.find("aa", hour)).toEqual(request("aa", { askedAtMillis: expect.any(Number) as never }))
     expect(yield* one.decide("bb", "approved", hour)).toBe(false)
     expect(yield* two.decide("aa", "approved", hour)).toBe(true)
     expect(yield* one.decide("aa", "denied", hour)).toBe(false)
@@ -62,7 +63,7 @@ const sharedFacts = (one: ApprovalStore, two: ApprovalStore) =>
 
     expect(yield* one.ask(request("cc", { origin: "https://a.example" }), hour)).toBe(true)
     expect((yield* two.all(hour)).map(({ id, origin }) => [id, origin])).toEqual([["cc", "https://a.example"]])
-    yield* TestClock.adjust("61 minutes")
+    yield* passHour
     expect(yield* one.decide("cc", "approved", hour)).toBe(false)
     expect(yield* two.find("cc", hour)).toBeUndefined()
     expect(yield* two.all(hour)).toEqual([])
@@ -75,7 +76,7 @@ it.effect("requests in a folder are decided once and taken once, and end with ti
   Effect.gen(function* () {
     const stateFolder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
     const store = Effect.provideService(approvalFiles, Host, { name: "test", stateFolder } as never)
-    yield* sharedFacts(yield* store, yield* store)
+    yield* sharedFacts(yield* store, yield* store, TestClock.adjust("61 minutes"))
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, NodeCrypto.layer)))
 )
 
@@ -86,7 +87,28 @@ describeDatabases(
       "in PostgreSQL are shared by replicas: decided at one, taken once over both",
       () =>
         Effect.gen(function* () {
-          yield* sharedFacts(yield* approvalRows, yield* approvalRows)
+          const sql = yield* SqlClient.SqlClient
+          const age = sql`update mcp_tools_approvals set asked_at = asked_at - interval '61 minutes'`
+          yield* sharedFacts(yield* approvalRows, yield* approvalRows, age)
+        }).pipe(Effect.provide(database)),
+      240_000
+    )
+
+    it.effect(
+      "in PostgreSQL are as old as the database's clock says, whatever a replica's does",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const store = yield* approvalRows
+          expect(yield* store.ask(request("dd"), hour)).toBe(true)
+          yield* TestClock.adjust("3 hours")
+          expect(yield* store.ask(request("ee"), hour)).toBe(true)
+          expect((yield* store.all(hour)).map(({ id }) => id)).toEqual(["dd", "ee"])
+          expect(yield* store.decide("dd", "approved", hour)).toBe(true)
+          expect((yield* store.find("dd", hour))?.state).toBe("approved")
+          // The replica's clock stands where it stood when the hour is over.
+          yield* sql`update mcp_tools_approvals set asked_at = asked_at - interval '61 minutes' where id = 'dd'`
+          expect(yield* store.find("dd", hour)).toBeUndefined()
         }).pipe(Effect.provide(database)),
       240_000
     )
