@@ -55,7 +55,7 @@ const onRuntime = (runtime: string, command: string, words: ReadonlyArray<string
     ...part,
     name: `process tests on ${runtime}, PGlite and PostgreSQL`,
     env: { ...env, TOLLKEEPER_TEST_DAILY: "only" },
-    minutesMax: 27
+    minutesMax: 33
   }
   return { fast, processes }
 }
