@@ -12,8 +12,11 @@ import { type ConnectionBounds, lend } from "./Connections.ts"
 
 type Acquirer = SqlClient.SqlClient["reserve"]
 
+/** A place to read from: a replica, by what acquires its connections; undefined is the primary. */
+export type Source = Acquirer | undefined
+
 /** Where the statements of a fiber go: to this acquirer's connections, or to the primary's. */
-export const ReadFrom = Context.Reference<Acquirer | undefined>("tollkeeper/database/ReadFrom", {
+export const ReadFrom = Context.Reference<Source>("tollkeeper/database/ReadFrom", {
   defaultValue: () => undefined
 })
 

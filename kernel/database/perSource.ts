@@ -1,11 +1,7 @@
 // What is kept of a database is kept of one place to read from: a replica may know less than the primary, and is asked
 // by itself.
 import { Effect, type Scope } from "effect"
-import type { SqlClient } from "effect/sql"
-import { ReadFrom } from "./ReadReplica.ts"
-
-/** A place to read from: the replica, where there is one; undefined is the primary. */
-export type Source = SqlClient.SqlClient["reserve"] | undefined
+import { ReadFrom, type Source } from "./ReadReplica.ts"
 
 /**
  * That of the place which the asking fiber reads from, made in one turn by whoever asks first; what it began ends with

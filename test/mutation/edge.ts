@@ -126,14 +126,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["what shows the nearest alone is not missed", "(isAnswered && ids.length > 0)", "ids.length > 0"]
   ]),
   ...guards("plugins/catalog/search/Searcher.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
-    [
-      "a guess is told as an answer",
-      "isNearestOnly: from?.isNearestOnly ?? !ranking.isAnswered",
-      "isNearestOnly: false"
-    ]
+    ["a guess is told as an answer", "isAnswered: from?.isAnswered ?? ranking.isAnswered", "isAnswered: true"]
   ]),
   ...guards("plugins/catalog/search/rankingCursor.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
-    ["later pages of a guess are told as an answer", "(isNearestOnly ? nearestFlag : 0)", "0"]
+    ["later pages of a guess are told as an answer", "(isAnswered ? 0 : nearestFlag)", "0"]
   ]),
   ...guards("plugins/mcp-tools/discovery/wrapResource.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["an agent is not warned of a guess", "isNearestOnly ? [warnings.nearest] : []", "false ? [warnings.nearest] : []"]

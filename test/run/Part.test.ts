@@ -20,6 +20,15 @@ const counts = (passed: number, failed: number, testResults: ReadonlyArray<unkno
     JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: 2, numTodoTests: 1, testResults })
   )
 
+/** A part whose report this file writes, as vitest would. */
+const runBy = (runner: string): Part => ({
+  name: "part",
+  command: process.execPath,
+  args: [runner],
+  figures: "vitest",
+  minutesMax: 1
+})
+
 /** As continuous integration runs it, or as a developer does. */
 const onMachine = async (machine: "own" | "shared", part: Part) => {
   const before = process.env["CI"]
@@ -159,13 +168,7 @@ describe("a part", () => {
         numFailedTests: failed.length, numPendingTests: 0, numTodoTests: 0, testResults }))
       process.exit(failed.length === 0 ? 0 : 1)`
     )
-    const part: Part = {
-      name: "part",
-      command: process.execPath,
-      args: [runner],
-      figures: "vitest",
-      minutesMax: 1
-    }
+    const part = runBy(runner)
     expect((await onMachine("own", part)).counts).toEqual({ passed: 1, failed: 2, skipped: 0 })
     const { counts, failures } = await onMachine("shared", part)
     expect(counts).toEqual({ passed: 2, failed: 1, skipped: 0 })
@@ -188,14 +191,7 @@ describe("a part", () => {
       process.exit(1)`
     )
     for (const failing of ["8", "9"]) {
-      const part: Part = {
-        name: "part",
-        command: process.execPath,
-        args: [runner],
-        env: { FAILING: failing },
-        figures: "vitest",
-        minutesMax: 1
-      }
+      const part = { ...runBy(runner), env: { FAILING: failing } }
       expect((await onMachine("shared", part)).counts.failed).toBe(Number(failing))
     }
     expect(readFileSync(runs, "utf8")).toBe("8 8 9 ")

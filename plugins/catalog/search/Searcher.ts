@@ -88,7 +88,7 @@ const listFor = Effect.fnUntraced(function* (
     shown: from?.shown ?? read.offset,
     ids: [...(from?.ids ?? []), ...fresh].slice(0, settings.window),
     more: window < settings.window && ranking.more,
-    isNearestOnly: from?.isNearestOnly ?? !ranking.isAnswered
+    isAnswered: from?.isAnswered ?? ranking.isAnswered
   }
   return { position, ranking }
 })
@@ -100,7 +100,7 @@ const pageOf = Effect.fnUntraced(function* (
   { position, ranking }: Listed,
   sealed: { readonly snapshot: bigint; readonly fingerprint: string }
 ) {
-  const { ids, isNearestOnly, more, shown } = position
+  const { ids, isAnswered, more, shown } = position
   const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
   const next = shown + read.limit
   const cursor =
@@ -112,7 +112,7 @@ const pageOf = Effect.fnUntraced(function* (
     _tag: "Page",
     resources: bodies.map(({ json }) => json),
     partial: (ranking?.missing ?? []).length > 0 || ranking?.reranking === "failed",
-    nearestOnly: isNearestOnly && shownIds.length > 0,
+    nearestOnly: !isAnswered && shownIds.length > 0,
     cursor,
     intent: undefined,
     explained: read.explain ? explain(shownIds, shown, ranking) : undefined
@@ -175,7 +175,7 @@ export class Searcher extends Context.Service<
           mode: read.mode,
           ids: shownIds,
           offset: list.position.shown,
-          isAnswered: !list.position.isNearestOnly,
+          isAnswered: list.position.isAnswered,
           milliseconds: (yield* elapsedMillis) - startedAt,
           missing: list.ranking?.missing ?? [],
           reranking: list.ranking?.reranking ?? "off",

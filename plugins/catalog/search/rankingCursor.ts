@@ -12,13 +12,13 @@ export interface RankingPosition {
   readonly ids: ReadonlyArray<bigint>
   /** There may be hits beyond the list. */
   readonly more: boolean
-  /** Nothing speaks for an answer, and the list is of the nearest alone. */
-  readonly isNearestOnly: boolean
+  /** Something speaks for an answer; else the list is of the nearest alone. */
+  readonly isAnswered: boolean
 }
 
 const [moreFlag, nearestFlag] = [1, 2]
 
-export const encodePosition = ({ ids, isNearestOnly, more, shown }: RankingPosition): string => {
+export const encodePosition = ({ ids, isAnswered, more, shown }: RankingPosition): string => {
   const bytes: Array<number> = []
   for (const id of ids) {
     // No table counts to where a number is not whole any more.
@@ -26,7 +26,7 @@ export const encodePosition = ({ ids, isNearestOnly, more, shown }: RankingPosit
     for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
     bytes.push(rest)
   }
-  const flags = (more ? moreFlag : 0) | (isNearestOnly ? nearestFlag : 0)
+  const flags = (more ? moreFlag : 0) | (isAnswered ? 0 : nearestFlag)
   return `${shown}.${flags}.${Base64Url.encode(Uint8Array.from(bytes))}`
 }
 
@@ -50,6 +50,6 @@ export const decodePosition = (text: string): Option.Option<RankingPosition> => 
     shown: Number(shown),
     ids,
     more: (Number(flags) & moreFlag) !== 0,
-    isNearestOnly: (Number(flags) & nearestFlag) !== 0
+    isAnswered: (Number(flags) & nearestFlag) === 0
   })
 }

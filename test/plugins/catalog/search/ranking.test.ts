@@ -477,13 +477,13 @@ describe("a cursor's list", () => {
       [0n, 1n, 127n, 128n, 300n, 2n ** 62n],
       Array.from({ length: 1_000 }, (_, at) => BigInt(at * 97))
     ]) {
-      for (const [more, isNearestOnly] of [
+      for (const [more, isAnswered] of [
         [true, false],
         [false, true],
         [true, true],
         [false, false]
       ] as const) {
-        const position = { ids, shown: 40, more, isNearestOnly }
+        const position = { ids, shown: 40, more, isAnswered }
         expect(decodePosition(encodePosition(position))).toEqual(Option.some(position))
       }
     }
