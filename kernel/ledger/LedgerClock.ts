@@ -14,7 +14,7 @@ import { beginBelief, type Belief, believe, relationOf, unfitEndpoints } from ".
 import { type ClockSkew, makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
 import { type FeeStats, type LatestLedger, LedgerRpc } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
-import { type Look, looksMax, paceOf } from "./paceOf.ts"
+import { makePaces } from "./paceOf.ts"
 import { spanned } from "../spanned.ts"
 
 export interface LedgerTime {
@@ -24,6 +24,8 @@ export interface LedgerTime {
   readonly closedAtSeconds: number
   /** What a ledger takes now, by the last looks that saw a new one: 0.1 to 60; 1 until it is measured. */
   readonly secondsPerLedger: number
+  /** The same by the fastest clock that an honest client may have, never slower: 0.1 to 60 (`fastestPaceOf`). */
+  readonly fastestSecondsPerLedger: number
   /** One endpoint's first word: no proof of anything before the ledger has moved, or another endpoint agrees. */
   readonly isFirstWord: boolean
 }
@@ -83,10 +85,11 @@ const warningOf = (skew: ClockSkew) => {
   })
 }
 
-const timeOf = (belief: Belief, secondsPerLedger: number): LedgerTime => ({
+const timeOf = (belief: Belief, secondsPerLedger: number, fastestSecondsPerLedger: number): LedgerTime => ({
   sequence: belief.newest.sequence,
   closedAtSeconds: belief.newest.closedAtSeconds,
   secondsPerLedger,
+  fastestSecondsPerLedger,
   isFirstWord: belief.isFirstWord
 })
 
@@ -100,11 +103,10 @@ const makeFollower = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const skew = makeClockSkew()
   let belief: Belief | undefined
-  let looks: ReadonlyArray<Look> = []
-  let measured = paceOf(looks)
+  const paces = makePaces()
+  const { pace } = paces
   let surveyedAt = -Infinity
   let lookedAt = -Infinity
-  const pace = () => measured
 
   /** Each endpoint's own word when the first answer says something new or odd, when nothing moves, and now and then. */
   const secondLook = Effect.fnUntraced(function* (first: LatestLedger, at: number) {
@@ -134,12 +136,10 @@ const makeFollower = Effect.gen(function* () {
     if (believed.change === "none") return believed.change
     if (believed.change === "advanced") {
       const ledgers = belief.newest.sequence - before.newest.sequence
-      looks = [...looks, { ledgers, millis: looked.at - before.advancedAt }].slice(-looksMax)
-      measured = paceOf(looks)
+      paces.note({ ledgers, millis: looked.at - before.advancedAt })
       skew.note(machineMillis, belief.newest.closedAtSeconds)
     } else {
-      looks = []
-      measured = paceOf(looks)
+      paces.forget()
       skew.forget()
       yield* Effect.logWarning("the ledger goes on elsewhere than where it was last seen").pipe(
         Effect.annotateLogs({ from: before.newest.sequence, to: belief.newest.sequence })
@@ -152,7 +152,7 @@ const makeFollower = Effect.gen(function* () {
   const standing = Effect.map(elapsedMillis, (at): LedgerStanding => {
     const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt
     return {
-      time: belief === undefined ? undefined : timeOf(belief, pace()),
+      time: belief === undefined ? undefined : timeOf(belief, pace(), paces.fastest()),
       ageSeconds: ageMillis / 1_000,
       isFresh: ageMillis <= Math.max(Duration.toMillis(ageMax), ageLedgersMax * pace() * 1_000),
       skewSeconds: skew.seconds(),
@@ -160,7 +160,7 @@ const makeFollower = Effect.gen(function* () {
     }
   })
 
-  const known = () => ({ advancedAt: belief?.advancedAt, looks: looks.length, lookedAt, pace: measured })
+  const known = () => ({ advancedAt: belief?.advancedAt, looks: paces.looks(), lookedAt, pace: pace() })
   /** Fails while somebody tells of a ledger far ahead, and it is not known yet whether it is one. */
   const noDoubt = Effect.suspend(() => (belief?.beyond === undefined ? Effect.void : Effect.fail(doubted)))
   return { look, standing, pace, known, noDoubt }

@@ -76,7 +76,7 @@ const credentialAddress = (entry: AuthEntry): string | undefined => {
     : (addressText(credentials.address) ?? [...addressesIn(credentials.address)][0])
 }
 
-/** A client measures the ledger's pace over another window than ours; its clock may run this much faster. */
+/** A client reads the closing times in whole seconds; its clock may run this much faster. */
 const paceTolerance = 0.95
 
 /**
@@ -94,7 +94,7 @@ export const latestExpiry = ({
   time
 }: Pick<Subject, "expiryToleranceLedgers" | "terms" | "time">): number =>
   time.sequence +
-  Math.ceil(terms.maxTimeoutSeconds / secondsPerLedgerOfClients(time.secondsPerLedger)) +
+  Math.ceil(terms.maxTimeoutSeconds / secondsPerLedgerOfClients(time.fastestSecondsPerLedger)) +
   expiryToleranceLedgers
 
 export const checks: ReadonlyArray<Check> = [

@@ -71,7 +71,7 @@ export const expiryFault = (lastLedger: number, latestLedger: number): Fault =>
       ]
     : undefined
 
-/** A client measures the ledger's pace over another window than ours; its clock may run this much faster. */
+/** A client reads the closing times in whole seconds; its clock may run this much faster. */
 const paceTolerance = 0.95
 
 /** The last ledger an honest authorization may name, reckoned as for every scheme of this ledger (decisions 3). */
@@ -80,7 +80,7 @@ export const latestExpiry = ({
   expiryToleranceLedgers,
   time
 }: Pick<Subject, "accepted" | "expiryToleranceLedgers" | "time">): number => {
-  const secondsPerLedger = Math.min(5, Math.max(1, time.secondsPerLedger * paceTolerance))
+  const secondsPerLedger = Math.min(5, Math.max(1, time.fastestSecondsPerLedger * paceTolerance))
   return time.sequence + Math.ceil(accepted.maxTimeoutSeconds / secondsPerLedger) + expiryToleranceLedgers
 }
 

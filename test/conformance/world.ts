@@ -78,7 +78,7 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
   let program = launch()
   const untilReady = async (): Promise<number> => {
     const started = performance.now()
-    await ready(facilitator, 60_000, () => program.tail())
+    await ready(facilitator, 120_000, () => program.tail())
     return Math.round(performance.now() - started)
   }
   const stop = async () => {

@@ -5,7 +5,7 @@ import { Clock, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { paceOf } from "../../../kernel/ledger/paceOf.ts"
+import { fastestPaceOf, paceOf } from "../../../kernel/ledger/paceOf.ts"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 
@@ -34,9 +34,22 @@ it("is not moved by an endpoint that was away", () => {
   expect(paceOf([...steady(1_000, 18), { ledgers: 1, millis: 600_000 }])).toBe(1)
 })
 
+it("knows the pace of a client that counts a burst which the ledger's own pace leaves out", () => {
+  expect(fastestPaceOf([])).toBe(1)
+  expect(fastestPaceOf(steady(5_000))).toBe(5)
+  // Ten ledgers at once, and everything since then slower than before: their mean is what a client computes with.
+  const slower = [...steady(1_000, 8), { ledgers: 10, millis: 500 }, ...steady(1_200, 10)]
+  expect(paceOf(slower)).toBeGreaterThan(1.1)
+  expect(fastestPaceOf(slower)).toBe(12.5 / 20)
+  // What lies behind the ledgers that a client reads is not counted, and a gap makes nobody's clock slower.
+  expect(fastestPaceOf([{ ledgers: 10, millis: 500 }, ...steady(1_200, 19)])).toBe(1.2)
+  expect(fastestPaceOf([...steady(1_000, 18), { ledgers: 1, millis: 600_000 }])).toBe(1)
+})
+
 it("stays within 0.1 and 60 seconds", () => {
   expect(paceOf(steady(1))).toBe(0.1)
   expect(paceOf(steady(3_600_000))).toBe(60)
+  expect(fastestPaceOf(steady(1))).toBe(0.1)
 })
 
 /** A node whose answer a test sets: a ledger's sequence, or silence. */

@@ -31,10 +31,17 @@ interface Ledger {
   readonly envelopes: Array<string>
   /** What a look of this moment sees, beside the 1 000 of the last one. */
   fresh: number | undefined
+  /** The pace of the fastest clock that a client may have; 5 s unless told. */
+  fastest?: number
 }
 
 const services = (ledger: Ledger) => {
-  const now = (sequence: number) => ({ sequence, closedAtSeconds: 0, secondsPerLedger: 5 })
+  const now = (sequence: number) => ({
+    sequence,
+    closedAtSeconds: 0,
+    secondsPerLedger: 5,
+    fastestSecondsPerLedger: ledger.fastest ?? 5
+  })
   const parts = Layer.mergeAll(
     Schemes.layer,
     cryptoLayer,
@@ -47,12 +54,12 @@ const services = (ledger: Ledger) => {
     } as unknown as Network["Service"]),
     Layer.succeed(Signer, { isOurs: () => false } as unknown as Signer["Service"]),
     Layer.succeed(LedgerClock, {
-      now: Effect.succeed(now(1_000)),
+      now: Effect.sync(() => now(1_000)),
       fresh: Effect.suspend(() => {
         ledger.looked += 1
         return ledger.fresh === undefined
           ? Effect.fail(new LedgerUnavailable({ operation: "getLatestLedger", message: "silent" }))
-          : Effect.succeed(now(ledger.fresh))
+          : Effect.sync(() => now(ledger.fresh!))
       })
     } as unknown as LedgerClock["Service"]),
     Layer.succeed(LedgerRpc, {
@@ -196,6 +203,19 @@ describe("exact", () => {
         expect((yield* Effect.flip(scheme.verify(far, "verify"))).operation).toBe("simulateTransaction")
         ledger.fresh = undefined
         expect((yield* Effect.flip(scheme.verify(far, "verify"))).operation).toBe("getLatestLedger")
+      })
+    )
+  )
+
+  it.effect("reckons an expiry by the fastest clock that a client may have, not by the ledger's own pace", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const far = yield* paymentWith({ expiryOffset: 20 })
+        ledger.fresh = 1_000
+        const refused = yield* scheme.verify(far, "verify")
+        expect(isRefusal(refused) && refused.reason).toBe("invalid_exact_ledger_signature_expiration_too_far")
+        ledger.fastest = 2
+        expect((yield* Effect.flip(scheme.verify(far, "verify"))).operation).toBe("simulateTransaction")
       })
     )
   )

@@ -37,6 +37,8 @@ interface Ledger {
   now: number
   fresh: number
   looked: number
+  /** The pace of the fastest clock that a client may have. */
+  fastest: number
   answer: SimulationAnswer
   readonly envelopes: Array<string>
 }
@@ -63,7 +65,12 @@ const vault = Vault.layer.pipe(Layer.provide([network, cryptoLayer, host, NodeSe
 const signer = Signer.layer.pipe(Layer.provide([vault, network, cryptoLayer]))
 
 const services = (ledger: Ledger) => {
-  const time = (sequence: number) => ({ sequence, closedAtSeconds: 0, secondsPerLedger: 5 })
+  const time = (sequence: number) => ({
+    sequence,
+    closedAtSeconds: 0,
+    secondsPerLedger: 5,
+    fastestSecondsPerLedger: ledger.fastest
+  })
   const parts = Layer.mergeAll(
     Schemes.layer,
     cryptoLayer,
@@ -90,7 +97,7 @@ const services = (ledger: Ledger) => {
 
 const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect<A, E, Crypto>) => {
   const answer = refusedBy("Error(Contract, #10)")
-  const ledger: Ledger = { now: 1_000, fresh: 1_000, looked: 0, answer, envelopes: [] }
+  const ledger: Ledger = { now: 1_000, fresh: 1_000, looked: 0, fastest: 5, answer, envelopes: [] }
   return Effect.flatMap(Schemes, (schemes) => use(Option.getOrThrow(schemes.find("upto")), ledger)).pipe(
     Effect.provide(services(ledger)),
     Effect.scoped
@@ -197,6 +204,17 @@ describe("upto", () => {
           expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe("simulation_failed")
         }
         expect(ledger.looked).toBe(4)
+      })
+    )
+  )
+
+  it.effect("reckons how far is too far by the fastest clock that a client may have", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const payment = yield* paymentOf(1n, { deadline: 1_020 })
+        expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe("expiration_too_far")
+        ledger.fastest = 2
+        expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe("simulation_failed")
       })
     )
   )
