@@ -277,10 +277,10 @@ const ofRank: ReadonlyArray<Mutation> = [
   sold("recent payers are for ever", "and p.counts and p.last_settled_at > ${recently}", "and p.counts")
 ]
 
-const browsed = inFile("discovery/Counts.ts", "standing")
-const paged = inFile("discovery/Browse.ts", "standing")
-const circled = inFile("store/findCircles.ts", "standing")
-const stood = inFile("store/storeSightings.ts", "standing")
+const browsed = inFile("discovery/Counts.ts", "standing.daily")
+const paged = inFile("discovery/Browse.ts", "standing.daily")
+const circled = inFile("store/findCircles.ts", "standing.daily")
+const stood = inFile("store/storeSightings.ts", "standing.daily")
 
 const ofOrder: ReadonlyArray<Mutation> = [
   browsed(

@@ -162,12 +162,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/http/Callers.ts", "test/kernel/http/Sessions.test.ts", [
     ["a caller's session pays", 'request.method === "GET" ? sessionOf', 'request.method !== "" ? sessionOf']
   ]),
-  ...guards("kernel/payment/Wire.ts", "test/kernel/payment/input.test.ts", [
+  ...guards("kernel/payment/Wire.ts", "test/kernel/payment/input.daily.test.ts", [
     ["NUL in terms", 'value.isWellFormed() && !value.includes("\\u0000")', "value.isWellFormed()"],
     ["half a surrogate pair in terms", "value.isWellFormed() && !value", "!value"],
     ["keys of terms are not looked at", "isKept(key) && isKept(item)", "isKept(item)"]
   ]),
-  ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/input.test.ts", [
+  ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/input.daily.test.ts", [
     ["a dropped extension is not told of", "isDropped === true && extensions.isKnown(key)", "isDropped === undefined"]
   ]),
   ...guards("runtime/platform/httpServer.ts", "test/runtime/stop.daily.test.ts", [

@@ -63,7 +63,8 @@ const onRuntime = (runtime: string, command: string, words: ReadonlyArray<string
 const fast: Part = {
   name: "fast tests on PGlite",
   command: node,
-  args: vitest,
+  // A third would only import everything once more: these compute.
+  args: [...vitest, "--maxWorkers=2"],
   env: { TOLLKEEPER_TEST_FAST: "only" },
   figures: "vitest",
   minutesMax: 8

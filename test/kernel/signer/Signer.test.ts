@@ -15,44 +15,13 @@ import {
   type Transaction
 } from "../../../kernel/stellar/Envelope.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { Host } from "../../../kernel/platform/Host.ts"
-import { sealSeeds } from "../../../kernel/signer/sealedSeeds.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { makePayment } from "../../support/buyer.ts"
+import { channel, channels, hostAt, networkWith, otherChannel, sponsor, vaultWith } from "./vaults.ts"
 
-const sponsor = Keypair.random()
-const channels = [Keypair.random(), Keypair.random()]
-const [channel, otherChannel] = channels.map((pair) => pair.publicKey()) as [string, string]
 const stranger = Keypair.random().publicKey()
-
-const networkWith = (values: Partial<Network["Service"]> = {}) =>
-  Network.layerTest({
-    id: "ledger:testnet",
-    passphrase: Networks.TESTNET,
-    rpcUrls: ["http://127.0.0.1:1"],
-    friendbotUrl: Option.none(),
-    sponsorSecret: Option.some(Redacted.make(sponsor.secret())),
-    channelSecrets: Option.some(Redacted.make(channels.map((pair) => pair.secret()).join(","))),
-    channelCount: 3,
-    channelCountMax: 3,
-    channelBalanceStroopsMin: 0n,
-    developmentAutoFund: false,
-    timeoutSecondsMax: 300,
-    keys: () => ({}) as never,
-    assets: new Map(),
-    feeCeilings: (scheme) => ({
-      resourceStroopsMax: 200_000n,
-      inclusionStroopsMax: 10_000n,
-      totalStroopsMax: scheme === "tight" ? 55_000n : 210_000n
-    }),
-    ...values
-  })
-
-const hostAt = (stateFolder: string) => Layer.succeed(Host, { name: "test", stateFolder })
-const vaultWith = (values?: Partial<Network["Service"]>, stateFolder = "/nowhere") =>
-  Vault.layer.pipe(Layer.provide([networkWith(values), cryptoLayer, hostAt(stateFolder), NodeServices.layer]))
 const signers = Signer.layer.pipe(Layer.provide([vaultWith(), networkWith(), cryptoLayer]))
 
 const bounds = { ledgerMax: 5_000, timeMax: 1_800_000_000n }
@@ -409,45 +378,6 @@ describe("the vault", () => {
         "different accounts"
       )
     })
-  )
-
-  it.effect("opens sealed seeds with their passphrase alone, and takes no seed from two places", () =>
-    Effect.gen(function* () {
-      const files = yield* FileSystem.FileSystem
-      const file = yield* files.makeTempFileScoped()
-      const crypto = yield* Crypto
-      const former = Keypair.random()
-      const seeds = {
-        sponsor: [sponsor, former].map((pair) => Redacted.make(pair.secret())),
-        channels: channels.map((pair) => Redacted.make(pair.secret())),
-        formerChannels: []
-      }
-      const text = sealSeeds(crypto, seeds, Redacted.make("correct horse battery"))
-      for (const pair of [sponsor, former, ...channels]) expect(text).not.toContain(pair.secret())
-      yield* files.writeFileString(file, text)
-      const sealedBy = (passphrase: string | undefined, more: Partial<Network["Service"]> = {}) =>
-        vaultWith({
-          sponsorSecret: Option.none(),
-          channelSecrets: Option.none(),
-          sealedSeeds: { file, passphrase: Option.map(Option.fromUndefinedOr(passphrase), (p) => Redacted.make(p)) },
-          ...more
-        })
-      const opened = (yield* Effect.provide(Vault, sealedBy("correct horse battery"))).accounts()
-      expect([opened.sponsor, opened.formerSponsors, opened.channels]).toEqual([
-        sponsor.publicKey(),
-        [former.publicKey()],
-        [channel, otherChannel]
-      ])
-      const refusedBy = (layer: ReturnType<typeof vaultWith>) =>
-        Effect.map(Effect.flip(Effect.scoped(Layer.build(layer))), ({ message }) => message)
-      expect(yield* refusedBy(sealedBy("correct horse"))).toMatch(/does not open with this passphrase/)
-      expect(yield* refusedBy(sealedBy(undefined))).toMatch(/passphrase is not set/)
-      const twice = sealedBy("correct horse battery", { sponsorSecret: Option.some(Redacted.make(sponsor.secret())) })
-      expect(yield* refusedBy(twice)).toMatch(/given twice/)
-      const other = text.replace(/"tag": "(.)/, (_, first) => `"tag": "${first === "A" ? "B" : "A"}`)
-      yield* files.writeFileString(file, other)
-      expect(yield* refusedBy(sealedBy("correct horse battery"))).toMatch(/does not open/)
-    }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, cryptoLayer]))
   )
 
   it.effect("makes a seed for development once, for this user alone", () =>
