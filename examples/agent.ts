@@ -101,11 +101,14 @@ const call = async (tools: Client, name: string, args: Record<string, unknown>):
   return isError === true ? { fault: structuredContent } : structuredContent
 }
 
-/** What is listed for the goal: by search, or all there is where a facilitator has no search. */
-const search = async (tools: Client, goal: string): Promise<ReadonlyArray<Offer>> => {
+/**
+ * What is listed for the goal: by search, or all there is where a facilitator has no search. Where nothing is known to
+ * answer it, what is found are merely the nearest: no reason to pay.
+ */
+const search = async (tools: Client, goal: string) => {
   const found = await call(tools, "x402_search_resources", { query: goal })
   const page = found.fault === undefined ? found : await call(tools, "x402_search_resources", {})
-  return (page.resources ?? []).flatMap(offerOf)
+  return { offers: (page.resources ?? []).flatMap(offerOf) as ReadonlyArray<Offer>, isGuess: page.nearestOnly === true }
 }
 
 /** Runs the agent; succeeds with what it bought. */
@@ -114,11 +117,12 @@ export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bou
   const tools = await startTools(options)
   try {
     say(`Goal         ${goal}, for at most ${budget} atomic units`)
-    const offers = await search(tools, goal)
+    const { isGuess, offers } = await search(tools, goal)
     for (const { description, price, type, url } of offers)
-      say(`Found        ${type}  ${price}  ${url}  ${description}`)
+      say(`${isGuess ? "Nearest" : "Found  "}      ${type}  ${price}  ${url}  ${description}`)
+    if (isGuess) say("Not bought   nothing that is listed is known to answer this")
     const bought: Array<Bought> = []
-    for (const { price, ref, type, url, versionHash } of choose(offers)) {
+    for (const { price, ref, type, url, versionHash } of isGuess ? [] : choose(offers)) {
       const explained = await call(tools, "x402_explain_payment", { ref, expectedVersionHash: versionHash })
       say(`Chosen       ${url}: ${price}, and the policy says ${explained.decision ?? explained.fault.code}`)
       if (explained.decision !== "allow") continue

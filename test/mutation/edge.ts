@@ -128,6 +128,23 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/catalog/search/Searcher.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["a guess is told as an answer", "isAnswered: from?.isAnswered ?? ranking.isAnswered", "isAnswered: true"]
   ]),
+  ...guards("plugins/catalog/search/Ranker.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+    [
+      "what a filter keeps out is told as its answer",
+      "isAnswered: isFitting && isAnyWithout",
+      "isAnswered: isAnyWithout"
+    ]
+  ]),
+  ...guards("plugins/catalog/search/Ranker.ts", "test/plugins/catalog/search/filtered.daily.test.ts", [
+    [
+      "a filter empties an answer that holds what passes it",
+      "const passed = yield* passing(",
+      "const passed = new Set(), _ = ("
+    ]
+  ]),
+  ...guards("plugins/catalog/search/rankingCursor.ts", "test/plugins/search-semantic/search.daily.test.ts", [
+    ["later pages of a part are told as the whole", "(isPartial ? partialFlag : 0)", "0"]
+  ]),
   ...guards("plugins/catalog/search/rankingCursor.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["later pages of a guess are told as an answer", "(isAnswered ? 0 : nearestFlag)", "0"]
   ]),

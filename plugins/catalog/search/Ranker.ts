@@ -2,7 +2,7 @@
 // perhaps reranked, and weighed by the resources' own signals. A branch that is off, late or failed is missing, and its
 // absence is told; when all that were asked are missing, whatever else is on answers instead (S128–S130, decisions 5).
 import { Context, Effect, Layer } from "effect"
-import type { SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { spanned } from "../../../kernel/spanned.ts"
 import {
   Catalog,
@@ -108,32 +108,57 @@ const askAll = Effect.fnUntraced(function* (
   return answers.filter((answer) => answer !== undefined)
 })
 
+/** Of some resources those that pass a request's filters. */
+type Passing = (
+  ids: ReadonlyArray<bigint>,
+  request: RankRequest
+) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
+
+interface FusedRanking extends Pick<Ranking, "isAnswered"> {
+  readonly hits: ReadonlyArray<Fused>
+  /** The list is short whatever there is: the nearest few, or what passes of one list. */
+  readonly isCut: boolean
+}
+
 /**
  * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it were
- * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without.
+ * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without. A branch
+ * that learns from its first hits learns less from a filter's few: where it then finds nothing, what passes of the
+ * answer without the filter is the answer, since a filter takes away what does not pass it and nothing else.
  */
 const fusedOf = Effect.fnUntraced(function* (
   answered: ReadonlyArray<Answered>,
   request: RankRequest,
-  settings: SearchSettings["Service"]
-) {
-  const cuts = {
-    k: settings.rrf_k,
-    relevanceMin: settings.minimum_relevance_score,
-    bestMin: settings.minimum_best_relevance
-  }
+  settings: SearchSettings["Service"],
+  passing: Passing
+): Effect.fn.Return<FusedRanking, SqlError.SqlError> {
+  const { minimum_best_relevance: bestMin, minimum_relevance_score: relevanceMin, rrf_k: k } = settings
+  const cuts = { k, relevanceMin, bestMin }
   const branches = answered.map(toRanked)
   const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
   const bests = bestsOf(branches)
-  const isFitting = isAnyFitting(branches, bests, cuts.bestMin)
-  const isFound = isFitting && isAnySure(bests, cuts.bestMin)
-  if (isFound || !isFiltered || answered.every((answer) => foundBy(answer) === 0))
-    return { hits: fuse(branches, { ...cuts, bests, isFitting }), isAnswered: isFitting }
+  const isFitting = isAnyFitting(branches, bests, bestMin)
+  if (!isFiltered || (isFitting && isAnySure(bests, bestMin)))
+    return { hits: fuse(branches, { ...cuts, bests, isFitting }), isAnswered: isFitting, isCut: !isFitting }
   const asked = answered.map(({ branch }) => branch)
   const all = (yield* askAll(asked, { ...request, filters: {} }, settings.first_window)).map(toRanked)
   const allBests = bestsOf(all)
-  const isAnswered = isAnyFitting(all, allBests, cuts.bestMin)
-  return { hits: fuse(branches, { ...cuts, bests: allBests, isFitting: isAnswered }), isAnswered }
+  const isAnyWithout = isAnyFitting(all, allBests, bestMin)
+  const allCuts = { ...cuts, bests: allBests, isFitting: isAnyWithout }
+  const hits = fuse(branches, allCuts)
+  // What fits and does not pass the filter is no answer.
+  if (hits.length > 0) return { hits, isAnswered: isFitting && isAnyWithout, isCut: !isAnyWithout }
+  const without = fuse(all, allCuts)
+  const passed = yield* passing(
+    without.map(({ id }) => id),
+    request
+  )
+  const left = all.map((branch) => ({ ...branch, hits: branch.hits.filter(({ id }) => passed.has(id)) }))
+  return {
+    hits: without.filter(({ id }) => passed.has(id)),
+    isAnswered: isAnyWithout && isAnyFitting(left, allBests, bestMin),
+    isCut: true
+  }
 })
 
 /** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
@@ -151,6 +176,7 @@ export class Ranker extends Context.Service<
   static readonly layer = Layer.effect(
     Ranker,
     Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
       const catalog = yield* Catalog
       const search = yield* Search
       const settings = yield* SearchSettings
@@ -171,6 +197,13 @@ export class Ranker extends Context.Service<
         )
       })
 
+      const passing: Passing = Effect.fnUntraced(function* (ids, { filters, snapshot }) {
+        if (ids.length === 0) return new Set()
+        const rows = yield* sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
+          where ${catalog.condition(filters, { id: "v.id", snapshot })}`.unprepared
+        return new Set(rows.map(({ id }) => id))
+      })
+
       const rank: Ranker["Service"]["rank"] = Effect.fnUntraced(function* (
         request: RankRequest
       ): Effect.fn.Return<Ranking, SqlError.SqlError> {
@@ -182,15 +215,14 @@ export class Ranker extends Context.Service<
         ]
         const first = yield* askAll(asked, request, settings.first_window)
         const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
-        const { hits: fused, isAnswered } = yield* fusedOf(answered, request, settings)
+        const { hits: fused, isAnswered, isCut } = yield* fusedOf(answered, request, settings, passing)
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,
           prefersCheap: request.prefersCheap
         })
-        // Behind the nearest there is nothing.
         const more =
-          isAnswered && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
+          !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
         // One seller's hits have crowded out the others': those are looked for behind them.
         if (isCrowded && more && request.window < settings.window)
           return yield* rank({ ...request, window: settings.window })

@@ -88,7 +88,8 @@ const listFor = Effect.fnUntraced(function* (
     shown: from?.shown ?? read.offset,
     ids: [...(from?.ids ?? []), ...fresh].slice(0, settings.window),
     more: window < settings.window && ranking.more,
-    isAnswered: from?.isAnswered ?? ranking.isAnswered
+    isAnswered: from?.isAnswered ?? ranking.isAnswered,
+    isPartial: from?.isPartial === true || ranking.missing.length > 0 || ranking.reranking === "failed"
   }
   return { position, ranking }
 })
@@ -100,7 +101,7 @@ const pageOf = Effect.fnUntraced(function* (
   { position, ranking }: Listed,
   sealed: { readonly snapshot: bigint; readonly fingerprint: string }
 ) {
-  const { ids, isAnswered, more, shown } = position
+  const { ids, isAnswered, isPartial, more, shown } = position
   const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
   const next = shown + read.limit
   const cursor =
@@ -111,7 +112,7 @@ const pageOf = Effect.fnUntraced(function* (
   const page: SearchAnswer = {
     _tag: "Page",
     resources: bodies.map(({ json }) => json),
-    partial: (ranking?.missing ?? []).length > 0 || ranking?.reranking === "failed",
+    partial: isPartial,
     nearestOnly: !isAnswered && shownIds.length > 0,
     cursor,
     intent: undefined,

@@ -14,11 +14,13 @@ export interface RankingPosition {
   readonly more: boolean
   /** Something speaks for an answer; else the list is of the nearest alone. */
   readonly isAnswered: boolean
+  /** A branch of search was missing, or the reranker, when the list was made. */
+  readonly isPartial: boolean
 }
 
-const [moreFlag, nearestFlag] = [1, 2]
+const [moreFlag, nearestFlag, partialFlag] = [1, 2, 4]
 
-export const encodePosition = ({ ids, isAnswered, more, shown }: RankingPosition): string => {
+export const encodePosition = ({ ids, isAnswered, isPartial, more, shown }: RankingPosition): string => {
   const bytes: Array<number> = []
   for (const id of ids) {
     // No table counts to where a number is not whole any more.
@@ -26,13 +28,13 @@ export const encodePosition = ({ ids, isAnswered, more, shown }: RankingPosition
     for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
     bytes.push(rest)
   }
-  const flags = (more ? moreFlag : 0) | (isAnswered ? 0 : nearestFlag)
+  const flags = (more ? moreFlag : 0) | (isAnswered ? 0 : nearestFlag) | (isPartial ? partialFlag : 0)
   return `${shown}.${flags}.${Base64Url.encode(Uint8Array.from(bytes))}`
 }
 
 /** None for what was not made by `encodePosition`. */
 export const decodePosition = (text: string): Option.Option<RankingPosition> => {
-  const [, shown, flags, encoded] = /^(\d{1,6})\.([0-3])\.([A-Za-z0-9_-]*)$/.exec(text) ?? []
+  const [, shown, flags, encoded] = /^(\d{1,6})\.([0-7])\.([A-Za-z0-9_-]*)$/.exec(text) ?? []
   const bytes = encoded === undefined ? undefined : Base64Url.decode(encoded)
   if (shown === undefined || bytes === undefined || Result.isFailure(bytes)) return Option.none()
   const ids: Array<bigint> = []
@@ -50,6 +52,7 @@ export const decodePosition = (text: string): Option.Option<RankingPosition> => 
     shown: Number(shown),
     ids,
     more: (Number(flags) & moreFlag) !== 0,
-    isAnswered: (Number(flags) & nearestFlag) === 0
+    isAnswered: (Number(flags) & nearestFlag) === 0,
+    isPartial: (Number(flags) & partialFlag) !== 0
   })
 }

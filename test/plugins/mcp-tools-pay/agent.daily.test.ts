@@ -1,7 +1,16 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { openMarket, runAgent } from "../../../examples/agent.ts"
+import { ingest } from "../../relevance/ingest.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { eventually } from "../../support/eventually.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
+import { fieldListings } from "../catalog/search/fieldListings.ts"
+
+const inUsdc = fieldListings.map((one) => ({
+  ...one,
+  options: one.options.map((option) => ({ ...option, asset: testnetUsdc }))
+}))
 
 it.live(
   "the example's agent finds offers, buys the cheapest page and the tool, and has receipts to the atom",
@@ -18,12 +27,12 @@ it.live(
         Effect.promise(() => openMarket({ ...place, payTo: owner.publicKey() }, customer.secret())),
         ({ sellers }) => Effect.promise(() => Promise.all(sellers.map(({ close }) => close())))
       )
-      const run = (budget: bigint, lines: Array<string>) =>
+      const run = (budget: bigint, lines: Array<string>, goal = "weather") =>
         Effect.promise(() =>
           runAgent({
             ...place,
             secret: agent.secret(),
-            goal: "weather",
+            goal,
             budget,
             say: (line) => void lines.push(line)
           })
@@ -48,6 +57,15 @@ it.live(
         ["4000"]
       )
       assert.strictEqual(less.filter((line) => line.startsWith("Not bought   BUDGET_EXCEEDED")).length, 1)
+
+      // What is merely the nearest to a goal is not paid for.
+      yield* facilitator.publishedBy(ingest(facilitator.sql, inUsdc))
+      const chess = facilitator.ask("/discovery/search?query=chess%20moves")
+      yield* eventually(chess, ({ json }) => json.resources.length > 0 && json.nearestOnly === undefined)
+      const guessed: Array<string> = []
+      assert.deepStrictEqual(yield* run(10_000n, guessed, "which mushroom is safe"), [])
+      assert.strictEqual(guessed.filter((line) => line.startsWith("Nearest")).length > 0, true, guessed.join("\n"))
+      assert.strictEqual(guessed.at(-1), "Not bought   nothing that is listed is known to answer this")
     }),
   240_000
 )

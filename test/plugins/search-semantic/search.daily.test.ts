@@ -235,6 +235,13 @@ describe.each(databaseKinds)("search on %s", (database) => {
               // A mode whose branch is missing falls back to what there is.
               const alone = yield* search(facilitator, { query: `weather ${query++}`, mode: "semantic" })
               expect([alone.json.partialResults, names(alone).length > 0]).toEqual([true, true])
+              // Later pages are cut from the same list, and say of it what the first said.
+              const asked = { query: `data ${query++}`, mode: "hybrid", limit: "1" }
+              const first = yield* search(facilitator, asked)
+              const second = yield* search(facilitator, { ...asked, cursor: first.json.pagination.cursor })
+              expect([first, second].map(({ json }) => [json.partialResults, json.resources.length])).toEqual(
+                [1, 1].map((one) => [true, one])
+              )
             }
             const ready = yield* facilitator.ask("/health/ready")
             expect([ready.status, ready.json.search.semantic, ready.json.search.lexical]).toEqual([

@@ -1,11 +1,14 @@
 // A filter takes away what does not pass it and nothing else: where an answer without it holds a resource that passes,
 // the answer with it is not empty. Random queries and filters over 500 resources; the filters are judged here by the
-// resources themselves.
+// resources themselves. And sets of listings and questions as people write them, of which search learns from its first
+// hits: few under a filter.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { makeWorld } from "../../../bench/searchWorld.ts"
+import type { Dataset } from "../../../relevance/dataset.ts"
 import { type IngestedResource, ingest } from "../../../relevance/ingest.ts"
+import { ownSet } from "../../../relevance/judged.ts"
 import { databaseKinds } from "../../../support/databases.ts"
 import { eventually } from "../../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
@@ -64,13 +67,13 @@ const namesOf = Effect.fnUntraced(function* (facilitator: Facilitator, parameter
   return names
 })
 
-const untilIndexed = ({ sql }: Facilitator) =>
+const untilIndexed = ({ sql }: Facilitator, count: number) =>
   eventually(
     Effect.map(
       sql<{ words: number; meanings: number }>`select (select count(*) from search_lexical_documents
           where (select changed = 0 from search_lexical_state limit 1))::int as words,
         (select count(*) from search_semantic_word_vectors)::int as meanings`,
-      ([row]) => row!.words === resources.length && row!.meanings === resources.length
+      ([row]) => row!.words === count && row!.meanings === count
     )
   )
 
@@ -83,7 +86,7 @@ describe.each(databaseKinds)("a filter on %s", (database) => {
           Effect.gen(function* () {
             const facilitator = yield* startFacilitator({ database, channels: 1 })
             yield* facilitator.publishedBy(ingest(facilitator.sql, resources))
-            yield* untilIndexed(facilitator)
+            yield* untilIndexed(facilitator, resources.length)
             const seed = Number(process.env["TOLLKEEPER_TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 32))
             const random = randomFrom(seed)
             let answered = 0
@@ -103,6 +106,50 @@ describe.each(databaseKinds)("a filter on %s", (database) => {
               }
             }
             expect(answered).toBeGreaterThan(2 * queriesMax)
+          })
+        ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
+      ),
+    240_000
+  )
+})
+
+/** A set's listings, each of a recipient of its own. */
+const ofOwnRecipients = (set: Dataset): ReadonlyArray<IngestedResource> =>
+  set.resources.map(({ document, name, raw }, at) => ({
+    name,
+    type: raw.type,
+    url: raw.resource.url,
+    toolName: document.toolName,
+    description: document.description,
+    serviceName: document.serviceName,
+    tags: document.tags,
+    info: document.operations[0]?.info ?? {},
+    options: raw.accepts.map((option) => ({ ...option, network: "ledger:testnet", payTo: `GOWN${at}` }))
+  }))
+
+describe.each(["second", "third", "fourth"] as const)("a recipient, of the %s set", (name) => {
+  it(
+    "is shown what the answer to everybody has of it",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const set = ownSet(name)
+            const listings = ofOwnRecipients(set)
+            const facilitator = yield* startFacilitator({ channels: 1, set: ["search.searches_per_second=1000"] })
+            yield* facilitator.publishedBy(ingest(facilitator.sql, listings))
+            yield* untilIndexed(facilitator, listings.length)
+            let answered = 0
+            for (const { query } of set.queries) {
+              const all = yield* ask(facilitator, { query })
+              for (const { name } of all.resources.slice(0, 3)) {
+                const { payTo } = listings.find((one) => one.name === name)!.options[0]!
+                const found = yield* ask(facilitator, { query, payTo })
+                expect([query, found.resources.map((one) => one.name)]).toEqual([query, [name]])
+                answered += 1
+              }
+            }
+            expect(answered).toBeGreaterThan(2 * set.queries.length)
           })
         ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
       ),

@@ -9,6 +9,7 @@ import { databaseKinds } from "../../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
 import { eventually } from "../../../support/eventually.ts"
 import { ingest } from "../../../relevance/ingest.ts"
+import { fieldListings } from "./fieldListings.ts"
 import { call, connectHttp, startTools } from "../../mcp-tools/support.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
@@ -92,11 +93,6 @@ describe.each(databaseKinds)("searches without a result on %s", (database) => {
   )
 })
 
-const fields =
-  "weather forecast, currency rates, speech to text, flight delays, recipe ideas, tide tables, stock quotes, tax rules, " +
-  "football scores, chess moves, bird songs, soil samples, ship positions, train times, patent search, court rulings, " +
-  "star charts, road works, wine ratings, film reviews, job offers, house prices, parcel tracking, company registers"
-
 const readPage = ({ json }: Answer) => ({
   count: json.resources.length as number,
   nearestOnly: json.nearestOnly as true | undefined,
@@ -110,18 +106,7 @@ describe("a search of which nothing speaks for an answer", () => {
       Effect.gen(function* () {
         const all = "plugins=[ledger-local,x402-exact,catalog,search-lexical,search-semantic]"
         const facilitator = yield* startFacilitator({ environment, set: [all], channels: 1 })
-        const resources = fields.split(", ").map((field, at) => ({
-          name: field,
-          type: "http" as const,
-          url: `https://example.com/${at}`,
-          toolName: "",
-          description: `Gives ${field} for a place or a name`,
-          serviceName: field,
-          tags: [],
-          info: { input: { type: "http", method: "GET" } },
-          options: [{ scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: "5", payTo: `GOWNER${at}` }]
-        }))
-        yield* facilitator.publishedBy(ingest(facilitator.sql, resources))
+        yield* facilitator.publishedBy(ingest(facilitator.sql, fieldListings))
         const [answered, unanswered] = ["wine%20ratings", "which%20mushroom%20is%20safe"]
         const found = (query: string) => Effect.map(facilitator.ask(`/discovery/search?query=${query}`), readPage)
         const isAnswer = ({ count, nearestOnly }: ReturnType<typeof readPage>) => count > 0 && nearestOnly === undefined
@@ -131,10 +116,13 @@ describe("a search of which nothing speaks for an answer", () => {
         yield* eventually(found(unanswered!), ({ count }) => count === 3)
         for (const limit of [20, 3])
           expect(yield* found(`${unanswered}&limit=${limit}`)).toEqual({ count: 3, nearestOnly: true, cursor: null })
-        const pages: Array<ReturnType<typeof readPage>> = []
-        for (let cursor: string | null = ""; cursor !== null; cursor = pages.at(-1)!.cursor)
-          pages.push(yield* found(`${unanswered}&limit=1${cursor === "" ? "" : `&cursor=${cursor}`}`))
-        expect(pages.map(({ count, nearestOnly }) => [count, nearestOnly])).toEqual([1, 1, 1].map((one) => [one, true]))
+        const pagesOf = Effect.fnUntraced(function* (query: string) {
+          const pages: Array<ReturnType<typeof readPage>> = []
+          for (let cursor: string | null = ""; cursor !== null; cursor = pages.at(-1)!.cursor)
+            pages.push(yield* found(`${query}&limit=1${cursor === "" ? "" : `&cursor=${cursor}`}`))
+          return pages.map(({ count, nearestOnly }) => [count, nearestOnly])
+        })
+        expect(yield* pagesOf(unanswered!)).toEqual([1, 1, 1].map((one) => [one, true]))
         const agent = yield* connectHttp(yield* startTools({ facilitatorUrl: facilitator.url }))
         const told = (query: string) => call(agent, "x402_search_resources", { query: decodeURIComponent(query) })
         const warned = ({ body }: Effect.Success<ReturnType<typeof told>>) =>
@@ -148,6 +136,9 @@ describe("a search of which nothing speaks for an answer", () => {
         expect((yield* facilitator.ask(path, bearer(ops))).json.items.map(({ words }: any) => words)).not.toContain(
           "wine ratings"
         )
+        // What answers and does not pass the filter answers nothing; what passes and answers does.
+        expect(isAnswer(yield* found(`${answered}&payTo=GOWNER18`))).toBe(true)
+        expect(yield* pagesOf(`${answered}&payTo=GOWNER19`)).toEqual([[1, true]])
       }).pipe(Effect.scoped),
     240_000
   )

@@ -477,17 +477,17 @@ describe("a cursor's list", () => {
       [0n, 1n, 127n, 128n, 300n, 2n ** 62n],
       Array.from({ length: 1_000 }, (_, at) => BigInt(at * 97))
     ]) {
-      for (const [more, isAnswered] of [
-        [true, false],
-        [false, true],
-        [true, true],
-        [false, false]
-      ] as const) {
-        const position = { ids, shown: 40, more, isAnswered }
+      for (const flags of Array.from({ length: 8 }, (_, at) => at)) {
+        const [more, isAnswered, isPartial] = [1, 2, 4].map((flag) => (flags & flag) !== 0) as [
+          boolean,
+          boolean,
+          boolean
+        ]
+        const position = { ids, shown: 40, more, isAnswered, isPartial }
         expect(decodePosition(encodePosition(position))).toEqual(Option.some(position))
       }
     }
-    for (const other of ["", "1.4.AA", "x.1.AA", "1.1", "1.1.!!", "9999999.1.AA"])
+    for (const other of ["", "1.8.AA", "x.1.AA", "1.1", "1.1.!!", "9999999.1.AA"])
       expect(decodePosition(other)).toEqual(Option.none())
   })
 })
