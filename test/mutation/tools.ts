@@ -119,6 +119,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     'if ((yield* madeFor(sql, one.invocation)) !== made) return "changed"',
     ""
   ),
+  inFile("mcp-tools-pay/budget/postgresStore.ts", vitest("test/plugins/mcp-tools-pay/budget.daily.test.ts"))(
+    "budget: a minute by each replica's own clock",
+    "created_at > ${ago(sql, minuteMillis)} and",
+    "created_at > ${new Date(one.createdAtMillis - minuteMillis)} and"
+  ),
   inFile("mcp-tools-pay/budget/Reservation.ts", http)(
     "budget: the day has no ceiling",
     "[perDay - day, perSession - session,",

@@ -1,8 +1,10 @@
 // Reservations in a PostgreSQL of the tool servers' own, shared by replicas (S303). A reservation is decided under a
 // lock of its agent for one transaction, so that two replicas cannot pass a ceiling together; a move is one
-// conditional update. What has ended leaves by age, longer than any ceiling or repetition looks back.
+// conditional update. What has ended leaves by age, longer than any ceiling or repetition looks back. How old a
+// reservation is, the database's clock says: replicas whose clocks differ count one minute, and none lets go of what
+// another has just reserved.
 import { Clock, Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { BudgetStore, BudgetUnavailable, type Reserved } from "./BudgetStore.ts"
 import {
@@ -28,7 +30,8 @@ interface Row {
   readonly grade: Grade | null
   readonly amount: string
   readonly state: ReservationState
-  readonly created_at: Date
+  /** Milliseconds since it was made. */
+  readonly age: number
   readonly payer: string | null
   readonly nonce: string | null
   readonly expiration_ledger: bigint | null
@@ -36,9 +39,11 @@ interface Row {
 }
 
 const columns = `id, day::text as day, agent, session, invocation, network, asset, pay_to, origin, grade,
-  amount::text as amount, state, created_at, payer, nonce::text as nonce, expiration_ledger, transaction`
+  amount::text as amount, state, payer, nonce::text as nonce, expiration_ledger, transaction,
+  (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age`
 
-const decode = (row: Row): Reservation => ({
+/** As of this process's clock: who subtracts the time of making from it has the age that the database tells. */
+const decode = (row: Row, now: number): Reservation => ({
   id: row.id,
   day: row.day,
   agent: row.agent,
@@ -51,7 +56,7 @@ const decode = (row: Row): Reservation => ({
   grade: row.grade ?? undefined,
   amount: BigInt(row.amount),
   state: row.state,
-  createdAtMillis: row.created_at.getTime(),
+  createdAtMillis: Math.round(now - row.age),
   authorization:
     row.payer === null || row.nonce === null || row.expiration_ledger === null
       ? undefined
@@ -89,6 +94,17 @@ const fitsBelow = (
   )
 }
 
+const ago = (sql: SqlClient.SqlClient, millis: number) =>
+  sql`clock_timestamp() - ${millis}::float8 * interval '1 millisecond'`
+
+const readReservations = (
+  sql: SqlClient.SqlClient,
+  which: Statement.Fragment
+): Effect.Effect<ReadonlyArray<Reservation>, SqlError.SqlError> =>
+  Effect.flatMap(sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations where ${which}`, (rows) =>
+    Effect.map(Clock.currentTimeMillis, (now) => rows.map((row) => decode(row, now)))
+  )
+
 const madeFor = (sql: SqlClient.SqlClient, invocation: string) =>
   Effect.map(
     sql<{ made: bigint }>`select count(*) as made from mcp_tools_reservations where invocation = ${invocation}`,
@@ -114,9 +130,8 @@ const reserveIn = Effect.fnUntraced(function* (
     from mcp_tools_reservations
     where day = ${one.day}::date and agent = ${one.agent} and network = ${one.network}
       and asset = ${one.asset} and state <> 'released'`
-  const since = new Date(one.createdAtMillis - minuteMillis)
   const [lately] = yield* sql<{ count: bigint }>`select count(*) as count from mcp_tools_reservations
-    where agent = ${one.agent} and created_at > ${since} and state <> 'released'`
+    where agent = ${one.agent} and created_at > ${ago(sql, minuteMillis)} and state <> 'released'`
   if (spent === undefined || lately === undefined) return "over"
   const { paymentsPerMinute } = ceilings
   if (paymentsPerMinute > 0 && lately.count >= BigInt(paymentsPerMinute)) return "over"
@@ -125,7 +140,7 @@ const reserveIn = Effect.fnUntraced(function* (
     (id, day, agent, session, invocation, network, asset, pay_to, origin, grade, amount, state, created_at)
     values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network},
       ${one.asset}, ${one.payTo}, ${one.origin ?? null}, ${one.grade ?? null},
-      ${one.amount.toString()}::numeric, 'reserved', ${new Date(one.createdAtMillis)})`
+      ${one.amount.toString()}::numeric, 'reserved', clock_timestamp())`
   return "kept"
 })
 
@@ -138,10 +153,9 @@ const forgottenMax = 1_000
  */
 export const forgetReservations = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
-  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
   const deleted = yield* sql`delete from mcp_tools_reservations where id in (
-    select id from mcp_tools_reservations where state in ('spent', 'settled', 'released') and created_at < ${before}
-      and (state = 'released'
+    select id from mcp_tools_reservations where state in ('spent', 'settled', 'released')
+      and created_at < ${ago(sql, keepMillis)} and (state = 'released'
         or day <= (select max(day) from mcp_tools_reservations where state <> 'released') - 3)
     order by created_at limit ${forgottenMax}) returning 1`
   return deleted.length === forgottenMax
@@ -170,21 +184,18 @@ export const postgresStore = Effect.gen(function* () {
         )
       ),
     open: guarded(
-      Effect.map(
-        sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
-          where state in ('reserved', 'signed', 'unknown') order by created_at limit ${openMax}`,
-        (rows) => rows.map(decode)
-      )
+      readReservations(sql, sql`state in ('reserved', 'signed', 'unknown') order by created_at limit ${openMax}`)
     ),
     // The count comes first: what is reserved after it is seen among the rows, or noticed by the count.
     ofInvocation: (invocation) =>
       guarded(
         Effect.flatMap(madeFor(sql, invocation), (made) =>
           Effect.map(
-            sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
-              where invocation = ${invocation} and state in ${sql.in(undelivered)}
-              order by created_at desc limit 10`,
-            (rows) => ({ made, undelivered: rows.map(decode) })
+            readReservations(
+              sql,
+              sql`invocation = ${invocation} and state in ${sql.in(undelivered)} order by created_at desc limit 10`
+            ),
+            (found) => ({ made, undelivered: found })
           )
         )
       )

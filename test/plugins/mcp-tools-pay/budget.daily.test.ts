@@ -44,8 +44,10 @@ const reservation = (more: Partial<Reservation> = {}): Reservation => ({
   ...more
 })
 
-/** What every store does alike. */
-const storeFacts = (store: BudgetStore["Service"]) =>
+const untimed = (found: ReadonlyArray<Reservation>) => found.map(({ createdAtMillis: _, ...one }) => one)
+
+/** What every store does alike. `minutePasses`: for a store that goes by a clock of its own. */
+const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<unknown, unknown> = Effect.void) =>
   Effect.gen(function* () {
     const fits = (more: Partial<Reservation>) => store.reserve(reservation(more), ceilings, 0)
     // A session, a day, another agent, asset and day; all at once.
@@ -85,21 +87,20 @@ const storeFacts = (store: BudgetStore["Service"]) =>
     expect(yield* at(40n, { origin: undefined, grade: "proven" })).toBe("kept")
     const twice = { ...ceilings, paymentsPerMinute: 2 }
     expect(yield* paid({ asset: "CXLM", amount: 1n }, twice)).toBe("over")
+    yield* minutePasses
     expect(yield* paid({ asset: "CXLM", amount: 1n, createdAtMillis: 60_001 }, twice)).toBe("kept")
 
     const one = reservation({ agent: "key:moves", invocation: "moves" })
     expect(yield* store.reserve(one, ceilings, 0)).toBe("kept")
-    expect(yield* store.ofInvocation("moves")).toEqual({ made: 1, undelivered: [one] })
+    const moves = Effect.map(store.ofInvocation("moves"), ({ made, undelivered }) => [made, untimed(undelivered)])
+    expect(yield* moves).toEqual([1, untimed([one])])
     expect(yield* store.move(one.id, { state: "settled" })).toBe(false)
     expect(yield* store.move(one.id, { state: "signed", authorization })).toBe(true)
-    expect(yield* store.ofInvocation("moves")).toEqual({
-      made: 1,
-      undelivered: [{ ...one, state: "signed", authorization }]
-    })
+    expect(yield* moves).toEqual([1, untimed([{ ...one, state: "signed", authorization }])])
     expect(yield* store.move(one.id, { state: "unknown", transaction: "ab" })).toBe(true)
-    expect((yield* store.open).filter(({ id }) => id === one.id)).toEqual([
-      { ...one, state: "unknown", authorization, transaction: "ab" }
-    ])
+    expect(untimed((yield* store.open).filter(({ id }) => id === one.id))).toEqual(
+      untimed([{ ...one, state: "unknown", authorization, transaction: "ab" }])
+    )
     expect(yield* store.move(one.id, { state: "settled" })).toBe(true)
     expect(yield* store.move(one.id, { state: "released" })).toBe(false)
     expect(yield* store.move("pay_none", { state: "released" })).toBe(false)
@@ -190,7 +191,9 @@ describeDatabases(
       "in PostgreSQL does the same, and two replicas do not pass a ceiling together [S211, S217, S303]",
       () =>
         Effect.gen(function* () {
-          yield* storeFacts(yield* postgresStore)
+          const sql = yield* SqlClient.SqlClient
+          const older = sql`update mcp_tools_reservations set created_at = created_at - interval '61 seconds'`
+          yield* storeFacts(yield* postgresStore, older)
           const [one, two] = [yield* postgresStore, yield* postgresStore]
           const all = yield* Effect.all(
             Array.from({ length: 12 }, (_, i) =>
@@ -199,6 +202,25 @@ describeDatabases(
             { concurrency: "unbounded" }
           )
           expect(all.filter((one) => one === "kept")).toHaveLength(5)
+        }).pipe(Effect.provide(database)),
+      240_000
+    )
+
+    it.effect(
+      "in PostgreSQL counts a minute by the database's clock, whatever those of the replicas say",
+      () =>
+        Effect.gen(function* () {
+          const [one, two] = [yield* postgresStore, yield* postgresStore]
+          const single = { ...ceilings, paymentsPerMinute: 1 }
+          const at = (createdAtMillis: number) => reservation({ agent: "key:clocks", createdAtMillis })
+          expect(yield* one.reserve(at(0), single, 0)).toBe("kept")
+          for (const off of [2, -2, 3 * 1_440]) expect(yield* two.reserve(at(off * 60_000), single, 0)).toBe("over")
+          const now = yield* Clock.currentTimeMillis
+          const [age] = (yield* two.open)
+            .filter(({ agent }) => agent === "key:clocks")
+            .map((own) => now - own.createdAtMillis)
+          expect(age).toBeGreaterThanOrEqual(0)
+          expect(age).toBeLessThan(60_000)
         }).pipe(Effect.provide(database)),
       240_000
     )
@@ -216,23 +238,24 @@ describeDatabases(
             "settled",
             "released"
           ]
-          const now = 400 * day
-          yield* TestClock.setTime(now)
-          for (const [when, createdAtMillis, counted] of [
-            ["old", now - 3 * day - 1, "2026-01-01"],
-            ["today", now - 3 * day - 1, "2026-01-02"],
-            ["new", now - 3 * day, "2026-01-04"]
+          // This machine's clock is decades behind, and nobody goes by it.
+          yield* TestClock.setTime(400 * day)
+          for (const [when, seconds, counted] of [
+            ["old", 1, "2026-01-01"],
+            ["today", 1, "2026-01-02"],
+            ["new", -60, "2026-01-04"]
           ] as const)
             for (const state of states) {
               const one = reservation({
                 id: `${when} ${state}`,
                 agent: `key:age ${state}`,
-                day: counted,
-                createdAtMillis
+                day: counted
               })
               yield* store.reserve(one, ceilings, 0)
               yield* store.move(one.id, { state: "signed", authorization })
-              yield* sql`update mcp_tools_reservations set state = ${state} where id = ${one.id}`
+              yield* sql`update mcp_tools_reservations set state = ${state},
+                created_at = clock_timestamp() - interval '3 days' - ${seconds}::int * interval '1 second'
+                where id = ${one.id}`
             }
           const kept = Effect.map(
             sql<{ id: string }>`select id from mcp_tools_reservations where agent like 'key:age %' order by id`,
