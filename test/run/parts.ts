@@ -35,17 +35,23 @@ const lint: Part = {
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
 
 const both = { TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
+/**
+ * What is run on either database runs on both under Node. Under Deno it runs on PostgreSQL; every other facilitator of
+ * a test is an embedded one, so that PGlite is there too, and twice of everything would be a third of the time.
+ */
+const databasesOn = { Node: both, Deno: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
+const databaseWords = { Node: "PGlite and PostgreSQL", Deno: "PostgreSQL" }
 
 /**
- * Every test but the slow ones on one runtime, with both databases: the fast files, which compute, and those of whole
- * processes, which wait about as long.
+ * Every test but the slow ones on one runtime: the fast files, which compute, and those of whole processes, which wait
+ * about as long.
  */
-const onRuntime = (runtime: string, command: string, words: ReadonlyArray<string>) => {
+const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArray<string>) => {
   const part = { command, args: [...words, ...vitest], figures: "vitest" } as const
-  const env = { ...both, DENO_NO_UPDATE_CHECK: "1" }
+  const env = { ...databasesOn[runtime], DENO_NO_UPDATE_CHECK: "1" }
   const fast: Part = {
     ...part,
-    name: `fast tests on ${runtime}, PGlite and PostgreSQL`,
+    name: `fast tests on ${runtime}, ${databaseWords[runtime]}`,
     // They grow to two gigabytes each on Deno, and stand beside tests of processes.
     args: [...part.args, "--maxWorkers=2"],
     env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
@@ -53,7 +59,7 @@ const onRuntime = (runtime: string, command: string, words: ReadonlyArray<string
   }
   const processes: Part = {
     ...part,
-    name: `process tests on ${runtime}, PGlite and PostgreSQL`,
+    name: `process tests on ${runtime}, ${databaseWords[runtime]}`,
     env: { ...env, TOLLKEEPER_TEST_DAILY: "only" },
     minutesMax: 33
   }
