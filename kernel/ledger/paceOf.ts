@@ -34,7 +34,8 @@ export const paceOf = (looks: ReadonlyArray<Look>): number => {
 
 /**
  * Seconds per ledger, 0.1 to 60, of the fastest clock that an honest client may have now: a client takes the plain mean
- * of the last ledgers, and bursts that the pace leaves out are in it, while the others may have become slower.
+ * of the last ledgers, and bursts that the pace leaves out are in it, while the others may have become slower. Until
+ * as many have been seen since the start, or since the ledger went on elsewhere, it may have read any pace.
  */
 export const fastestPaceOf = (looks: ReadonlyArray<Look>): number => {
   let ledgers = 0
@@ -44,8 +45,8 @@ export const fastestPaceOf = (looks: ReadonlyArray<Look>): number => {
     ledgers += look.ledgers
     millis += look.millis
   }
-  const pace = paceOf(looks)
-  return ledgers === 0 ? pace : Math.min(pace, Math.max(0.1, millis / ledgers / 1_000))
+  const mean = ledgers < clientIntervals ? secondsPerLedgerAssumed : Math.max(0.1, millis / ledgers / 1_000)
+  return Math.min(paceOf(looks), mean)
 }
 
 /** The paces of a follower's own looks. */
