@@ -4,6 +4,7 @@
 // and decisions 1 and 3.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
+import { latestExpiry } from "../../kernel/ledger/latestExpiry.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -75,27 +76,6 @@ const credentialAddress = (entry: AuthEntry): string | undefined => {
     ? undefined
     : (addressText(credentials.address) ?? [...addressesIn(credentials.address)][0])
 }
-
-/** A client reads the closing times in whole seconds; its clock may run this much faster. */
-const paceTolerance = 0.95
-
-/**
- * Clients compute with 5 s a ledger, or with the measured pace in whole seconds, rounded up: never with less than one.
- */
-const secondsPerLedgerOfClients = (measured: number): number => Math.min(5, Math.max(1, measured * paceTolerance))
-
-/**
- * The last ledger an honest authorization may name: its timeout by the fastest clock a client may have, and a
- * tolerance.
- */
-export const latestExpiry = ({
-  expiryToleranceLedgers,
-  terms,
-  time
-}: Pick<Subject, "expiryToleranceLedgers" | "terms" | "time">): number =>
-  time.sequence +
-  Math.ceil(terms.maxTimeoutSeconds / secondsPerLedgerOfClients(time.fastestSecondsPerLedger)) +
-  expiryToleranceLedgers
 
 export const checks: ReadonlyArray<Check> = [
   {
@@ -264,16 +244,18 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "not too far in the future",
-    find: (subject) =>
-      everyEntry(subject, (entry) =>
-        (credentialsOf(entry)?.signatureExpirationLedger ?? 0) > latestExpiry(subject)
+    find: (subject) => {
+      const latest = latestExpiry(subject.time, subject.terms.maxTimeoutSeconds, subject.expiryToleranceLedgers)
+      return everyEntry(subject, (entry) => {
+        const ends = credentialsOf(entry)?.signatureExpirationLedger ?? 0
+        return ends > latest
           ? [
               "invalid_exact_ledger_signature_expiration_too_far",
-              `the authorization ends at ledger ${credentialsOf(entry)?.signatureExpirationLedger}, ` +
-                `beyond ledger ${latestExpiry(subject)}`
+              `the authorization ends at ledger ${ends}, beyond ledger ${latest}`
             ]
           : undefined
-      )
+      })
+    }
   },
   {
     name: "signatures by listed keys verify",

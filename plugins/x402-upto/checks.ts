@@ -5,6 +5,7 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
+import { latestExpiry } from "../../kernel/ledger/latestExpiry.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -70,19 +71,6 @@ export const expiryFault = (lastLedger: number, latestLedger: number): Fault =>
         `the authorization ends before ledger ${latestLedger + ledgersLeftMin}`
       ]
     : undefined
-
-/** A client reads the closing times in whole seconds; its clock may run this much faster. */
-const paceTolerance = 0.95
-
-/** The last ledger an honest authorization may name, reckoned as for every scheme of this ledger (decisions 3). */
-export const latestExpiry = ({
-  accepted,
-  expiryToleranceLedgers,
-  time
-}: Pick<Subject, "accepted" | "expiryToleranceLedgers" | "time">): number => {
-  const secondsPerLedger = Math.min(5, Math.max(1, time.fastestSecondsPerLedger * paceTolerance))
-  return time.sequence + Math.ceil(accepted.maxTimeoutSeconds / secondsPerLedger) + expiryToleranceLedgers
-}
 
 const signatureHolds = (subject: Subject, entry: AuthEntry): boolean => {
   const payload = signedPayload(subject.crypto, subject.networkId, entry)
@@ -320,10 +308,11 @@ export const checks: ReadonlyArray<Check> = [
     name: "not too far in the future",
     find: (subject, { args, auth: [entry] }) => {
       const ends = Math.max(args.deadline ?? 0, credentialsOf(entry!)?.signatureExpirationLedger ?? 0)
-      return ends > latestExpiry(subject)
+      const latest = latestExpiry(subject.time, subject.accepted.maxTimeoutSeconds, subject.expiryToleranceLedgers)
+      return ends > latest
         ? [
             "invalid_upto_ledger_expiration_too_far",
-            `the authorization ends at ledger ${ends}, beyond ledger ${latestExpiry(subject)}`
+            `the authorization ends at ledger ${ends}, beyond ledger ${latest}`
           ]
         : undefined
     }

@@ -1,7 +1,9 @@
 // Resources straight into the catalog's tables, as payments would have left them, with the facts that tell indexes of
 // them: for measuring search over more resources than payments could list in the time.
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { SqlClient } from "effect/sql"
+import { readNetwork } from "../../kernel/Dialect.ts"
+import type { Dataset } from "./dataset.ts"
 
 export interface IngestedResource {
   /** Unique in the run. */
@@ -24,6 +26,23 @@ export interface IngestedResource {
     readonly payTo: string
   }>
 }
+
+/** A set's resources as they are listed. */
+export const listingsOf = (set: Dataset): ReadonlyArray<IngestedResource> =>
+  set.resources.map(({ document, name, raw }) => ({
+    name,
+    type: raw.type,
+    url: raw.resource.url,
+    toolName: document.toolName,
+    description: document.description,
+    serviceName: document.serviceName,
+    tags: document.tags,
+    info: document.operations[0]?.info ?? {},
+    options: raw.accepts.map((option) => ({
+      ...option,
+      network: Option.getOrThrow(readNetwork(option.network)).network
+    }))
+  }))
 
 const rowOf = (one: IngestedResource) => {
   const about = {

@@ -2,14 +2,13 @@
 // HTTP with its filters in each mode. As everybody has it, or with the recorded dense ranking behind an embeddings
 // endpoint.
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Option } from "effect"
-import { readNetwork } from "../../kernel/Dialect.ts"
+import { Effect } from "effect"
 import { embeddingText } from "../../plugins/search-semantic/embeddingText.ts"
 import type { DatabaseKind } from "../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import type { Dataset, RelevanceQuery } from "./dataset.ts"
 import { recordedVectors, startEmbeddings } from "./embeddings.ts"
-import { ingest } from "./ingest.ts"
+import { ingest, listingsOf } from "./ingest.ts"
 
 /** `offline`: the default mode without a provider. */
 export type Mode = "lexical" | "offline" | "semantic" | "hybrid"
@@ -67,21 +66,7 @@ export const measure = (set: Dataset, options: MeasureOptions = {}) =>
         channels: 1,
         set: [...(options.provided === true ? yield* providerSettings(set) : []), ...(options.set ?? [])]
       })
-      const resources = set.resources.map(({ document, name, raw }) => ({
-        name,
-        type: raw.type,
-        url: raw.resource.url,
-        toolName: document.toolName,
-        description: document.description,
-        serviceName: document.serviceName,
-        tags: document.tags,
-        info: document.operations[0]?.info ?? {},
-        options: raw.accepts.map((option) => ({
-          ...option,
-          network: Option.getOrThrow(readNetwork(option.network)).network
-        }))
-      }))
-      yield* facilitator.publishedBy(ingest(facilitator.sql, resources))
+      yield* facilitator.publishedBy(ingest(facilitator.sql, listingsOf(set)))
       yield* untilIndexed(facilitator, set.resources.length)
       const rank = Effect.fnUntraced(function* (query: RelevanceQuery, mode: Mode) {
         const asked = mode === "offline" ? {} : { mode }

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { makeWorld } from "../../../bench/searchWorld.ts"
 import type { Dataset } from "../../../relevance/dataset.ts"
-import { type IngestedResource, ingest } from "../../../relevance/ingest.ts"
+import { type IngestedResource, ingest, listingsOf } from "../../../relevance/ingest.ts"
 import { ownSet } from "../../../relevance/judged.ts"
 import { databaseKinds } from "../../../support/databases.ts"
 import { eventually } from "../../../support/eventually.ts"
@@ -115,16 +115,9 @@ describe.each(databaseKinds)("a filter on %s", (database) => {
 
 /** A set's listings, each of a recipient of its own. */
 const ofOwnRecipients = (set: Dataset): ReadonlyArray<IngestedResource> =>
-  set.resources.map(({ document, name, raw }, at) => ({
-    name,
-    type: raw.type,
-    url: raw.resource.url,
-    toolName: document.toolName,
-    description: document.description,
-    serviceName: document.serviceName,
-    tags: document.tags,
-    info: document.operations[0]?.info ?? {},
-    options: raw.accepts.map((option) => ({ ...option, network: "ledger:testnet", payTo: `GOWN${at}` }))
+  listingsOf(set).map((one, at) => ({
+    ...one,
+    options: one.options.map((option) => ({ ...option, payTo: `GOWN${at}` }))
   }))
 
 describe.each(["second", "third", "fourth"] as const)("a recipient, of the %s set", (name) => {
