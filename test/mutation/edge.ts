@@ -133,7 +133,8 @@ export const mutations: ReadonlyArray<Mutation> = [
       "what a filter keeps out is told as its answer",
       "isAnswered: isFitting && isAnyWithout",
       "isAnswered: isAnyWithout"
-    ]
+    ],
+    ["behind the nearest three there are more", "!isCut && (", "("]
   ]),
   ...guards("plugins/catalog/search/Ranker.ts", "test/plugins/catalog/search/filtered.daily.test.ts", [
     [

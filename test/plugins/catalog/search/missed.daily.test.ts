@@ -105,7 +105,8 @@ describe("a search of which nothing speaks for an answer", () => {
     () =>
       Effect.gen(function* () {
         const all = "plugins=[ledger-local,x402-exact,catalog,search-lexical,search-semantic]"
-        const facilitator = yield* startFacilitator({ environment, set: [all], channels: 1 })
+        const few = ["search.lexical.candidate_count=10", "search.embedded.candidate_count=10"]
+        const facilitator = yield* startFacilitator({ environment, set: [all, ...few], channels: 1 })
         yield* facilitator.publishedBy(ingest(facilitator.sql, fieldListings))
         const [answered, unanswered] = ["wine%20ratings", "which%20mushroom%20is%20safe"]
         const found = (query: string) => Effect.map(facilitator.ask(`/discovery/search?query=${query}`), readPage)
@@ -123,6 +124,12 @@ describe("a search of which nothing speaks for an answer", () => {
           return pages.map(({ count, nearestOnly }) => [count, nearestOnly])
         })
         expect(yield* pagesOf(unanswered!)).toEqual([1, 1, 1].map((one) => [one, true]))
+        // Behind them there is nothing, however much a word of every listing finds.
+        expect(yield* found("which%20mushroom%20has%20a%20name&limit=3")).toEqual({
+          count: 3,
+          nearestOnly: true,
+          cursor: null
+        })
         const agent = yield* connectHttp(yield* startTools({ facilitatorUrl: facilitator.url }))
         const told = (query: string) => call(agent, "x402_search_resources", { query: decodeURIComponent(query) })
         const warned = ({ body }: Effect.Success<ReturnType<typeof told>>) =>
