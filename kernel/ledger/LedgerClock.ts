@@ -136,7 +136,8 @@ const makeFollower = Effect.gen(function* () {
     if (believed.change === "none") return believed.change
     if (believed.change === "advanced") {
       const ledgers = belief.newest.sequence - before.newest.sequence
-      paces.note({ ledgers, millis: looked.at - before.advancedAt })
+      const closeSeconds = belief.newest.closedAtSeconds - before.newest.closedAtSeconds
+      paces.note({ ledgers, millis: looked.at - before.advancedAt, closeSeconds })
       skew.note(machineMillis, belief.newest.closedAtSeconds)
     } else {
       paces.forget()

@@ -1,5 +1,6 @@
 // The ledger's pace, measured by looks that saw news. A burst of ledgers in one look, or an endpoint that was away, is
-// no measure of the next ledger. A payment client counts both: its authorization is bounded by the faster of the two.
+// no measure of the next ledger. A payment client counts both, and by close times, which may run ahead of the clock and
+// let it catch up: its authorization is bounded by the fastest of what it may have read.
 
 /**
  * Until it is measured, the shortest close time that an official client computes with: nobody honest is refused for it.
@@ -11,18 +12,25 @@ const looksMin = 3
 const outliersShare = 0.2
 /** Intervals between the ledgers over which an official client takes the mean. */
 const clientIntervals = 19
+/** Looks among which a client's reading is sought: it signed some ledgers ago, and what it read may have left since. */
+const clientLooksMax = 60
 
-/** One look that saw news: ledgers since the look before, and the milliseconds between. */
+/** One look that saw news: ledgers since the look before, and the time between, by two clocks. */
 export interface Look {
   readonly ledgers: number
+  /** That elapsed here. */
   readonly millis: number
+  /** Between the two closes, as the ledger tells them. */
+  readonly closeSeconds: number
 }
 
 /**
- * Seconds per ledger of some looks, 0.1 to 60. Those with the shortest and the longest interval a ledger are left out:
- * a burst (a friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the ledger's pace.
+ * Seconds per ledger of the last 20 looks, 0.1 to 60. Those with the shortest and the longest interval a ledger are
+ * left out: a burst (a friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the
+ * ledger's pace.
  */
-export const paceOf = (looks: ReadonlyArray<Look>): number => {
+export const paceOf = (seen: ReadonlyArray<Look>): number => {
+  const looks = seen.slice(-looksMax)
   if (looks.length < looksMin) return secondsPerLedgerAssumed
   const ordered = looks.toSorted((a, b) => a.millis / a.ledgers - b.millis / b.ledgers)
   const outliers = Math.max(1, Math.floor(looks.length * outliersShare))
@@ -32,21 +40,28 @@ export const paceOf = (looks: ReadonlyArray<Look>): number => {
   return Math.min(60, Math.max(0.1, seconds))
 }
 
+/** The mean of as many looks before `end` as a client reads, by the faster clock; undefined when they are fewer. */
+const clientMean = (looks: ReadonlyArray<Look>, end: number): number | undefined => {
+  let [ledgers, millis, closeSeconds] = [0, 0, 0]
+  for (let at = end - 1; at >= 0 && ledgers < clientIntervals; at--) {
+    ledgers += looks[at]!.ledgers
+    millis += looks[at]!.millis
+    closeSeconds += looks[at]!.closeSeconds
+  }
+  return ledgers < clientIntervals ? undefined : Math.min(millis / 1_000, closeSeconds) / ledgers
+}
+
 /**
  * Seconds per ledger, 0.1 to 60, of the fastest clock that an honest client may have now: a client takes the plain mean
- * of the last ledgers, and bursts that the pace leaves out are in it, while the others may have become slower. Until
- * as many have been seen since the start, or since the ledger went on elsewhere, it may have read any pace.
+ * of the last ledgers when it signs, by their close times. Bursts that the pace leaves out are in it, and others may
+ * have become slower since. Until twice as many have been seen since the start, or since the ledger went on elsewhere,
+ * it may have read any pace.
  */
 export const fastestPaceOf = (looks: ReadonlyArray<Look>): number => {
-  let ledgers = 0
-  let millis = 0
-  for (const look of looks.toReversed()) {
-    if (ledgers >= clientIntervals) break
-    ledgers += look.ledgers
-    millis += look.millis
-  }
-  const mean = ledgers < clientIntervals ? secondsPerLedgerAssumed : Math.max(0.1, millis / ledgers / 1_000)
-  return Math.min(paceOf(looks), mean)
+  const ledgers = looks.reduce((sum, look) => sum + look.ledgers, 0)
+  if (ledgers < 2 * clientIntervals) return Math.min(paceOf(looks), secondsPerLedgerAssumed)
+  const means = looks.flatMap((_, at) => clientMean(looks, at + 1) ?? [])
+  return Math.min(paceOf(looks), Math.max(0.1, Math.min(...means)))
 }
 
 /** The paces of a follower's own looks. */
@@ -60,11 +75,11 @@ export const makePaces = () => {
     fastest = fastestPaceOf(looks)
   }
   return {
-    note: (look: Look) => measure([...looks, look].slice(-looksMax)),
+    note: (look: Look) => measure([...looks, look].slice(-clientLooksMax)),
     forget: () => measure([]),
     pace: () => pace,
     fastest: () => fastest,
-    /** Looks that they are known by, at most 20. */
+    /** Looks that they are known by, at most 60. */
     looks: () => looks.length
   }
 }

@@ -5,11 +5,13 @@ import { Clock, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { fastestPaceOf, paceOf } from "../../../kernel/ledger/paceOf.ts"
+import { fastestPaceOf, makePaces, paceOf } from "../../../kernel/ledger/paceOf.ts"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 
-const steady = (millis: number, count = 20) => Array.from({ length: count }, () => ({ ledgers: 1, millis }))
+const steady = (millis: number, count = 20, closeSeconds = millis / 1_000) =>
+  Array.from({ length: count }, () => ({ ledgers: 1, millis, closeSeconds }))
+const look = (ledgers: number, millis: number, closeSeconds = millis / 1_000) => ({ ledgers, millis, closeSeconds })
 
 it("takes the shortest pace a client may assume until it has seen three looks", () => {
   expect(paceOf([])).toBe(1)
@@ -20,32 +22,45 @@ it("takes the shortest pace a client may assume until it has seen three looks", 
 it("measures a steady pace exactly, and a jittered one within two hundredths", () => {
   expect(paceOf(steady(5_000))).toBe(5)
   const jittered = [750, 1_000, 1_250, 1_000, 1_250, 750].flatMap((millis) => [
-    { ledgers: 1, millis },
-    { ledgers: 1, millis: 2_000 - millis }
+    look(1, millis),
+    look(1, 2_000 - millis)
   ])
   expect(Math.abs(paceOf(jittered) - 1)).toBeLessThan(0.02)
 })
 
 it("is not moved by a burst of ledgers in one look", () => {
-  expect(paceOf([...steady(1_000, 17), { ledgers: 20, millis: 200 }, { ledgers: 8, millis: 200 }])).toBe(1)
+  expect(paceOf([...steady(1_000, 17), look(20, 200), look(8, 200)])).toBe(1)
 })
 
 it("is not moved by an endpoint that was away", () => {
-  expect(paceOf([...steady(1_000, 18), { ledgers: 1, millis: 600_000 }])).toBe(1)
+  expect(paceOf([...steady(1_000, 18), look(1, 600_000)])).toBe(1)
 })
 
 it("knows the pace of a client that counts a burst which the ledger's own pace leaves out", () => {
-  expect(fastestPaceOf(steady(5_000))).toBe(5)
-  // Until as many ledgers were seen as a client reads, it may have read a burst before them.
-  for (const seen of [0, 3, 18]) expect(fastestPaceOf(steady(5_000, seen))).toBe(1)
-  expect(fastestPaceOf(steady(5_000, 19))).toBe(5)
+  expect(fastestPaceOf(steady(5_000, 38))).toBe(5)
+  // Until twice as many ledgers were seen as a client reads, it may have read a burst before them.
+  for (const seen of [0, 3, 19, 37]) expect(fastestPaceOf(steady(5_000, seen))).toBe(1)
   // Ten ledgers at once, and everything since then slower than before: their mean is what a client computes with.
-  const slower = [...steady(1_000, 8), { ledgers: 10, millis: 500 }, ...steady(1_200, 10)]
-  expect(paceOf(slower)).toBeGreaterThan(1.1)
-  expect(fastestPaceOf(slower)).toBe(12.5 / 20)
-  // What lies behind the ledgers that a client reads is not counted, and a gap makes nobody's clock slower.
-  expect(fastestPaceOf([{ ledgers: 10, millis: 500 }, ...steady(1_200, 19)])).toBe(1.2)
-  expect(fastestPaceOf([...steady(1_000, 19), { ledgers: 1, millis: 600_000 }])).toBe(1)
+  const burst = [...steady(1_000, 28), look(10, 500)]
+  expect(paceOf([...burst, ...steady(1_200, 19)])).toBeGreaterThan(1.1)
+  expect(fastestPaceOf([...burst, ...steady(1_200, 10)])).toBe(9.5 / 19)
+  // A gap makes nobody's clock slower.
+  expect(fastestPaceOf([...steady(1_000, 38), look(1, 600_000)])).toBe(1)
+})
+
+it("knows what a client read some ledgers ago, and forgets it", () => {
+  const burst = [...steady(1_000, 28), look(10, 500)]
+  expect(fastestPaceOf([...burst, ...steady(1_200, 30)])).toBe(9.5 / 19)
+  const paces = makePaces()
+  for (const one of [...burst, ...steady(1_200, 68)]) paces.note(one)
+  expect(paces.fastest()).toBeCloseTo(1.2)
+})
+
+it("goes by close times where they are faster than the clock here", () => {
+  // After a burst they run ahead, and the ledgers take longer until the clock has caught up.
+  expect(fastestPaceOf([...steady(1_200, 38), ...steady(2_000, 5, 1)])).toBeCloseTo((14 * 1.2 + 5) / 19)
+  expect(fastestPaceOf(steady(2_000, 38, 1))).toBe(1)
+  expect(fastestPaceOf(steady(1_000, 38, 2))).toBe(1)
 })
 
 it("stays within 0.1 and 60 seconds", () => {
