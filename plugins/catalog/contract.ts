@@ -9,9 +9,11 @@ import type { NeutralNetwork } from "../../kernel/Dialect.ts"
 import type { Fact } from "../../kernel/Facts.ts"
 import { TransactionHash } from "../../kernel/settlement/facts.ts"
 import type { AlikeWord, AlikeWords } from "./search/alikeWords.ts"
+import type { BranchStatus } from "./search/BranchStatus.ts"
 import type { Hit } from "./search/Hit.ts"
 import type { SearchValues } from "./search/searchSection.ts"
 export type { AlikeWord } from "./search/alikeWords.ts"
+export type { BranchStatus, GenerationStatus } from "./search/BranchStatus.ts"
 export type { Hit } from "./search/Hit.ts"
 
 export type ResourceType = "http" | "mcp"
@@ -288,6 +290,11 @@ export interface SearchRequest {
   readonly query: string
   readonly filters: Filters
   readonly snapshot: bigint
+  /**
+   * Whatever passes the filters, where that is little (`search/RareFilters.ts`): then it is ranked itself. All branches
+   * share one look, which an end of one of them does not end.
+   */
+  readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined, SqlError.SqlError>
   /** No other branch answers beside this one: it may take its time. */
   readonly isAlone: boolean
   /** Hits at most. */
@@ -299,36 +306,6 @@ export interface BranchFailed {
   readonly _tag: "BranchFailed"
   /** For the log. */
   readonly message: string
-}
-
-/** A generation of embeddings, as operators are told of it. */
-export interface GenerationStatus {
-  readonly provider: string
-  readonly model: string
-  readonly revision: string
-  readonly dimension: number
-  readonly pooling: string
-  readonly normalization: string
-  readonly status: "building" | "active" | "retired" | "failed"
-  readonly created_at: string
-  readonly activated_at: string | null
-  readonly retired_at: string | null
-}
-
-/** How a branch stands, for operators. */
-export interface BranchStatus {
-  readonly health: "ready" | "degraded" | "disabled"
-  readonly detail?: string
-  /** Resources in the index that answers. */
-  readonly indexed: number
-  readonly vectorSupport?: boolean
-  readonly worker?: {
-    readonly status: "idle" | "working" | "waiting"
-    readonly queue_depth: number
-    readonly dead_letters: number
-  }
-  /** Newest first; none in a branch without embeddings. */
-  readonly generations: ReadonlyArray<GenerationStatus>
 }
 
 export interface SearchBranch {

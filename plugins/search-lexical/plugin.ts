@@ -13,7 +13,6 @@ import { Feedback } from "./Feedback.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
 import { rankDocuments, withEvidence } from "./rankDocuments.ts"
-import { RareFilters } from "./RareFilters.ts"
 
 const registered = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -21,7 +20,6 @@ const registered = Layer.effectDiscard(
     const store = yield* LexicalStore
     const reader = yield* QueryReader
     const feedback = yield* Feedback
-    const rare = yield* RareFilters
     const catalog = yield* Catalog
     const search = yield* Search
     const health = yield* Health
@@ -40,13 +38,10 @@ const registered = Layer.effectDiscard(
 
     const visible = (id: string) => catalog.condition({}, { id })
     const searchWords = Effect.fnUntraced(
-      function* ({ filters, limit, query, snapshot }: SearchRequest) {
+      function* ({ few, filters, limit, query, snapshot }: SearchRequest) {
         const state = yield* answering
-        const reading = reader.read(query, state)
-        const mayBeFew = Object.keys(filters).length > 0 && !(yield* rare.areCommon(filters))
-        const [among, words] = mayBeFew
-          ? yield* Effect.all([rare.passing(filters, snapshot), reading], { concurrency: 2 })
-          : [undefined, yield* reading]
+        const words = yield* reader.read(query, state)
+        const among = yield* few
         if (among?.length === 0) return []
         const read = yield* feedback.widen(query, words, state, visible)
         const condition = (id: string) => catalog.condition(filters, { id, snapshot })
@@ -86,7 +81,7 @@ export const plugin = define({
   layer: Layer.effectDiscard(Facts).pipe(
     Layer.merge(
       registered.pipe(
-        Layer.provide(Layer.mergeAll(QueryReader.layer, Feedback.layer, RareFilters.layer)),
+        Layer.provide(Layer.merge(QueryReader.layer, Feedback.layer)),
         Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))
       )
     )

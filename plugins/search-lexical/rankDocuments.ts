@@ -36,9 +36,6 @@ const wider = 5
 /** How far the last look goes over what matches at all and passes the filters. */
 const lastLookMax = 2_000
 
-/** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
-export const rareMax = 2_000
-
 /** Numbers of places for terms in a statement. */
 const placesOf = [0, 2, 4, 8, 16]
 
@@ -229,7 +226,7 @@ export const rankDocuments = Effect.fnUntraced(function* (
     if (passing.length === 0) return []
     // By related words alone too, as where nothing is filtered.
     const plan = everything([...query.terms, ...alike, ...query.related])
-    const look: Look = { plan, filtersFirst: true, documentsMax: rareMax, among: passing }
+    const look: Look = { plan, filtersFirst: true, documentsMax: passing.length, among: passing }
     const hits = yield* rankStatement(sql, state, query, { ...options, look })
     return toHits(hits, query, state)
   }

@@ -40,7 +40,7 @@ export const makeSearchByMeaning = Effect.gen(function* () {
   const queryVector = yield* makeQueryVector
   return Effect.fnUntraced(
     function* (request: SearchRequest) {
-      const { filters, limit, snapshot } = request
+      const { few, filters, limit, snapshot } = request
       const generation = yield* answering
       if (Option.isNone(generation))
         return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
@@ -51,6 +51,7 @@ export const makeSearchByMeaning = Effect.gen(function* () {
         {
           vector,
           limit,
+          few,
           filtered: Object.keys(filters).length > 0,
           visible: (ids) => catalog.visible(ids, snapshot),
           condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })

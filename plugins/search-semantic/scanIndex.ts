@@ -78,11 +78,13 @@ const nearest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   copies: VectorCopies["Service"],
   place: Place,
-  { condition, distinguishing = false, filtered, limit, vector: given, visible: among }: Nearest
+  { condition, distinguishing = false, few, filtered, limit, vector: given, visible: among }: Nearest
 ) {
   const vectors = yield* copies.asOf(place, (yield* elapsedMillis) - freshMillis)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
+  const passed = filtered ? yield* few ?? Effect.undefined : undefined
+  if (passed !== undefined) return toHits(vectors.nearest(vector, limit, passed), background)
   const look = Effect.fnUntraced(function* (asked: number) {
     const similar = vectors.nearest(vector, asked)
     const visible = yield* filtered || among === undefined

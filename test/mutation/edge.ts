@@ -131,8 +131,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/catalog/search/Ranker.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     [
       "what a filter keeps out is told as its answer",
-      "isAnswered: isFitting && isAnyWithout",
-      "isAnswered: isAnyWithout"
+      "isAnswered: fit.isFitting && whole.isFitting",
+      "isAnswered: whole.isFitting"
     ],
     ["behind the nearest three there are more", "!isCut && (", "("]
   ]),

@@ -29,7 +29,8 @@ const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.dai
 const spoken = inFile("search-lexical/languages.ts", "search-lexical/ranking.daily.test.ts")
 const written = inFile("search-lexical/words.ts", "search-lexical/ranking.daily.test.ts")
 const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.daily.test.ts")
-const rare = inFile("search-lexical/RareFilters.ts", "search-lexical/rareFilters.daily.test.ts")
+const rare = inFile("catalog/search/RareFilters.ts", "catalog/search/rareFilters.daily.test.ts")
+const kept = inFile("catalog/search/keepFits.ts", "catalog/search/keepFits.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.daily.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
@@ -156,6 +157,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   rare("common filters are counted with every search", "?? -Infinity) > now", "?? -Infinity) > Infinity"),
   rare("common filters are never counted again", "now + commonMillis", "Infinity"),
+  kept("how well a query is answered is kept for ever", "now - one.at < keptMillis", "now >= one.at"),
+  kept(
+    "what one branch found is the answer of two",
+    'branches.map(({ mode }) => mode).join(" ")',
+    "branches.length > 0"
+  ),
   bounded("every word's like is looked for", ".slice(0, alikeWordsMax)", ""),
   known("more unknown words than four are looked for", ".slice(0, standInsMax)", ""),
   known(

@@ -1,7 +1,7 @@
 // One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
 // perhaps reranked, and weighed by the resources' own signals. A branch that is off, late or failed is missing, and its
 // absence is told; when all that were asked are missing, whatever else is on answers instead (S128–S130, decisions 5).
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { spanned } from "../../../kernel/spanned.ts"
 import {
@@ -11,9 +11,12 @@ import {
   Search,
   type SearchBranch,
   type SearchMode,
+  type SearchRequest,
   SearchSettings
 } from "../contract.ts"
-import { bestsOf, type Fused, fuse, isAnyFitting, isAnySure, type Ranked } from "./fuse.ts"
+import { type Fused, fuse, isAnyFitting, isAnySure, type Ranked } from "./fuse.ts"
+import { type Fit, fitOf, keepFits } from "./keepFits.ts"
+import { RareFilters } from "./RareFilters.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
 import type { Weighed } from "./signals.ts"
@@ -41,6 +44,9 @@ export interface Ranking {
   readonly reranking: "off" | "used" | "failed"
 }
 
+/** A request, and the one look that its branches share at what passes its filters. */
+type Sought = RankRequest & Pick<SearchRequest, "few">
+
 interface Answered {
   readonly branch: SearchBranch
   readonly asked: number
@@ -65,11 +71,11 @@ const branchesOf = (
 
 const askOne = (
   branch: SearchBranch,
-  { filters, query, snapshot }: RankRequest,
+  { few, filters, query, snapshot }: Sought,
   asked: number,
   isAlone: boolean
 ): Effect.Effect<Answered | undefined> =>
-  branch.search({ query, filters, snapshot, limit: asked, isAlone }).pipe(
+  branch.search({ query, filters, snapshot, few, limit: asked, isAlone }).pipe(
     Effect.timeout(branch.timeoutMillis),
     Effect.map((hits): Answered => ({ branch, asked, hits })),
     Effect.catchCause((cause) =>
@@ -89,7 +95,7 @@ const toRanked = ({ branch, hits }: Answered): Ranked => ({
 /** Those that answered, side by side. `firstWindow`: beyond it, a fused answer asks for more candidates. */
 const askAll = Effect.fnUntraced(function* (
   branches: ReadonlyArray<SearchBranch>,
-  request: RankRequest,
+  request: Sought,
   firstWindow: number
 ) {
   // Alone, a branch gives the whole window; fused, each gives its candidates, or more when the first window was not
@@ -109,10 +115,7 @@ const askAll = Effect.fnUntraced(function* (
 })
 
 /** Of some resources those that pass a request's filters. */
-type Passing = (
-  ids: ReadonlyArray<bigint>,
-  request: RankRequest
-) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
+type Passing = (ids: ReadonlyArray<bigint>, request: Sought) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
 
 interface FusedRanking extends Pick<Ranking, "isAnswered"> {
   readonly hits: ReadonlyArray<Fused>
@@ -120,35 +123,47 @@ interface FusedRanking extends Pick<Ranking, "isAnswered"> {
   readonly isCut: boolean
 }
 
+const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.undefined }
+
+const isFiltered = ({ filters }: Pick<RankRequest, "filters">): boolean =>
+  Object.values(filters).some((value) => value !== undefined)
+
 /**
  * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it were
- * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without. A branch
- * that learns from its first hits learns less from a filter's few: where it then finds nothing, what passes of the
- * answer without the filter is the answer, since a filter takes away what does not pass it and nothing else.
+ * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without, unless they
+ * did a moment ago. A branch that learns from its first hits learns less from a filter's few: where it then finds
+ * nothing, what passes of the answer without the filter is the answer, since a filter takes away what does not pass it
+ * and nothing else.
  */
 const fusedOf = Effect.fnUntraced(function* (
   answered: ReadonlyArray<Answered>,
-  request: RankRequest,
+  request: Sought,
   settings: SearchSettings["Service"],
-  passing: Passing
+  { fits, passing }: { readonly fits: ReturnType<typeof keepFits>; readonly passing: Passing }
 ): Effect.fn.Return<FusedRanking, SqlError.SqlError> {
   const { minimum_best_relevance: bestMin, minimum_relevance_score: relevanceMin, rrf_k: k } = settings
   const cuts = { k, relevanceMin, bestMin }
   const branches = answered.map(toRanked)
-  const isFiltered = Object.values(request.filters).some((value) => value !== undefined)
-  const bests = bestsOf(branches)
-  const isFitting = isAnyFitting(branches, bests, bestMin)
-  if (!isFiltered || (isFitting && isAnySure(bests, bestMin)))
-    return { hits: fuse(branches, { ...cuts, bests, isFitting }), isAnswered: isFitting, isCut: !isFitting }
+  const fit = fitOf(branches, bestMin)
+  if (!isFiltered(request)) yield* fits.note(request.query, branches, fit)
+  if (!isFiltered(request) || (fit.isFitting && isAnySure(fit.bests, bestMin)))
+    return { hits: fuse(branches, { ...cuts, ...fit }), isAnswered: fit.isFitting, isCut: !fit.isFitting }
+  const ofFiltered = (whole: Fit): FusedRanking => ({
+    hits: fuse(branches, { ...cuts, ...whole }),
+    // What fits and does not pass the filter is no answer.
+    isAnswered: fit.isFitting && whole.isFitting,
+    isCut: !whole.isFitting
+  })
+  const known = yield* fits.known(request.query, branches)
+  const fused = known === undefined ? undefined : ofFiltered(known)
+  if (fused !== undefined && fused.hits.length > 0) return fused
   const asked = answered.map(({ branch }) => branch)
-  const all = (yield* askAll(asked, { ...request, filters: {} }, settings.first_window)).map(toRanked)
-  const allBests = bestsOf(all)
-  const isAnyWithout = isAnyFitting(all, allBests, bestMin)
-  const allCuts = { ...cuts, bests: allBests, isFitting: isAnyWithout }
-  const hits = fuse(branches, allCuts)
-  // What fits and does not pass the filter is no answer.
-  if (hits.length > 0) return { hits, isAnswered: isFitting && isAnyWithout, isCut: !isAnyWithout }
-  const without = fuse(all, allCuts)
+  const all = (yield* askAll(asked, { ...request, ...unfiltered }, settings.first_window)).map(toRanked)
+  const whole = fitOf(all, bestMin)
+  if (all.length === branches.length) yield* fits.note(request.query, all, whole)
+  const again = ofFiltered(whole)
+  if (again.hits.length > 0) return again
+  const without = fuse(all, { ...cuts, ...whole })
   const passed = yield* passing(
     without.map(({ id }) => id),
     request
@@ -156,7 +171,7 @@ const fusedOf = Effect.fnUntraced(function* (
   const left = all.map((branch) => ({ ...branch, hits: branch.hits.filter(({ id }) => passed.has(id)) }))
   return {
     hits: without.filter(({ id }) => passed.has(id)),
-    isAnswered: isAnyWithout && isAnyFitting(left, allBests, bestMin),
+    isAnswered: whole.isFitting && isAnyFitting(left, whole.bests, bestMin),
     isCut: true
   }
 })
@@ -182,6 +197,8 @@ export class Ranker extends Context.Service<
       const settings = yield* SearchSettings
       const signals = yield* ResourceSignals
       const reranker = yield* Reranker
+      const rare = yield* RareFilters
+      const fits = keepFits()
 
       const reranked = Effect.fnUntraced(function* (
         query: string,
@@ -197,16 +214,16 @@ export class Ranker extends Context.Service<
         )
       })
 
-      const passing: Passing = Effect.fnUntraced(function* (ids, { filters, snapshot }) {
+      const passing: Passing = Effect.fnUntraced(function* (ids, { few, filters, snapshot }) {
         if (ids.length === 0) return new Set()
+        const passed = yield* few
+        if (passed !== undefined) return new Set(passed)
         const rows = yield* sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
           where ${catalog.condition(filters, { id: "v.id", snapshot })}`.unprepared
         return new Set(rows.map(({ id }) => id))
       })
 
-      const rank: Ranker["Service"]["rank"] = Effect.fnUntraced(function* (
-        request: RankRequest
-      ): Effect.fn.Return<Ranking, SqlError.SqlError> {
+      const rankSought = Effect.fnUntraced(function* (request: Sought): Effect.fn.Return<Ranking, SqlError.SqlError> {
         const present = search.branches()
         const required = branchesOf(request, present)
         const [asked, others] = [
@@ -215,7 +232,7 @@ export class Ranker extends Context.Service<
         ]
         const first = yield* askAll(asked, request, settings.first_window)
         const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
-        const { hits: fused, isAnswered, isCut } = yield* fusedOf(answered, request, settings, passing)
+        const { hits: fused, isAnswered, isCut } = yield* fusedOf(answered, request, settings, { fits, passing })
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,
@@ -225,7 +242,7 @@ export class Ranker extends Context.Service<
           !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
         // One seller's hits have crowded out the others': those are looked for behind them.
         if (isCrowded && more && request.window < settings.window)
-          return yield* rank({ ...request, window: settings.window })
+          return yield* rankSought({ ...request, window: settings.window })
         return {
           hits: spread.slice(0, request.window),
           isAnswered,
@@ -234,6 +251,12 @@ export class Ranker extends Context.Service<
           reranking
         }
       }, spanned("Catalog.rank"))
+
+      const rank = Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
+        if (!isFiltered(request)) return yield* rankSought({ ...request, ...unfiltered })
+        const looking = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot))
+        return yield* rankSought({ ...request, few: Fiber.join(looking) })
+      })
 
       return Ranker.of({ rank })
     })

@@ -3,6 +3,7 @@
 import { Effect, Layer } from "effect"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { SearchSettings } from "../contract.ts"
+import { RareFilters } from "./RareFilters.ts"
 import { Ranker } from "./Ranker.ts"
 import { startMissedSearches } from "./missedSearches.ts"
 import { startImpressions } from "./recordImpressions.ts"
@@ -25,7 +26,7 @@ const started = Layer.effectDiscard(
 /** Gives `Search`, `SearchSettings` and `Searcher`, over the catalog's reads. */
 export const search = Layer.merge(Searcher.layer, started).pipe(
   Layer.provide(Ranker.layer),
-  Layer.provide(Layer.merge(Reranker.layer, ResourceSignals.layer)),
+  Layer.provide(Layer.mergeAll(RareFilters.layer, Reranker.layer, ResourceSignals.layer)),
   Layer.provideMerge(searchRegistry),
   Layer.provide(Observers.layer),
   Layer.provideMerge(settings)

@@ -81,7 +81,7 @@ const makeSearch = Effect.gen(function* () {
     (exit) => (Exit.isSuccess(exit) && exit.value ? "1 second" : 0)
   )
   return Effect.fnUntraced(
-    function* ({ filters, limit, query, snapshot }: SearchRequest) {
+    function* ({ few, filters, limit, query, snapshot }: SearchRequest) {
       const meaning = queryMeaning(yield* table, query)
       if (meaning === undefined) return []
       if (!(yield* isComplete)) return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
@@ -89,6 +89,7 @@ const makeSearch = Effect.gen(function* () {
         vector: meaning.vector,
         distinguishing: true,
         limit,
+        few,
         filtered: Object.keys(filters).length > 0,
         visible: (ids) => catalog.visible(ids, snapshot),
         condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })

@@ -165,13 +165,19 @@ describeDatabases(
       "are exact under a filter that leaves few, and not lost behind hidden ones, by %s",
       (method) =>
         Effect.gen(function* () {
-          const { nearest, sql } = yield* filled(method)
+          const { index, nearest, sql } = yield* filled(method)
           const { vector } = vectors[0]!
           const few = yield* nearest(vector, (id) => sql`${sql.literal(id)} % 200 = 7`, true)
           expect(few.toSorted()).toEqual(
             exactly(vector, 20, (id) => id % 200n === 7n)
               .map(({ id }) => id)
               .toSorted()
+          )
+          // Those that are known to pass are ranked, and nobody is asked what passes.
+          const among = [507n, 9n, 1_203n]
+          const known = { vector, limit: 20, few: Effect.succeed(among), condition: () => sql`false` }
+          expect((yield* index.nearest(place, { ...known, filtered: true })).map(({ id }) => id)).toEqual(
+            exactly(vector, 20, (id) => among.includes(id)).map(({ id }) => id)
           )
           // Everything near is hidden: two hundred resources that nobody may see.
           const hidden = exactly(vector, 200).map(({ id }) => id)

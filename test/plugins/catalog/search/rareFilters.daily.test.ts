@@ -2,12 +2,12 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { Catalog, type Filters } from "../../../plugins/catalog/contract.ts"
-import { RareFilters } from "../../../plugins/search-lexical/RareFilters.ts"
-import { makeWorld } from "../../bench/searchWorld.ts"
-import { ingest } from "../../relevance/ingest.ts"
-import { countStatements } from "../../support/countStatements.ts"
-import { describeDatabases } from "../../support/databases.ts"
+import { Catalog, type Filters } from "../../../../plugins/catalog/contract.ts"
+import { RareFilters } from "../../../../plugins/catalog/search/RareFilters.ts"
+import { makeWorld } from "../../../bench/searchWorld.ts"
+import { ingest } from "../../../relevance/ingest.ts"
+import { countStatements } from "../../../support/countStatements.ts"
+import { describeDatabases } from "../../../support/databases.ts"
 
 /** A few more than are ranked themselves. */
 const resources = makeWorld(2_100, 1).resources
@@ -34,7 +34,7 @@ describeDatabases(
         const sql = yield* SqlClient.SqlClient
         yield* ingest(sql, resources)
         yield* sql`update catalog_resources set type = 'http'`
-        const { areCommon, passing } = yield* RareFilters
+        const { passing } = yield* RareFilters
         const ask = (filters: Filters) => countStatements(passing(filters, 1_000_000n))
         expect(yield* ask({})).toEqual({ value: undefined, statements: 0 })
         const payTo = "GPAYTO7"
@@ -44,13 +44,11 @@ describeDatabases(
         expect(yield* ask({ payTo: "GNOBODY" })).toEqual({ value: [], statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
-        expect([yield* areCommon({ type: "http" }), yield* areCommon({ payTo })]).toEqual([true, false])
         // Other filters are others', and what has become rare is seen within the minute.
         expect((yield* ask({ type: "http", payTo })).value).toEqual([id])
         yield* sql`update catalog_resources set type = 'mcp' where id <> ${id}`
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
         yield* TestClock.adjust("1 minute")
-        expect(yield* areCommon({ type: "http" })).toBe(false)
         expect(yield* ask({ type: "http" })).toEqual({ value: [id], statements: 1 })
       }).pipe(
         Effect.scoped,

@@ -1,10 +1,13 @@
 // What passes filters that few resources pass: those are ranked themselves, and not looked for among what holds the
-// words of a query. Filters that many pass are remembered as common for a while, so that the same ones are not counted
-// with every search; should they become rare meanwhile, the ranking looks closer where it finds too few.
+// words of a query or is near it. Filters that many pass are remembered as common for a while, so that the same ones
+// are not counted with every search; should they become rare meanwhile, the ranking looks closer where it finds too
+// few.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Catalog, type Filters } from "../catalog/contract.ts"
-import { rareMax } from "./rankDocuments.ts"
+import { Catalog, type Filters } from "../contract.ts"
+
+/** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
+const rareMax = 2_000
 
 /** How long filters are taken for common, and how many of them are remembered. */
 const commonMillis = 60_000
@@ -25,10 +28,8 @@ export class RareFilters extends Context.Service<
       filters: Filters,
       snapshot: bigint
     ) => Effect.Effect<ReadonlyArray<bigint> | undefined, SqlError.SqlError>
-    /** Many are remembered to pass: there is nothing to ask. */
-    readonly areCommon: (filters: Filters) => Effect.Effect<boolean>
   }
->()("tollkeeper/search-lexical/RareFilters") {
+>()("tollkeeper/catalog/RareFilters") {
   static readonly layer = Layer.effect(
     RareFilters,
     Effect.gen(function* () {
@@ -61,10 +62,7 @@ export class RareFilters extends Context.Service<
         return undefined
       })
 
-      const areCommon: RareFilters["Service"]["areCommon"] = (filters) =>
-        Effect.map(Clock.currentTimeMillis, (now) => now < (commonUntil.get(keyOf(filters)) ?? 0))
-
-      return RareFilters.of({ passing, areCommon })
+      return RareFilters.of({ passing })
     })
   )
 }

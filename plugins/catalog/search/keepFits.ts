@@ -1,0 +1,41 @@
+// How well a query is answered without filters, kept for a minute: who has searched and then filters is not looked up
+// twice. It is the query's and the whole catalog's, and moves as slowly as that does.
+import { Effect } from "effect"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { bestsOf, isAnyFitting, type Ranked } from "./fuse.ts"
+
+/** The relevance of each branch's best hit, and whether anything fits. */
+export interface Fit {
+  readonly bests: ReturnType<typeof bestsOf>
+  readonly isFitting: boolean
+}
+
+const keptMillis = 60_000
+const keptMax = 5_000
+
+export const fitOf = (branches: ReadonlyArray<Ranked>, bestMin: number): Fit => {
+  const bests = bestsOf(branches)
+  return { bests, isFitting: isAnyFitting(branches, bests, bestMin) }
+}
+
+/** Of a query by the branches that answered it. */
+const keyOf = (query: string, branches: ReadonlyArray<Pick<Ranked, "mode">>): string =>
+  `${branches.map(({ mode }) => mode).join(" ")}\n${query}`
+
+export const keepFits = () => {
+  const kept = new Map<string, { readonly fit: Fit; readonly at: number }>()
+  return {
+    note: (query: string, branches: ReadonlyArray<Ranked>, fit: Fit) =>
+      Effect.map(elapsedMillis, (at) => {
+        const key = keyOf(query, branches)
+        kept.delete(key)
+        kept.set(key, { fit, at })
+        if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
+      }),
+    known: (query: string, branches: ReadonlyArray<Ranked>): Effect.Effect<Fit | undefined> =>
+      Effect.map(elapsedMillis, (now) => {
+        const one = kept.get(keyOf(query, branches))
+        return one !== undefined && now - one.at < keptMillis ? one.fit : undefined
+      })
+  }
+}
