@@ -292,9 +292,9 @@ export interface SearchRequest {
   readonly snapshot: bigint
   /**
    * Whatever passes the filters, where that is little (`search/RareFilters.ts`): then it is ranked itself. All branches
-   * share one look, which an end of one of them does not end.
+   * share one look, which an end of one of them does not end; where it fails, it is as if more passed.
    */
-  readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined, SqlError.SqlError>
+  readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined>
   /** No other branch answers beside this one: it may take its time. */
   readonly isAlone: boolean
   /** Hits at most. */

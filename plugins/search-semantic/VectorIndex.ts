@@ -28,7 +28,7 @@ export interface Nearest {
   /** The condition leaves out more than what is hidden from everybody. */
   readonly filtered: boolean
   /** Whatever passes a condition that leaves out more, where that is little: it is ranked itself. */
-  readonly few?: Effect.Effect<ReadonlyArray<bigint> | undefined, SqlError.SqlError>
+  readonly few?: Effect.Effect<ReadonlyArray<bigint> | undefined>
   /** Those that pass, in their order, where the condition is no more than that; without it the condition is asked. */
   readonly visible?: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
 }

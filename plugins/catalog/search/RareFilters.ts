@@ -2,12 +2,15 @@
 // words of a query or is near it. Filters that many pass are remembered as common for a while, so that the same ones
 // are not counted with every search; should they become rare meanwhile, the ranking looks closer where it finds too
 // few.
-import { Clock, Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
 import { Catalog, type Filters } from "../contract.ts"
 
 /** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
 const rareMax = 2_000
+
+/** A search waits so long for it, a quarter of what its branches may take. */
+const patience = "500 millis"
 
 /** How long filters are taken for common, and how many of them are remembered. */
 const commonMillis = 60_000
@@ -23,11 +26,11 @@ const keyOf = (filters: Filters): string =>
 export class RareFilters extends Context.Service<
   RareFilters,
   {
-    /** All that pass, where there are filters and few pass. */
-    readonly passing: (
-      filters: Filters,
-      snapshot: bigint
-    ) => Effect.Effect<ReadonlyArray<bigint> | undefined, SqlError.SqlError>
+    /**
+     * All that pass, where there are filters and few pass. Where the database fails, or has not answered in time, it is
+     * as if many did: no search waits long for what only makes it faster.
+     */
+    readonly passing: (filters: Filters, snapshot: bigint) => Effect.Effect<ReadonlyArray<bigint> | undefined>
   }
 >()("tollkeeper/catalog/RareFilters") {
   static readonly layer = Layer.effect(
@@ -54,7 +57,11 @@ export class RareFilters extends Context.Service<
         if (key === "") return undefined
         const now = yield* Clock.currentTimeMillis
         if ((commonUntil.get(key) ?? -Infinity) > now) return undefined
-        const found = yield* count(filters, snapshot)
+        const answer = yield* Effect.catch(Effect.timeoutOption(count(filters, snapshot), patience), (error) =>
+          Effect.as(Effect.logWarning("what passes the filters of a search was not looked up", error), Option.none())
+        )
+        if (Option.isNone(answer)) return undefined
+        const found = answer.value
         commonUntil.delete(key)
         if (found !== undefined) return found
         commonUntil.set(key, now + commonMillis)

@@ -1,7 +1,8 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
+import type { NeutralNetwork } from "../../../../kernel/Dialect.ts"
 import { Catalog, type Filters } from "../../../../plugins/catalog/contract.ts"
 import { RareFilters } from "../../../../plugins/catalog/search/RareFilters.ts"
 import { makeWorld } from "../../../bench/searchWorld.ts"
@@ -16,12 +17,14 @@ const resources = makeWorld(2_100, 1).resources
 const catalog = Layer.effect(
   Catalog,
   Effect.map(SqlClient.SqlClient, (sql) => {
-    const condition: Catalog["Service"]["condition"] = ({ payTo, type }) =>
-      payTo !== undefined
-        ? sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.pay_to = ${payTo})`
-        : type === undefined
-          ? sql`true`
-          : sql`r.type = ${type}`
+    const condition: Catalog["Service"]["condition"] = ({ network, payTo, type }) =>
+      network !== undefined
+        ? sql.literal(network)
+        : payTo !== undefined
+          ? sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.pay_to = ${payTo})`
+          : type === undefined
+            ? sql`true`
+            : sql`r.type = ${type}`
     return { condition } as unknown as Catalog["Service"]
   })
 )
@@ -50,6 +53,15 @@ describeDatabases(
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
         yield* TestClock.adjust("1 minute")
         expect(yield* ask({ type: "http" })).toEqual({ value: [id], statements: 1 })
+        // Whatever keeps the database from answering, no search fails or waits long for it.
+        expect(yield* passing({ network: "1 / 0 = 1" as NeutralNetwork }, 1n)).toBeUndefined()
+        const asked = yield* Effect.forkChild(
+          passing({ network: "(select pg_sleep(1)) is null" as NeutralNetwork }, 1n)
+        )
+        yield* Effect.yieldNow
+        expect(asked.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust("500 millis")
+        expect(yield* Fiber.join(asked)).toBeUndefined()
       }).pipe(
         Effect.scoped,
         Effect.provide(RareFilters.layer.pipe(Layer.provideMerge(catalog), Layer.provideMerge(layer)))
