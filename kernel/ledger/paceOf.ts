@@ -59,8 +59,10 @@ const clientMean = (looks: ReadonlyArray<Look>, end: number): number | undefined
  */
 export const fastestPaceOf = (looks: ReadonlyArray<Look>): number => {
   const ledgers = looks.reduce((sum, look) => sum + look.ledgers, 0)
-  if (ledgers < 2 * clientIntervals) return Math.min(paceOf(looks), secondsPerLedgerAssumed)
-  const means = looks.flatMap((_, at) => clientMean(looks, at + 1) ?? [])
+  const means =
+    ledgers < 2 * clientIntervals
+      ? [secondsPerLedgerAssumed]
+      : looks.flatMap((_, at) => clientMean(looks, at + 1) ?? [])
   return Math.min(paceOf(looks), Math.max(0.1, Math.min(...means)))
 }
 

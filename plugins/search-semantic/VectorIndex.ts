@@ -88,15 +88,18 @@ const withLooked = (exact: ReadonlyArray<Hit>, looked: ReadonlyArray<Hit>, limit
 }
 
 /**
- * The nearest that pass the condition. `look` takes so many of the nearest and drops what does not pass; when that
- * leaves too few, it looks wider, since hidden resources may crowd out the others; and under a filter that leaves few
- * at all, `exact` ranks those. What a look found stays found.
+ * The nearest that pass the condition. Few that are known to pass are ranked by `exact` at once. Else `look` takes so
+ * many of the nearest and drops what does not pass; when that leaves too few, it looks wider, since hidden resources
+ * may crowd out the others; and under a filter that leaves few at all, `exact` ranks those, whom it asks for itself.
+ * What a look found stays found.
  */
 export const lookCloser = Effect.fnUntraced(function* <E, R>(
-  { filtered, limit }: Pick<Nearest, "filtered" | "limit">,
+  { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,
   look: (asked: number) => Effect.Effect<Look, E, R>,
-  exact: Effect.Effect<ReadonlyArray<Hit>, E, R>
+  exact: (among?: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<Hit>, E, R>
 ): Effect.fn.Return<ReadonlyArray<Hit>, E, R> {
+  const among = filtered ? yield* few : undefined
+  if (among !== undefined) return yield* exact(among)
   const enough = Math.min(limit, fewHits)
   const first = yield* look(Math.min(widest, filtered ? filteredShare * limit : limit + spare))
   if (first.isAll || first.hits.length >= enough) return first.hits
@@ -106,5 +109,5 @@ export const lookCloser = Effect.fnUntraced(function* <E, R>(
     if (!filtered || second.isAll || second.hits.length >= enough) return second.hits
     looked = second.hits
   }
-  return withLooked(yield* exact, looked, limit)
+  return withLooked(yield* exact(), looked, limit)
 })

@@ -2,7 +2,7 @@
 // leaves too few, the second look ranks exactly what the filter leaves. pgvector indexes up to 2 000 numbers a vector,
 // and up to 4 000 in half precision.
 import { Effect, Layer } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { spanned } from "../../kernel/spanned.ts"
 import { Lane } from "../../kernel/database/Lane.ts"
@@ -66,7 +66,8 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         })
       ).pipe(Effect.provideService(Lane, "maintenance")),
     warm: () => Effect.void,
-    nearest: Effect.fnUntraced(function* (place, { condition, few, filtered, limit, vector }) {
+    nearest: Effect.fnUntraced(function* (place, sought) {
+      const { condition, limit, vector } = sought
       const table = sql(tableOf(place))
       const query = sql`${written(vector)}${castOf(place.dimension)}`
       const toHits = (rows: ReadonlyArray<{ readonly id: bigint; readonly distance: number }>) =>
@@ -86,16 +87,14 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
             where ${condition("nearest.id")} order by nearest.distance, nearest.id limit ${limit}`
         return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(required) }
       })
-      const among = (where: Statement.Fragment) =>
+      const exact = (known?: ReadonlyArray<bigint>) =>
         Effect.map(
           sql<{ id: bigint; distance: number }>`select v.id, v.embedding <=> ${query} as distance from ${table} v
-            where ${where} order by distance, v.id limit ${limit}`,
+            where ${known === undefined ? condition("v.id") : sql`v.id = any(${`{${known.join(",")}}`}::int8[])`}
+            order by distance, v.id limit ${limit}`,
           toHits
         )
-      const passed = filtered ? yield* few ?? Effect.undefined : undefined
-      if (passed !== undefined) return yield* among(sql`v.id = any(${`{${passed.join(",")}}`}::int8[])`)
-      const exact = among(condition("v.id"))
-      return yield* lookCloser({ filtered, limit }, look, exact)
+      return yield* lookCloser(sought, look, exact)
     }, spanned("HnswIndex.nearest")),
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
   }

@@ -78,13 +78,12 @@ const nearest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   copies: VectorCopies["Service"],
   place: Place,
-  { condition, distinguishing = false, few, filtered, limit, vector: given, visible: among }: Nearest
+  sought: Nearest
 ) {
+  const { condition, distinguishing = false, filtered, limit, vector: given, visible: among } = sought
   const vectors = yield* copies.asOf(place, (yield* elapsedMillis) - freshMillis)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
-  const passed = filtered ? yield* few ?? Effect.undefined : undefined
-  if (passed !== undefined) return toHits(vectors.nearest(vector, limit, passed), background)
   const look = Effect.fnUntraced(function* (asked: number) {
     const similar = vectors.nearest(vector, asked)
     const visible = yield* filtered || among === undefined
@@ -96,12 +95,16 @@ const nearest = Effect.fnUntraced(function* (
     }
   })
   // Planned for the filters' own values each time: a plan for any of them takes ten times as long.
-  const exact = Effect.map(
+  const passingIds = Effect.map(
     sql<{ ids: string | null }>`select string_agg(id::text, ',') as ids from (select r.id from catalog_resources r
       where ${condition()} limit ${sql.literal(String(amongMax))}) found`.unprepared,
-    ([row]) => toHits(vectors.nearest(vector, limit, row?.ids?.split(",").map(BigInt) ?? []), background)
+    ([row]) => row?.ids?.split(",").map(BigInt) ?? []
   )
-  return yield* lookCloser({ filtered, limit }, look, exact)
+  const exact = (known?: ReadonlyArray<bigint>) =>
+    Effect.map(known === undefined ? passingIds : Effect.succeed(known), (ids) =>
+      toHits(vectors.nearest(vector, limit, ids), background)
+    )
+  return yield* lookCloser(sought, look, exact)
 }, spanned("ScanIndex.nearest"))
 
 export const scanIndex = Layer.effect(

@@ -160,7 +160,7 @@ const fusedOf = Effect.fnUntraced(function* (
   const asked = answered.map(({ branch }) => branch)
   const all = (yield* askAll(asked, { ...request, ...unfiltered }, settings.first_window)).map(toRanked)
   const whole = fitOf(all, bestMin)
-  if (all.length === branches.length) yield* fits.note(request.query, all, whole)
+  yield* fits.note(request.query, all, whole)
   const again = ofFiltered(whole)
   if (again.hits.length > 0) return again
   const without = fuse(all, { ...cuts, ...whole })

@@ -16,7 +16,7 @@ const ids = (
       lookCloser(
         { filtered, limit },
         () => Effect.succeed({ hits: looked.map(hit), isAll: false }),
-        Effect.succeed(exact.map(hit))
+        () => Effect.succeed(exact.map(hit))
       ),
       (hits) => hits.map(({ id }) => Number(id))
     )
@@ -28,6 +28,19 @@ it("keeps what a look found where the exact ranking holds no more than it may", 
   expect(await ids([2], [3, 5])).toEqual([2, 3, 5])
   expect(await ids([1, 2, 4, 6], [2, 3, 5])).toEqual([1, 2, 3, 4, 5, 6])
   expect(await ids([2, 7], [3, 5, 6], { limit: 3 })).toEqual([2, 3, 5])
+})
+
+it("ranks those that are known to pass a filter, and looks at nothing else", async () => {
+  const known = (filtered: boolean) =>
+    Effect.runPromise(
+      lookCloser(
+        { few: Effect.succeed([9n]), filtered, limit: 40 },
+        () => Effect.succeed({ hits: many.map(hit), isAll: true }),
+        (among) => Effect.succeed((among ?? []).map((id) => hit(Number(id))))
+      )
+    )
+  expect(await known(true)).toEqual([hit(9)])
+  expect(await known(false)).toEqual(many.map(hit))
 })
 
 it("ranks exactly what a filter leaves only where the nearest hold too few of it", async () => {
