@@ -1,6 +1,7 @@
 // What is read of a text that comes again and again: a header that every request of a client has, the address it comes
 // from. The last few are kept by their text, so that nobody fills the memory with texts of his own; a long one is read
 // each time.
+import { putNewest } from "./putNewest.ts"
 
 /** Characters of a text that is kept. */
 const lengthMax = 256
@@ -13,8 +14,7 @@ export const remembered = <A>(max: number, read: (text: string) => A): ((text: s
     if (before !== undefined) return before.read
     const now = { read: read(text) }
     if (text.length > lengthMax) return now.read
-    if (known.size >= max) known.delete(known.keys().next().value!)
-    known.set(text, now)
+    putNewest(known, max, text, now)
     return now.read
   }
 }

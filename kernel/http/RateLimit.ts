@@ -2,6 +2,7 @@
 // principals, the one that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
 import { Effect } from "effect"
 import { elapsedMillis } from "../elapsed.ts"
+import { putNewest } from "../putNewest.ts"
 
 interface Bucket {
   tokens: number
@@ -23,9 +24,7 @@ export const makeRateLimit = (perSecond: number): ((principal: string) => Effect
       bucket.tokens = Math.min(burst, bucket.tokens + elapsed * perSecond)
       bucket.at = now
       // Set anew, so that the map's order is that of last use.
-      buckets.delete(principal)
-      buckets.set(principal, bucket)
-      if (buckets.size > bucketsMax) buckets.delete(buckets.keys().next().value!)
+      putNewest(buckets, bucketsMax, principal, bucket)
       if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond))
       bucket.tokens -= 1
       return 0

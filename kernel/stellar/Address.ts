@@ -3,6 +3,7 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
+import { putNewest } from "../putNewest.ts"
 
 /** Addresses whose text is kept: a payment names each of its own several times, and a payer comes back. */
 const textsMax = 4_096
@@ -15,8 +16,7 @@ const textsOf = (encode: (bytes: Uint8Array) => string): ((bytes: Uint8Array) =>
     const known = texts.get(id)
     if (known !== undefined) return known
     const made = encode(bytes)
-    if (texts.size >= textsMax) texts.delete(texts.keys().next().value!)
-    texts.set(id, made)
+    putNewest(texts, textsMax, id, made)
     return made
   }
 }

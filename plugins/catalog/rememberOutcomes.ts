@@ -3,6 +3,7 @@
 // resource is seen to stand as it did, which is read with what is stored of it anyway; else each is judged anew after
 // half a minute.
 import type { ExtensionOutcome } from "../../kernel/payment/Extension.ts"
+import { putNewest } from "../../kernel/putNewest.ts"
 import type { Recorded } from "./store/Recorded.ts"
 
 /** How long a digest stands for its outcome: what another replica or an operator changes is noticed after this. */
@@ -30,12 +31,6 @@ export const outcomeOf = ({ decision, reason }: Recorded): ExtensionOutcome => {
   return { status: decision === "held" ? "processing" : "success" }
 }
 
-const limited = <V>(map: Map<string, V>, key: string, value: V): void => {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > rememberedMax) map.delete(map.keys().next().value!)
-}
-
 export class Remembered {
   readonly #byDigest = new Map<string, KnownOutcome>()
   #characters = 0
@@ -46,7 +41,8 @@ export class Remembered {
   /** True when discovery shows something else now. */
   keep(digest: string, recorded: Recorded, now: number): boolean {
     const { decision, reason, resourceId, versionHash } = recorded
-    if (resourceId !== undefined && versionHash !== undefined) limited(this.#latest, String(resourceId), versionHash)
+    if (resourceId !== undefined && versionHash !== undefined)
+      putNewest(this.#latest, rememberedMax, String(resourceId), versionHash)
     const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
     if (!isOpen && reason !== "catalog_unavailable")
       this.#know(digest, { outcome: outcomeOf(recorded), recorded, judgedAt: now })
@@ -84,7 +80,8 @@ export class Remembered {
 
   /** How resources stand now. */
   confirm(standings: ReadonlyMap<bigint, string>, now: number): void {
-    for (const [id, standing] of standings) limited(this.#standings, String(id), { standing, readAt: now })
+    for (const [id, standing] of standings)
+      putNewest(this.#standings, rememberedMax, String(id), { standing, readAt: now })
   }
 
   forget(): void {

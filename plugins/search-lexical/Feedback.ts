@@ -5,6 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { spanned } from "../../kernel/spanned.ts"
+import { putNewest } from "../../kernel/putNewest.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { Term } from "./planCandidates.ts"
 import { quoted, type ReadQuery } from "./QueryReader.ts"
@@ -119,9 +120,7 @@ export class Feedback extends Context.Service<
             Effect.as(Effect.logWarning("a search goes without feedback", error), undefined)
           ))
         if (lent === undefined) return query
-        kept.delete(text)
-        kept.set(text, lent)
-        if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
+        putNewest(kept, keptMax, text, lent)
         return widened(query, lent)
       }, spanned("Feedback.widen"))
 

@@ -5,6 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { spanned } from "../../kernel/spanned.ts"
+import { putNewest } from "../../kernel/putNewest.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { AlikeTerm, Term } from "./planCandidates.ts"
 import { type Alike, type Alternatives, type Counted, type Meant, Vocabulary } from "./Vocabulary.ts"
@@ -174,8 +175,7 @@ const keepReadings = (
       const asked = vocabulary.asked()
       return Effect.map(readAnew(query, state), (reading) => {
         if (vocabulary.asked() !== asked || asOf !== now) return reading
-        kept.set(query, reading)
-        if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
+        putNewest(kept, keptMax, query, reading)
         return reading
       })
     })

@@ -8,6 +8,7 @@ import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { type Foreign, foreignIn, isSmall, languageMark, withoutMark } from "./languages.ts"
 import { gramsOf, isMistyped, stemmedAs } from "./words.ts"
+import { putNewest } from "../../kernel/putNewest.ts"
 
 export interface Counted {
   readonly lexeme: string
@@ -59,10 +60,7 @@ const keptMax = 20_000
 
 const unheard: Meant = { isSpelt: false, alike: [] }
 
-const keep = <A>(map: Map<string, A>, key: string, value: A): void => {
-  map.set(key, value)
-  if (map.size > keptMax) map.delete(map.keys().next().value!)
-}
+const keep = <A>(map: Map<string, A>, key: string, value: A): void => putNewest(map, keptMax, key, value)
 
 interface Reading extends Counted {
   readonly word: string

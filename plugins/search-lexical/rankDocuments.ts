@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { spanned } from "../../kernel/spanned.ts"
+import { putNewest } from "../../kernel/putNewest.ts"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import {
@@ -128,8 +129,7 @@ const textsOf = (() => {
     const known = kept.get(key)
     if (known !== undefined) return known
     const texts = writeTexts(shape)
-    if (kept.size >= textsMax) kept.delete(kept.keys().next().value!)
-    kept.set(key, texts)
+    putNewest(kept, textsMax, key, texts)
     return texts
   }
 })()

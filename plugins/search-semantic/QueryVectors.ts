@@ -3,6 +3,7 @@
 // branches to answer with waits a moment only, and once the endpoint has been slow not at all.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { elapsedMillis } from "../../kernel/elapsed.ts"
+import { putNewest } from "../../kernel/putNewest.ts"
 import { Breaker } from "./Breaker.ts"
 import { Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
 
@@ -40,11 +41,7 @@ export class QueryVectors extends Context.Service<
         const scope = yield* Effect.scope
         const cache = new Map<string, Float32Array>()
         const flights = new Map<string, Deferred.Deferred<Float32Array, EmbeddingFailed>>()
-        const keep = (key: string, vector: Float32Array): void => {
-          cache.delete(key)
-          cache.set(key, vector)
-          if (cache.size > entriesMax) cache.delete(cache.keys().next().value!)
-        }
+        const keep = (key: string, vector: Float32Array): void => putNewest(cache, entriesMax, key, vector)
 
         const timed = Effect.fnUntraced(function* (request: EmbeddingRequest) {
           const from = yield* elapsedMillis

@@ -318,7 +318,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["no line of a trace that is not sent", "reason !== undefined || status !== 200 || ", ""]
   ]),
   ...guards("kernel/remembered.ts", "test/kernel/remembered.test.ts", [
-    ["texts without number are kept", "if (known.size >= max)", "if (known.size >= 1e9)"],
+    ["texts without number are kept", "putNewest(known, max,", "putNewest(known, 1e9,"],
     ["long texts are kept", "if (text.length > lengthMax) return now.read", ""]
   ]),
   ...guards("kernel/http/Keys.ts", "test/kernel/http/Keys.test.ts", [
@@ -375,7 +375,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Math.min(burst, bucket.tokens + elapsed * perSecond)",
       "bucket.tokens + elapsed * perSecond"
     ],
-    ["callers without number are remembered", "if (buckets.size > bucketsMax)", "if (buckets.size > 1e9)"]
+    ["callers without number are remembered", "putNewest(buckets, bucketsMax,", "putNewest(buckets, 1e9,"]
   ]),
   ...guards("kernel/http/Guard.ts", "test/kernel/http/Guard.test.ts", [
     [

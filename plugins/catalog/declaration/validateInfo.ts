@@ -5,6 +5,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { schemaFault, weightKeyword, withWeights } from "./schemaBounds.ts"
 
 /** Levels of nesting and values in `info`. */
@@ -148,9 +149,7 @@ export const makeValidator = (): Validator => {
 
   return (info, schema, schemaText) => {
     const judge = remembered.get(schemaText) ?? compile(schema)
-    remembered.delete(schemaText)
-    remembered.set(schemaText, judge)
-    if (remembered.size > rememberedMax) remembered.delete(remembered.keys().next().value!)
+    putNewest(remembered, rememberedMax, schemaText, judge)
     if (typeof judge !== "function") return judge
     resetMeters()
     try {

@@ -7,6 +7,7 @@ import { Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -154,9 +155,7 @@ export class Counts extends Context.Service<
             changes: before,
             at: yield* elapsedMillis
           }
-          kept.delete(fingerprint)
-          kept.set(fingerprint, fresh)
-          if (kept.size > countedMax) kept.delete(kept.keys().next().value!)
+          putNewest(kept, countedMax, fingerprint, fresh)
           return fresh
         }).pipe(permits.withPermits(1), Effect.ensuring(Effect.sync(() => (waiting -= 1))))
 

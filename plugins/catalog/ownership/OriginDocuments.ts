@@ -3,10 +3,12 @@
 import { Context, Deferred, Effect, Layer } from "effect"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"
 
-const keptMax = 2_000
+/** Origins of which something is kept in memory. */
+export const originsMax = 2_000
 /** Bytes of documents that are kept, of all origins together. */
 const keptBytesMax = 8_388_608
 const tagLengthMax = 256
@@ -29,11 +31,6 @@ interface Kept {
   readonly answer: Deferred.Deferred<OriginDocument>
   /** What was said last; what it holds is weighed. */
   readonly said: OriginDocument
-}
-
-/** Leaves out the oldest map entries until at most so many are left. */
-export const forgetOldest = (map: Map<string, unknown>, max = keptMax): void => {
-  if (map.size > max) map.delete(map.keys().next().value!)
 }
 
 /** Keeps what was said, and lets the oldest go for it as far as the room asks. */
@@ -121,9 +118,7 @@ export class OriginDocuments extends Context.Service<
           const answer = Deferred.makeUnsafe<OriginDocument>()
           const unasked: OriginDocument = { document: nothing, detail: `${word} interrupted`, isLocal: false }
           const before = known?.said ?? unasked
-          kept.delete(key)
-          kept.set(key, { at: now, answer, said: before })
-          forgetOldest(kept)
+          putNewest(kept, originsMax, key, { at: now, answer, said: before })
           return yield* ask(new URL(path, origin), word, before).pipe(
             Effect.tap((said) => {
               weigh(kept, key, said)

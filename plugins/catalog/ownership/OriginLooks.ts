@@ -6,13 +6,14 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { trustedClock } from "../../../kernel/trustedTime.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { Config } from "../Config.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import { readResourceUrl } from "../declaration/resourceUrl.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
 import { wordsOf } from "../store/mergeDeclaration.ts"
-import { forgetOldest, OriginDocuments } from "./OriginDocuments.ts"
+import { OriginDocuments, originsMax } from "./OriginDocuments.ts"
 import { Origins } from "./Origins.ts"
 import { type NamedResource, readJson, readManifest, readWellKnown } from "./OriginWire.ts"
 import { readOpenApi } from "./OpenApiWire.ts"
@@ -126,12 +127,8 @@ const boundLooks = () => {
     const mine = known === undefined || now - known.at >= callerMillis ? { at: now, count: 0 } : known
     if (mine.count >= looksPerCallerMax) return callerMillis - (now - mine.at)
     mine.count += 1
-    byCaller.delete(caller)
-    byCaller.set(caller, mine)
-    forgetOldest(byCaller)
-    byOrigin.delete(origin)
-    byOrigin.set(origin, now)
-    forgetOldest(byOrigin)
+    putNewest(byCaller, originsMax, caller, mine)
+    putNewest(byOrigin, originsMax, origin, now)
     return 0
   }
 }

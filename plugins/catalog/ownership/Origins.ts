@@ -7,6 +7,7 @@
 import { Context, Effect, Layer } from "effect"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { Config } from "../Config.ts"
 import { callTool, requestsOfCall, type ToolAnswer } from "./callTool.ts"
 import { readOpenApi } from "./OpenApiWire.ts"
@@ -16,7 +17,7 @@ import { type Declaration, type Identity, isRejection } from "../declaration/Dec
 import { readDeclaration } from "../declaration/DeclarationWire.ts"
 import { makePace } from "../declaration/paceWork.ts"
 import { makeValidator } from "../declaration/validateInfo.ts"
-import { forgetOldest, OriginDocuments } from "./OriginDocuments.ts"
+import { OriginDocuments, originsMax } from "./OriginDocuments.ts"
 import {
   type Live402,
   type NamedResource,
@@ -253,8 +254,7 @@ const countQuestions = () => {
     const known = asked.get(origin)
     const mine =
       known === undefined || now - known.at >= 60_000 ? { at: now, count: { claimed: 0, free: 0, own: 0 } } : known
-    asked.set(origin, mine)
-    forgetOldest(asked)
+    putNewest(asked, originsMax, origin, mine)
     const { claimed, free, own } = mine.count
     const before = { claimed, free: claimed + free, own: claimed + free + own }
     if (before.own + questions > livePerMinuteMax.own || before[share] + questions > livePerMinuteMax[share])

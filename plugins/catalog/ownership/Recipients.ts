@@ -4,6 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Principal.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { Config } from "../Config.ts"
 import type { Carrier } from "../store/Recorded.ts"
 
@@ -34,11 +35,8 @@ export class Recipients extends Context.Service<
       const isBySettings = (owner: string, payTo: string): boolean =>
         recipients[owner.replace(/^key:/, "")]?.includes(payTo) === true
 
-      const remember = (key: string, isBound: boolean, at: number): void => {
-        known.delete(key)
-        known.set(key, { isBound, at })
-        if (known.size > knownMax) known.delete(known.keys().next().value!)
-      }
+      const remember = (key: string, isBound: boolean, at: number): void =>
+        putNewest(known, knownMax, key, { isBound, at })
 
       const isBound = Effect.fnUntraced(function* (owner: string, payTo: string, now: number) {
         const key = keyOf(owner, payTo)

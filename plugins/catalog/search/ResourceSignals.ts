@@ -4,6 +4,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { spanned } from "../../../kernel/spanned.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { SearchSettings } from "../contract.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
@@ -60,9 +61,7 @@ export class ResourceSignals extends Context.Service<
         const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
           const signals = { ...read, sketch: sketchOf(text) }
-          known.delete(signals.id)
-          known.set(signals.id, { signals, at: now })
-          if (known.size > keptMax) known.delete(known.keys().next().value!)
+          putNewest(known, keptMax, signals.id, { signals, at: now })
         }
       })
 

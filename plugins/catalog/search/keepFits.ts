@@ -2,6 +2,7 @@
 // twice. It is the query's and the whole catalog's, and moves as slowly as that does.
 import { Effect } from "effect"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { bestsOf, isAnyFitting, type Ranked } from "./fuse.ts"
 
 /** The relevance of each branch's best hit, and whether anything fits. */
@@ -26,12 +27,7 @@ export const keepFits = () => {
   const kept = new Map<string, { readonly fit: Fit; readonly at: number }>()
   return {
     note: (query: string, branches: ReadonlyArray<Ranked>, fit: Fit) =>
-      Effect.map(elapsedMillis, (at) => {
-        const key = keyOf(query, branches)
-        kept.delete(key)
-        kept.set(key, { fit, at })
-        if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
-      }),
+      Effect.map(elapsedMillis, (at) => putNewest(kept, keptMax, keyOf(query, branches), { fit, at })),
     known: (query: string, branches: ReadonlyArray<Ranked>): Effect.Effect<Fit | undefined> =>
       Effect.map(elapsedMillis, (now) => {
         const one = kept.get(keyOf(query, branches))

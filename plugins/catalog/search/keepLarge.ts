@@ -3,6 +3,7 @@
 // counted, never by a clock.
 import { Effect, type Scope } from "effect"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 
 const keptMillis = 60_000
 /** Made again beside the answer when it is older than this. */
@@ -26,9 +27,8 @@ export const keepLarge = Effect.fnUntraced(function* <K, A, E, R>(
   const renew = Effect.fnUntraced(function* (key: K) {
     const value = yield* make(key)
     const at = yield* elapsedMillis
-    kept.delete(key)
-    if (isLarge(value)) kept.set(key, { value, at, isRenewed: false })
-    if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
+    if (isLarge(value)) putNewest(kept, keptMax, key, { value, at, isRenewed: false })
+    else kept.delete(key)
     return value
   })
 

@@ -5,6 +5,7 @@ import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { metrics } from "../metrics.ts"
 import type { Recorded } from "./Recorded.ts"
 
@@ -175,8 +176,6 @@ export class Gathered {
   countRow(payer: string): void {
     const { byPayer } = this.#rows
     const count = (byPayer.get(payer) ?? 0) + 1
-    byPayer.delete(payer)
-    byPayer.set(payer, count)
-    if (byPayer.size > payersMax) byPayer.delete(byPayer.keys().next().value!)
+    putNewest(byPayer, payersMax, payer, count)
   }
 }
