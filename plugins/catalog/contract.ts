@@ -125,6 +125,9 @@ export interface Filters {
   readonly maxPrice?: bigint
 }
 
+/** Something is asked of a resource beside what every search and page asks. */
+export const isFiltered = (filters: Filters): boolean => Object.values(filters).some((value) => value !== undefined)
+
 /** What a cursor holds. It is signed, not secret. */
 export interface CursorPayload {
   /** Highest resource id of the snapshot. */
@@ -164,6 +167,8 @@ export class Catalog extends Context.Service<
     readonly bodies: (
       ids: ReadonlyArray<bigint>
     ) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
+    /** Another one when the journal has told of a change of any resource, asked once a second. */
+    readonly edition: Effect.Effect<string, SqlError.SqlError>
     /** The highest resource id at this moment. */
     readonly snapshot: Effect.Effect<bigint, SqlError.SqlError>
     /** Seals a cursor; it opens for 15 minutes at most and 10 at least. */
@@ -319,6 +324,11 @@ export interface SearchBranch {
   readonly timeoutMillis: number
   /** Ranked hits, best first, already filtered by `Catalog.condition`. */
   readonly search: (request: SearchRequest) => Effect.Effect<ReadonlyArray<Hit>, BranchFailed>
+  /**
+   * What it answers from at this moment: while this stays the same, equal requests have equal hits, as far as the
+   * catalog stays the same too (`search/keepRankings.ts`). Undefined, or absent, where nobody can tell.
+   */
+  readonly edition?: Effect.Effect<string | undefined, SqlError.SqlError>
   readonly status: Effect.Effect<BranchStatus, SqlError.SqlError>
 }
 

@@ -59,6 +59,10 @@ const registered = Layer.effectDiscard(
       candidates: lexical.candidate_count,
       timeoutMillis: lexical.timeout_ms,
       search: searchWords,
+      edition: Effect.map(
+        answering,
+        ({ changed, language, refreshedAt }) => `${language} ${refreshedAt.getTime()} ${changed}`
+      ),
       status: Effect.gen(function* () {
         const { state, ...detail } = yield* report
         const { language } = yield* store.answering

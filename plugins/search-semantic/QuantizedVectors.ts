@@ -58,7 +58,12 @@ const leastOf = (numbers: Float64Array, many: number): number => {
   return left[place]!
 }
 
+/** Copies made in this process. */
+let copies = 0
+
 export class QuantizedVectors {
+  readonly #copy = (copies += 1)
+  #puts = 0
   readonly #dimension: number
   readonly #ranked: number
   /** Bytes of one vector, filled up with zeros. */
@@ -85,8 +90,14 @@ export class QuantizedVectors {
     return this.#ids.length
   }
 
+  /** Another one after each `put`, and of each copy. */
+  get edition(): string {
+    return `${this.#copy}.${this.#puts}`
+  }
+
   /** Puts vectors of length 1 in; a known id is replaced. */
   put(vectors: ReadonlyArray<{ readonly id: bigint; readonly vector: Float32Array }>): void {
+    if (vectors.length > 0) this.#puts += 1
     for (const { id, vector } of vectors) this.#putOne(Number(id), vector)
     if (this.size < (centredAt[this.#centrings] ?? Infinity)) return
     this.#centrings = centredAt.filter((size) => this.size >= size).length

@@ -3,7 +3,7 @@
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SearchReport } from "../../kernel/Health.ts"
-import { Catalog, type SearchRequest, SearchSettings } from "../catalog/contract.ts"
+import { Catalog, isFiltered, type SearchRequest, SearchSettings } from "../catalog/contract.ts"
 import { ActiveGeneration } from "./ActiveGeneration.ts"
 import { Breaker } from "./Breaker.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
@@ -52,7 +52,7 @@ export const makeSearchByMeaning = Effect.gen(function* () {
           vector,
           limit,
           few,
-          filtered: Object.keys(filters).length > 0,
+          filtered: isFiltered(filters),
           visible: (ids) => catalog.visible(ids, snapshot),
           condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
         }
@@ -60,6 +60,19 @@ export const makeSearchByMeaning = Effect.gen(function* () {
     },
     Effect.mapError((error) => (error._tag === "BranchFailed" ? error : branchFailed(error.message)))
   )
+})
+
+/** Of the generation that answers; undefined before there is one. */
+export const makeEdition = Effect.gen(function* () {
+  const { answering } = yield* ActiveGeneration
+  const index = yield* VectorIndex
+  return Effect.gen(function* () {
+    const generation = yield* answering
+    if (Option.isNone(generation)) return undefined
+    const { dimension, id } = generation.value
+    const edition = yield* index.edition({ generation: id, dimension })
+    return edition === undefined ? undefined : `${id} ${edition}`
+  })
 })
 
 /** For readiness: bounded, never failing. `vectorSupport`: pgvector is there. */

@@ -96,6 +96,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         )
       return yield* lookCloser(sought, look, exact)
     }, spanned("HnswIndex.nearest")),
+    edition: () => Effect.undefined,
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
   }
 }

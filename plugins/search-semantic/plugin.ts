@@ -12,7 +12,7 @@ import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
 import { ActiveGeneration } from "./ActiveGeneration.ts"
-import { makeSearchByMeaning, reportOf, statusOf } from "./branch.ts"
+import { makeEdition, makeSearchByMeaning, reportOf, statusOf } from "./branch.ts"
 import { Breaker } from "./Breaker.ts"
 import { ConfiguredMeaning } from "./ConfiguredMeaning.ts"
 import { embeddedBranch } from "./embedded/embeddedBranch.ts"
@@ -40,6 +40,7 @@ const registered = Effect.gen(function* () {
     candidates: semantic.candidate_count,
     timeoutMillis: semantic.timeout_ms,
     search: yield* makeSearchByMeaning,
+    edition: yield* makeEdition,
     status: Effect.provideContext(statusOf(vectorSupport), services)
   })
   yield* health.registerSearch("semantic", Effect.provideContext(reportOf(vectorSupport), services))

@@ -74,6 +74,9 @@ const notHidden = Effect.fnUntraced(function* (
   return similar.filter(({ id }) => ids.has(id))
 })
 
+const fresh = (copies: VectorCopies["Service"], place: Place) =>
+  Effect.flatMap(elapsedMillis, (now) => copies.asOf(place, now - freshMillis))
+
 const nearest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   copies: VectorCopies["Service"],
@@ -81,7 +84,7 @@ const nearest = Effect.fnUntraced(function* (
   sought: Nearest
 ) {
   const { condition, distinguishing = false, filtered, limit, vector: given, visible: among } = sought
-  const vectors = yield* copies.asOf(place, (yield* elapsedMillis) - freshMillis)
+  const vectors = yield* fresh(copies, place)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
   const look = Effect.fnUntraced(function* (asked: number) {
@@ -123,6 +126,7 @@ export const scanIndex = Layer.effect(
       finish: now,
       warm: now,
       nearest: (place, sought) => nearest(sql, copies, place, sought),
+      edition: (place) => Effect.map(fresh(copies, place), ({ edition }) => edition),
       drop: Effect.fnUntraced(function* (place) {
         forget(place)
         yield* sql.unsafe(`drop table if exists ${tableOf(place)}`).unprepared

@@ -2,7 +2,8 @@
 // processor time of this process for one request; PostgreSQL's share stands beside it, and the clock only where one
 // client asks. Browsing, one resource, words, what everybody has (words and the table of words), that and an embedding
 // model together, rare filters, and queries that are made to be dear. The embedding provider is asked once a query
-// before the measurement. First the answers are checked; one that is an error, partial or empty fails the run.
+// before the measurement. First the answers are checked; one that is an error, partial or empty fails the run. What is
+// asked again and again has its bars; what it costs the first time stands beside it.
 // `RESOURCES=20000` makes it smaller. The server's folder is kept (`searchFill.ts`), or TOLLKEEPER_TEST_DATABASE_URL
 // names a database to use and to keep. `-- search postgres` and `-- search embedded` run one half, and
 // `-- search postgres browse` of it what has that word in its name.
@@ -45,9 +46,13 @@ const rareFilters = (at: number): string =>
   ][at % 5]!
 
 /** What is measured with every branch there is. */
-const withProvider = ({ questions }: World): ReadonlyArray<Kind> => {
+const withProvider = ({ fresh, questions }: World): ReadonlyArray<Kind> => {
   const paths = (mode: string, more = "") => questions.map(({ query }) => searchPath(query, mode, more))
+  const once = (mode: string, at: number) =>
+    fresh.filter((_, one) => one % 2 === at).map(({ query }) => searchPath(query, mode))
   return [
+    { name: "words, asked for the first time", paths: once("lexical", 0), clients: CLIENTS, isFirst: true },
+    { name: "hybrid, asked for the first time", paths: once("hybrid", 1), clients: CLIENTS, isFirst: true },
     { name: "words", paths: paths("lexical"), clients: CLIENTS, cpuMax: 1 },
     {
       name: "words, filtered by scheme and type",
@@ -61,10 +66,16 @@ const withProvider = ({ questions }: World): ReadonlyArray<Kind> => {
 
 /** What is measured as everybody has it who configures nothing. */
 const withoutProvider = (world: World, cursors: ReadonlyArray<string>): ReadonlyArray<Kind> => {
-  const { mistyped, questions, unknown, urls } = world
+  const { fresh, mistyped, questions, unknown, urls } = world
   const browsing = { clients: CLIENTS, cpuMax: 0.4 }
   const found = `"resources":[`
   return [
+    {
+      name: "offline, asked for the first time",
+      paths: fresh.map(({ query }) => searchPath(query, "")),
+      clients: CLIENTS,
+      isFirst: true
+    },
     {
       name: "offline default",
       paths: questions.map(({ query }) => searchPath(query, "")),

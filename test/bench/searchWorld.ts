@@ -43,6 +43,8 @@ export interface Question {
 /** What is asked of the world. The resources themselves are held by nobody while something is measured. */
 export interface World {
   readonly questions: ReadonlyArray<Question>
+  /** Others, which are asked once. */
+  readonly fresh: ReadonlyArray<Question>
   /** Queries of 73 words that no resource holds. */
   readonly unknown: ReadonlyArray<string>
   /** Queries of up to 40 words of resources, each with a slip. */
@@ -122,27 +124,26 @@ const mistypedQuery = (random: () => number): string => {
 
 export const makeWorld = (
   count: number,
-  questions: number
+  questions: number,
+  fresh = 0
 ): { readonly world: World; readonly resources: ReadonlyArray<IngestedResource> } => {
   const random = randomFrom(7)
   const resources = Array.from({ length: count }, (_, at) => resourceAt(at, random))
+  const questionAt = (at: number): Question => {
+    const { description, name, serviceName, tags } = resources[(at * 7_919) % count]!
+    const all = [...serviceName.split(" "), ...tags, ...description.split(" ")]
+    const words = Array.from({ length: 2 + Math.floor(random() * 6) }, () => all[Math.floor(random() * all.length)])
+    return { query: words.join(" "), about: name }
+  }
   const world: World = {
-    questions: Array.from({ length: questions }, (_, at) => {
-      const { description, name, serviceName, tags } = resources[(at * 7_919) % count]!
-      const all = [...serviceName.split(" "), ...tags, ...description.split(" ")]
-      return {
-        query: Array.from({ length: 2 + Math.floor(random() * 6) }, () => all[Math.floor(random() * all.length)]).join(
-          " "
-        ),
-        about: name
-      }
-    }),
+    questions: Array.from({ length: questions }, (_, at) => questionAt(at)),
     unknown: Array.from({ length: questions }, () => unknownQuery(random)),
     mistyped: Array.from({ length: questions }, () => mistypedQuery(random)),
     urls: resources
       .filter(({ type }) => type === "http")
       .slice(0, questions)
-      .map(({ url }) => url)
+      .map(({ url }) => url),
+    fresh: Array.from({ length: fresh }, (_, at) => questionAt(questions + at))
   }
   return { world, resources }
 }

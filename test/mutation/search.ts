@@ -31,6 +31,7 @@ const written = inFile("search-lexical/words.ts", "search-lexical/ranking.daily.
 const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.daily.test.ts")
 const rare = inFile("catalog/search/RareFilters.ts", "catalog/search/rareFilters.daily.test.ts")
 const kept = inFile("catalog/search/keepFits.ts", "catalog/search/keepFits.test.ts")
+const again = inFile("catalog/search/keepRankings.ts", "catalog/search/keepRankings.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.daily.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
@@ -157,6 +158,14 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   rare("common filters are counted with every search", "?? -Infinity) > now", "?? -Infinity) > Infinity"),
   rare("common filters are never counted again", "now + commonMillis", "Infinity"),
+  again("a ranking is kept for ever", "at - before.at < keptMillis", "at >= before.at"),
+  again("a ranking outlives what it was made from", "before.edition === edition.value", 'before.edition !== ""'),
+  again("a ranking is kept from the first time on", "isAgain && isWhole ? listing", "isWhole ? listing"),
+  again("a partial ranking is kept", "listing.missing.length === 0", "listing.missing.length >= 0"),
+  again("a ranking that a reranker failed is kept", 'listing.reranking !== "failed"', "isAgain"),
+  again("a branch that cannot tell is believed", "if (edition === undefined) return Option.none()", ""),
+  again("a search waits for what saves time", "Effect.timeoutOption(patience),", "Effect.timeoutOption(1e9),"),
+  again("a search fails by what saves time", "Effect.catch(() => Effect.succeedNone)", "Effect.orDie"),
   kept("how well a query is answered is kept for ever", "now - one.at < keptMillis", "now >= one.at"),
   kept(
     "what one branch found is the answer of two",

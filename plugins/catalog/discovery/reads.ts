@@ -111,7 +111,7 @@ export const layer = Layer.effect(
     })
 
     const bodies = yield* gatherBodies
-    const visible = yield* rememberVisible
+    const { edition, visible } = yield* rememberVisible
 
     const condition: Catalog["Service"]["condition"] = (filters, options = {}) => {
       const own = conditionOf(sql, config, filters, options.snapshot)
@@ -125,6 +125,7 @@ export const layer = Layer.effect(
       ([row]) => row?.id ?? 0n
     )
 
-    return Catalog.of({ documents, scan, bodies, visible, condition, snapshot, seal: cursors.seal, open: cursors.open })
+    const { open, seal } = cursors
+    return Catalog.of({ documents, scan, bodies, visible, condition, edition, snapshot, seal, open })
   })
 )

@@ -54,7 +54,7 @@ class Verdicts {
 }
 
 /** What is remembered of one place to read from, and the look at the journal by which it is followed. */
-const follow = Effect.gen(function* () {
+const follow = Effect.fnUntraced(function* (source: Source) {
   const facts = yield* Facts
   const { onChange } = yield* Changes
   const verdicts = new Verdicts()
@@ -77,42 +77,60 @@ const follow = Effect.gen(function* () {
     state.seen = own
     state.lookedAt = at
   })
-  return { verdicts, state, look }
+  const looked = yield* gathered({
+    callsMax: 1_000,
+    run: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(look, ReadFrom, source), calls)
+  })
+  const followed = Effect.gen(function* () {
+    const isDue = state.seen !== state.own || (yield* elapsedMillis) - state.lookedAt >= lookMillis
+    if (isDue) yield* looked(undefined)
+  })
+  return { verdicts, followed, changes: () => state.changes }
 })
 
 /** Of one place to read from. */
 const visibleFrom = Effect.fnUntraced(function* (source: Source) {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
-  const { look, state, verdicts } = yield* follow
-  const looked = yield* gathered({
-    callsMax: 1_000,
-    run: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(look, ReadFrom, source), calls)
-  })
+  const { changes, followed, verdicts } = yield* follow(source)
 
   const ask = Effect.fnUntraced(function* (ids: Ids) {
-    const before = state.changes
+    const before = changes()
     const [row] = yield* sql<{ ids: string | null }>`select string_agg(r.id::text, ',') as ids from catalog_resources r
       where r.id = any(${`{${ids.join(",")}}`}::int8[]) and ${conditionOf(sql, config, {})}`
     const seen = new Set(row?.ids?.split(",").map(BigInt) ?? [])
     // What was read while something changed may be of before.
-    if (before === state.changes) for (const id of ids) verdicts.put(id, seen.has(id) ? visible : hidden)
+    if (before === changes()) for (const id of ids) verdicts.put(id, seen.has(id) ? visible : hidden)
     return seen
   })
 
-  return Effect.fnUntraced(function* (ids: Ids, snapshot: bigint): Effect.fn.Return<Ids, SqlError.SqlError> {
-    const isDue = state.seen !== state.own || (yield* elapsedMillis) - state.lookedAt >= lookMillis
-    if (isDue) yield* looked(undefined)
+  const visibleOf = Effect.fnUntraced(function* (ids: Ids, snapshot: bigint): Effect.fn.Return<Ids, SqlError.SqlError> {
+    yield* followed
     const known = ids.map((id) => verdicts.of(id))
     const strange = ids.filter((_, at) => known[at] === unknown)
     const seen = strange.length === 0 ? undefined : yield* ask(strange)
     return ids.filter((id, at) => id <= snapshot && (known[at] === visible || seen?.has(id) === true))
   })
+
+  return { visible: visibleOf, changes: Effect.map(followed, changes) }
 })
 
-/** Those of these resources that anybody may see and that were there at the snapshot, in their order. */
-export const rememberVisible = Effect.map(perSource(visibleFrom), (visible) =>
-  Effect.fnUntraced(function* (ids: Ids, snapshot: bigint) {
-    return yield* (yield* visible)(ids, snapshot)
-  }, spanned("Catalog.visible"))
-)
+/**
+ * `visible`: those of these resources that anybody may see and that were there at the snapshot, in their order.
+ * `edition`: another one when the journal has told of a change, and in each place that is read from.
+ */
+export const rememberVisible = Effect.gen(function* () {
+  let places = 0
+  const from = yield* perSource((source) =>
+    Effect.map(visibleFrom(source), (remembered) => ({ ...remembered, place: (places += 1) }))
+  )
+  return {
+    visible: Effect.fnUntraced(function* (ids: Ids, snapshot: bigint) {
+      return yield* (yield* from).visible(ids, snapshot)
+    }, spanned("Catalog.visible")),
+    edition: Effect.gen(function* () {
+      const { changes, place } = yield* from
+      return `${place} ${yield* changes}`
+    })
+  }
+})

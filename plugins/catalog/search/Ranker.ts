@@ -8,6 +8,7 @@ import {
   Catalog,
   type Filters,
   type Hit,
+  isFiltered,
   Search,
   type SearchBranch,
   type SearchMode,
@@ -57,8 +58,8 @@ interface Answered {
  * The branches of a mode, of those that are on, and one that is off where it was asked for: its absence is told.
  * Meaning is the provider's where there is one, and in a hybrid search the embedded one's beside it.
  */
-const branchesOf = (
-  { isModeAsked, mode }: RankRequest,
+export const branchesOf = (
+  { isModeAsked, mode }: Pick<RankRequest, "isModeAsked" | "mode">,
   present: ReadonlyArray<SearchBranch>
 ): ReadonlyArray<SearchBranch["mode"]> => {
   const isOn = (one: SearchBranch["mode"]) => present.some((branch) => branch.mode === one)
@@ -125,9 +126,6 @@ interface FusedRanking extends Pick<Ranking, "isAnswered"> {
 
 const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.undefined }
 
-const isFiltered = ({ filters }: Pick<RankRequest, "filters">): boolean =>
-  Object.values(filters).some((value) => value !== undefined)
-
 /**
  * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it were
  * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without, unless they
@@ -145,8 +143,8 @@ const fusedOf = Effect.fnUntraced(function* (
   const cuts = { k, relevanceMin, bestMin }
   const branches = answered.map(toRanked)
   const fit = fitOf(branches, bestMin)
-  if (!isFiltered(request)) yield* fits.note(request.query, branches, fit)
-  if (!isFiltered(request) || (fit.isFitting && isAnySure(fit.bests, bestMin)))
+  if (!isFiltered(request.filters)) yield* fits.note(request.query, branches, fit)
+  if (!isFiltered(request.filters) || (fit.isFitting && isAnySure(fit.bests, bestMin)))
     return { hits: fuse(branches, { ...cuts, ...fit }), isAnswered: fit.isFitting, isCut: !fit.isFitting }
   const ofFiltered = (whole: Fit): FusedRanking => ({
     hits: fuse(branches, { ...cuts, ...whole }),
@@ -253,7 +251,7 @@ export class Ranker extends Context.Service<
       }, spanned("Catalog.rank"))
 
       const rank = Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
-        if (!isFiltered(request)) return yield* rankSought({ ...request, ...unfiltered })
+        if (!isFiltered(request.filters)) return yield* rankSought({ ...request, ...unfiltered })
         const looking = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot))
         return yield* rankSought({ ...request, few: Fiber.join(looking) })
       })

@@ -2,9 +2,11 @@
 // words of a query or is near it. Filters that many pass are remembered as common for a while, so that the same ones
 // are not counted with every search; should they become rare meanwhile, the ranking looks closer where it finds too
 // few.
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { Catalog, type Filters } from "../contract.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
+import { Catalog, type Filters, isFiltered } from "../contract.ts"
 
 /** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
 const rareMax = 2_000
@@ -53,9 +55,9 @@ export class RareFilters extends Context.Service<
       })
 
       const passing: RareFilters["Service"]["passing"] = Effect.fnUntraced(function* (filters, snapshot) {
+        if (!isFiltered(filters)) return undefined
         const key = keyOf(filters)
-        if (key === "") return undefined
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* elapsedMillis
         if ((commonUntil.get(key) ?? -Infinity) > now) return undefined
         const answer = yield* Effect.catch(Effect.timeoutOption(count(filters, snapshot), patience), (error) =>
           Effect.as(Effect.logWarning("what passes the filters of a search was not looked up", error), Option.none())
@@ -64,8 +66,7 @@ export class RareFilters extends Context.Service<
         const found = answer.value
         commonUntil.delete(key)
         if (found !== undefined) return found
-        commonUntil.set(key, now + commonMillis)
-        if (commonUntil.size > commonMax) commonUntil.delete(commonUntil.keys().next().value!)
+        putNewest(commonUntil, commonMax, key, now + commonMillis)
         return undefined
       })
 

@@ -17,6 +17,7 @@ import { PricedAssets } from "../ownership/PricedAssets.ts"
 import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
 import { limitCallers } from "../discovery/limitCallers.ts"
+import { keepRankings, type Listing, listingOf } from "./keepRankings.ts"
 import { Ranker, type Ranking } from "./Ranker.ts"
 import { decodePosition, encodePosition, type RankingPosition } from "./rankingCursor.ts"
 import { type Intent, readIntent } from "./readIntent.ts"
@@ -47,14 +48,14 @@ export type SearchAnswer =
       readonly explained: ReadonlyArray<unknown> | undefined
     }
 
-/** A list that pages are cut from. A fresh one comes with its ranking. */
+/** A list that pages are cut from. A fresh one comes with its ranking, and its hits where they are to be explained. */
 interface Listed {
   readonly position: RankingPosition
-  readonly ranking: Ranking | undefined
+  readonly ranking: (Listing & Partial<Pick<Ranking, "hits">>) | undefined
 }
 
-const explain = (ids: ReadonlyArray<bigint>, shown: number, ranking: Ranking | undefined) => {
-  const byId = new Map(ranking?.hits.map((hit) => [hit.id, hit]))
+const explain = (ids: ReadonlyArray<bigint>, shown: number, { ranking }: Listed) => {
+  const byId = new Map(ranking?.hits?.map((hit) => [hit.id, hit]))
   return ids.map((id, at) => {
     const hit = byId.get(id)
     return {
@@ -66,9 +67,12 @@ const explain = (ids: ReadonlyArray<bigint>, shown: number, ranking: Ranking | u
   })
 }
 
+const explained = (ranked: Effect.Effect<Ranking, SqlError.SqlError>) =>
+  Effect.map(ranked, (ranking) => ({ ...listingOf(ranking), hits: ranking.hits }))
+
 /** The list that a page is cut from: the cursor's, or a fresh one, or the cursor's made longer. */
 const listFor = Effect.fnUntraced(function* (
-  ranker: Ranker["Service"],
+  rankings: { readonly made: Ranker["Service"]["rank"]; readonly kept: Effect.Success<typeof keepRankings> },
   settings: Pick<SearchValues, "first_window" | "window">,
   read: ReadSearch & Pick<Intent, "prefersCheap">,
   snapshot: bigint,
@@ -81,9 +85,10 @@ const listFor = Effect.fnUntraced(function* (
       ? settings.window
       : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
   const { filters, isModeAsked, mode, prefersCheap, query } = read
-  const ranking = yield* ranker.rank({ query, mode, isModeAsked, filters, snapshot, window, prefersCheap })
+  const request = { query, mode, isModeAsked, filters, snapshot, window, prefersCheap }
+  const ranking = read.explain ? yield* explained(rankings.made(request)) : yield* rankings.kept(request)
   const known = new Set(from?.ids)
-  const fresh = ranking.hits.map(({ id }) => id).filter((id) => !known.has(id))
+  const fresh = ranking.ids.filter((id) => !known.has(id))
   const position: RankingPosition = {
     shown: from?.shown ?? read.offset,
     ids: [...(from?.ids ?? []), ...fresh].slice(0, settings.window),
@@ -98,9 +103,10 @@ const listFor = Effect.fnUntraced(function* (
 const pageOf = Effect.fnUntraced(function* (
   catalog: Catalog["Service"],
   read: ReadSearch,
-  { position, ranking }: Listed,
+  listed: Listed,
   sealed: { readonly snapshot: bigint; readonly fingerprint: string }
 ) {
+  const { position } = listed
   const { ids, isAnswered, isPartial, more, shown } = position
   const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
   const next = shown + read.limit
@@ -116,7 +122,7 @@ const pageOf = Effect.fnUntraced(function* (
     nearestOnly: !isAnswered && shownIds.length > 0,
     cursor,
     intent: undefined,
-    explained: read.explain ? explain(shownIds, shown, ranking) : undefined
+    explained: read.explain ? explain(shownIds, shown, listed) : undefined
   }
   return { page, shownIds }
 })
@@ -134,7 +140,7 @@ export class Searcher extends Context.Service<
     Searcher,
     Effect.gen(function* () {
       const catalog = yield* Catalog
-      const ranker = yield* Ranker
+      const rankings = { made: (yield* Ranker).rank, kept: yield* keepRankings }
       const settings = yield* SearchSettings
       const registry = yield* Search
       const observers = yield* Observers
@@ -169,7 +175,7 @@ export class Searcher extends Context.Service<
         const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* snapshots
         const intent = readIntent(read.query, read.filters, assets)
         const asked = { ...read, query: intent.query, filters: intent.filters, prefersCheap: intent.prefersCheap }
-        const list = yield* listFor(ranker, settings, asked, snapshot, Option.getOrUndefined(from))
+        const list = yield* listFor(rankings, settings, asked, snapshot, Option.getOrUndefined(from))
         const { page, shownIds } = yield* pageOf(catalog, read, list, { snapshot, fingerprint })
         yield* observers.tell({
           query: read.query,

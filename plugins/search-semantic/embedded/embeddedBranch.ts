@@ -10,6 +10,7 @@ import {
   Catalog,
   changedResources,
   type Hit,
+  isFiltered,
   Search,
   type SearchRequest,
   SearchSettings
@@ -90,7 +91,7 @@ const makeSearch = Effect.gen(function* () {
         distinguishing: true,
         limit,
         few,
-        filtered: Object.keys(filters).length > 0,
+        filtered: isFiltered(filters),
         visible: (ids) => catalog.visible(ids, snapshot),
         condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
       })
@@ -126,6 +127,7 @@ const registered = Effect.gen(function* () {
     candidates: embedded.candidate_count,
     timeoutMillis: embedded.timeout_ms,
     search: yield* makeSearch,
+    edition: (yield* VectorIndex).edition(place),
     status: Effect.gen(function* () {
       const { state, ...detail } = yield* Effect.provideContext(report, services)
       return { health: state, ...detail, indexed: yield* vectors.count, generations: [] }

@@ -24,10 +24,10 @@ const prepare = Effect.gen(function* () {
       case n when 3 then 'removed' else 'active' end, now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb,
         array['catalog'], '{}', now(), now()
       from generate_series(1, 3) n`
-  const visible = yield* rememberVisible
+  const { edition, visible } = yield* rememberVisible
   const place = yield* makePlace
   const hide = (id: number) => sql`update catalog_resources set state = 'quarantined' where id = ${id}`
-  return { ...place, hide, ask: (...ids: ReadonlyArray<bigint>) => place.from(visible(ids, 100n)), visible }
+  return { ...place, hide, ask: (...ids: ReadonlyArray<bigint>) => place.from(visible(ids, 100n)), edition, visible }
 })
 
 /** As another replica does it: the fact, and nobody tells this process. */
@@ -86,6 +86,26 @@ describeDatabases(
           yield* tell(1)
           yield* moved
           expect(yield* ask(1n, 2n)).toEqual([2n])
+        })
+      )
+
+      it.effect("is of an edition that ends with any change, within a second, and of each place by itself", () =>
+        Effect.gen(function* () {
+          const { edition, from, told } = yield* prepare
+          const { moved } = yield* Changes
+          const first = yield* from(edition)
+          expect(yield* edition).not.toBe(first)
+          expect(yield* from(edition)).toBe(first)
+          expect(told.statements).toBe(1)
+          yield* tell(1)
+          expect(yield* from(edition)).toBe(first)
+          yield* TestClock.adjust("1 second")
+          const second = yield* from(edition)
+          expect(second).not.toBe(first)
+          yield* TestClock.adjust("1 second")
+          expect(yield* from(edition)).toBe(second)
+          yield* moved
+          expect(yield* from(edition)).not.toBe(second)
         })
       )
 

@@ -123,6 +123,18 @@ describe("quantized vectors", () => {
     ).toEqual([1n, 2n])
     expect(new QuantizedVectors(8).nearest(axis(0), 5)).toEqual([])
   })
+
+  it("are of another edition after each change, and each copy by itself", () => {
+    const vectors = [{ id: 1n, vector: new Float32Array([1, 0]) }]
+    const [stored, other] = [new QuantizedVectors(2), new QuantizedVectors(2)]
+    const editions = new Set([stored.edition, other.edition])
+    for (const one of [stored, other, stored]) {
+      one.put(vectors)
+      one.put([])
+      editions.add(stored.edition).add(other.edition)
+    }
+    expect(editions.size).toBe(5)
+  })
 })
 
 describe("the background of quantized vectors", () => {
