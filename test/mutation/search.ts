@@ -204,5 +204,5 @@ export const mutations: ReadonlyArray<Mutation> = [
   tabled("a table that was changed is believed", "Hex.encode(crypto.sha256(bytes)) !== tableHash || ", ""),
   tabled("a dictionary that was changed is believed", " || Hex.encode(crypto.sha256(phrases)) !== phrasesHash", ""),
   tabled("a mistyped word is nobody's", "if (mistyped !== undefined)", "if (false as boolean)"),
-  tabled("words of any likeness mean the same", "likeness >= likenessMin && from + at !== place", "from + at !== place")
+  tabled("words of any likeness mean the same", "products[at]! < least * this.#lengths[from + at]! || ", "")
 ]

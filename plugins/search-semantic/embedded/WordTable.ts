@@ -7,6 +7,7 @@
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import type { AlikeWord } from "../../catalog/contract.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "../vectorLoops.ts"
 import { Phrasebook, phrasesHash } from "./Phrasebook.ts"
@@ -44,6 +45,9 @@ const guessedLikeness = 0.85
 
 const unknown: English = { words: [], likeness: 0, isGuess: false }
 
+/** Words whose like is kept, a kilobyte or so each: the statistics of an index, by which it is asked anew, move. */
+const nearMax = 5_000
+
 /** Bytes of one vector in memory, filled up with zeros. */
 const stride = 16 * Math.ceil(dimension / 16)
 
@@ -53,6 +57,8 @@ export class WordTable {
   readonly #loops = makeVectorLoops()
   readonly #vectors: Int8Array
   readonly #lengths: Float32Array
+  /** By likeness and place in the table. */
+  readonly #found = new Map<string, ReadonlyArray<AlikeWord>>()
 
   readonly #phrases: Phrasebook
   readonly #spelling: Spelling
@@ -144,18 +150,30 @@ export class WordTable {
   #near(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
     const place = this.#places.get(word)
     if (place === undefined) return []
+    const key = `${likenessMin} ${place}`
+    const known = this.#found.get(key)
+    if (known !== undefined) return known
+    const found = this.#look(place, likenessMin)
+    putNewest(this.#found, nearMax, key, found)
+    return found
+  }
+
+  #look(place: number, likenessMin: number): ReadonlyArray<AlikeWord> {
     const { buffer } = this.#loops.memory
     new Int16Array(buffer, 0, stride).set(this.#vectors.subarray(place * stride, (place + 1) * stride))
     const addresses = new Uint32Array(buffer, addressesAt, addressesMax)
     const products = new Int32Array(buffer, productsAt, addressesMax)
     const found: Array<AlikeWord> = []
+    const least = likenessMin * this.#lengths[place]!
     for (let from = 0; from < this.#words.length; from += addressesMax) {
       const count = Math.min(addressesMax, this.#words.length - from)
       for (let at = 0; at < count; at++) addresses[at] = vectorsAt + (from + at) * stride
       this.#loops.dot(count, stride / 16)
       for (let at = 0; at < count; at++) {
+        // Nearly all are unlike: they are told without a division.
+        if (products[at]! < least * this.#lengths[from + at]! || from + at === place) continue
         const likeness = products[at]! / (this.#lengths[place]! * this.#lengths[from + at]!)
-        if (likeness >= likenessMin && from + at !== place) found.push({ word: this.#words[from + at]!, likeness })
+        found.push({ word: this.#words[from + at]!, likeness })
       }
     }
     return found.sort((a, b) => b.likeness - a.likeness || (a.word < b.word ? -1 : 1))

@@ -88,6 +88,10 @@ describe("the table of words", () => {
       expect(likeness("photo", "picture")).toBeCloseTo(dot(products[0]!, products[1]!), 5)
       expect(words.alike("website", 0.6).map(({ word }) => word)).toContain("site")
       expect(words.alike("xqzzt", 0)).toEqual([])
+      // What is kept of a word is of one likeness.
+      const many = (likenessMin: number) => words.alike("website", likenessMin).length
+      expect(many(0.5)).toBeGreaterThan(many(0.6))
+      expect(many(0.6)).toBe(words.alike("website", 0.6).length)
     })
   )
 
