@@ -11,6 +11,7 @@
 import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Present } from "../../kernel/Present.ts"
+import { compileEarly } from "./startHeap.ts"
 
 /**
  * A request whose head is not here after seven seconds ends with its connection, within ten in all. Each server looks
@@ -25,6 +26,9 @@ export const connectionBounds = {
   keepAliveTimeout: 65_000,
   joinDuplicateHeaders: true
 }
+
+/** Requests after which a server is a busy one. */
+const busyAfter = 300
 
 /** How long a connection on which nothing was asked may still ask, once the server stops. */
 const silentMillis = 1_500
@@ -62,11 +66,14 @@ export const makeHttpServer = (): HttpServer => {
   const unanswered = new Present<ServerResponse>()
   const silent = new Set<Socket>()
   let isStopping = false
+  let requests = 0
   const sayLast = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("connection", "close")
   }
   const begin: Told = (request, response) => {
     silent.delete(request.socket)
+    requests += 1
+    if (requests === busyAfter) compileEarly()
     if (isStopping) sayLast(response)
     const place = unanswered.enter(response)
     response.on("close", () => void unanswered.leave(place))

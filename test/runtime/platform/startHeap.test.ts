@@ -3,16 +3,19 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { syncBuiltinESMExports } from "node:module"
+import type { ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
 import process from "node:process"
 import v8 from "node:v8"
 import { afterAll, afterEach, beforeAll } from "vitest"
+import { makeHttpServer } from "../../../runtime/platform/httpServer.ts"
 import { giveBackMemory, reduceLater } from "../../../runtime/platform/nodeMemory.ts"
 import * as heap from "../../../runtime/platform/startHeap.ts"
 
 const isDeno = "Deno" in globalThis
-/** An older engine has no such flag. */
-const counts = (count: number) =>
-  Number.parseInt(process.versions.v8, 10) >= 13 ? [`--memory-reducer-gc-count=${count}`] : []
+/** An older engine has no such flags. */
+const isRecent = !isDeno && Number.parseInt(process.versions.v8, 10) >= 13
+const counts = (count: number) => (isRecent ? [`--memory-reducer-gc-count=${count}`] : [])
 const set: Array<string> = []
 const setting = v8.setFlagsFromString
 
@@ -49,6 +52,22 @@ it("a program that starts grows slowly until it is there, and collects by itself
 it("a program that waits compiles what it runs of WebAssembly a second time later than by itself", () => {
   heap.optimizeLate()
   expect(set).toEqual(isDeno ? [] : ["--wasm-tiering-budget=200000000"])
+})
+
+it("a server that is busy has its code compiled early, after three hundred requests and once", async () => {
+  const { server } = makeHttpServer()
+  server.on("request", (_, response: ServerResponse) => response.end())
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const ask = async (times: number) => {
+    for (let at = 0; at < times; at++)
+      await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)).text()
+  }
+  await ask(299)
+  expect(set).toEqual([])
+  await ask(2)
+  expect(set).toEqual(isRecent ? ["--invocation-count-for-maglev=100", "--invocation-count-for-turbofan=1000"] : [])
+  server.closeAllConnections()
+  server.close()
 })
 
 it("the heap grows by as much as it may, whatever lives", () => {
