@@ -4,12 +4,14 @@
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { remembered } from "../../../kernel/remembered.ts"
 import { Config } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
 import { secretOf } from "../store/secretOf.ts"
 
 /** A search cursor carries its ranking: up to a thousand ids. */
 const cursorLengthMax = 12_288
+const fingerprintsKept = 1_000
 const encoder = new TextEncoder()
 
 /**
@@ -35,7 +37,10 @@ export const cursorsOf = (
   minutes: number
 ): Cursors["Service"] => {
   const sign = (secret: Uint8Array, payload: string) => crypto.hmacSha256(secret, encoder.encode(`c1.${payload}`))
-  const shortened = (fingerprint: string) => Base64Url.encode(crypto.sha256(encoder.encode(fingerprint)).slice(0, 16))
+  // Most pages are of the same few filters.
+  const shortened = remembered(fingerprintsKept, (fingerprint) =>
+    Base64Url.encode(crypto.sha256(encoder.encode(fingerprint)).slice(0, 16))
+  )
 
   /** On a grid, so that a page that has not changed reads the same for minutes, its cursor and entity tag included. */
   const endOf = (now: number): number => {
