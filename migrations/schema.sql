@@ -788,6 +788,7 @@ CREATE TABLE public.search_semantic_generations (
     activated_at timestamp with time zone,
     retired_at timestamp with time zone,
     dropped boolean DEFAULT false NOT NULL,
+    stored bigint DEFAULT 0 NOT NULL,
     CONSTRAINT search_semantic_generations_dimension_check CHECK ((dimension > 0)),
     CONSTRAINT search_semantic_generations_method_check CHECK ((method = ANY (ARRAY['hnsw'::text, 'scan'::text]))),
     CONSTRAINT search_semantic_generations_status_check CHECK ((status = ANY (ARRAY['building'::text, 'active'::text, 'retired'::text, 'failed'::text])))

@@ -29,6 +29,8 @@ export interface Generation extends Meaning {
   readonly status: GenerationStatus["status"]
   readonly scanned: bigint
   readonly scanComplete: boolean
+  /** How often vectors of it were stored. */
+  readonly stored: bigint
 }
 
 /** How long a retired generation's vectors stay, for searches that are still reading them. */
@@ -78,6 +80,8 @@ export class Generations extends Context.Service<
     /** Those that are being built or active; changes of resources concern all of them. */
     readonly live: Sql<ReadonlyArray<Generation>>
     readonly scannedTo: (generation: bigint, id: bigint, complete: boolean) => Sql<void>
+    /** Vectors of it are being stored, in this transaction. */
+    readonly storing: (generation: bigint) => Sql<void>
     /** Every generation there was, newest first; at most 1 000. */
     readonly history: Sql<ReadonlyArray<GenerationStatus>>
     /**
@@ -100,7 +104,7 @@ export class Generations extends Context.Service<
       const columns =
         sql.literal(`id, provider, url, model, revision, dimension, pooling, query_prefix as "queryPrefix",
           document_prefix as "documentPrefix",
-        method, status, scanned, scan_complete as "scanComplete"`)
+        method, status, scanned, scan_complete as "scanComplete", stored`)
       const begin = Effect.fn("Generations.begin")(function* (meaning: Meaning, fingerprint: string, method: Method) {
         const { dimension, documentPrefix, model, pooling, provider, queryPrefix, revision, url } = meaning
         yield* sql`insert into search_semantic_generations ${sql.insert({
@@ -136,6 +140,8 @@ export class Generations extends Context.Service<
             sql`update search_semantic_generations set scanned = ${id}::int8, scan_complete = ${complete}
               where id = ${generation}::int8`
           ),
+        storing: (generation) =>
+          Effect.asVoid(sql`update search_semantic_generations set stored = stored + 1 where id = ${generation}::int8`),
         history: Effect.provideService(readHistory, SqlClient.SqlClient, sql),
         activate: (generation) => Effect.provideService(inTransaction(activate(generation)), SqlClient.SqlClient, sql),
         giveUp: Effect.fn("Generations.giveUp")(function* (generation, detail) {

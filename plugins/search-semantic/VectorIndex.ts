@@ -45,8 +45,11 @@ export class VectorIndex extends Context.Service<
     /** Brings into this process what it needs to answer from a generation as it is now, complete or not. */
     readonly warm: (place: Place) => Effect.Effect<void, SqlError.SqlError>
     readonly nearest: (place: Place, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
-    /** Another one when vectors were written, within a second; undefined where nobody can tell. */
-    readonly edition: (place: Place) => Effect.Effect<string | undefined, SqlError.SqlError>
+    /**
+     * What answers now: another one when vectors have been written, within a second. `stored`: how often they were, by
+     * the database.
+     */
+    readonly edition: (place: Place, stored: bigint) => Effect.Effect<string, SqlError.SqlError>
     readonly drop: (place: Place) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/search-semantic/VectorIndex") {}

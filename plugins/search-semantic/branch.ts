@@ -69,9 +69,8 @@ export const makeEdition = Effect.gen(function* () {
   return Effect.gen(function* () {
     const generation = yield* answering
     if (Option.isNone(generation)) return undefined
-    const { dimension, id } = generation.value
-    const edition = yield* index.edition({ generation: id, dimension })
-    return edition === undefined ? undefined : `${id} ${edition}`
+    const { dimension, id, stored } = generation.value
+    return `${id} ${yield* index.edition({ generation: id, dimension }, stored)}`
   })
 })
 

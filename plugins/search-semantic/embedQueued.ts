@@ -29,6 +29,7 @@ const vectorsOf = Effect.fnUntraced(function* (generation: Generation, texts: Re
 const embedBatch = Effect.fnUntraced(function* (generation: Generation, jobs: ReadonlyArray<Job>) {
   const catalog = yield* Catalog
   const queue = yield* EmbeddingJobs
+  const generations = yield* Generations
   const index = yield* VectorIndex
   const documents = yield* catalog.documents(jobs.map(({ id }) => id))
   const texts = documents.map((document) => generation.documentPrefix + embeddingText(document))
@@ -40,6 +41,8 @@ const embedBatch = Effect.fnUntraced(function* (generation: Generation, jobs: Re
         { generation: generation.id, dimension: generation.dimension },
         documents.map(({ id }, at) => ({ id, vector: vectors[at]! })).filter(({ id }) => own.has(id))
       )
+      // Last: replicas that store others wait for this row.
+      yield* generations.storing(generation.id)
     })
   )
 })

@@ -96,7 +96,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         )
       return yield* lookCloser(sought, look, exact)
     }, spanned("HnswIndex.nearest")),
-    edition: () => Effect.undefined,
+    edition: (_, stored) => Effect.succeed(String(stored)),
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
   }
 }

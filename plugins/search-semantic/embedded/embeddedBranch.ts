@@ -127,7 +127,7 @@ const registered = Effect.gen(function* () {
     candidates: embedded.candidate_count,
     timeoutMillis: embedded.timeout_ms,
     search: yield* makeSearch,
-    edition: (yield* VectorIndex).edition(place),
+    edition: (yield* VectorIndex).edition(place, 0n),
     status: Effect.gen(function* () {
       const { state, ...detail } = yield* Effect.provideContext(report, services)
       return { health: state, ...detail, indexed: yield* vectors.count, generations: [] }

@@ -1,6 +1,6 @@
 // The queue of embeddings: what cannot be embedded is set aside and holds up nothing.
 import { Effect } from "effect"
-import { describe, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { startEmbeddings } from "../../relevance/embeddings.ts"
@@ -49,6 +49,13 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
               ({ json }) => json.resources.map(({ name }: { name: string }) => name) as ReadonlyArray<string>
             )
             yield* eventually(Effect.map(found, (names) => names.join() === "resource-0"))
+            // What is kept of searches ends when vectors are stored, in whatever index they lie.
+            const stored = Effect.map(
+              facilitator.sql<{ stored: bigint }>`select stored from search_semantic_generations`,
+              ([row]) => row!.stored
+            )
+            const before = yield* stored
+            expect(before).toBeGreaterThan(0n)
             // A change of the resource is another chance.
             yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration,
               '{about,description}', '"weather"'), version = 2 where id = 2`
@@ -57,6 +64,7 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
             yield* eventually(
               Effect.map(facilitator.sql`select 1 from search_semantic_jobs`, (jobs) => jobs.length === 0)
             )
+            expect(yield* stored).toBe(before + 1n)
             yield* eventually(Effect.map(found, (names) => names.includes("resource-1")))
           })
         ) as Effect.Effect<void>
