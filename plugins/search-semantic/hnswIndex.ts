@@ -10,7 +10,7 @@ import { lookCloser, type StoredVector, tableOf, toHit, VectorIndex } from "./Ve
 
 const fullPrecisionMax = 2_000
 const searchedMax = 1_000
-const searchedMin = 250
+const searchedMin = 400
 
 const written = (vector: Float32Array): string => `[${vector.join(",")}]`
 
