@@ -9,8 +9,8 @@ import { makeWorld } from "../../../bench/searchWorld.ts"
 import type { Dataset } from "../../../relevance/dataset.ts"
 import { type IngestedResource, ingest, listingsOf } from "../../../relevance/ingest.ts"
 import { ownSet } from "../../../relevance/judged.ts"
+import { untilIndexed } from "../../../relevance/untilIndexed.ts"
 import { databaseKinds } from "../../../support/databases.ts"
-import { eventually } from "../../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
 
 const queriesMax = 25
@@ -66,16 +66,6 @@ const namesOf = Effect.fnUntraced(function* (facilitator: Facilitator, parameter
   }
   return names
 })
-
-const untilIndexed = ({ sql }: Facilitator, count: number) =>
-  eventually(
-    Effect.map(
-      sql<{ words: number; meanings: number }>`select (select count(*) from search_lexical_documents
-          where (select changed = 0 from search_lexical_state limit 1))::int as words,
-        (select count(*) from search_semantic_word_vectors)::int as meanings`,
-      ([row]) => row!.words === count && row!.meanings === count
-    )
-  )
 
 describe.each(databaseKinds)("a filter on %s", (database) => {
   it(

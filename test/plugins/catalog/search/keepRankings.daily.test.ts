@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { makeWorld } from "../../../bench/searchWorld.ts"
 import { ingest } from "../../../relevance/ingest.ts"
+import { untilIndexed } from "../../../relevance/untilIndexed.ts"
 import { databaseKinds } from "../../../support/databases.ts"
 import { eventually } from "../../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
@@ -13,18 +14,8 @@ const { resources } = makeWorld(60, 1)
 const [later, ...early] = resources.map((one, at) => ({ ...one, description: `${one.description} lighthouse ${at}` }))
 const query = "lighthouse"
 
-const untilIndexed = ({ sql }: Facilitator, count: number) =>
-  eventually(
-    Effect.map(
-      sql<{ words: number; meanings: number }>`select (select count(*) from search_lexical_documents
-          where (select changed = 0 from search_lexical_state limit 1))::int as words,
-        (select count(*) from search_semantic_word_vectors)::int as meanings`,
-      ([row]) => row!.words === count && row!.meanings === count
-    )
-  )
-
-const namesOf = (facilitator: Facilitator, more = "") =>
-  Effect.map(facilitator.ask(`/discovery/search?query=${query}&mode=lexical&limit=100${more}`), ({ json, status }) => {
+const namesOf = (facilitator: Facilitator) =>
+  Effect.map(facilitator.ask(`/discovery/search?query=${query}&mode=lexical&limit=100`), ({ json, status }) => {
     expect([status, json.partialResults]).toEqual([200, false])
     return (json.resources as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
   })
