@@ -3,7 +3,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { elapsedMillis } from "../../kernel/elapsed.ts"
-import { type Generation, Generations } from "./Generations.ts"
+import { type Generation, Generations, placeOf } from "./Generations.ts"
 import { VectorIndex } from "./VectorIndex.ts"
 
 /** How long a process may take another's word for which generation is active. */
@@ -39,7 +39,7 @@ export class ActiveGeneration extends Context.Service<
       const answering = Effect.gen(function* () {
         const generation = yield* current
         if (Option.isSome(generation) && generation.value.id !== warmed) {
-          yield* index.warm({ generation: generation.value.id, dimension: generation.value.dimension })
+          yield* index.warm(placeOf(generation.value))
           warmed = generation.value.id
         }
         return generation

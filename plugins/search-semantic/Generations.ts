@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { trustedMillis } from "../../kernel/trustedTime.ts"
 import type { GenerationStatus } from "../catalog/contract.ts"
-import type { Method } from "./VectorIndex.ts"
+import type { Method, Place } from "./VectorIndex.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -32,6 +32,9 @@ export interface Generation extends Meaning {
   /** How often vectors of it were stored. */
   readonly stored: bigint
 }
+
+/** Where the vectors of a generation are. */
+export const placeOf = ({ dimension, id, method }: Generation): Place => ({ generation: id, dimension, method })
 
 /** How long a retired generation's vectors stay, for searches that are still reading them. */
 const dropAfterMillis = 60_000

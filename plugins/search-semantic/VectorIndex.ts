@@ -1,6 +1,7 @@
-// Where the vectors of a generation lie and how the nearest are found: one port, two ways. With pgvector an HNSW index
-// answers; without it the vectors are stored as bytes and each process scans a quantized copy in its memory
-// (`scanIndex.ts`). Both return cosine similarities, filtered by a condition on the resource.
+// Where the vectors of a generation lie and how the nearest are found: one port, two ways. An HNSW index of pgvector
+// answers (`hnswIndex.ts`), or the vectors are stored as bytes and each process scans a quantized copy in its memory
+// (`scanIndex.ts`). Both return cosine similarities, filtered by a condition on the resource. A generation keeps the
+// way in which it was begun (`indexByMethod.ts`).
 import { Context, Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
@@ -10,6 +11,7 @@ export type Method = "hnsw" | "scan"
 export interface Place {
   readonly generation: bigint
   readonly dimension: number
+  readonly method: Method
 }
 
 export interface StoredVector {
@@ -36,7 +38,6 @@ export interface Nearest {
 export class VectorIndex extends Context.Service<
   VectorIndex,
   {
-    readonly method: Method
     readonly prepare: (place: Place) => Effect.Effect<void, SqlError.SqlError>
     /** Stores vectors in the caller's transaction; a resource's vector replaces the one before. */
     readonly write: (place: Place, vectors: ReadonlyArray<StoredVector>) => Effect.Effect<void, SqlError.SqlError>
@@ -58,7 +59,7 @@ export class VectorIndex extends Context.Service<
 export const wordVectors = 0n
 
 /** The table of a generation. */
-export const tableOf = ({ generation }: Place): string =>
+export const tableOf = ({ generation }: Pick<Place, "generation">): string =>
   generation === wordVectors ? "search_semantic_word_vectors" : `search_semantic_vectors_${generation}`
 
 export const toHit = (id: bigint, similarity: number): Hit => ({

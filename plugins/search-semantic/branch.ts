@@ -7,7 +7,7 @@ import { Catalog, isFiltered, type SearchRequest, SearchSettings } from "../cata
 import { ActiveGeneration } from "./ActiveGeneration.ts"
 import { Breaker } from "./Breaker.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
-import { type Generation, Generations } from "./Generations.ts"
+import { type Generation, Generations, placeOf } from "./Generations.ts"
 import { QueryVectors } from "./QueryVectors.ts"
 import { tableOf, VectorIndex } from "./VectorIndex.ts"
 
@@ -44,19 +44,15 @@ export const makeSearchByMeaning = Effect.gen(function* () {
       const generation = yield* answering
       if (Option.isNone(generation))
         return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
-      const { dimension, id } = generation.value
       const vector = yield* queryVector(generation.value, request)
-      return yield* index.nearest(
-        { generation: id, dimension },
-        {
-          vector,
-          limit,
-          few,
-          filtered: isFiltered(filters),
-          visible: (ids) => catalog.visible(ids, snapshot),
-          condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
-        }
-      )
+      return yield* index.nearest(placeOf(generation.value), {
+        vector,
+        limit,
+        few,
+        filtered: isFiltered(filters),
+        visible: (ids) => catalog.visible(ids, snapshot),
+        condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
+      })
     },
     Effect.mapError((error) => (error._tag === "BranchFailed" ? error : branchFailed(error.message)))
   )
@@ -69,8 +65,8 @@ export const makeEdition = Effect.gen(function* () {
   return Effect.gen(function* () {
     const generation = yield* answering
     if (Option.isNone(generation)) return undefined
-    const { dimension, id, stored } = generation.value
-    return `${id} ${yield* index.edition({ generation: id, dimension }, stored)}`
+    const { id, stored } = generation.value
+    return `${id} ${yield* index.edition(placeOf(generation.value), stored)}`
   })
 })
 
@@ -104,7 +100,7 @@ export const statusOf = Effect.fnUntraced(function* (supported: boolean) {
     ? [{ count: 0 }]
     : yield* sql<{
         count: number
-      }>`select count(*)::int as count from ${sql(tableOf({ generation: active.value.id, dimension: 0 }))}`
+      }>`select count(*)::int as count from ${sql(tableOf({ generation: active.value.id }))}`
   const { dead, due } = yield* (yield* EmbeddingJobs).backlog
   const status = due === 0 ? ("idle" as const) : (yield* breaker.isOpen) ? ("waiting" as const) : ("working" as const)
   return {

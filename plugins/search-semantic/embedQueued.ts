@@ -7,7 +7,7 @@ import { Catalog, SearchSettings } from "../catalog/contract.ts"
 import { Breaker } from "./Breaker.ts"
 import { Embedder, type EmbeddingFailed } from "./Embedder.ts"
 import { embeddingText } from "./embeddingText.ts"
-import { type Generation, Generations } from "./Generations.ts"
+import { type Generation, Generations, placeOf } from "./Generations.ts"
 import { VectorIndex } from "./VectorIndex.ts"
 
 /** Batches of one turn: a turn is bounded work. */
@@ -38,7 +38,7 @@ const embedBatch = Effect.fnUntraced(function* (generation: Generation, jobs: Re
     Effect.gen(function* () {
       const own = yield* queue.finish(jobs)
       yield* index.write(
-        { generation: generation.id, dimension: generation.dimension },
+        placeOf(generation),
         documents.map(({ id }, at) => ({ id, vector: vectors[at]! })).filter(({ id }) => own.has(id))
       )
       // Last: replicas that store others wait for this row.

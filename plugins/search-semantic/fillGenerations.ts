@@ -10,12 +10,10 @@ import { ActiveGeneration } from "./ActiveGeneration.ts"
 import { ConfiguredMeaning } from "./ConfiguredMeaning.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { embedQueued } from "./embedQueued.ts"
-import { type Generation, Generations } from "./Generations.ts"
+import { type Generation, Generations, placeOf } from "./Generations.ts"
 import { tableOf, VectorIndex } from "./VectorIndex.ts"
 
 const scanBatch = 1_000
-
-const placeOf = ({ dimension, id }: Generation) => ({ generation: id, dimension })
 
 const queueEverything = Effect.fnUntraced(function* (generation: Generation) {
   const catalog = yield* Catalog
@@ -40,9 +38,9 @@ const activate = Effect.fnUntraced(function* (generation: Generation) {
   const isActive = yield* (yield* Generations).activate(generation.id)
   yield* active.changed
   if (!isActive) return
-  const { dimension, model, revision } = generation
+  const { dimension, method, model, revision } = generation
   yield* Effect.logInfo("search_ready").pipe(
-    Effect.annotateLogs({ event: "search_ready", branch: "semantic", model, revision, dimension, method: index.method })
+    Effect.annotateLogs({ event: "search_ready", branch: "semantic", model, revision, dimension, method })
   )
 })
 
@@ -78,7 +76,7 @@ export const startFilling = Effect.gen(function* () {
   const generations = yield* Generations
   const queue = yield* EmbeddingJobs
   const index = yield* VectorIndex
-  const { fingerprint, meaning } = yield* ConfiguredMeaning
+  const { fingerprint, meaning, method } = yield* ConfiguredMeaning
 
   let begun = false
   let worker: Reconciler | undefined
@@ -88,12 +86,11 @@ export const startFilling = Effect.gen(function* () {
     // Once for the life of the process: during a rolling change of settings the replica that booted last decides, and
     // the others help it instead of beginning theirs again.
     if (!begun) {
-      const own = yield* generations.begin(meaning, fingerprint, index.method)
+      const own = yield* generations.begin(meaning, fingerprint, method)
       yield* generations.abandonOthers(own.id)
       begun = true
     }
     for (const generation of yield* generations.live) {
-      if (generation.method !== index.method) continue
       if (generation.status === "building") yield* build(generation, wakeWorker)
       // On every replica, whoever builds it: none is to load a generation only when the first search needs it.
       yield* index.warm(placeOf(generation))

@@ -42,7 +42,6 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
   const statement = (text: string) => Effect.asVoid(sql.unsafe(text).unprepared)
 
   return {
-    method: "hnsw",
     prepare: (place) =>
       statement(
         `create table if not exists ${tableOf(place)} (id bigint primary key, embedding ${typeOf(place.dimension)} ` +

@@ -5,7 +5,7 @@
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Settings, settingsContract } from "../../kernel/config/Settings.ts"
-import { databaseContract } from "../../kernel/database/Database.ts"
+import { Database, databaseContract } from "../../kernel/database/Database.ts"
 import { Facts, factsContract } from "../../kernel/Facts.ts"
 import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
@@ -20,19 +20,18 @@ import { Embedder } from "./Embedder.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { startFilling } from "./fillGenerations.ts"
 import { Generations } from "./Generations.ts"
-import { hnswIndex, pgvectorVersion } from "./hnswIndex.ts"
+import { pgvectorVersion } from "./hnswIndex.ts"
+import { indexByMethod, newMethod } from "./indexByMethod.ts"
 import { QueryVectors } from "./QueryVectors.ts"
 import { scanIndex } from "./scanIndex.ts"
-import { VectorIndex } from "./VectorIndex.ts"
 
 type ReportServices = ActiveGeneration | Breaker | EmbeddingJobs | Generations | SqlClient.SqlClient
 
-const registered = Effect.gen(function* () {
+const register = Effect.fnUntraced(function* (vectorSupport: boolean) {
   const services = yield* Effect.context<ReportServices>()
   const search = yield* Search
   const health = yield* Health
   const { semantic } = yield* SearchSettings
-  const vectorSupport = (yield* VectorIndex).method === "hnsw"
   yield* startFilling
   yield* search.register({
     mode: "semantic",
@@ -46,14 +45,6 @@ const registered = Effect.gen(function* () {
   yield* health.registerSearch("semantic", Effect.provideContext(reportOf(vectorSupport), services))
 })
 
-/** With pgvector where there is one, in this process's memory otherwise. */
-const vectorIndex = Layer.unwrap(
-  Effect.gen(function* () {
-    const version = yield* pgvectorVersion(yield* SqlClient.SqlClient)
-    return version === undefined ? scanIndex : hnswIndex
-  })
-)
-
 /** The endpoint behind its breaker. */
 const endpoint = Effect.gen(function* () {
   const { semantic } = yield* SearchSettings
@@ -64,11 +55,24 @@ const endpoint = Effect.gen(function* () {
   )
 })
 
-const provided = Layer.effectDiscard(registered).pipe(
-  Layer.provide(Layer.unwrap(endpoint)),
-  Layer.provide(ActiveGeneration.layer),
-  Layer.provide(Layer.mergeAll(Generations.layer, EmbeddingJobs.layer, ConfiguredMeaning.layer)),
-  Layer.provide(vectorIndex)
+const provided = Layer.unwrap(
+  Effect.gen(function* () {
+    const { kind } = yield* Database
+    const { index } = (yield* SearchSettings).semantic
+    const hasPgvector = (yield* pgvectorVersion(yield* SqlClient.SqlClient)) !== undefined
+    if (index === "hnsw" && !hasPgvector) {
+      yield* Effect.logWarning("the database has no pgvector: the nearest vectors are found by scanning").pipe(
+        Effect.annotateLogs({ setting: "search.semantic.index" })
+      )
+    }
+    const meaning = ConfiguredMeaning.layer(newMethod(index, kind, hasPgvector))
+    return Layer.effectDiscard(register(hasPgvector)).pipe(
+      Layer.provide(Layer.unwrap(endpoint)),
+      Layer.provide(ActiveGeneration.layer),
+      Layer.provide(Layer.mergeAll(Generations.layer, EmbeddingJobs.layer, meaning)),
+      Layer.provide(indexByMethod)
+    )
+  })
 )
 
 const layer = Layer.unwrap(

@@ -1,4 +1,4 @@
-// Vectors for a database without pgvector: stored as bytes, and scanned in a quantized copy that each process keeps in
+// Vectors that need nothing of a database: stored as bytes, and scanned in a quantized copy that each process keeps in
 // memory (`VectorCopies.ts`). A process loads a generation while it is built and before it answers from it.
 import { Effect, Layer } from "effect"
 import { Base64 } from "effect/encoding"
@@ -120,7 +120,6 @@ export const scanIndex = Layer.effect(
       Effect.provideService(effect, SqlClient.SqlClient, sql)
     const now = (place: Place) => Effect.asVoid(Effect.flatMap(elapsedMillis, (time) => asOf(place, time)))
     return VectorIndex.of({
-      method: "scan",
       prepare: (place) => withSql(prepare(place)),
       write: (place, vectors) => withSql(write(place, vectors)),
       finish: now,

@@ -110,7 +110,7 @@ const lateIndexes = (sql: SqlClient.SqlClient) =>
     where tablename = 'search_lexical_documents' and indexdef like '% USING gin %'`
 
 const fill = Effect.fnUntraced(function* (
-  { sql }: Facilitator,
+  { publishedBy, sql }: Facilitator,
   resources: ReadonlyArray<IngestedResource>,
   indexLate: boolean
 ) {
@@ -119,9 +119,7 @@ const fill = Effect.fnUntraced(function* (
   const startedAt = performance.now()
   const late = indexLate ? yield* lateIndexes(sql) : []
   for (const { name } of late) yield* sql`drop index ${sql(name)}`.unprepared
-  yield* ingest(sql, resources)
-  // Rows that nobody in this process has published wake no consumer of facts by themselves.
-  yield* sql`select pg_notify('tollkeeper', 'the bench')`
+  yield* publishedBy(ingest(sql, resources))
   progress.step(`${count} stored`)
   yield* untilIndexed(sql, count, progress)
   for (const { definition } of late) {

@@ -36,6 +36,7 @@ const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.dai
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
 const coded = inFile("search-semantic/SignCodes.ts", "search-semantic/SignCodes.test.ts")
+const eitherWay = inFile("search-semantic/indexByMethod.ts", "search-semantic/indexByMethod.daily.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
 
 const vectors = "test/plugins/search-semantic/queryVectors.test.ts"
@@ -72,6 +73,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   fusedBy("little of a short query is evidence", "const enoughMin = 0", "const enoughMin = -9"),
   fusedBy("much of a long query is no evidence", "const evidenceScale = 4", "const evidenceScale = 3"),
   fusedBy("words that are sure need a witness", 'bests.get("lexical") ?? 0) >= wordsAloneMin', "0) >= wordsAloneMin"),
+  eitherWay("a generation keeps the way in which it was begun", "use(indexes[place.method])", "use(indexes.scan)"),
+  eitherWay("an embedded database scans", 'asked === "hnsw" || database === "server"', "true"),
   fusedBy("a model's best hit needs a witness", 'bests.get("semantic") ?? 0) >= bestMin', "-1) >= bestMin"),
   fusedBy("what means do not name fits", "?? least)", "?? 9)"),
   fusedBy("what is told for its prominence is ranked", "if (isAside === true) return", ""),

@@ -76,6 +76,12 @@ const semantic = {
   pooling: text({ default: "model", doc: "How the model pools, for the record." }),
   query_prefix: text({ default: "", doc: "Stands before each query, for models that need an instruction." }),
   document_prefix: text({ default: "", doc: "Stands before each document." }),
+  index: choice(["auto", "hnsw", "scan"], {
+    default: "auto",
+    doc:
+      "How the nearest vectors are found: hnsw, by pgvector's index; scan, in this process's memory; auto, hnsw " +
+      "where a server has pgvector. A change embeds everything anew beside the old generation."
+  }),
   weight: fraction({ default: 0.8, min: 0, max: 1, doc: "Weight of the semantic rank in the fused rank." }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the semantic branch hands to fusion." }),
   timeout_ms: integer({

@@ -1,4 +1,5 @@
-// Search over HTTP, in every mode, on PGlite (pgvector, HNSW) and on PostgreSQL without pgvector (the quantized scan).
+// Search over HTTP, in every mode, on PGlite by pgvector (HNSW), as a server has it, and on PostgreSQL without pgvector
+// by the quantized scan.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { databaseKinds, type DatabaseKind } from "../../support/databases.ts"
@@ -59,6 +60,7 @@ const world = (
             `search.semantic.url=${endpoint.url}`,
             "search.semantic.model=one",
             "search.semantic.dimension=16",
+            ...(database === "pglite" ? ["search.semantic.index=hnsw"] : []),
             ...(options.set ?? [])
           ]
         })
