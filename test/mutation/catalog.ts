@@ -278,6 +278,8 @@ const ofRank: ReadonlyArray<Mutation> = [
 ]
 
 const browsed = inFile("discovery/Counts.ts", "standing.daily")
+const follows = inFile("discovery/conditions.ts", "standing.daily")
+const together = inFile("discovery/gatherPages.ts", "gatherPages")
 const paged = inFile("discovery/Browse.ts", "standing.daily")
 const circled = inFile("store/findCircles.ts", "standing.daily")
 const stood = inFile("store/storeSightings.ts", "standing.daily")
@@ -289,17 +291,20 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "const { hits, isCrowded } = { hits: rows, isCrowded: false }"
   ),
   browsed("what is claimed comes before what somebody stands for", "order by stands desc, id desc", "order by id desc"),
-  paged("the first ones come again behind themselves", "[sql`r.id not in (${idsOf(place.first)})`]", "[]"),
+  follows("the first ones come again behind themselves", "    sql`r.id <> all (${first})`,\n", ""),
   paged(
     "what is merely claimed is left out",
     "return [...above, ...(yield* tier(false, others, filters, left))]",
     "return above"
   ),
-  paged(
+  follows(
     "what has risen meanwhile is lost",
-    "sql`(${standing(sql, place.asOf)}) is not true`",
+    "sql`(${standing(sql, asOf)}) is not true`",
     "sql`r.standing_at is null`"
   ),
+  together("pages of one moment get each other's rows", "bodies[row.at]!.push", "bodies[0]!.push"),
+  together("pages of another size are cut alike", "`${stands} ${count}`", "`${stands}`"),
+  together("rows somebody stands for are mixed with the others", "`${stands} ${count}`", "`${count}`"),
   stood("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
   circled("a circle earns", "earned = greatest(0, a.earned - e.earned)", "earned = a.earned"),
   circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),

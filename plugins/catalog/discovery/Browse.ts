@@ -5,10 +5,11 @@
 // seen exactly once, though it rises meanwhile. The total is that of the snapshot (S106–S109, S312).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { type CatalogValues, Config } from "../Config.ts"
-import { Catalog, type Filters } from "../contract.ts"
-import { conditionOf, isPlannedByValue, standing } from "./conditions.ts"
+import { Config } from "../Config.ts"
+import { Catalog, type Filters, isFiltered } from "../contract.ts"
+import { type Behind, conditionOf, following, isPlannedByValue } from "./conditions.ts"
 import { type Body, bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
+import { gatherPages } from "./gatherPages.ts"
 import { fingerprintOf } from "./filters.ts"
 import { decodePlace, encodePlace, type Place, placeAfter } from "./browsePlace.ts"
 import { type CatalogBusy, Counts } from "./Counts.ts"
@@ -45,22 +46,26 @@ interface Row extends Body {
 }
 
 /** Chooses rows by the indexes alone, and reads documents for what is on the page. */
-const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues, { bodies }: Pick<Catalog["Service"], "bodies">) => {
+const makeRows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const config = yield* Config
+  const { bodies } = yield* Catalog
+  const pages = yield* gatherPages
   const columns = sql.literal(bodyColumns)
   const from = sql.literal(bodyFrom)
-  const idsOf = (ids: ReadonlyArray<bigint>) => sql`select value::bigint
-    from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb)`
+  const idsOf = (ids: ReadonlyArray<bigint>) => sql`${`{${ids.join(",")}}`}::int8[]`
+  const behind = ({ asOf, below, first }: Place): Behind => ({ asOf, below, first: idsOf(first) })
 
   /** Those of the first page that are to be shown, in their order. */
   const firsts = (
     ids: ReadonlyArray<bigint>,
     filters: Filters
   ): Effect.Effect<ReadonlyArray<Body>, SqlError.SqlError> =>
-    Object.values(filters).every((value) => value === undefined)
+    !isFiltered(filters)
       ? bodies(ids)
       : Effect.map(
           sql<BodyRow>`select ${columns} from ${from}
-            where r.id in (${idsOf(ids)}) and ${conditionOf(sql, config, filters)}`,
+            where r.id = any(${idsOf(ids)}) and ${conditionOf(sql, config, filters)}`,
           (rows) => {
             const byId = new Map(rows.map((row) => [row.id, row]))
             return ids.flatMap((id) => byId.get(id) ?? []).map(toBody)
@@ -69,27 +74,20 @@ const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues, { bodies }: P
 
   /** What follows a place among those that somebody stands for, or among the others. */
   const tier = (stands: boolean, place: Place, filters: Filters, { count, skip }: Span) => {
-    const among = sql.and([
-      stands ? standing(sql, place.asOf) : sql`(${standing(sql, place.asOf)}) is not true`,
-      sql`r.id < ${place.below}`,
-      ...(place.first.length === 0 ? [] : [sql`r.id not in (${idsOf(place.first)})`]),
-      conditionOf(sql, config, filters)
-    ])
+    const told = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> => all.map((body) => ({ ...body, stands })))
+    if (skip === 0 && count <= preparedMax && !isFiltered(filters)) return told(pages({ stands, place, count }))
     const rows = sql<BodyRow>`select ${columns} from ${from} join (
-        select r.id from catalog_resources r where ${among} order by r.id desc
-          limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
+        select r.id from catalog_resources r where ${following(sql, config, stands, behind(place), filters)}
+          order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
       ) page on page.id = r.id order by r.id desc`
     const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
-    return Effect.map(isPrepared ? rows : rows.unprepared, (all): ReadonlyArray<Row> =>
-      all.map((row) => ({ ...toBody(row), stands }))
-    )
+    return told(Effect.map(isPrepared ? rows : rows.unprepared, (all) => all.map(toBody)))
   }
 
   const countTier = (place: Place, filters: Filters) =>
     Effect.map(
       sql<{ count: bigint }>`select count(*) as count from catalog_resources r
-        where ${standing(sql, place.asOf)} and r.id < ${place.below} and r.id not in (${idsOf(place.first)})
-          and ${conditionOf(sql, config, filters)}`.unprepared,
+        where ${following(sql, config, true, behind(place), filters)}`.unprepared,
       ([row]) => Number(row!.count)
     )
 
@@ -104,7 +102,7 @@ const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues, { bodies }: P
   })
 
   return { firsts, after }
-}
+})
 
 type Opened = Option.Option<{ readonly snapshot: bigint; readonly position: string }>
 
@@ -119,7 +117,7 @@ export class Browse extends Context.Service<
     Browse,
     Effect.gen(function* () {
       const catalog = yield* Catalog
-      const rows = makeRows(yield* SqlClient.SqlClient, yield* Config, catalog)
+      const rows = yield* makeRows
       const { count } = yield* Counts
 
       /** The page that begins at a place; so many of those behind the first ones are passed over. */

@@ -4,6 +4,7 @@
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { putNewest } from "../../../kernel/putNewest.ts"
 import { remembered } from "../../../kernel/remembered.ts"
 import { Config } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
@@ -12,6 +13,9 @@ import { secretOf } from "../store/secretOf.ts"
 /** A search cursor carries its ranking: up to a thousand ids. */
 const cursorLengthMax = 12_288
 const fingerprintsKept = 1_000
+/** Of the cursors that this process has signed: so many are remembered, none longer than this. */
+const rememberedMax = 2_000
+const rememberedLengthMax = 1_024
 const encoder = new TextEncoder()
 
 /**
@@ -29,6 +33,14 @@ const cursorSecrets = Effect.gen(function* () {
   }
   return [yield* secretOf("cursor")]
 })
+
+/** Snapshot, position, fingerprint, and when it ends in seconds. */
+interface Signed {
+  readonly s: string
+  readonly p: string
+  readonly f: string
+  readonly e: number
+}
 
 /** Signs with the first secret, opens with any of them. */
 export const cursorsOf = (
@@ -48,37 +60,36 @@ export const cursorsOf = (
     return Math.floor((now / 1_000 + minutes * 60) / grid) * grid
   }
 
+  // Most pages are turned to soon after the one before, and here: what this process has signed it need not check.
+  const signed = new Map<string, Signed>()
+  const remember = (cursor: string, payload: Signed): void => {
+    if (cursor.length <= rememberedLengthMax) putNewest(signed, rememberedMax, cursor, payload)
+  }
+
   const seal = ({ fingerprint, position, snapshot }: CursorPayload) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
-      const payload = Base64Url.encode(
-        JSON.stringify({
-          s: snapshot.toString(),
-          p: position,
-          f: shortened(fingerprint),
-          e: endOf(now)
-        })
-      )
-      return `c1.${payload}.${Base64Url.encode(sign(secrets[0]!, payload))}`
+      const content = { s: snapshot.toString(), p: position, f: shortened(fingerprint), e: endOf(now) }
+      const payload = Base64Url.encode(JSON.stringify(content))
+      const cursor = `c1.${payload}.${Base64Url.encode(sign(secrets[0]!, payload))}`
+      remember(cursor, content)
+      return cursor
     })
+
+  const read = (cursor: string): Signed | undefined => {
+    const [version, payload, signature, ...rest] = cursor.length > cursorLengthMax ? [] : cursor.split(".")
+    if (version !== "c1" || payload === undefined || signature === undefined || rest.length > 0) return undefined
+    const given = Base64Url.decode(signature)
+    if (Result.isFailure(given)) return undefined
+    if (!secrets.some((secret) => crypto.timingSafeEqual(sign(secret, payload), given.success))) return undefined
+    const text = Base64Url.decodeString(payload)
+    return Result.isFailure(text) ? undefined : (JSON.parse(text.success) as Signed)
+  }
 
   const open = (cursor: string, fingerprint: string) =>
     Effect.map(Clock.currentTimeMillis, (now): Option.Option<CursorPayload> => {
-      const [version, payload, signature, ...rest] = cursor.length > cursorLengthMax ? [] : cursor.split(".")
-      if (version !== "c1" || payload === undefined || signature === undefined || rest.length > 0) return Option.none()
-      const given = Base64Url.decode(signature)
-      if (Result.isFailure(given)) return Option.none()
-      if (!secrets.some((secret) => crypto.timingSafeEqual(sign(secret, payload), given.success))) return Option.none()
-      const text = Base64Url.decodeString(payload)
-      if (Result.isFailure(text)) return Option.none()
-      const { e, f, p, s } = JSON.parse(text.success) as {
-        readonly s: string
-        readonly p: string
-        readonly f: string
-        readonly e: number
-      }
-      return e * 1_000 < now || f !== shortened(fingerprint)
-        ? Option.none()
-        : Option.some({ snapshot: BigInt(s), position: p, fingerprint })
+      const content = signed.get(cursor) ?? read(cursor)
+      if (content === undefined || content.e * 1_000 < now || content.f !== shortened(fingerprint)) return Option.none()
+      return Option.some({ snapshot: BigInt(content.s), position: content.p, fingerprint })
     })
 
   return { seal, open }

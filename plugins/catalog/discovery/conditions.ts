@@ -11,9 +11,9 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
     ...(config.includeUnverified ? [] : [sql`r.verification = 'payment_observed'`])
   ])
 
-/** Somebody stood for it at that time (milliseconds). */
-export const standing = (sql: SqlClient.SqlClient, asOf: number): Statement.Fragment =>
-  sql`r.standing_at <= ${new Date(asOf)}`
+/** Somebody stood for it at that time (milliseconds, or an expression of SQL). */
+export const standing = (sql: SqlClient.SqlClient, asOf: number | Statement.Fragment): Statement.Fragment =>
+  sql`r.standing_at <= ${typeof asOf === "number" ? new Date(asOf) : asOf}`
 
 /** The values of the filters decide how their rows are best found. */
 export const isPlannedByValue = ({ type: _, ...selective }: Filters): boolean =>
@@ -51,3 +51,25 @@ export const conditionOf = (
         ])
   ])
 }
+
+/** Where the rows of a page begin (`Place`), as values or as expressions of SQL; of the first ones an array of ids. */
+export interface Behind {
+  readonly asOf: number | Statement.Fragment
+  readonly below: bigint | Statement.Fragment
+  readonly first: Statement.Fragment
+}
+
+/** What follows a place, among those that somebody stands for or among the others. A condition on `r`. */
+export const following = (
+  sql: SqlClient.SqlClient,
+  config: CatalogValues,
+  stands: boolean,
+  { asOf, below, first }: Behind,
+  filters: Filters
+): Statement.Fragment =>
+  sql.and([
+    stands ? standing(sql, asOf) : sql`(${standing(sql, asOf)}) is not true`,
+    sql`r.id < ${below}`,
+    sql`r.id <> all (${first})`,
+    conditionOf(sql, config, filters)
+  ])

@@ -6,19 +6,10 @@ import { SqlClient } from "effect/sql"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { gatherBodies } from "../../../plugins/catalog/discovery/gatherBodies.ts"
 import { describeDatabases } from "../../support/databases.ts"
+import { addResources } from "./addResources.ts"
 import { makePlace } from "./countedPlace.ts"
 
 const config = Layer.succeed(Config, { includeStale: false, includeUnverified: false } as CatalogValues)
-
-const addResources = Effect.fnUntraced(function* (count: number) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`truncate catalog_resources restart identity cascade`
-  yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification,
-    pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-    select gen_random_uuid()::text, 'k', 'http', 'https://a.example.com/', 'active', now(), 'payment_observed',
-      array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{"name":"' || n || '"}', now(), now()
-      from generate_series(1, ${count}) n`
-})
 
 const names = (bodies: ReadonlyArray<{ readonly json: string }>) =>
   bodies.map(({ json }) => (JSON.parse(json) as { name: string }).name)
