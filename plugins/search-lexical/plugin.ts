@@ -7,7 +7,14 @@ import { Facts, factsContract } from "../../kernel/Facts.ts"
 import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Catalog, catalogContract, Search, type SearchRequest, SearchSettings } from "../catalog/contract.ts"
+import {
+  Catalog,
+  catalogContract,
+  isFiltered,
+  Search,
+  type SearchRequest,
+  SearchSettings
+} from "../catalog/contract.ts"
 import { startIndexing } from "./buildIndex.ts"
 import { Feedback } from "./Feedback.ts"
 import { LexicalStore } from "./LexicalStore.ts"
@@ -41,9 +48,10 @@ const registered = Layer.effectDiscard(
       function* ({ few, filters, limit, query, snapshot }: SearchRequest) {
         const state = yield* answering
         const words = yield* reader.read(query, state)
-        const among = yield* few
+        const widened = feedback.widen(query, words, state, visible)
+        // What passes is looked up meanwhile: either takes the database about as long.
+        const [among, read] = yield* Effect.all([few, widened], { concurrency: isFiltered(filters) ? 2 : 1 })
         if (among?.length === 0) return []
-        const read = yield* feedback.widen(query, words, state, visible)
         const condition = (id: string) => catalog.condition(filters, { id, snapshot })
         const hits = yield* rankDocuments(sql, state, read, { condition, limit, passing: among })
         const isSure = (hits[0]?.relevance ?? 0) >= sureMin

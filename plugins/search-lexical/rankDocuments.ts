@@ -40,10 +40,14 @@ const lastLookMax = 2_000
 /** Numbers of places for terms in a statement. */
 const placesOf = [0, 2, 4, 8, 16]
 
-/** One attempt: which documents are ranked, and whether filters choose them or are applied to the ranking. */
+/** One attempt: which documents are ranked, and where the filters come in. */
 export interface Look {
   readonly plan: CandidatePlan
-  readonly filtersFirst: boolean
+  /**
+   * `choosing`: with the words, in what order the database likes; `between`: to what the words have chosen, before it
+   * is ranked; `after`: to what is ranked.
+   */
+  readonly filters: "choosing" | "between" | "after"
   readonly documentsMax: number
   /** Documents are looked at among these alone, which pass the filters. */
   readonly among?: ReadonlyArray<bigint>
@@ -62,6 +66,7 @@ interface Shape {
   readonly isAnywhere: boolean
   readonly isNaming: boolean
   readonly isAmong: boolean
+  readonly isBetween: boolean
   /** So many match that they are read in the order of their ids, until there are enough. */
   readonly isCommon: boolean
 }
@@ -72,7 +77,8 @@ type RankTexts = readonly [string, string, string]
 /** Places for so many terms; those left over hold null, which nothing matches. */
 const placesFor = (terms: number): number => placesOf.find((places) => places >= terms) ?? terms
 
-const writeTexts = ({ asked, before, isAmong, isAnywhere, isCommon, isNaming, related }: Shape): RankTexts => {
+const writeTexts = (shape: Shape): RankTexts => {
+  const { asked, before, isAmong, isAnywhere, isBetween, isCommon, isNaming, related } = shape
   let count = before
   const next = () => `$${(count += 1)}`
   // In the order of the values of `rankStatement`.
@@ -92,23 +98,26 @@ const writeTexts = ({ asked, before, isAmong, isAnywhere, isCommon, isNaming, re
     ...(isAnywhere ? [`document @@ ${next()}::tsquery`] : []),
     ...(isNaming ? [`ts_filter(document, '{a,c}') @@ ${next()}::tsquery`] : [])
   ]
+  const [documentsMax, mass, limit, among] = [next(), next(), next(), next()]
+  const words = `(${chosen.join(" or ")})`
+  // Left to itself the database reads the whole table by ids where it believes that more match than do: sixty times
+  // as long as the index of words takes. A sum is in the order of no index.
+  const bounded = `order by ${isCommon ? "id" : "id + 0"} limit ${documentsMax}`
   // Read by their ids before their words are looked at: the index of words would read whatever holds a common one.
-  const source = isAmong
-    ? `(select language, id, document from search_lexical_documents
-          where language = ${language} and id = any(${next()}::int8[]) offset 0)`
-    : "search_lexical_documents"
+  const within = isAmong ? `id = any(${among}::int8[]) offset 0` : `${words} ${bounded}`
+  const source =
+    isAmong || isBetween
+      ? `(select language, id, document from search_lexical_documents where language = ${language} and ${within})`
+      : "search_lexical_documents"
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = `${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
     length(document) / ${average}::float8)`
-  const [documentsMax, mass, limit] = [next(), next(), next()]
   return [
     `with ranked as materialized (
       select d.id, (${worth.join(" + ")})::float8 as score
       from (select id, document, ${norm} as norm from ${source} s where language = ${language}
-        and (${chosen.join(" or ")})`,
-    // Left to itself the database reads the whole table by ids where it believes that more match than do: sixty times
-    // as long as the index of words takes. A sum is in the order of no index.
-    ` order by ${isCommon ? "id" : "id + 0"} limit ${documentsMax}) d)
+        and ${isBetween ? "true" : words}`,
+    ` ${bounded}) d)
     select ranked.id, ranked.score / ${mass}::float8 as score from ranked where `,
     ` order by ranked.score desc, ranked.id limit ${limit}`
   ]
@@ -124,8 +133,7 @@ const textsMax = 100
 const textsOf = (() => {
   const kept = new Map<string, RankTexts>()
   return (shape: Shape): RankTexts => {
-    const { asked, before, isAmong, isAnywhere, isCommon, isNaming, related } = shape
-    const key = `${before} ${asked} ${related} ${isAnywhere} ${isNaming} ${isAmong} ${isCommon}`
+    const key = Object.values(shape).join(" ")
     const known = kept.get(key)
     if (known !== undefined) return known
     const texts = writeTexts(shape)
@@ -144,7 +152,7 @@ export const rankStatement = (
   query: ReadQuery,
   options: { readonly look: Look; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
-  const { among, documentsMax, filtersFirst, plan } = options.look
+  const { among, documentsMax, filters, plan } = options.look
   const { mass, phrase, related, terms } = query
   // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
   const anyIn = (where: Condition["where"]) =>
@@ -153,9 +161,9 @@ export const rankStatement = (
       .map(({ tsquery }) => `(${tsquery})`)
       .join(" | ")
   const [anywhere, naming] = [anyIn("document"), anyIn("naming")]
-  const isWithin = filtersFirst && among === undefined
+  const isWithin = filters !== "after"
   const [condition, given] =
-    filtersFirst && !isWithin ? ["true", []] : sql`${options.condition(isWithin ? "s.id" : "ranked.id")}`.compile()
+    among === undefined ? sql`${options.condition(isWithin ? "s.id" : "ranked.id")}`.compile() : ["true", []]
   const [asked, lent] = [placesFor(terms.length), placesFor(related.length)]
   const [first, second, third] = textsOf({
     before: given.length,
@@ -164,6 +172,7 @@ export const rankStatement = (
     isAnywhere: anywhere !== "",
     isNaming: naming !== "",
     isAmong: among !== undefined,
+    isBetween: among === undefined && filters === "between",
     // All that match, or so many of the table that enough match.
     isCommon: among === undefined && plan.documents ** 2 > documentsMax * state.documents
   })
@@ -177,8 +186,8 @@ export const rankStatement = (
   values.push(...matched(phrase))
   if (anywhere !== "") values.push(anywhere)
   if (naming !== "") values.push(naming)
-  if (among !== undefined) values.push(`{${among.join(",")}}`)
   values.push(String(documentsMax), String(mass), String(options.limit))
+  if (among !== undefined) values.push(`{${among.join(",")}}`)
   const text = isWithin ? `${first} and ${condition}${second}true${third}` : `${first}${second}${condition}${third}`
   return sql.unsafe<Pick<Hit, "id" | "score">>(text, values)
 }
@@ -203,6 +212,44 @@ const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked
     : [...later, ...missed].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
 }
 
+const budgetOf = ({ limit }: { readonly limit: number }): number => Math.max(budgetMin, 2 * limit)
+
+/** As if words were as frequent among so many documents as among all. */
+const scaledTo = <T extends Omit<Term, "weight">>(terms: ReadonlyArray<T>, share: number): ReadonlyArray<T> =>
+  terms.map((term) => ({ ...term, documents: share * term.documents, naming: share * term.naming }))
+
+/**
+ * Of what passes rare filters first what holds the query's rarer words, as where nothing is filtered, but without a
+ * bound on how much that is; then, where that is little, all that holds any.
+ */
+const rankPassing = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  state: IndexState,
+  query: ReadQuery,
+  options: {
+    readonly condition: (id: string) => Statement.Fragment
+    readonly limit: number
+    readonly passing: ReadonlyArray<bigint>
+  }
+) {
+  const { limit, passing } = options
+  if (passing.length === 0) return []
+  const lookBy = (plan: CandidatePlan) => {
+    const look: Look = { plan, filters: "after", documentsMax: passing.length, among: passing }
+    return rankStatement(sql, state, query, { ...options, look })
+  }
+  const others = [...alikeTerms(query.terms), ...query.related]
+  const share = Math.min(1, passing.length / Math.max(1, state.documents))
+  const [terms, lent] = [scaledTo(query.terms, share), scaledTo(others, share)]
+  const budget = budgetOf(options)
+  if (everything(terms).documents > budget || everything(lent).documents > budget) {
+    const hits = yield* lookBy(alsoRelated(planCandidates(terms, passing.length, budget), lent, budget))
+    if (hits.length >= Math.min(limit, fewHits)) return toHits(hits, query, state)
+  }
+  // By related words alone too, as where nothing is filtered.
+  return toHits(yield* lookBy(everything([...query.terms, ...others])), query, state)
+})
+
 /**
  * Ranked hits, best first. What passes rare filters is ranked itself, however common the words are. Else it looks
  * closer when the first look, or what its filters left of it, holds too few: at more candidates, and at last at
@@ -221,36 +268,29 @@ export const rankDocuments = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
   if (query.terms.length === 0) return []
   const { passing } = options
+  if (passing !== undefined) return yield* rankPassing(sql, state, query, { ...options, passing })
   const alike = alikeTerms(query.terms)
-  if (passing !== undefined) {
-    if (passing.length === 0) return []
-    // By related words alone too, as where nothing is filtered.
-    const plan = everything([...query.terms, ...alike, ...query.related])
-    const look: Look = { plan, filtersFirst: true, documentsMax: passing.length, among: passing }
-    const hits = yield* rankStatement(sql, state, query, { ...options, look })
-    return toHits(hits, query, state)
-  }
-  const budget = Math.max(budgetMin, 2 * options.limit)
+  const budget = budgetOf(options)
   const enough = Math.min(options.limit, fewHits)
-  const choose = (budget: number): Look => {
+  const choose = (budget: number, filters: Look["filters"]): Look => {
     const chosen = planCandidates(query.terms, state.documents, budget)
     const plan = alsoRelated(chosen, [...alike, ...query.related], budget)
     // Counts are as of the last refresh: what seems to be all may have become more.
-    return { plan, filtersFirst: false, documentsMax: overrun * budget }
+    return { plan, filters, documentsMax: overrun * budget }
   }
   const look = (look: Look) => rankStatement(sql, state, query, { ...options, look })
-  const first = choose(budget)
+  const first = choose(budget, "after")
   let hits: ReadonlyArray<Ranked> = yield* look(first)
   let isComplete = first.plan.complete
   if (!isComplete && hits.length < enough && wider * hits.length >= enough) {
-    const second = choose(wider * budget)
+    const second = choose(wider * budget, "between")
     hits = withEarlier(yield* look(second), hits, options.limit)
     isComplete = second.plan.complete
   }
   if (!isComplete && hits.length < enough) {
     const last = yield* look({
       plan: everything([...query.terms, ...alike]),
-      filtersFirst: true,
+      filters: "choosing",
       documentsMax: Math.max(lastLookMax, 2 * options.limit)
     })
     hits = withEarlier(last, hits, options.limit)

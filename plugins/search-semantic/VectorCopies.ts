@@ -23,17 +23,22 @@ interface Copy {
 
 const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
 
-/** Reads into a copy what was written since its last look. */
+/**
+ * Reads into a copy what was written since its last look, in the order of transactions: their index tells what is new,
+ * where the order of resources would have the database read the whole table for it.
+ */
 const readInto = Effect.fnUntraced(function* (copy: Copy, place: Place) {
   const sql = yield* SqlClient.SqlClient
-  let after = -1n
+  let from = { xid: copy.xid, id: -1n }
   while (true) {
-    const rows = yield* sql<{ id: bigint; embedding: Uint8Array }>`select id, embedding from ${sql(tableOf(place))}
-      where xid >= ${copy.xid}::xid8 and (${copy.xid} = '0' or xid < pg_snapshot_xmax(pg_current_snapshot()))
-        and id > ${after} order by id limit ${pageMax}`
+    const rows = yield* sql<{ id: bigint; embedding: Uint8Array; xid: string }>`select id, embedding, xid::text as xid
+      from ${sql(tableOf(place))} v
+      where v.xid >= ${from.xid}::xid8 and (v.xid > ${from.xid}::xid8 or id > ${from.id})
+        and (${copy.xid} = '0' or v.xid < pg_snapshot_xmax(pg_current_snapshot()))
+      order by v.xid, id limit ${pageMax}`
     copy.vectors.put(rows.map(({ embedding, id }) => ({ id, vector: vectorOf(embedding) })))
     if (rows.length < pageMax) return
-    after = rows.at(-1)!.id
+    from = rows.at(-1)!
     yield* Effect.yieldNow
   }
 })

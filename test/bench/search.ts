@@ -35,15 +35,16 @@ const semanticSettings = (url: string) => [
   "search.semantic.batch_size=128"
 ]
 
-/** Few resources pass: 20, 200, 1,700, none, and a few more than are ranked one by one. */
+/** Few resources pass: 20, 200, 1,700, none, 2,700, and 5,400, a few more than are ranked one by one. */
 const rareFilters = (at: number): string =>
   [
     `&payTo=GPAYTO${at % 5_000}`,
     "&asset=CASSET1&maxPrice=5",
     "&asset=CASSET1&maxPrice=50",
     "&extensions=payment-identifier",
-    "&asset=CASSET1&maxPrice=80"
-  ][at % 5]!
+    "&asset=CASSET1&maxPrice=80",
+    "&asset=CASSET1&maxPrice=160"
+  ][at % 6]!
 
 /** What is measured with every branch there is. */
 const withProvider = ({ fresh, questions }: World): ReadonlyArray<Kind> => {

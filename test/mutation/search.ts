@@ -111,6 +111,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     "[term.tsquery, term.weight as never]"
   ),
   ranked("each number of terms is a statement of its own", "const placesOf = [0, 2, 4, 8, 16]", "const placesOf = [0]"),
+  ranked(
+    "among what passes only the rarer words are looked for",
+    "if (hits.length >= Math.min(limit, fewHits))",
+    "if (true)"
+  ),
+  ranked(
+    "all that passes is looked at whatever the words",
+    "everything(terms).documents > budget",
+    "everything(terms).documents > Infinity"
+  ),
   ranked("what few hold is looked for in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
   ranked("what many hold is all read", '${isCommon ? "id" : "id + 0"}', "id + 0"),
   known("a few words are joined with all lexemes", 'collate "C" limit 1)`', 'collate "C")`'),
@@ -160,6 +170,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...provided
   },
   rare("common filters are counted with every search", "?? -Infinity) > now", "?? -Infinity) > Infinity"),
+  rare("what passes outlives the catalog it is of", "known.edition === edition", 'known.edition !== ""'),
+  rare("what passes is kept for ever", "now - known.at < listedMillis", "now >= known.at"),
+  rare(
+    "what passes is kept where nobody knows of what",
+    "else if (edition !== undefined) putNewest(lists",
+    "else putNewest(lists"
+  ),
   rare("common filters are never counted again", "now + commonMillis", "Infinity"),
   again("a ranking is kept for ever", "at - before.at < keptMillis", "at >= before.at"),
   again("a ranking outlives what it was made from", "before.edition === edition.value", 'before.edition !== ""'),

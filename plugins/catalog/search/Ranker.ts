@@ -124,6 +124,9 @@ interface FusedRanking extends Pick<Ranking, "isAnswered"> {
   readonly isCut: boolean
 }
 
+/** Before the words are read, and not when their reading first waits. */
+const atOnce = { startImmediately: true } as const
+
 const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.undefined }
 
 /**
@@ -252,7 +255,7 @@ export class Ranker extends Context.Service<
 
       const rank = Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
         if (!isFiltered(request.filters)) return yield* rankSought({ ...request, ...unfiltered })
-        const looking = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot))
+        const looking = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot), atOnce)
         return yield* rankSought({ ...request, few: Fiber.join(looking) })
       })
 

@@ -1,7 +1,8 @@
 // What passes filters that few resources pass: those are ranked themselves, and not looked for among what holds the
-// words of a query or is near it. Filters that many pass are remembered as common for a while, so that the same ones
-// are not counted with every search; should they become rare meanwhile, the ranking looks closer where it finds too
-// few.
+// words of a query or is near it. An agent searches with the same filters whatever it looks for, so the last few lists
+// are kept until the catalog changes, by its journal. Filters that many pass are remembered as common for a while, so
+// that the same ones are not counted with every search; should they become rare meanwhile, the ranking looks closer
+// where it finds too few.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
@@ -9,7 +10,7 @@ import { putNewest } from "../../../kernel/putNewest.ts"
 import { Catalog, type Filters, isFiltered } from "../contract.ts"
 
 /** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
-const rareMax = 2_000
+const rareMax = 5_000
 
 /** A search waits so long for it, a quarter of what its branches may take. */
 const patience = "500 millis"
@@ -18,12 +19,25 @@ const patience = "500 millis"
 const commonMillis = 60_000
 const commonMax = 1_000
 
+/** How long what passes is kept at most, and for how many filters: some hundred kilobytes each. */
+const listedMillis = 30_000
+const listsMax = 32
+/** Nothing waits longer for what only saves a statement. */
+const editionPatience = "100 millis"
+
 /** Equal for filters that let the same pass; none of their values holds a line break. */
 const keyOf = (filters: Filters): string =>
   Object.entries(filters)
     .map(([name, value]) => `${name}=${value}`)
     .toSorted()
     .join("\n")
+
+interface Listed {
+  /** The catalog's, and the snapshot. */
+  readonly edition: string
+  readonly at: number
+  readonly ids: ReadonlyArray<bigint>
+}
 
 export class RareFilters extends Context.Service<
   RareFilters,
@@ -41,6 +55,7 @@ export class RareFilters extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const catalog = yield* Catalog
       const commonUntil = new Map<string, number>()
+      const lists = new Map<string, Listed>()
 
       /**
        * One statement, which ends at the first too many. They come in one row: two thousand rows take this process
@@ -54,20 +69,32 @@ export class RareFilters extends Context.Service<
         return row!.count > rareMax ? undefined : (row!.ids?.split(",").map(BigInt) ?? [])
       })
 
+      /** Undefined where nobody can tell, or not soon. */
+      const editionOf = (snapshot: bigint) =>
+        catalog.edition.pipe(
+          Effect.timeout(editionPatience),
+          Effect.map((edition): string | undefined => `${edition} ${snapshot}`),
+          Effect.catch(() => Effect.undefined)
+        )
+
       const passing: RareFilters["Service"]["passing"] = Effect.fnUntraced(function* (filters, snapshot) {
         if (!isFiltered(filters)) return undefined
         const key = keyOf(filters)
         const now = yield* elapsedMillis
         if ((commonUntil.get(key) ?? -Infinity) > now) return undefined
+        const edition = yield* editionOf(snapshot)
+        const known = lists.get(key)
+        if (known !== undefined && known.edition === edition && now - known.at < listedMillis) return known.ids
         const answer = yield* Effect.catch(Effect.timeoutOption(count(filters, snapshot), patience), (error) =>
           Effect.as(Effect.logWarning("what passes the filters of a search was not looked up", error), Option.none())
         )
         if (Option.isNone(answer)) return undefined
-        const found = answer.value
+        const ids = answer.value
         commonUntil.delete(key)
-        if (found !== undefined) return found
-        putNewest(commonUntil, commonMax, key, now + commonMillis)
-        return undefined
+        lists.delete(key)
+        if (ids === undefined) putNewest(commonUntil, commonMax, key, now + commonMillis)
+        else if (edition !== undefined) putNewest(lists, listsMax, key, { edition, at: now, ids })
+        return ids
       })
 
       return RareFilters.of({ passing })

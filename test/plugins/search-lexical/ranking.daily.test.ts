@@ -16,6 +16,7 @@ import {
 import { type Look, rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { countsOf } from "../../../plugins/search-lexical/Vocabulary.ts"
+import { countStatements } from "../../support/countStatements.ts"
 import { describeDatabases, onOneDatabase } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
 
@@ -34,7 +35,7 @@ const few: ReadonlyArray<ResourceDocument> = [
 const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
   Array.from({ length: count }, (_, at) => named(at + 101, `Service ${at}`, "A common thing."))
 
-const lookAt = (plan: CandidatePlan): Look => ({ plan, filtersFirst: false, documentsMax: 600 })
+const lookAt = (plan: CandidatePlan): Look => ({ plan, filters: "after", documentsMax: 600 })
 
 /** An index of these documents in a language, and of nothing that an earlier test wrote. */
 const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
@@ -484,13 +485,37 @@ describeDatabases(
           expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
           // One statement, which reads them by their ids and nothing of the crowd.
           const plan = everything(read.terms)
-          const look = { plan, filtersFirst: true, documentsMax: 2_000, among: ids }
+          const look: Look = { plan, filters: "after", documentsMax: 2_000, among: ids }
           const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, look }).compile()
           const explained = yield* sql.unsafe<Record<string, string>>(`explain ${statement}`, [...values]).unprepared
           const text = explained.map((row) => Object.values(row)[0]).join("\n")
           expect(text).toContain("id = ANY")
           expect(text).not.toContain("search_lexical_documents_gin")
         })
+    )
+
+    it.effect("looks among many that pass at what holds the rarer words first, and at all where that is little", () =>
+      Effect.gen(function* () {
+        const prose = (at: number) => named(at + 1, `Service ${at}`, "Common data.")
+        const { reader, sql, store } = yield* indexed([
+          ...Array.from({ length: 900 }, (_, at) => prose(at)),
+          ...Array.from({ length: 30 }, (_, at) => named(at + 2_001, "Tides", "Data of tides.")),
+          named(3_001, "Glaciers", "Data of glaciers.")
+        ])
+        const state = yield* store.answering
+        const passing = [...Array.from({ length: 900 }, (_, at) => BigInt(at + 1)), 3_001n]
+        const ask = Effect.fnUntraced(function* (query: string, passing: ReadonlyArray<bigint>) {
+          const read = yield* reader.read(query, state)
+          const options = { condition: () => sql`true`, limit: 20, passing }
+          const { statements, value } = yield* countStatements(rankDocuments(sql, state, read, options))
+          return { statements, ids: value.map(({ id }) => Number(id)) }
+        })
+        const tides = Array.from({ length: 20 }, (_, at) => at + 2_001)
+        const known = [...passing, ...Array.from({ length: 30 }, (_, at) => BigInt(at + 2_001))]
+        expect(yield* ask("tides data", known)).toEqual({ statements: 1, ids: tides })
+        const glaciers = yield* ask("glaciers data", passing)
+        expect([glaciers.statements, glaciers.ids[0], glaciers.ids.length]).toEqual([2, 3_001, 20])
+      })
     )
 
     it.effect("takes few statements for many queries, and each value's type says nothing", () =>
@@ -569,7 +594,7 @@ describeDatabases(
           const read = yield* reader.read(query, state)
           const plan = planCandidates(read.terms, state.documents, 200)
           const [text, parameters] = rankStatement(sql, state, read, {
-            look: { plan, filtersFirst: false, documentsMax: 800 },
+            look: { plan, filters: "after", documentsMax: 800 },
             condition: () => sql`true`,
             limit: 20
           }).compile()

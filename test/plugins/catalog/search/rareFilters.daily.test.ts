@@ -11,7 +11,10 @@ import { countStatements } from "../../../support/countStatements.ts"
 import { describeDatabases } from "../../../support/databases.ts"
 
 /** A few more than are ranked themselves. */
-const resources = makeWorld(2_100, 1).resources
+const resources = makeWorld(5_100, 1).resources
+
+/** What the catalog's journal says; a test moves it. */
+const journal: { edition: Catalog["Service"]["edition"] } = { edition: Effect.succeed("1") }
 
 /** The catalog's conditions alone: what is of a type, and of a recipient. */
 const catalog = Layer.effect(
@@ -25,7 +28,7 @@ const catalog = Layer.effect(
           : type === undefined
             ? sql`true`
             : sql`r.type = ${type}`
-    return { condition } as unknown as Catalog["Service"]
+    return { condition, edition: Effect.suspend(() => journal.edition) } as unknown as Catalog["Service"]
   })
 )
 
@@ -37,13 +40,26 @@ describeDatabases(
         const sql = yield* SqlClient.SqlClient
         yield* ingest(sql, resources)
         yield* sql`update catalog_resources set type = 'http'`
+        journal.edition = Effect.succeed("1")
         const { passing } = yield* RareFilters
         const ask = (filters: Filters) => countStatements(passing(filters, 1_000_000n))
         expect(yield* ask({})).toEqual({ value: undefined, statements: 0 })
-        const payTo = "GPAYTO7"
+        const payTo = "GPAYTO2000"
         const [{ id }] = (yield* sql<{ id: bigint }>`select resource_id as id from catalog_options
           where pay_to = ${payTo}`) as [{ id: bigint }]
+        expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
+        // An agent's filters stay the same: what passes is kept while the catalog is as it was, half a minute at most.
+        expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 0 })
+        expect(yield* countStatements(passing({ payTo }, 999_999n))).toEqual({ value: [id], statements: 1 })
+        expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
+        journal.edition = Effect.succeed("2")
+        for (const statements of [1, 0]) expect(yield* ask({ payTo })).toEqual({ value: [id], statements })
+        yield* TestClock.adjust("30 seconds")
+        expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
+        // Nothing is kept where nobody can tell what it is of.
+        journal.edition = Effect.fail(new Error("no journal")) as never
         for (const _ of [1, 2]) expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
+        journal.edition = Effect.succeed("2")
         expect(yield* ask({ payTo: "GNOBODY" })).toEqual({ value: [], statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
