@@ -107,11 +107,13 @@ export const lookCloser = Effect.fnUntraced(function* <E, R>(
   const among = filtered ? yield* few : undefined
   if (among !== undefined) return yield* exact(among)
   const enough = Math.min(limit, fewHits)
-  const first = yield* look(Math.min(widest, filtered ? filteredShare * limit : limit + spare))
+  const near = Math.min(widest, filtered ? filteredShare * limit : limit + spare)
+  const first = yield* look(near)
   if (first.isAll || first.hits.length >= enough) return first.hits
   let looked = first.hits
   if (!filtered || wider * first.hits.length >= enough) {
-    const second = yield* look(widest)
+    // Twice as far as it takes where the filter leaves as many of those as of the first.
+    const second = yield* look(filtered ? Math.min(widest, Math.ceil((2 * near * enough) / first.hits.length)) : widest)
     if (!filtered || second.isAll || second.hits.length >= enough) return second.hits
     looked = second.hits
   }

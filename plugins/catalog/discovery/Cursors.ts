@@ -13,7 +13,7 @@ import { secretOf } from "../store/secretOf.ts"
 /** A search cursor carries its ranking: up to a thousand ids. */
 const cursorLengthMax = 12_288
 const fingerprintsKept = 1_000
-/** Of the cursors that this process has signed: so many are remembered, none longer than this. */
+/** Of the cursors that this process has signed or checked: so many are remembered, none longer than this. */
 const rememberedMax = 2_000
 const rememberedLengthMax = 1_024
 const encoder = new TextEncoder()
@@ -60,7 +60,8 @@ export const cursorsOf = (
     return Math.floor((now / 1_000 + minutes * 60) / grid) * grid
   }
 
-  // Most pages are turned to soon after the one before, and here: what this process has signed it need not check.
+  // Most pages are turned to soon after the one before, and the same by many: what this process has signed or checked
+  // it need not check again.
   const signed = new Map<string, Signed>()
   const remember = (cursor: string, payload: Signed): void => {
     if (cursor.length <= rememberedLengthMax) putNewest(signed, rememberedMax, cursor, payload)
@@ -87,7 +88,9 @@ export const cursorsOf = (
 
   const open = (cursor: string, fingerprint: string) =>
     Effect.map(Clock.currentTimeMillis, (now): Option.Option<CursorPayload> => {
-      const content = signed.get(cursor) ?? read(cursor)
+      const known = signed.get(cursor)
+      const content = known ?? read(cursor)
+      if (known === undefined && content !== undefined) remember(cursor, content)
       if (content === undefined || content.e * 1_000 < now || content.f !== shortened(fingerprint)) return Option.none()
       return Option.some({ snapshot: BigInt(content.s), position: content.p, fingerprint })
     })

@@ -47,3 +47,22 @@ it("ranks exactly what a filter leaves only where the nearest hold too few of it
   expect(await ids(many, [30])).toEqual(many)
   expect(await ids([2], [30], { filtered: false })).toEqual([2])
 })
+
+it("looks under a filter twice as far as its share of the first look would take, and everywhere where it is little", async () => {
+  const looks = (found: number, filtered: boolean) => {
+    const asked: Array<number> = []
+    const looking = lookCloser(
+      { filtered, limit: 60 },
+      (far) => {
+        asked.push(far)
+        return Effect.succeed({ hits: many.slice(0, asked.length === 1 ? found : 20).map(hit), isAll: false })
+      },
+      () => Effect.succeed([])
+    )
+    return Effect.runPromise(Effect.as(looking, asked))
+  }
+  expect(await looks(10, true)).toEqual([180, 720])
+  expect(await looks(3, true)).toEqual([180, 1_000])
+  expect(await looks(1, true)).toEqual([180])
+  expect(await looks(10, false)).toEqual([80, 1_000])
+})
