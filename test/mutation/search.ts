@@ -64,8 +64,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   fusedBy(
     "what is as likely as chance makes one is found",
-    "if (fitness === undefined || evidence === undefined) return true",
-    "if (bestMin >= 0 || fitness === undefined || evidence === undefined) return true"
+    "if (fitness === undefined || evidence === undefined)",
+    "if (bestMin >= 0 || fitness === undefined || evidence === undefined)"
   ),
   fusedBy("means alone are measured by words that nobody asked", "words === undefined || prominence", "prominence"),
   spreadText("a text has as many places as it has sellers", "copies.has(hit.id) || ", ""),
@@ -76,6 +76,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   eitherWay("a generation keeps the way in which it was begun", "use(indexes[place.method])", "use(indexes.scan)"),
   eitherWay("an embedded database scans", 'asked === "hnsw" || database === "server"', "true"),
   fusedBy("a model's best hit needs a witness", 'bests.get("semantic") ?? 0) >= bestMin', "-1) >= bestMin"),
+  fusedBy("means that were asked alone always fit", "return !isAlone || known", "return !isAlone || isAlone || known"),
+  fusedBy("what is not alone is measured as if it were", "return !isAlone || known", "return known"),
   fusedBy("what means do not name fits", "?? least)", "?? 9)"),
   fusedBy("what is told for its prominence is ranked", "if (isAside === true) return", ""),
   fusedBy(

@@ -1,7 +1,8 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
 // scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
 // much as the words themselves leave open. Something is always the likest: where words and the means of words are asked
-// together, an answer must be likelier by both than chance makes the likest of all listings. Where nothing is, or no
+// together, an answer must be likelier by both than chance makes the likest of all listings; where means are asked
+// alone, not much less likely than that. Where nothing is, or no
 // branch is sure, a question is still answered by what holds a rare word of it, and else by the nearest three: of words
 // alone nobody can tell a question without an answer from one in other words than its answer's. The ranks of weak hits
 // say little: where words are not sure, relevances order what is shown. Of equals the one that was listed first comes
@@ -50,6 +51,8 @@ const evidenceScale = 4
 const enoughMin = 0
 /** Words this relevant need no other witness. */
 const wordsAloneMin = 0.25
+/** Deviations beyond chance (less is more often than not chance) for means of words that were asked alone. */
+const meansAloneMin = -0.5
 
 /**
  * By how many deviations words and means together speak for a hit, beyond chance, where the words of a hit are worth so
@@ -77,6 +80,13 @@ const fitnessOf = (branches: ReadonlyArray<Ranked>) => speakingFor(branches, ({ 
 const weightOfEvidence = (branches: ReadonlyArray<Ranked>) =>
   speakingFor(branches, ({ evidence = Infinity }) => evidenceWorth * Math.log1p(evidenceScale * evidence))
 
+/** Whether the likest by means of words that were asked alone is more than what chance makes the likest most often. */
+const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
+  const known = branches.flatMap(({ hits }) => hits.flatMap(({ prominence }) => prominence ?? []))
+  const isAlone = branches.length === 1 && branches[0]!.mode === "embedded"
+  return !isAlone || known.length === 0 || Math.max(...known) >= meansAloneMin
+}
+
 /**
  * Whether any hit is more than the likest by chance: by a rare word of the query, by words alone, by an operator's
  * model, or by words and means together, of whose words it must hold enough.
@@ -87,7 +97,7 @@ export const isAnyFitting = (
   bestMin: number
 ): boolean => {
   const [fitness, evidence] = [fitnessOf(branches), weightOfEvidence(branches)]
-  if (fitness === undefined || evidence === undefined) return true
+  if (fitness === undefined || evidence === undefined) return bestMin === 0 || isAnyProminent(branches)
   // Where no best is too little, none of a model's is either: everything fits.
   if ((bests.get("semantic") ?? 0) >= bestMin || (bests.get("lexical") ?? 0) >= wordsAloneMin) return true
   const isAny = (is: (hit: Hit) => boolean) => branches.some(({ hits }) => hits.some(is))

@@ -193,10 +193,26 @@ describe("fusion", () => {
     expect(found(0.14, 0.5, [hit(5, 0.2), hit(1, 0.19)])[0]).toBe(1)
   })
 
-  it("asks words alone and means alone no more than before, and an operator's model settles it", () => {
+  it("asks words alone no more than before, means alone for less, and an operator's model settles it", () => {
     const means = [prominent(1, 0.4, -0.2)]
     const options = { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
-    expect(ids(fuse([{ mode: "embedded", weight: 1, hits: means }], options))).toEqual([1])
+    const alone = (prominence: number, bestMin = 0.15) => {
+      const hits = [1, 2, 3, 4].map((id) => prominent(id, 0.4, prominence - id))
+      return ids(fuse([{ mode: "embedded", weight: 1, hits }], { ...options, bestMin }))
+    }
+    const beside = [
+      { mode: "embedded", weight: 0.1, hits: [prominent(1, 0.4, -3)] },
+      { mode: "semantic", weight: 1, hits: [hit(5, 0.5)] }
+    ] as const
+    expect(ids(fuse(beside, options))).toEqual([5, 1])
+    expect([alone(0.5), alone(0.4), alone(0.4, 0)]).toEqual([
+      [1, 2, 3, 4],
+      [1, 2, 3],
+      [1, 2, 3, 4]
+    ])
+    expect(ids(fuse([{ mode: "embedded", weight: 1, hits: [1, 2, 3, 4].map((id) => hit(id, 0.4)) }], options))).toEqual(
+      [1, 2, 3, 4]
+    )
     const both = [
       { mode: "lexical", weight: 1, hits: [] },
       { mode: "embedded", weight: 1, hits: means }
