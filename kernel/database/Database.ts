@@ -122,10 +122,12 @@ type Observed = (pool: () => PoolStanding) => void
 
 /**
  * What bounds a session's statements on the server itself. Statements here take milliseconds and look dearer to the
- * planner than they are: to compile one takes the server most of a second.
+ * planner than they are: to compile one takes the server most of a second, and to begin a worker for one some
+ * milliseconds and a processor that payments may need.
  */
 const sessionLimits = (values: Values): Readonly<Record<string, string>> => ({
   jit: "off",
+  max_parallel_workers_per_gather: "0",
   statement_timeout: String(values.statement_timeout_ms),
   lock_timeout: String(values.lock_timeout_ms),
   idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)
