@@ -302,7 +302,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "sql`(${standing(sql, asOf)}) is not true`",
     "sql`r.standing_at is null`"
   ),
-  together("pages of one moment get each other's rows", "bodies[row.at]!.push", "bodies[0]!.push"),
+  together("pages of one moment get each other's rows", "pages[row.at] = bodiesOf(row)", "pages[0] = bodiesOf(row)"),
   together("pages of another size are cut alike", "`${stands} ${count}`", "`${stands}`"),
   together("rows somebody stands for are mixed with the others", "`${stands} ${count}`", "`${count}`"),
   stood("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),

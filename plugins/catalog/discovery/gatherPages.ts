@@ -8,7 +8,8 @@ import { perSource } from "../../../kernel/database/perSource.ts"
 import { Config } from "../Config.ts"
 import type { Place } from "./browsePlace.ts"
 import { type Behind, following } from "./conditions.ts"
-import { type Body, bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
+import { volatileText } from "../store/ResourceWire.ts"
+import { type Body, bodyFrom, toBody } from "./gatherBodies.ts"
 
 const callsMax = 8
 
@@ -20,6 +21,22 @@ export interface PageAsked {
 }
 
 type Bodies = ReadonlyArray<Body>
+
+/** A page as one row: twenty rows of three columns take this process as long as all else of a page. */
+interface PageRow {
+  readonly at: number
+  readonly ids: string
+  readonly documents: string
+  readonly volatiles: string
+}
+
+/** Stands in no JSON text. */
+const separator = "\u001e"
+
+const bodiesOf = ({ documents, ids, volatiles }: PageRow): Bodies => {
+  const [document, volatile] = [documents.split(separator), volatiles.split(separator)]
+  return ids.split(",").map((id, at) => toBody({ id: BigInt(id), document: document[at]!, volatile: volatile[at]! }))
+}
 
 const writtenOf = (calls: ReadonlyArray<PageAsked>): string =>
   JSON.stringify(
@@ -34,24 +51,27 @@ const writtenOf = (calls: ReadonlyArray<PageAsked>): string =>
 export const gatherPages = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
-  const [columns, from] = [sql.literal(bodyColumns), sql.literal(bodyFrom)]
+  const [volatile, from] = [sql.literal(volatileText), sql.literal(bodyFrom)]
+  const between = sql.literal("E'\\x1e'")
   const behind: Behind = { asOf: sql`asked.as_of`, below: sql`asked.below`, first: sql`asked.first` }
 
   /** Of pages that are alike but for their places: their size is part of the text, which is planned for it. */
   const ask = (calls: ReadonlyArray<PageAsked>): Effect.Effect<ReadonlyArray<Bodies>, SqlError.SqlError> => {
     const { count, stands } = calls[0]!
     return Effect.map(
-      sql<BodyRow & { readonly at: number }>`select asked.at, ${columns}
+      sql<PageRow>`select asked.at, string_agg(r.id::text, ',' order by r.id desc) as ids,
+          string_agg(r.document, ${between} order by r.id desc) as documents,
+          string_agg(${volatile}, ${between} order by r.id desc) as volatiles
         from jsonb_to_recordset(${writtenOf(calls)}::jsonb)
           as asked (at int, as_of timestamptz, below int8, first int8[])
         cross join lateral (
           select r.id from catalog_resources r where ${following(sql, config, stands, behind, {})}
           order by r.id desc limit ${sql.literal(String(count))}
-        ) page join ${from} on r.id = page.id order by r.id desc`,
+        ) page join ${from} on r.id = page.id group by asked.at`,
       (rows) => {
-        const bodies = calls.map((): Array<Body> => [])
-        for (const row of rows) bodies[row.at]!.push(toBody(row))
-        return bodies
+        const pages = calls.map((): Bodies => [])
+        for (const row of rows) pages[row.at] = bodiesOf(row)
+        return pages
       }
     )
   }
