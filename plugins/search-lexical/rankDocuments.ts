@@ -142,6 +142,11 @@ const textsOf = (() => {
   }
 })()
 
+interface RankOptions {
+  readonly condition: (id: string) => Statement.Fragment
+  readonly limit: number
+}
+
 /**
  * The statement, for the search and for the test that reads its plan. Its text is written once for each shape of it:
  * as a template of fifty fragments it took this process as long to put together as to send.
@@ -150,7 +155,7 @@ export const rankStatement = (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: { readonly look: Look; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
+  options: RankOptions & { readonly look: Look }
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
   const { among, documentsMax, filters, plan } = options.look
   const { mass, phrase, related, terms } = query
@@ -212,7 +217,7 @@ const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked
     : [...later, ...missed].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
 }
 
-const budgetOf = ({ limit }: { readonly limit: number }): number => Math.max(budgetMin, 2 * limit)
+const budgetOf = ({ limit }: Pick<RankOptions, "limit">): number => Math.max(budgetMin, 2 * limit)
 
 /** As if words were as frequent among so many documents as among all. */
 const scaledTo = <T extends Omit<Term, "weight">>(terms: ReadonlyArray<T>, share: number): ReadonlyArray<T> =>
@@ -226,11 +231,7 @@ const rankPassing = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: {
-    readonly condition: (id: string) => Statement.Fragment
-    readonly limit: number
-    readonly passing: ReadonlyArray<bigint>
-  }
+  options: RankOptions & { readonly passing: ReadonlyArray<bigint> }
 ) {
   const { limit, passing } = options
   if (passing.length === 0) return []
@@ -259,9 +260,7 @@ export const rankDocuments = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: {
-    readonly condition: (id: string) => Statement.Fragment
-    readonly limit: number
+  options: RankOptions & {
     /** All that pass the filters, where they are few. */
     readonly passing?: ReadonlyArray<bigint> | undefined
   }

@@ -35,8 +35,8 @@ interface Span {
 }
 
 /**
- * Pages of at most so many rows have a statement of their own, prepared: its limit is part of its text, since a plan
- * for any limit is none for a small one.
+ * Pages of at most so many rows have a prepared statement: its limit is part of its text, since a plan for any limit is
+ * none for a small one. Those without filters share it (`gatherPages.ts`).
  */
 const preparedMax = 101
 

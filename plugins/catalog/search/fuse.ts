@@ -2,11 +2,10 @@
 // scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
 // much as the words themselves leave open. Something is always the likest: where words and the means of words are asked
 // together, an answer must be likelier by both than chance makes the likest of all listings; where means are asked
-// alone, not much less likely than that. Where nothing is, or no
-// branch is sure, a question is still answered by what holds a rare word of it, and else by the nearest three: of words
-// alone nobody can tell a question without an answer from one in other words than its answer's. The ranks of weak hits
-// say little: where words are not sure, relevances order what is shown. Of equals the one that was listed first comes
-// first: being new is no merit.
+// alone, not much less likely than that. Where nothing is, or no branch is sure, a question is still answered by what
+// holds a rare word of it, and else by the nearest three: of words alone nobody can tell a question without an answer
+// from one in other words than its answer's. The ranks of weak hits say little: where words are not sure, relevances
+// order what is shown. Of equals the one that was listed first comes first: being new is no merit.
 // Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 

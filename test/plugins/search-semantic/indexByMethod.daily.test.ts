@@ -1,6 +1,5 @@
 // In which way the nearest vectors are found, and that a change of it is a change of generations: whoever answers goes
 // on in the old way until the new one is complete.
-import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
 import { describe, expect, it } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
@@ -10,10 +9,10 @@ import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
 import { databaseKinds, migratedSourceLayer } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import type { Facilitator } from "../../support/facilitator.ts"
+import { plugins, replicaOf } from "./replicaOf.ts"
 
 const count = 160
-const plugins = ["x402-exact", "catalog", "search-lexical", "search-semantic"]
 
 it.each([
   ["auto", "server", true, "hnsw"],
@@ -64,25 +63,9 @@ describe.skipIf(!databaseKinds.includes("pglite"))("a change of how the nearest 
           Effect.gen(function* () {
             const endpoint = yield* startEmbeddings(embedTopic)
             const database = yield* sharedDatabase
-            const environment = { SPONSOR_SECRET: Keypair.random().secret() }
+            const started = replicaOf(database, endpoint)
             const replica = (index: string, ledgerUrl?: string) =>
-              startFacilitator({
-                database,
-                environment,
-                closeMillis: 1_000,
-                channels: 1,
-                ...(ledgerUrl === undefined ? {} : { ledgerUrl }),
-                set: [
-                  `plugins=[${[...(ledgerUrl === undefined ? ["ledger-local"] : []), ...plugins].join(", ")}]`,
-                  "search.semantic.provider=openai",
-                  "search.semantic.hybrid_wait_ms=5000",
-                  `search.semantic.url=${endpoint.url}`,
-                  "search.semantic.model=one",
-                  "search.semantic.dimension=16",
-                  "search.semantic.batch_size=4",
-                  `search.semantic.index=${index}`
-                ]
-              })
+              started(["search.semantic.model=one", `search.semantic.index=${index}`], ledgerUrl)
             const old = yield* replica("hnsw")
             yield* old.publishedBy(
               ingest(

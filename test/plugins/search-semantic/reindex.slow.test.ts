@@ -1,18 +1,18 @@
 // A change of model under load, on one database with two replicas: the old generation answers whole until the new one
 // does.
 import { PgClient } from "@effect/sql-pg"
-import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { describe, expect, inject, it } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import type { Facilitator } from "../../support/facilitator.ts"
 import { startEmbeddings } from "../../relevance/embeddings.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
 import { eventually } from "../../support/eventually.ts"
+import { replicaOf } from "./replicaOf.ts"
 
 /** A server database that several facilitators may open. */
 const sharedDatabase = Effect.gen(function* () {
@@ -55,25 +55,9 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
           Effect.gen(function* () {
             const endpoint = yield* startEmbeddings(embedTopic)
             const database = yield* sharedDatabase
-            const environment = { SPONSOR_SECRET: Keypair.random().secret() }
+            const started = replicaOf(database, endpoint)
             const replica = (model: string, ledgerUrl?: string) =>
-              startFacilitator({
-                database,
-                environment,
-                closeMillis: 1_000,
-                channels: 1,
-                ...(ledgerUrl === undefined ? {} : { ledgerUrl }),
-                set: [
-                  `plugins=[${ledgerUrl === undefined ? "ledger-local, " : ""}x402-exact, catalog, search-lexical, ` +
-                    `search-semantic]`,
-                  "search.semantic.provider=openai",
-                  "search.semantic.hybrid_wait_ms=5000",
-                  `search.semantic.url=${endpoint.url}`,
-                  `search.semantic.model=${model}`,
-                  "search.semantic.dimension=16",
-                  "search.semantic.batch_size=4"
-                ]
-              })
+              started([`search.semantic.model=${model}`], ledgerUrl)
             // The names turn the space of the made-up models; one that turned them alike would hide a mixture.
             expect(embedTopic("climate", "one").indexOf(1)).not.toBe(embedTopic("climate", "next").indexOf(1))
             const old = yield* replica("one")
