@@ -204,6 +204,22 @@ describeDatabases(
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect("are all read where there are more than one look takes at a time, whatever the order of their ids", () =>
+      Effect.gen(function* () {
+        const { index, sql } = yield* filled("scan")
+        const table = sql.literal(tableOf(place))
+        const { vector } = vectors[500]!
+        // The first five thousand end within this transaction, and the next one's id is below where they end.
+        yield* sql`insert into ${table} (id, embedding)
+          select added, embedding from ${table}, generate_series(10001, 15000) as added where id = 1`
+        yield* index.write(place, [{ id: 9_001n, vector }])
+        const elsewhere = yield* made(scanIndex)
+        const question = { vector, limit: 20, filtered: false, condition: () => sql`true` }
+        const hits = yield* elsewhere.nearest(place, question)
+        expect(hits.slice(0, 2).map(({ id }) => id)).toEqual([501n, 9_001n])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect(
       "are read once in a database restored into another cluster, where their transactions are still to come",
       () =>
