@@ -11,6 +11,7 @@ import process from "node:process"
 import { parseArgs } from "node:util"
 import { judge, judgeBusy, rateKept } from "./payments/bars.ts"
 import { countAll } from "./payments/counted.ts"
+import { signatureMillis } from "./payments/floor.ts"
 import type { Case, Counted, Figures, Settling } from "./payments/figures.ts"
 import { alternate } from "./payments/measure.ts"
 import { page, type Report } from "./payments/page.ts"
@@ -48,6 +49,7 @@ const measureAll = async (world: World, plan: Plan, step: (what: string) => void
     verify: { ours: one!, class: two! },
     open,
     refusals: refused,
+    signatureMillis: signatureMillis(),
     variants: varied,
     settle,
     counted,
@@ -89,15 +91,30 @@ const besideLine = (name: string, without: Case, withIt: Case): string =>
 const sizeLine = ({ plain, unread }: Figures["variants"]): string =>
   `  ${"kept with metadata nobody reads, by CPU".padEnd(36)} ${rateKept(plain, unread).toFixed(3).padStart(7)}`
 
-const lines = ({ busy, counted, open, refusals, settle, variants, verify }: Figures): ReadonlyArray<string> => [
+/** What of a refusal no facilitator can save, as a share of a valid verify. */
+const floorLine = (refusals: Figures["refusals"], signatureMillis: number): string => {
+  const valid = refusals.valid.cpu.facilitator ?? Number.NaN
+  const alone = refusals.answeringAlone.cpu.facilitator ?? Number.NaN
+  const share = (millis: number) => (millis / valid).toFixed(3)
+  const parts = [
+    `${share(alone)} to read JSON and answer`,
+    `${share(signatureMillis)} to check a signature (${signatureMillis.toFixed(3)} ms)`,
+    `${share(alone + signatureMillis)} both`
+  ]
+  return `    of a valid verify's: ${parts.join(", ")}`
+}
+
+const lines = ({ busy, counted, open, refusals, settle, signatureMillis, variants, verify }: Figures) => [
   ...[verify.ours, verify.class].map((one) => caseLine("verify", one)),
   ...[open.ours, open.class].map((one) => caseLine(`verify at ${open.perSecond} a second`, one)),
   ...Object.entries(refusals).map(([name, one]) => caseLine(`refusals: ${name}`, one)),
+  floorLine(refusals, signatureMillis),
   ...Object.entries(variants).map(([name, one]) => caseLine(`variant: ${name}`, one)),
   besideLine("keys", variants.bare, variants.keys),
   besideLine("telemetry", variants.bare, variants.telemetry),
   besideLine("metadata", variants.plain, variants.metadata),
   sizeLine(variants),
+  caseLine("settle, cold", settle.cold),
   ...[settle.ours, settle.class, ...(busy === undefined ? [] : [busy])].flatMap(settleLines),
   ...Object.entries(counted).map(([name, one]) => countedLine(`counted: ${name}`, one))
 ]
@@ -149,7 +166,7 @@ const benchBusy = async (world: World, progress: Progress) => {
 
 export const bench = async (): Promise<boolean> => {
   const { busy: isBusyAlone, deno, quick } = optionsOf()
-  const progress = new Progress("payments", isBusyAlone ? 2 : quick ? 26 : 43)
+  const progress = new Progress("payments", isBusyAlone ? 2 : quick ? 27 : 46)
   const world = await startWorld({ deno, say: (line) => progress.say(line) })
   try {
     const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, load ${loadavg()[0]!.toFixed(1)}`

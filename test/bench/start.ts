@@ -27,7 +27,7 @@ const spanBatchMillis = 8_000
 interface Plan {
   /** Starts of which the quickest counts: a busy machine only ever adds. */
   readonly starts: number
-  /** What a start leaves behind is not idling yet. */
+  /** What a start leaves behind is not idling yet: ledgers are followed closely for twelve seconds after it. */
   readonly calmMillis: number
   readonly idleSeconds: number
 }
@@ -236,7 +236,7 @@ export const bench = async (): Promise<boolean> => {
   }).values
   const plan: Plan = quick
     ? { starts: 2, calmMillis: 4_000, idleSeconds: 10 }
-    : { starts: 5, calmMillis: 10_000, idleSeconds: 60 }
+    : { starts: 5, calmMillis: 20_000, idleSeconds: 60 }
   const progress = new Progress("start", 2 * (plan.starts + 2) + 2)
   const folder = mkdtempSync(join(tmpdir(), "tollkeeper-start-"))
   try {

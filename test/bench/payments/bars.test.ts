@@ -38,7 +38,8 @@ const counted = (rpcCalls: number, statements: number): Counted => ({
 const reached: Figures = {
   verify: { ours: oneCase(0.3, 250), class: oneCase(1, 100) },
   open: { perSecond: 50, ours: oneCase(0.3), class: oneCase(1) },
-  refusals: { valid: oneCase(1), malformed: oneCase(0.2), badlySigned: oneCase(0.5) },
+  refusals: { valid: oneCase(1), malformed: oneCase(0.2), badlySigned: oneCase(0.5), answeringAlone: oneCase(0.1) },
+  signatureMillis: 0.1,
   variants: {
     bare: oneCase(0.9),
     keys: oneCase(0.94),
@@ -49,7 +50,8 @@ const reached: Figures = {
   },
   settle: {
     ours: { ...oneCase(5, 20, 4), settling: settling(400, 21) },
-    class: { ...oneCase(10, 20), settling: settling(120, 20) }
+    class: { ...oneCase(10, 20), settling: settling(120, 20) },
+    cold: oneCase(8, 20)
   },
   counted: {
     verify: counted(1, 0),

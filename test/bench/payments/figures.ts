@@ -49,7 +49,15 @@ export interface Counted {
 export interface Figures {
   readonly verify: { readonly ours: Case; readonly class: Case }
   readonly open: { readonly perSecond: number; readonly ours: Case; readonly class: Case }
-  readonly refusals: { readonly valid: Case; readonly malformed: Case; readonly badlySigned: Case }
+  readonly refusals: {
+    readonly valid: Case
+    readonly malformed: Case
+    readonly badlySigned: Case
+    /** A server that reads what is malformed as JSON, and answers. */
+    readonly answeringAlone: Case
+  }
+  /** One check of a signature, in milliseconds of processor time. */
+  readonly signatureMillis: number
   readonly variants: {
     readonly bare: Case
     readonly keys: Case
@@ -62,6 +70,8 @@ export interface Figures {
   readonly settle: {
     readonly ours: Case & { readonly settling: Settling }
     readonly class: Case & { readonly settling: Settling }
+    /** The payments that warmed ours, whose code was not compiled yet. */
+    readonly cold: Case
   }
   readonly counted: {
     readonly verify: Counted

@@ -114,11 +114,13 @@ const casesOf = ({
   [`verify at ${open.perSecond}/s, the class`, open.class],
   ["malformed, ours", refusals.malformed],
   ["badly signed, ours", refusals.badlySigned],
+  ["malformed, read as JSON and answered alone", refusals.answeringAlone],
   ["with keys, ours", variants.keys],
   ["with telemetry, ours", variants.telemetry],
   ["with a catalog, ours", variants.plain],
   ["with metadata, ours", variants.metadata],
   ["with metadata that nobody reads, ours", variants.unread],
+  ["settle, ours, cold", settle.cold],
   ["settle, ours", settle.ours],
   ["settle, the class", settle.class],
   ...(busy === undefined ? [] : [[`settle over ${busy.settling.channels} channels`, busy] as const])

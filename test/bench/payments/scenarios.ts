@@ -94,8 +94,10 @@ export const settleBeside = async (
     [ours, []],
     [peer, []]
   ])
-  for (const subject of [ours, peer])
-    await settles(world, subject, { clients: channelsBeside, count: plan.warmSettles })
+  step("settle: warming")
+  const warming = { clients: channelsBeside, count: plan.warmSettles }
+  const cold = await settles(world, ours, warming)
+  await settles(world, peer, warming)
   for (let round = 0; round < plan.settle.rounds; round++)
     for (const subject of round % 2 === 0 ? [ours, peer] : [peer, ours]) {
       step(`settle, ${plan.settle.count} from ${plan.settle.clients} clients: ${subject.name}`)
@@ -103,7 +105,8 @@ export const settleBeside = async (
     }
   return {
     ours: await settledCase(world, ours, rounds.get(ours)!, channelsBeside),
-    class: await settledCase(world, peer, rounds.get(peer)!, channelsBeside)
+    class: await settledCase(world, peer, rounds.get(peer)!, channelsBeside),
+    cold: together("settle, cold", ours.name, [cold])
   }
 }
 
@@ -119,17 +122,21 @@ export const refusals = async (world: World, ours: Subject, plan: Plan, step: St
     kinds.map((kind) => ({ subject: ours, kind })),
     plan.warmRefusals
   )
-  const [valid, malformed, badlySigned] = await alternate(
+  const alone = await world.startFloor()
+  await warm(world, [{ subject: alone, kind: "malformed" }], plan.warmRefusals)
+  const [valid, malformed, badlySigned, answeringAlone] = await alternate(
     world,
     [
       { name: "valid", subject: ours, kind: "plain" },
       { name: "malformed", subject: ours, kind: "malformed" },
-      { name: "badly signed", subject: ours, kind: "badly signed" }
+      { name: "badly signed", subject: ours, kind: "badly signed" },
+      { name: "malformed", subject: alone, kind: "malformed" }
     ],
     { ...plan.refusals, clients: plan.verify.clients },
     step
   )
-  return { valid: valid!, malformed: malformed!, badlySigned: badlySigned! }
+  await alone.stop()
+  return { valid: valid!, malformed: malformed!, badlySigned: badlySigned!, answeringAlone: answeringAlone! }
 }
 
 /** A collector that takes whatever it is sent. */

@@ -54,6 +54,8 @@ export interface World {
   readonly payTo: string
   readonly startOurs: (options: OursOptions) => Promise<Subject>
   readonly startPeer: (rpcUrl?: string) => Promise<Subject>
+  /** What answers alone costs (`floor.ts`). */
+  readonly startFloor: () => Promise<Subject>
   readonly stop: () => Promise<void>
 }
 
@@ -140,6 +142,20 @@ const startPeer = async (base: Base, secrets: ReadonlyArray<string>, feeSecret: 
   return { ...service, name: "class", port }
 }
 
+const startFloor = async (base: Base): Promise<Subject> => {
+  const port = await freePort()
+  const program = join(root, "test", "bench", "payments", "floor.ts")
+  const service = startService(process.execPath, [program, String(port)], {
+    cwd: root,
+    log: join(base.folder, "floor.log")
+  })
+  base.running.push(service)
+  const isThere = () =>
+    fetch(`http://127.0.0.1:${port}`, { method: "POST", body: "{}" }).then(({ status }) => status === 400)
+  await until("the server that answers alone is there", isThere, service)
+  return { ...service, name: "answering alone", port }
+}
+
 const startBase = async (folder: string, running: Base["running"]) => {
   const postgres = await startPostgres()
   running.push(postgres)
@@ -178,6 +194,7 @@ export const startWorld = async ({ deno, say }: WorldOptions): Promise<World> =>
       payTo: payTo.publicKey(),
       startOurs: (options) => startOurs(base, deno, options),
       startPeer: (rpcUrl = ledger.url) => startPeer(base, secrets, fee.secret(), rpcUrl),
+      startFloor: () => startFloor(base),
       stop
     }
   } catch (error) {

@@ -1,0 +1,64 @@
+// What no facilitator can go below, in the same run: a server that reads a body as JSON and answers with a refusal, and
+// does nothing else, and one check of a signature. Neither is judged; they say how much of a refusal's figure is a
+// choice at all.
+import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto"
+import { createServer } from "node:http"
+import process from "node:process"
+import { pathToFileURL } from "node:url"
+
+const refusal = Buffer.from(
+  JSON.stringify({
+    isValid: false,
+    invalidReason: "invalid_request",
+    invalidMessage: "paymentRequirements.amount: a string is required"
+  })
+)
+const head = {
+  "content-type": "application/json",
+  "content-length": refusal.length,
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-store"
+}
+
+const isJson = (bytes: Buffer): boolean => {
+  try {
+    JSON.parse(bytes.toString("utf8"))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Answers everything alike, once it has been read and parsed. */
+const answerAlone = (port: number): void => {
+  createServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => {
+      response.writeHead(isJson(Buffer.concat(chunks)) ? 400 : 422, head)
+      response.end(refusal)
+    })
+  }).listen(port, "127.0.0.1")
+}
+
+const checks = 3_000
+
+/** Milliseconds of processor time for one check of an Ed25519 signature that is wrong. */
+export const signatureMillis = (): number => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+  const message = randomBytes(32)
+  const signature = sign(null, message, privateKey)
+  signature[0]! ^= 1
+  const check = () => {
+    for (let done = 0; done < checks; done++)
+      if (verify(null, message, publicKey, signature)) throw new Error("a wrong signature was taken")
+  }
+  check()
+  const before = process.cpuUsage()
+  check()
+  const { system, user } = process.cpuUsage(before)
+  return (system + user) / 1_000 / checks
+}
+
+// As a program of its own, with the port to listen on.
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) answerAlone(Number(process.argv[2]))
