@@ -14,6 +14,24 @@ const onlyDaily = process.env["TOLLKEEPER_TEST_DAILY"] === "only"
 const textOnly = "Deno" in globalThis ? ["test/architecture/**"] : []
 
 /**
+ * Tests of processes that meet the platform itself: sockets, threads, signals, bodies as they come in, the database's
+ * wire, signatures. TOLLKEEPER_TEST_PLATFORM chooses these alone (`only`), or all but these (`not`).
+ */
+const platform = process.env["TOLLKEEPER_TEST_PLATFORM"]
+const ofPlatform = [
+  "test/kernel/{database,http,signer}/*.daily.test.ts",
+  "test/kernel/payment/{ended,hostile,input,surroundings,twins}.daily.test.ts",
+  "test/plugins/mcp-tools/transports.daily.test.ts",
+  "test/plugins/ledger-local/engine/**/*.daily.test.ts",
+  "test/plugins/ledger-local/node/journal.daily.test.ts",
+  "test/runtime/platform/*.daily.test.ts",
+  "test/runtime/stop.daily.test.ts"
+]
+
+const allDaily = platform === "only" ? ofPlatform : ["test/**/*.daily.test.ts"]
+const included = onlySlow ? ["test/**/*.slow.test.ts"] : onlyDaily ? allDaily : ["test/**/*.test.ts"]
+
+/**
  * What takes seconds begins before what takes less, so that no worker is left with a long file at the end; a fresh
  * checkout has no times of an earlier run to go by.
  */
@@ -28,12 +46,13 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
-    include: [onlySlow ? "test/**/*.slow.test.ts" : onlyDaily ? "test/**/*.daily.test.ts" : "test/**/*.test.ts"],
+    include: included,
     exclude: [
       "**/node_modules/**",
       "test/official/**",
       "test/tools/**",
       ...textOnly,
+      ...(platform === "not" ? ofPlatform : []),
       ...(onlySlow ? [] : ["test/**/*.slow.test.ts"]),
       ...(onlyFast ? ["test/**/*.daily.test.ts"] : [])
     ],
@@ -44,9 +63,9 @@ export default defineConfig({
     isolate: !(onlyFast || onlyDaily),
     // What a passing test prints is noise.
     silent: "passed-only",
-    // One more than a small machine has processors: a test waits about as long as it computes, for a ledger that
-    // closes, a program that starts, PostgreSQL. Some of the slow ones measure.
-    maxWorkers: onlySlow ? 2 : 3,
+    // Twice what a small machine has processors: a test waits about as long as it computes, for a ledger that closes, a
+    // program that starts, PostgreSQL. Some of the slow ones measure.
+    maxWorkers: onlySlow ? 2 : 4,
     sequence: { sequencer: LongFirst },
     // Bounds for what hangs. A shared machine takes ten times as long as a quiet one, and that is no fault.
     testTimeout: 240_000,

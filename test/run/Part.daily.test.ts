@@ -215,4 +215,15 @@ describe("the plans", () => {
         .some(({ command }) => command === "deno")
     ).toBe(true)
   })
+
+  it("run each test of processes on Deno in one of the two: what meets the platform every day", () => {
+    const onDeno = (plan: "daily" | "full") =>
+      stepsOf(plan, "deno")
+        .flat(2)
+        .filter(({ command, env }) => command === "deno" && env?.["TOLLKEEPER_TEST_DAILY"] === "only")
+        .map(({ env }) => env)
+    const [[platform], [others]] = [onDeno("daily"), onDeno("full")]
+    expect(platform).toMatchObject({ TOLLKEEPER_TEST_PLATFORM: "only" })
+    expect(others).toEqual({ ...platform, TOLLKEEPER_TEST_PLATFORM: "not" })
+  })
 })

@@ -36,10 +36,14 @@ const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vites
 
 const both = { TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
 /**
- * What is run on either database runs on both under Node. Under Deno it runs on PostgreSQL; every other facilitator of
- * a test is an embedded one, so that PGlite is there too, and twice of everything would be a third of the time.
+ * What is run on either database runs on both under Node, and on PostgreSQL under Deno, for twice of everything would
+ * be a third of the time. The facilitator of a test that names no database has PostgreSQL on Node, where opening an
+ * embedded one would be a quarter of the work, and the embedded one on Deno.
  */
-const databasesOn = { Node: both, Deno: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
+const databasesOn = {
+  Node: { ...both, TOLLKEEPER_TEST_FACILITATORS: "postgres" },
+  Deno: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
 const databaseWords = { Node: "PGlite and PostgreSQL", Deno: "PostgreSQL" }
 
 /**
@@ -63,8 +67,18 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
     env: { ...env, TOLLKEEPER_TEST_DAILY: "only" },
     minutesMax: 33
   }
-  return { fast, processes }
+  /** Those that meet the platform itself, or all the others (`test/vitest.config.ts`). */
+  const some = (which: "platform" | "others"): Part => ({
+    ...processes,
+    name: `${processes.name}: ${which}`,
+    env: { ...processes.env, TOLLKEEPER_TEST_PLATFORM: which === "platform" ? "only" : "not" }
+  })
+  return { fast, processes, ofPlatform: some("platform"), others: some("others") }
 }
+
+const onNode = onRuntime("Node", node, [])
+/** `deno`: the program to use as Deno. */
+const onDeno = (deno: string) => onRuntime("Deno", deno, ["run", "-A"])
 
 const fast: Part = {
   name: "fast tests on PGlite",
@@ -157,17 +171,23 @@ export type Step = ReadonlyArray<Lane>
 /**
  * The steps of a plan, one after another. What computes (the checks of the sources, the fast tests, the search for
  * states that break money) runs beside what waits for processes and ledgers. The slow tests have the machine to
- * themselves, since some of them measure. `deno` is the program to use as Deno.
+ * themselves, since some of them measure. Of the tests of processes those that meet the platform run on Deno every day,
+ * and all others, whose code is the same on both runtimes, in the full run. `deno` is the program to use as Deno.
  */
 export const stepsOf = (plan: PlanName, deno: string): ReadonlyArray<Step> => {
   const checks = [format, lint, types]
   if (plan === "ok") return [[[fast], checks]]
-  if (plan === "daily") {
-    const runtimes = [onRuntime("Node", node, []), onRuntime("Deno", deno, ["run", "-A"])]
-    return [[runtimes.map(({ processes }) => processes), [...checks, ...runtimes.map(({ fast }) => fast)]]]
-  }
+  const { fast: fastOnDeno, ofPlatform, others } = onDeno(deno)
+  if (plan === "daily")
+    return [
+      [
+        [onNode.processes, ofPlatform],
+        [...checks, onNode.fast, fastOnDeno]
+      ]
+    ]
   return [
     [[slow]],
+    [[others]],
     [
       [guides, conformance, conformanceOnDeno(deno)],
       [replay, exploration, simulation, chaos, mutation]

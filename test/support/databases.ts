@@ -28,6 +28,12 @@ export const databaseKinds: ReadonlyArray<DatabaseKind> = (process.env["TOLLKEEP
   .split(",")
   .filter((kind): kind is DatabaseKind => kind === "pglite" || kind === "postgres")
 
+/** That of a facilitator whose test does not care: the embedded one, in memory, unless the run says otherwise. */
+export const usualKind: DatabaseKind =
+  process.env["TOLLKEEPER_TEST_FACILITATORS"] === "postgres" && databaseKinds.includes("postgres")
+    ? "postgres"
+    : "pglite"
+
 const migrationsPath = fileURLToPath(new URL("../../migrations/", import.meta.url))
 
 /** Whether this owner has migrations of its own. */

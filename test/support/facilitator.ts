@@ -16,12 +16,12 @@ import { loadProfile } from "../../runtime/profile.ts"
 import { serve } from "../../runtime/serve.ts"
 import { usdcBalance } from "./balances.ts"
 import { makePayment, type Payment, type PaymentOptions } from "./buyer.ts"
-import { type DatabaseKind, migratedSourceLayer } from "./databases.ts"
+import { type DatabaseKind, migratedSourceLayer, usualKind } from "./databases.ts"
 import { freePort } from "./freePort.ts"
 import { type RpcCall, rpcCall } from "./rpcCall.ts"
 
 export interface FacilitatorOptions {
-  /** Default: the embedded database in memory. A layer is for a database that outlives this facilitator. */
+  /** Default: `usualKind`. A layer is for a database that outlives this facilitator. */
   readonly database?: DatabaseKind | Layer.Layer<DatabaseSource>
   /** Settings over those of the local profile, each `path=value`. */
   readonly set?: ReadonlyArray<string>
@@ -118,7 +118,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
       options.environment ?? {}
     )
     const ready = yield* Deferred.make<{ readonly port: number; readonly services: Context.Context<never> }, unknown>()
-    const database = options.database ?? "pglite"
+    const database = options.database ?? usualKind
     const running = yield* serve({
       profile,
       stateFolder,
