@@ -166,7 +166,7 @@ const benchBusy = async (world: World, progress: Progress) => {
 
 export const bench = async (): Promise<boolean> => {
   const { busy: isBusyAlone, deno, quick } = optionsOf()
-  const progress = new Progress("payments", isBusyAlone ? 2 : quick ? 27 : 46)
+  const progress = new Progress("payments", isBusyAlone ? 2 : quick ? 27 : 52)
   const world = await startWorld({ deno, say: (line) => progress.say(line) })
   try {
     const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, load ${loadavg()[0]!.toFixed(1)}`

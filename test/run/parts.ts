@@ -178,13 +178,7 @@ export const stepsOf = (plan: PlanName, deno: string): ReadonlyArray<Step> => {
   const checks = [format, lint, types]
   if (plan === "ok") return [[[fast], checks]]
   const { fast: fastOnDeno, ofPlatform, others } = onDeno(deno)
-  if (plan === "daily")
-    return [
-      [
-        [onNode.processes, ofPlatform],
-        [...checks, onNode.fast, fastOnDeno]
-      ]
-    ]
+  if (plan === "daily") return [[[onNode.processes], [...checks, onNode.fast, fastOnDeno, ofPlatform]]]
   return [
     [[slow]],
     [[others]],

@@ -2,6 +2,7 @@
 // HTTP/1.1 over kept connections. A latency is counted from the moment a payment was due, so a server that keeps an
 // open loop waiting is not forgiven what came later for it. Orders come over the channel of `fork`, one at a time.
 import { Keypair } from "@stellar/stellar-sdk"
+import { randomBytes } from "node:crypto"
 import { connect, type Socket } from "node:net"
 import process from "node:process"
 import { queryDeclaration } from "../../plugins/catalog/support.ts"
@@ -117,10 +118,13 @@ const ask = (socket: Socket, request: Buffer): Promise<Answer> =>
     socket.write(request)
   })
 
-const requestOf = ({ key, path }: SendOrder, body: Buffer): Buffer => {
+const traceparent = () => `traceparent: 00-${randomBytes(16).toString("hex")}-${randomBytes(8).toString("hex")}-01\r\n`
+
+const requestOf = ({ isTraced, key, path }: SendOrder, body: Buffer): Buffer => {
   const authorization = key === undefined ? "" : `authorization: Bearer ${key}\r\n`
+  const trace = isTraced === true ? traceparent() : ""
   const head =
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${authorization}` +
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${authorization}${trace}` +
     `content-length: ${body.length}\r\n\r\n`
   return Buffer.concat([Buffer.from(head), body])
 }

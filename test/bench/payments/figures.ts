@@ -70,7 +70,7 @@ export interface Figures {
   readonly settle: {
     readonly ours: Case & { readonly settling: Settling }
     readonly class: Case & { readonly settling: Settling }
-    /** The payments that warmed ours, whose code was not compiled yet. */
+    /** The first payments that warmed ours, whose code was not compiled yet. */
     readonly cold: Case
   }
   readonly counted: {

@@ -30,6 +30,8 @@ export interface SendOrder {
   /** So many clients, each sending as soon as it was answered; or a rate a second whether others were answered. */
   readonly load: { readonly clients: number } | { readonly perSecond: number }
   readonly key?: string
+  /** Each with a trace of its sender's that is to be sent on. */
+  readonly isTraced?: boolean
 }
 
 export interface SendFigures {

@@ -13,11 +13,16 @@ const warmPool = 300
 /** Those that are older are signed anew: one that has expired warms little. */
 const warmMillisMax = 30_000
 
+/** Payments that are signed ahead and settle before they expire: twenty a ledger, sixty ledgers. */
+const warmSettlesMax = 400
+
 export interface Warmed {
   readonly subject: Subject
   /** Default: plain ones. */
   readonly kind?: PaymentKind
   readonly key?: string
+  /** Every second request is one that is traced. */
+  readonly isTraced?: boolean
 }
 
 /** Verifies until the code is hot, on each in turns, over the connections that are measured then. */
@@ -29,7 +34,8 @@ export const warm = async (world: World, warmed: ReadonlyArray<Warmed>, verifies
       for (const kind of kinds) await signed(world, kind, warmPool)
       signedAt = performance.now()
     }
-    for (const { key, kind = "plain", subject } of warmed)
+    const isOdd = (sent / warmPool) % 2 === 1
+    for (const { isTraced = false, key, kind = "plain", subject } of warmed)
       await world.clients.send({
         pool: kind,
         port: subject.port,
@@ -37,6 +43,7 @@ export const warm = async (world: World, warmed: ReadonlyArray<Warmed>, verifies
         from: 0,
         count: warmPool,
         load: { clients: 32 },
+        isTraced: isTraced && isOdd,
         ...(key === undefined ? {} : { key })
       })
   }
@@ -94,10 +101,14 @@ export const settleBeside = async (
     [ours, []],
     [peer, []]
   ])
-  step("settle: warming")
-  const warming = { clients: channelsBeside, count: plan.warmSettles }
-  const cold = await settles(world, ours, warming)
-  await settles(world, peer, warming)
+  const warming = { clients: channelsBeside, count: Math.min(plan.warmSettles, warmSettlesMax) }
+  const cold: Array<Round> = []
+  for (let sent = 0; sent < plan.warmSettles; sent += warming.count) {
+    step(`settle: warming, ${sent} of ${plan.warmSettles}`)
+    const first = await settles(world, ours, warming)
+    if (sent === 0) cold.push(first)
+    await settles(world, peer, warming)
+  }
   for (let round = 0; round < plan.settle.rounds; round++)
     for (const subject of round % 2 === 0 ? [ours, peer] : [peer, ours]) {
       step(`settle, ${plan.settle.count} from ${plan.settle.clients} clients: ${subject.name}`)
@@ -106,7 +117,7 @@ export const settleBeside = async (
   return {
     ours: await settledCase(world, ours, rounds.get(ours)!, channelsBeside),
     class: await settledCase(world, peer, rounds.get(peer)!, channelsBeside),
-    cold: together("settle, cold", ours.name, [cold])
+    cold: together("settle, cold", ours.name, cold)
   }
 }
 
@@ -193,7 +204,11 @@ export const variants = async (world: World, plan: Plan, step: Step): Promise<Fi
   ] as const
   try {
     step("warming the variants")
-    await warm(world, contenders, plan.warmVariants)
+    await warm(
+      world,
+      contenders.map((one) => ({ ...one, isTraced: one.subject === started.telemetry })),
+      plan.warmVariants
+    )
     const size = { ...plan.variants, clients: plan.verify.clients }
     const [bare, keys, telemetry, plain, metadata, unread] = await alternateWhole(world, contenders, size, step)
     if (collector.requests() === 0) throw new Error("nothing was sent to the collector: telemetry was not on")
