@@ -67,18 +67,21 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
     env: { ...env, TOLLKEEPER_TEST_DAILY: "only" },
     minutesMax: 33
   }
-  /** Those that meet the platform itself, or all the others (`test/vitest.config.ts`). */
-  const some = (which: "platform" | "others"): Part => ({
-    ...processes,
-    name: `${processes.name}: ${which}`,
-    env: { ...processes.env, TOLLKEEPER_TEST_PLATFORM: which === "platform" ? "only" : "not" }
-  })
-  return { fast, processes, ofPlatform: some("platform"), others: some("others") }
+  return { fast, processes }
 }
 
 const onNode = onRuntime("Node", node, [])
-/** `deno`: the program to use as Deno. */
-const onDeno = (deno: string) => onRuntime("Deno", deno, ["run", "-A"])
+
+/** Of the tests of processes those that meet the platform itself, and the others, apart (`test/vitest.config.ts`). */
+const onDeno = (deno: string) => {
+  const { fast, processes } = onRuntime("Deno", deno, ["run", "-A"])
+  const some = (words: string, which: "only" | "not"): Part => ({
+    ...processes,
+    name: `${processes.name}: ${words}`,
+    env: { ...processes.env, TOLLKEEPER_TEST_PLATFORM: which }
+  })
+  return { fast, ofPlatform: some("platform", "only"), others: some("others", "not") }
+}
 
 const fast: Part = {
   name: "fast tests on PGlite",

@@ -4,7 +4,6 @@
 import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto"
 import { createServer } from "node:http"
 import process from "node:process"
-import { pathToFileURL } from "node:url"
 
 const refusal = Buffer.from(
   JSON.stringify({
@@ -61,4 +60,4 @@ export const signatureMillis = (): number => {
 }
 
 // As a program of its own, with the port to listen on.
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) answerAlone(Number(process.argv[2]))
+if (import.meta.main) answerAlone(Number(process.argv[2]))
