@@ -1,10 +1,10 @@
 // The ledger's time, kept by one follower: the newest ledger that is believed, how long a ledger takes, what inclusion
 // costs. Reading it asks nobody. A reading carries its age, counted since the ledger last advanced and by time that
 // elapses, not by this machine's clock; who depends on it refuses when it is too old rather than guesses. No endpoint
-// is believed alone for long (`believe.ts`), and one that is behind, ahead or silent is asked last. The follower polls
-// at a fraction of the measured close interval, within bounds, and wakes whoever waits for a new ledger. While nobody
-// has a payment in hand it looks when a ledger is to be expected, every few seconds at most, and wakes nobody; who
-// brings a payment then says so (`attend`), and has a reading as good as ever before it is judged.
+// is believed alone for long (`believe.ts`), and one that is behind, ahead or silent is asked last. The follower looks
+// from when the next ledger is to be expected until it is there, and wakes whoever waits for it. While nobody has a
+// payment in hand it lets several ledgers pass, some seconds at most, and wakes nobody; who brings a payment then says
+// so (`attend`), and has a reading as good as ever before it is judged.
 import { Clock, Context, Duration, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../Actor.ts"
 import { contract } from "../Contract.ts"
@@ -14,7 +14,7 @@ import { beginBelief, type Belief, believe, relationOf, unfitEndpoints } from ".
 import { type ClockSkew, makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
 import { type FeeStats, type LatestLedger, LedgerRpc } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
-import { makePaces } from "./paceOf.ts"
+import { makePaces, type Paces } from "./paceOf.ts"
 import { spanned } from "../spanned.ts"
 
 export interface LedgerTime {
@@ -22,7 +22,7 @@ export interface LedgerTime {
   readonly sequence: number
   /** Unix seconds of its close. */
   readonly closedAtSeconds: number
-  /** What a ledger takes now, by the last looks that saw a new one: 0.1 to 60; 1 until it is measured. */
+  /** What a ledger with something in it takes now: 0.1 to 60; 1 until it is measured (`busyPaceOf`). */
   readonly secondsPerLedger: number
   /** The same by the fastest clock that an honest client may have, never slower: 0.1 to 60 (`fastestPaceOf`). */
   readonly fastestSecondsPerLedger: number
@@ -63,9 +63,12 @@ const interestMillis = 10_000
 const interestLedgers = 2
 /** Looks that the pace must be known by before any is left out. */
 const looksBeforeRest = 5
-/** How long the follower rests while nobody is interested: as many ledgers as fit, and this share of the last one. */
+/** How long the follower rests while nobody is interested: as many ledgers as fit, at least one. */
 const restMillis = 9_500
+/** Of a ledger's time: before it is over, the next one is not to be expected. */
 const restShare = 0.85
+/** The same of the shortest time of late, while somebody is interested. */
+const restShareAttended = 0.95
 /** Who brings a payment waits so long for a look. */
 const patience = Duration.seconds(1)
 
@@ -85,11 +88,11 @@ const warningOf = (skew: ClockSkew) => {
   })
 }
 
-const timeOf = (belief: Belief, secondsPerLedger: number, fastestSecondsPerLedger: number): LedgerTime => ({
+const timeOf = (belief: Belief, paces: Paces): LedgerTime => ({
   sequence: belief.newest.sequence,
   closedAtSeconds: belief.newest.closedAtSeconds,
-  secondsPerLedger,
-  fastestSecondsPerLedger,
+  secondsPerLedger: paces.busy(),
+  fastestSecondsPerLedger: paces.fastest(),
   isFirstWord: belief.isFirstWord
 })
 
@@ -153,7 +156,7 @@ const makeFollower = Effect.gen(function* () {
   const standing = Effect.map(elapsedMillis, (at): LedgerStanding => {
     const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt
     return {
-      time: belief === undefined ? undefined : timeOf(belief, pace(), paces.fastest()),
+      time: belief === undefined ? undefined : timeOf(belief, paces),
       ageSeconds: ageMillis / 1_000,
       isFresh: ageMillis <= Math.max(Duration.toMillis(ageMax), ageLedgersMax * pace() * 1_000),
       skewSeconds: skew.seconds(),
@@ -161,7 +164,7 @@ const makeFollower = Effect.gen(function* () {
     }
   })
 
-  const known = () => ({ advancedAt: belief?.advancedAt, looks: paces.looks(), lookedAt, pace: pace() })
+  const known = (): Looks => ({ advancedAt: belief?.advancedAt, lookedAt, paces })
   /** Fails while somebody tells of a ledger far ahead, and it is not known yet whether it is one. */
   const noDoubt = Effect.suspend(() => (belief?.beyond === undefined ? Effect.void : Effect.fail(doubted)))
   return { look, standing, pace, known, noDoubt }
@@ -171,29 +174,35 @@ const makeFollower = Effect.gen(function* () {
 interface Looks {
   /** When the believed ledger last changed; undefined before the first. */
   readonly advancedAt: number | undefined
-  /** That the pace is known by. */
-  readonly looks: number
   readonly lookedAt: number
-  /** Seconds a ledger. */
-  readonly pace: number
+  readonly paces: Paces
 }
 
-/** Milliseconds between two looks while somebody is interested: four a ledger, within bounds. */
-const betweenLooks = ({ pace }: Looks): number => Math.min(pollMax, Math.max(pollMin, pace * 250))
+/**
+ * Milliseconds between two looks for a ledger that is to be expected: a tenth of its time while somebody is interested,
+ * else a quarter, within bounds.
+ */
+const betweenLooks = ({ paces }: Looks, isAttended: boolean): number =>
+  Math.min(pollMax, Math.max(pollMin, paces.pace() * (isAttended ? 100 : 250)))
 
-/** Until when no look is needed: one ledger, or as many as fit into the rest, are not to be expected before. */
-const restUntil = ({ advancedAt, looks, pace }: Looks): number => {
-  if (advancedAt === undefined || looks < looksBeforeRest) return -Infinity
-  const ledgerMillis = pace * 1_000
+/** Until when no look is needed: the next ledger, or while nobody is interested the last that fits into the rest. */
+const restUntil = ({ advancedAt, paces }: Looks, isAttended: boolean): number => {
+  if (advancedAt === undefined || paces.looks() < looksBeforeRest) return -Infinity
+  if (isAttended) return advancedAt + restShareAttended * paces.soonest() * 1_000
+  const ledgerMillis = paces.pace() * 1_000
   const ledgers = Math.max(1, Math.floor(restMillis / ledgerMillis))
   return advancedAt + (ledgers - 1 + restShare) * ledgerMillis
 }
 
+/** Milliseconds from one look to the next. */
+const untilNextLook = (looks: Looks, isAttended: boolean, at: number): number =>
+  Math.max(betweenLooks(looks, isAttended), restUntil(looks, isAttended) - at)
+
 /** Whether a ledger may have closed that nobody has looked for. */
 const isBehind = (looks: Looks, at: number): boolean =>
   looks.advancedAt !== undefined &&
-  at - looks.advancedAt >= restShare * looks.pace * 1_000 &&
-  at - looks.lookedAt >= betweenLooks(looks)
+  at - looks.advancedAt >= restShare * looks.paces.pace() * 1_000 &&
+  at - looks.lookedAt >= betweenLooks(looks, false)
 
 /** What inclusion costs: as the node's statistics say, kept while none come, and as refusals said lately. */
 const makeFees = Effect.gen(function* () {
@@ -308,8 +317,8 @@ export class LedgerClock extends Context.Service<
         yield* Effect.forEach(subscribers, (subscriber) => subscriber, { discard: true })
       })
       const every = Effect.gen(function* () {
-        const rest = (yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsedMillis)
-        return Duration.millis(Math.max(betweenLooks(follower.known()), rest))
+        const [isThere, at] = [yield* interest.isThere, yield* elapsedMillis]
+        return Duration.millis(untilNextLook(follower.known(), isThere, at))
       })
       const turn = Effect.flatMap(interest.isThere, (isThere) => Effect.andThen(look, fees.read(isThere)))
       const following = yield* reconciler({ id: "ledger-clock", every, turn })

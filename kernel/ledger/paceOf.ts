@@ -10,6 +10,8 @@ const secondsPerLedgerAssumed = 1
 const looksMax = 20
 const looksMin = 3
 const outliersShare = 0.2
+/** Looks among which the shortest interval is sought. */
+const soonestLooks = 5
 /** Intervals between the ledgers over which an official client takes the mean. */
 const clientIntervals = 19
 /** Looks among which a client's reading is sought: it signed some ledgers ago, and what it read may have left since. */
@@ -24,21 +26,50 @@ export interface Look {
   readonly closeSeconds: number
 }
 
+const bounded = (seconds: number): number => Math.min(60, Math.max(0.1, seconds))
+const sumOf = (looks: ReadonlyArray<Look>, what: keyof Look): number => looks.reduce((sum, look) => sum + look[what], 0)
+
 /**
- * Seconds per ledger of the last 20 looks, 0.1 to 60. Those with the shortest and the longest interval a ledger are
+ * The last 20 looks; undefined when they are too few. Those with the shortest and the longest interval a ledger are
  * left out: a burst (a friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the
  * ledger's pace.
  */
-export const paceOf = (seen: ReadonlyArray<Look>): number => {
+const usual = (seen: ReadonlyArray<Look>): ReadonlyArray<Look> | undefined => {
   const looks = seen.slice(-looksMax)
-  if (looks.length < looksMin) return secondsPerLedgerAssumed
+  if (looks.length < looksMin) return undefined
   const ordered = looks.toSorted((a, b) => a.millis / a.ledgers - b.millis / b.ledgers)
   const outliers = Math.max(1, Math.floor(looks.length * outliersShare))
-  const kept = ordered.slice(outliers, looks.length - outliers)
-  const seconds =
-    kept.reduce((sum, { millis }) => sum + millis, 0) / kept.reduce((sum, { ledgers }) => sum + ledgers, 0) / 1_000
-  return Math.min(60, Math.max(0.1, seconds))
+  return ordered.slice(outliers, looks.length - outliers)
 }
+
+/** Seconds per ledger, 0.1 to 60, of the last 20 looks. */
+export const paceOf = (seen: ReadonlyArray<Look>): number => {
+  const looks = usual(seen)
+  return looks === undefined
+    ? secondsPerLedgerAssumed
+    : bounded(sumOf(looks, "millis") / sumOf(looks, "ledgers") / 1_000)
+}
+
+/**
+ * The same of ledgers that have something in them. A local ledger whose close times have run ahead of the clock leaves
+ * out empty ones until the clock has caught up: by its close times it is as fast as ever, and so it is for payments.
+ */
+export const busyPaceOf = (seen: ReadonlyArray<Look>): number => {
+  const looks = usual(seen)
+  return looks === undefined
+    ? secondsPerLedgerAssumed
+    : Math.min(paceOf(seen), bounded(sumOf(looks, "closeSeconds") / sumOf(looks, "ledgers")))
+}
+
+/** The shortest time a ledger took of late, seconds, 0.1 to 60, by either clock: no next one comes much sooner. */
+export const soonestOf = (seen: ReadonlyArray<Look>): number =>
+  bounded(
+    Math.min(
+      ...seen
+        .slice(-soonestLooks)
+        .map(({ closeSeconds, ledgers, millis }) => Math.min(millis / 1_000, closeSeconds) / ledgers)
+    )
+  )
 
 /** The mean of as many looks before `end` as a client reads, by the faster clock; undefined when they are fewer. */
 const clientMean = (looks: ReadonlyArray<Look>, end: number): number | undefined => {
@@ -66,22 +97,36 @@ export const fastestPaceOf = (looks: ReadonlyArray<Look>): number => {
   return Math.min(paceOf(looks), Math.max(0.1, Math.min(...means)))
 }
 
-/** The paces of a follower's own looks. */
-export const makePaces = () => {
+/** Seconds per ledger by a follower's own looks. */
+export interface Paces {
+  readonly note: (look: Look) => void
+  readonly forget: () => void
+  readonly pace: () => number
+  readonly busy: () => number
+  readonly fastest: () => number
+  readonly soonest: () => number
+  /** Looks that they are known by, at most 60. */
+  readonly looks: () => number
+}
+
+export const makePaces = (): Paces => {
   let looks: ReadonlyArray<Look> = []
   let pace = paceOf(looks)
+  let busy = busyPaceOf(looks)
   let fastest = fastestPaceOf(looks)
   const measure = (seen: ReadonlyArray<Look>) => {
     looks = seen
     pace = paceOf(looks)
+    busy = busyPaceOf(looks)
     fastest = fastestPaceOf(looks)
   }
   return {
     note: (look: Look) => measure([...looks, look].slice(-clientLooksMax)),
     forget: () => measure([]),
     pace: () => pace,
+    busy: () => busy,
     fastest: () => fastest,
-    /** Looks that they are known by, at most 60. */
+    soonest: () => soonestOf(looks),
     looks: () => looks.length
   }
 }

@@ -613,8 +613,23 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""],
     [
       "ledgers looked for as often while nobody pays",
-      "(yield* interest.isThere) ? 0 : restUntil(follower.known()) - (yield* elapsedMillis)",
-      "0"
+      "Math.max(betweenLooks(looks, isAttended), restUntil(looks, isAttended) - at)",
+      "betweenLooks(looks, isAttended)"
+    ],
+    [
+      "ledgers looked for before they are to be expected while somebody pays",
+      "return advancedAt + restShareAttended * paces.soonest() * 1_000",
+      "return -Infinity"
+    ],
+    [
+      "ledgers with something in them expected as late as those that are left out",
+      "restShareAttended * paces.soonest()",
+      "restShareAttended * paces.pace()"
+    ],
+    [
+      "payments reckoned by the pace of ledgers that are left out",
+      "secondsPerLedger: paces.busy()",
+      "secondsPerLedger: paces.pace()"
     ],
     [
       "everybody woken by a ledger while nobody pays",
