@@ -109,6 +109,8 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
         `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
         `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
         `networks.ledger:testnet.channel_count=${options.channels ?? 3}`,
+        // Each is a key to derive at a start, and a test starts often.
+        "networks.ledger:testnet.channel_count_max=20",
         `local_ledger.port=${new URL(ledgerUrl).port}`,
         "local_ledger.https=false",
         `local_ledger.close_interval_ms=${options.closeMillis ?? 200}`,

@@ -44,6 +44,8 @@ export class WordVectors extends Context.Service<
           ([row]) => row ?? { scanned: 0n, complete: false }
         ),
         write: Effect.fn("WordVectors.write")(function* (documents) {
+          // The table is read for the first one: an empty catalog needs none of it.
+          if (documents.length === 0) return
           const table = yield* words.table
           const vectors = documents.map((document) => ({ id: document.id, vector: resourceVector(table, document) }))
           yield* index.write(
