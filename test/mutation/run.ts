@@ -10,7 +10,7 @@ import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { parseArgs, stripVTControlCharacters } from "node:util"
-import { startPostgres, type TestPostgres } from "../support/postgres.ts"
+import { startPostgresInMemory, type TestPostgres } from "../support/postgres.ts"
 import { listNames, type Mutation, readList, withChange } from "./Mutation.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -170,7 +170,7 @@ const main = async (names: ReadonlyArray<string>, selection: Selection): Promise
   let [caught, missed] = [0, 0]
   const sums: Array<string> = []
   try {
-    if (all.some(needsPostgres)) postgres = await startPostgres()
+    if (all.some(needsPostgres)) postgres = await startPostgresInMemory()
     const environment: Environment = postgres === undefined ? {} : { TOLLKEEPER_TEST_DATABASE_URL: postgres.url }
     for (let count = Math.min(copiesMax, all.length); count > 0; count--) copies.push(await copyTree())
     for (const { mutations, name } of lists.filter(({ mutations }) => mutations.length > 0)) {

@@ -1,7 +1,7 @@
 // Runs once per test run: starts PostgreSQL when the run asks for it, and tells the test files where it is.
 import process from "node:process"
 import type { TestProject } from "vitest/node"
-import { startPostgres } from "./postgres.ts"
+import { startPostgresInMemory } from "./postgres.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -15,7 +15,7 @@ export const setup = async (project: TestProject): Promise<(() => Promise<void>)
     project.provide("postgresUrl", "")
     return undefined
   }
-  const postgres = await startPostgres()
+  const postgres = await startPostgresInMemory()
   process.stdout.write(`tests use ${postgres.description}\n`)
   project.provide("postgresUrl", postgres.url)
   return postgres.stop

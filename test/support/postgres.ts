@@ -3,9 +3,19 @@
 // as root (PostgreSQL refuses root). It says which one runs. Asked for and not to be had is a failure, never a silent
 // skip.
 import { execFileSync, spawn } from "node:child_process"
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync
+} from "node:fs"
 import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
+import { freemem, tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import process from "node:process"
 import { freePort } from "./freePort.ts"
@@ -82,7 +92,25 @@ const fillFolder = (primaryUrl: string | undefined, data: string): readonly [str
   return ["pg_basebackup", [...from, "-D", data, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"]]
 }
 
+/** Linux keeps what is in here in memory. */
+const memoryFolder = "/dev/shm"
+/** A server that tests fill has hundreds of megabytes, and what else runs needs memory too. */
+const memoryBytesMin = 6 * 1024 ** 3
+
+/**
+ * Where temporary folders of servers are: in memory when there is plenty, for a test makes a database and drops it,
+ * hundreds of files each, which takes ten times as long on a disk.
+ */
+const temporary = (): string => {
+  if (!existsSync(memoryFolder)) return tmpdir()
+  const { bavail, bsize } = statfsSync(memoryFolder)
+  const free = process.availableMemory?.() ?? freemem()
+  return Math.min(bavail * bsize, free) < memoryBytesMin ? tmpdir() : memoryFolder
+}
+
 interface StartOptions {
+  /** Its temporary folder is in memory when there is plenty. */
+  readonly inMemory?: boolean
   /** The server that it follows as a streaming replica. */
   readonly primaryUrl?: string
   /** A folder that is there already, or is made and left there; without one, a temporary folder. */
@@ -92,10 +120,10 @@ interface StartOptions {
 const startFrom = async (
   binaries: string,
   connectionsMax: number,
-  { kept, primaryUrl }: StartOptions = {}
+  { inMemory = false, kept, primaryUrl }: StartOptions = {}
 ): Promise<TestPostgres> => {
   const user = unprivileged()
-  const folder = kept ?? mkdtempSync(join(tmpdir(), "tollkeeper-postgres-"))
+  const folder = kept ?? mkdtempSync(join(inMemory ? temporary() : tmpdir(), "tollkeeper-postgres-"))
   mkdirSync(folder, { recursive: true })
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid!)
   chmodSync(folder, 0o700)
@@ -109,6 +137,7 @@ const startFrom = async (
     "fsync=off",
     "full_page_writes=off",
     "synchronous_commit=on",
+    "max_wal_size=512MB",
     `max_connections=${connectionsMax}`,
     "unix_socket_directories=",
     "listen_addresses=127.0.0.1",
@@ -163,11 +192,12 @@ export const binariesWith = (...programs: ReadonlyArray<string>): string => {
 }
 
 /** A fresh cluster of its own, with the client programs that dump and restore. */
-export const startCluster = (): Promise<TestPostgres> => startFrom(binariesWith("pg_dump", "pg_restore"), 200)
+export const startCluster = (): Promise<TestPostgres> =>
+  startFrom(binariesWith("pg_dump", "pg_restore"), 200, { inMemory: true })
 
 /** A streaming replica of a server that runs here, with as many connections: `pg_basebackup` made it. */
 export const startReplica = (primaryUrl: string, connectionsMax: number): Promise<TestPostgres> =>
-  startFrom(binariesWith("pg_basebackup"), connectionsMax, { primaryUrl })
+  startFrom(binariesWith("pg_basebackup"), connectionsMax, { inMemory: true, primaryUrl })
 
 /** Whether a replica can be made here. */
 export const canReplicate = (): boolean =>
@@ -198,15 +228,14 @@ const signalAll = (pid: number, signal: NodeJS.Signals): void => {
 /** A server of one's own that admits as many connections; undefined where none can be started. */
 export const startOwnPostgres = async (connectionsMax: number): Promise<TestPostgres | undefined> => {
   const binaries = systemBinaries() ?? packageBinaries()
-  return binaries === undefined ? undefined : startFrom(binaries, connectionsMax)
+  return binaries === undefined ? undefined : startFrom(binaries, connectionsMax, { inMemory: true })
 }
 
 /** A server whose folder stays when it stops, and is taken up again by the next that is started there. */
 export const startKeptPostgres = (folder: string): Promise<TestPostgres> =>
   startFrom(binariesWith("initdb"), 100, { kept: folder })
 
-/** Starts or finds the server; throws when there is none to be had. */
-export const startPostgres = async (): Promise<TestPostgres> => {
+const startOrFind = async (inMemory: boolean): Promise<TestPostgres> => {
   const given = process.env["TOLLKEEPER_TEST_DATABASE_URL"]
   if (given !== undefined && given !== "") {
     return { url: given, description: "the server of TOLLKEEPER_TEST_DATABASE_URL", stop: () => Promise.resolve() }
@@ -217,5 +246,11 @@ export const startPostgres = async (): Promise<TestPostgres> => {
       "no PostgreSQL ≥ 15: install one, set TOLLKEEPER_TEST_DATABASE_URL, or leave `postgres` out of TOLLKEEPER_TEST_DATABASES"
     )
   }
-  return startFrom(binaries, 200)
+  return startFrom(binaries, 200, { inMemory })
 }
+
+/** Starts or finds the server; throws when there is none to be had. */
+export const startPostgres = (): Promise<TestPostgres> => startOrFind(false)
+
+/** The same, in memory where there is plenty; for who makes many databases and measures nothing. */
+export const startPostgresInMemory = (): Promise<TestPostgres> => startOrFind(true)
