@@ -15,9 +15,8 @@ const textOnly = "Deno" in globalThis ? ["test/architecture/**"] : []
 
 /**
  * Tests of processes that meet the platform itself: sockets, threads, signals, bodies as they come in, the database's
- * wire, signatures. TOLLKEEPER_TEST_PLATFORM chooses these alone (`only`), or all but these (`not`).
+ * wire, signatures.
  */
-const platform = process.env["TOLLKEEPER_TEST_PLATFORM"]
 const ofPlatform = [
   "test/kernel/{database,http,signer}/*.daily.test.ts",
   "test/kernel/payment/{ended,hostile,input,surroundings,twins}.daily.test.ts",
@@ -28,8 +27,17 @@ const ofPlatform = [
   "test/runtime/stop.daily.test.ts"
 ]
 
-const allDaily = platform === "only" ? ofPlatform : ["test/**/*.daily.test.ts"]
-const included = onlySlow ? ["test/**/*.slow.test.ts"] : onlyDaily ? allDaily : ["test/**/*.test.ts"]
+const allDaily = ["test/**/*.daily.test.ts"]
+const ofPlugins = ["test/plugins/**/*.daily.test.ts"]
+/** Which tests of processes TOLLKEEPER_TEST_PROCESSES chooses; two pairs, each of which is the whole. */
+const choices: Readonly<Record<string, { readonly include: Array<string>; readonly exclude?: Array<string> }>> = {
+  platform: { include: ofPlatform },
+  others: { include: allDaily, exclude: ofPlatform },
+  plugins: { include: ofPlugins },
+  house: { include: allDaily, exclude: ofPlugins }
+}
+const chosen = choices[process.env["TOLLKEEPER_TEST_PROCESSES"] ?? ""] ?? { include: allDaily }
+const included = onlySlow ? ["test/**/*.slow.test.ts"] : onlyDaily ? chosen.include : ["test/**/*.test.ts"]
 
 /**
  * What takes seconds begins before what takes less, so that no worker is left with a long file at the end; a fresh
@@ -52,7 +60,7 @@ export default defineConfig({
       "test/official/**",
       "test/tools/**",
       ...textOnly,
-      ...(platform === "not" ? ofPlatform : []),
+      ...(onlyDaily ? (chosen.exclude ?? []) : []),
       ...(onlySlow ? [] : ["test/**/*.slow.test.ts"]),
       ...(onlyFast ? ["test/**/*.daily.test.ts"] : [])
     ],

@@ -1,11 +1,14 @@
+import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { afterAll, describe, expect, it } from "vitest"
 import { countsOf, failuresOf, faultsOf, type Part } from "./Part.ts"
 import { stepsOf } from "./parts.ts"
 import { runPart } from "./runPart.ts"
 
+const root = fileURLToPath(new URL("../..", import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-part-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -223,7 +226,36 @@ describe("the plans", () => {
         .filter(({ command, env }) => command === "deno" && env?.["TOLLKEEPER_TEST_DAILY"] === "only")
         .map(({ env }) => env)
     const [[platform], [others]] = [onDeno("daily"), onDeno("full")]
-    expect(platform).toMatchObject({ TOLLKEEPER_TEST_PLATFORM: "only" })
-    expect(others).toEqual({ ...platform, TOLLKEEPER_TEST_PLATFORM: "not" })
+    expect(platform).toMatchObject({ TOLLKEEPER_TEST_PROCESSES: "platform" })
+    expect(others).toEqual({ ...platform, TOLLKEEPER_TEST_PROCESSES: "others" })
+  })
+
+  it("run each test of processes on Node on both databases, the plugins' on the embedded one in the full run", () => {
+    const onNode = (plan: "daily" | "full") =>
+      stepsOf(plan, "deno")
+        .flat(2)
+        .filter(({ command, env }) => command !== "deno" && env?.["TOLLKEEPER_TEST_DAILY"] === "only")
+        .map(({ env }) => [env?.["TOLLKEEPER_TEST_PROCESSES"], env?.["TOLLKEEPER_TEST_DATABASES"]])
+    expect(onNode("daily")).toEqual([
+      ["house", "pglite,postgres"],
+      ["plugins", "postgres"]
+    ])
+    expect(onNode("full")).toEqual([["plugins", "pglite"]])
+  })
+
+  it("choose the tests of processes by pairs, each of which is the whole", async () => {
+    const filesOf = (which: string) => {
+      const env = { ...process.env, TOLLKEEPER_TEST_DAILY: "only", TOLLKEEPER_TEST_PROCESSES: which }
+      const words = ["node_modules/vitest/vitest.mjs", "list", "--filesOnly", "--config", "test/vitest.config.ts"]
+      const listed = execFileSync(process.execPath, words, { cwd: root, env, encoding: "utf8" })
+      return listed.split("\n").filter((line) => line.includes(".daily.test.ts"))
+    }
+    const all = filesOf("").sort()
+    expect(all.length).toBeGreaterThan(100)
+    for (const [some, rest] of [
+      ["platform", "others"],
+      ["plugins", "house"]
+    ] as const)
+      expect([...filesOf(some), ...filesOf(rest)].sort()).toEqual(all)
   })
 })

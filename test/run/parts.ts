@@ -61,26 +61,36 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
     env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
     minutesMax: 15
   }
-  const processes: Part = {
+  /** Those of the tests of processes that `test/vitest.config.ts` has by this name. */
+  const processes = (which: "house" | "plugins" | "platform" | "others", databases = databaseWords[runtime]): Part => ({
     ...part,
-    name: `process tests on ${runtime}, ${databaseWords[runtime]}`,
-    env: { ...env, TOLLKEEPER_TEST_DAILY: "only" },
+    name: `process tests on ${runtime}, ${databases}: ${which}`,
+    env: { ...env, TOLLKEEPER_TEST_DAILY: "only", TOLLKEEPER_TEST_PROCESSES: which },
     minutesMax: 33
-  }
+  })
   return { fast, processes }
 }
 
-const onNode = onRuntime("Node", node, [])
+const on = (part: Part, databases: "pglite" | "postgres"): Part => ({
+  ...part,
+  env: { ...part.env, TOLLKEEPER_TEST_DATABASES: databases }
+})
 
-/** Of the tests of processes those that meet the platform itself, and the others, apart (`test/vitest.config.ts`). */
+/** Of the tests of processes those of the plugins on each database apart. */
+const onNode = () => {
+  const { fast, processes } = onRuntime("Node", node, [])
+  return {
+    fast,
+    house: processes("house"),
+    pluginsOnServer: on(processes("plugins", "PostgreSQL"), "postgres"),
+    pluginsEmbedded: on(processes("plugins", "PGlite"), "pglite")
+  }
+}
+
+/** Of the tests of processes those that meet the platform itself, and the others, apart. */
 const onDeno = (deno: string) => {
   const { fast, processes } = onRuntime("Deno", deno, ["run", "-A"])
-  const some = (words: string, which: "only" | "not"): Part => ({
-    ...processes,
-    name: `${processes.name}: ${words}`,
-    env: { ...processes.env, TOLLKEEPER_TEST_PLATFORM: which }
-  })
-  return { fast, ofPlatform: some("platform", "only"), others: some("others", "not") }
+  return { fast, ofPlatform: processes("platform"), others: processes("others") }
 }
 
 const fast: Part = {
@@ -175,16 +185,18 @@ export type Step = ReadonlyArray<Lane>
  * The steps of a plan, one after another. What computes (the checks of the sources, the fast tests, the search for
  * states that break money) runs beside what waits for processes and ledgers. The slow tests have the machine to
  * themselves, since some of them measure. Of the tests of processes those that meet the platform run on Deno every day,
- * and all others, whose code is the same on both runtimes, in the full run. `deno` is the program to use as Deno.
+ * and all others, whose code is the same on both runtimes, in the full run; the plugins' run on PostgreSQL every day,
+ * and on the embedded database, which opens for each, in the full run. `deno` is the program to use as Deno.
  */
 export const stepsOf = (plan: PlanName, deno: string): ReadonlyArray<Step> => {
   const checks = [format, lint, types]
   if (plan === "ok") return [[[fast], checks]]
   const { fast: fastOnDeno, ofPlatform, others } = onDeno(deno)
-  if (plan === "daily") return [[[onNode.processes], [...checks, onNode.fast, fastOnDeno, ofPlatform]]]
+  const { fast: fastOnNode, house, pluginsEmbedded, pluginsOnServer } = onNode()
+  if (plan === "daily") return [[[house], [...checks, fastOnNode, fastOnDeno, ofPlatform, pluginsOnServer]]]
   return [
     [[slow]],
-    [[others]],
+    [[others, pluginsEmbedded]],
     [
       [guides, conformance, conformanceOnDeno(deno)],
       [replay, exploration, simulation, chaos, mutation]
