@@ -153,8 +153,15 @@ it.live(
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json
       const faultsOf = judge(closed(document))
-      yield* facilitator.ask("/discovery/search?query=zebra%20maps")
-      while ((yield* facilitator.ask("/analytics/v1/search/missed")).json.items.length === 0) yield* Effect.yieldNow
+      // A search that a busy machine could not answer with all that it has counts as none: it is asked again.
+      const isMissed = Effect.map(
+        facilitator.ask("/analytics/v1/search/missed"),
+        ({ json }) => (json.items as ReadonlyArray<unknown>).length > 0
+      )
+      while (!(yield* isMissed)) {
+        yield* facilitator.ask("/discovery/search?query=zebra%20maps")
+        yield* Effect.sleep("100 millis")
+      }
       for (const [name, query, status] of [
         ["status", "", 200],
         ["generations", "", 200],
