@@ -89,7 +89,7 @@ const clientMean = (looks: ReadonlyArray<Look>, end: number): number | undefined
  * it may have read any pace.
  */
 export const fastestPaceOf = (looks: ReadonlyArray<Look>): number => {
-  const ledgers = looks.reduce((sum, look) => sum + look.ledgers, 0)
+  const ledgers = sumOf(looks, "ledgers")
   const means =
     ledgers < 2 * clientIntervals
       ? [secondsPerLedgerAssumed]

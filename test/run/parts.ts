@@ -44,7 +44,7 @@ const databasesOn = {
   Node: { ...both, TOLLKEEPER_TEST_FACILITATORS: "postgres" },
   Deno: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
-const databaseWords = { Node: "PGlite and PostgreSQL", Deno: "PostgreSQL" }
+const databaseWords = { Node: "PGlite and PostgreSQL", Deno: "PostgreSQL", pglite: "PGlite", postgres: "PostgreSQL" }
 
 /**
  * Every test but the slow ones on one runtime: the fast files, which compute, and those of whole processes, which wait
@@ -61,20 +61,20 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
     env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
     minutesMax: 15
   }
-  /** Those of the tests of processes that `test/vitest.config.ts` has by this name. */
-  const processes = (which: "house" | "plugins" | "platform" | "others", databases = databaseWords[runtime]): Part => ({
+  /** Those of the tests of processes that `test/vitest.config.ts` has by this name; on one database alone, if named. */
+  const processes = (which: "house" | "plugins" | "platform" | "others", database?: "pglite" | "postgres"): Part => ({
     ...part,
-    name: `process tests on ${runtime}, ${databases}: ${which}`,
-    env: { ...env, TOLLKEEPER_TEST_DAILY: "only", TOLLKEEPER_TEST_PROCESSES: which },
+    name: `process tests on ${runtime}, ${databaseWords[database ?? runtime]}: ${which}`,
+    env: {
+      ...env,
+      ...(database === undefined ? {} : { TOLLKEEPER_TEST_DATABASES: database }),
+      TOLLKEEPER_TEST_DAILY: "only",
+      TOLLKEEPER_TEST_PROCESSES: which
+    },
     minutesMax: 33
   })
   return { fast, processes }
 }
-
-const on = (part: Part, databases: "pglite" | "postgres"): Part => ({
-  ...part,
-  env: { ...part.env, TOLLKEEPER_TEST_DATABASES: databases }
-})
 
 /** Of the tests of processes those of the plugins on each database apart. */
 const onNode = () => {
@@ -82,8 +82,8 @@ const onNode = () => {
   return {
     fast,
     house: processes("house"),
-    pluginsOnServer: on(processes("plugins", "PostgreSQL"), "postgres"),
-    pluginsEmbedded: on(processes("plugins", "PGlite"), "pglite")
+    pluginsOnServer: processes("plugins", "postgres"),
+    pluginsEmbedded: processes("plugins", "pglite")
   }
 }
 

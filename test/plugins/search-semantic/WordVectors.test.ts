@@ -1,0 +1,33 @@
+// The vectors of words in the database: what is read of the table for them.
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Words } from "../../../plugins/search-semantic/embedded/WordTable.ts"
+import { WordVectors } from "../../../plugins/search-semantic/embedded/WordVectors.ts"
+import { scanIndex } from "../../../plugins/search-semantic/scanIndex.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { resourceDocument } from "../search-lexical/resourceDocument.ts"
+
+describeDatabases(
+  "the vectors of words",
+  (layer) => {
+    it.layer(layer)((it) => {
+      it.effect("of no resource need no table, and those of one do", () =>
+        Effect.gen(function* () {
+          const vectors = yield* WordVectors
+          yield* vectors.write([])
+          expect(yield* vectors.count).toBe(0)
+          const named = resourceDocument({ id: 1n, serviceName: "weather", resource: "https://x.example/" })
+          expect(String(yield* Effect.exit(vectors.write([named])))).toContain("the table is read")
+        }).pipe(
+          Effect.provide(
+            WordVectors.layer.pipe(
+              Layer.provide(scanIndex),
+              Layer.provide(Layer.succeed(Words, { table: Effect.die("the table is read") }))
+            )
+          )
+        )
+      )
+    })
+  },
+  ["kernel", "catalog", "search-semantic"]
+)
