@@ -203,7 +203,8 @@ const link = (from: string, to: string): void => {
   try {
     linkSync(from, to)
   } catch {
-    copyFileSync(from, to)
+    // A draft of another process in the cache is gone as soon as it has its name.
+    if (existsSync(from)) copyFileSync(from, to)
   }
 }
 
