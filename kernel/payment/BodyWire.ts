@@ -29,7 +29,8 @@ export const VerifyBody = Schema.Struct({
   isValid: Schema.Boolean,
   payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
   invalidReason: Schema.optionalKey(text("Word of the refusal; present when isValid is false.")),
-  invalidMessage: Schema.optionalKey(text("The refusal in a sentence."))
+  invalidMessage: Schema.optionalKey(text("The refusal in a sentence.")),
+  transaction: Schema.optionalKey(text("Hash of the transaction that the payment was settled by; when it was before."))
 }).annotate({ identifier: "VerifyAnswer" })
 
 export const SettleBody = Schema.Struct({

@@ -47,4 +47,6 @@ export interface Payment {
   readonly identifier: Option.Option<string>
   /** sha256 hex of canonical {envelope bytes, accepted, requirements, resource.url}, networks neutral (decisions 2). */
   readonly fingerprint: string
+  /** The fingerprint of the same payment at another required amount: what is verified is the most that settles. */
+  readonly fingerprintFor: (requiredAmount: bigint) => string
 }

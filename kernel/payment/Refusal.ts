@@ -22,6 +22,10 @@ export interface Refusal {
   readonly payer: Option.Option<string>
   /** Set when the ledger says that the authorization was used before. */
   readonly authorizationSpent?: true
+  /** Set when the authorization is refused for its age: the last ledger in which it can be used. */
+  readonly authorizationExpiresLedger?: number
+  /** Verify: the hash of the payment's transaction, when there is one. */
+  readonly transaction?: string
   /** Set when the same payment may succeed later: an estimate of when. */
   readonly retryAfterMillis?: number
 }

@@ -131,13 +131,23 @@ const isKept = (value: unknown): boolean => {
  * sha256 of canonical {envelope, accepted, requirements, resource.url}, networks neutral, all from the raw JSON
  * (decisions 2).
  */
-const fingerprintOf = (crypto: Crypto["Service"], body: Fields, payload: Fields, network: string): string => {
+const fingerprintOf = (
+  crypto: Crypto["Service"],
+  body: Fields,
+  payload: Fields,
+  network: string,
+  requiredAmount?: bigint
+): string => {
   const neutral = (terms: unknown): unknown => (isFields(terms) ? { ...terms, network } : terms)
+  const required = neutral(body["paymentRequirements"])
   const resource = isFields(payload["resource"]) ? payload["resource"]["url"] : undefined
   const canonical = canonicalJson({
     accepted: neutral(payload["accepted"]),
     payload: payload["payload"],
-    requirements: neutral(body["paymentRequirements"]),
+    requirements:
+      requiredAmount === undefined || !isFields(required)
+        ? required
+        : { ...required, amount: requiredAmount.toString() },
     resource: resource ?? null
   })
   return Hex.encode(crypto.sha256(new TextEncoder().encode(canonical)))
@@ -166,10 +176,13 @@ class PaymentRead implements Payment {
   readonly resourceUrl: Payment["resourceUrl"]
   readonly extensions: Payment["extensions"]
   readonly identifier: Payment["identifier"]
-  readonly #makeFingerprint: () => string
+  readonly #makeFingerprint: (requiredAmount?: bigint) => string
   #fingerprint: string | undefined
 
-  constructor(makeFingerprint: () => string, read: Omit<Payment, "fingerprint">) {
+  constructor(
+    makeFingerprint: (requiredAmount?: bigint) => string,
+    read: Omit<Payment, "fingerprint" | "fingerprintFor">
+  ) {
     this.dialect = read.dialect
     this.principal = read.principal
     this.requirements = read.requirements
@@ -184,6 +197,10 @@ class PaymentRead implements Payment {
 
   get fingerprint(): string {
     return (this.#fingerprint ??= this.#makeFingerprint())
+  }
+
+  fingerprintFor(requiredAmount: bigint): string {
+    return this.#makeFingerprint(requiredAmount)
   }
 }
 
@@ -211,7 +228,9 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
     }
     const resource = isFields(payload["resource"]) ? payload["resource"] : {}
     const extensions = readExtensions(payload["extensions"], options.dropped ?? new Set())
-    return new PaymentRead(() => fingerprintOf(options.crypto, envelope, payload, required.network), {
+    const makeFingerprint = (requiredAmount?: bigint) =>
+      fingerprintOf(options.crypto, envelope, payload, required.network, requiredAmount)
+    return new PaymentRead(makeFingerprint, {
       dialect: required.dialect,
       principal: options.principal,
       requirements: termsAt(requirementsFields, "paymentRequirements", required.network),
@@ -255,7 +274,8 @@ export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeo
         isValid: false,
         invalidReason: spellWord(answer.reason, dialect),
         invalidMessage: answer.message,
-        ...payerField(answer.payer)
+        ...payerField(answer.payer),
+        ...(answer.transaction === undefined ? {} : { transaction: answer.transaction })
       }
     : { isValid: true, payer: answer.payer }
 

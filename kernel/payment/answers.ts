@@ -25,28 +25,35 @@ export const busy = (payer?: string, retryAfterMillis = retryMillis): SettleAnsw
     retryAfterMillis
   })
 
-const stateText = (state: SettlementRecord["state"]): string => {
-  switch (state) {
+/** What the ledger shows of a settlement: the sentence that goes on after "which". */
+const stateText = (record: SettlementRecord): string => {
+  switch (record.state) {
     case "settled":
-      return "is settled"
+      return `is settled by transaction ${hashOf(record)}`
     case "failed":
     case "expired":
-      return "has ended without moving money"
-    default:
+      return `has ${record.state}: ${ended(record).message}`
+    case "prepared":
+    case "submitted":
       return "is still open"
+    case "unresolved":
+      return "has an outcome that is not known"
   }
 }
 
+/** The transaction that made the payment; before its end, and when nothing of it was seen, its own. */
+const hashOf = ({ innerHash, transaction }: SettlementRecord): string => Option.getOrElse(transaction, () => innerHash)
+
 /** The owner sends an identifier or authorization of his with other terms: what became of it is told. */
-export const conflict = (record: SettlementRecord): Refusal =>
+const conflict = (record: SettlementRecord): Refusal =>
   refusal(
     "payment_identifier_conflict",
-    `this identifier or authorization belongs to a payment with other terms, which ${stateText(record.state)}`,
+    `this identifier or authorization belongs to a payment with other terms, which ${stateText(record)}`,
     Option.some(record.payer)
   )
 
 export const answerConflict = (record: SettlementRecord): SettleAnswer =>
-  refuse(conflict(record), Option.some(record.innerHash))
+  refuse(conflict(record), Option.some(hashOf(record)))
 
 /** A defect of ours, of a payment of which nothing is stored. */
 export const died: Refusal = refusal("internal_error", "the payment could not be processed")
@@ -71,7 +78,7 @@ export const answerOthers = (record: SettlementRecord): SettleAnswer => {
     case "settled":
       return refuse(
         refusal("settle_ledger_already_settled", "the authorization was settled for another caller", payer),
-        Option.some(record.innerHash)
+        Option.some(hashOf(record))
       )
     case "failed":
     case "expired":
@@ -83,7 +90,7 @@ export const answerOthers = (record: SettlementRecord): SettleAnswer => {
   }
 }
 
-/** Why a settlement ended without moving money. */
+/** Why a settlement failed or expired, and what the ledger shows of its authorization. */
 const ended = (record: SettlementRecord): Refusal =>
   refusal(
     Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),
@@ -91,20 +98,23 @@ const ended = (record: SettlementRecord): Refusal =>
     Option.some(record.payer)
   )
 
-/** What verify says of an authorization whose settlement has ended. */
-export const over = (record: SettlementRecord): Refusal =>
-  record.state === "settled"
-    ? refusal(
-        "settle_ledger_already_settled",
-        "the authorization was settled before; settle tells more to whoever settled it",
-        Option.some(record.payer)
-      )
-    : ended(record)
+/** Verify: a settlement whose outcome nothing on the ledger shows any more; settle answers the same, with the hash. */
+export const outcomeUnknown = ({
+  payer,
+  transaction
+}: Extract<SettleAnswer, { readonly _tag: "Pending" }>): Refusal => ({
+  ...refusal(
+    "settle_ledger_transaction_status_unknown",
+    "the payment was submitted and its outcome is not known; an operator has to find it out",
+    Option.some(payer)
+  ),
+  transaction
+})
 
 /** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
 export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
   const { payer } = record
-  const transaction = Option.getOrElse(record.transaction, () => record.innerHash)
+  const transaction = hashOf(record)
   switch (record.state) {
     case "settled":
       return deliver
@@ -117,7 +127,7 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
         : refuse(
             refusal(
               "settle_ledger_already_settled",
-              "the payment was settled and its success was delivered before",
+              `the payment was settled by transaction ${transaction} and its success was delivered before`,
               Option.some(payer)
             ),
             Option.some(transaction)

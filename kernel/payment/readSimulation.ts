@@ -3,6 +3,7 @@
 // is the scheme's. Pure.
 import type { FeeCeilings } from "../config/Network.ts"
 import type { SimulationAnswer } from "../ledger/LedgerRpc.ts"
+import type { Refusal } from "./Refusal.ts"
 
 /** What an error of the host means, for people; `pattern` is looked for in its code. */
 export type Meaning = readonly [pattern: RegExp, meaning: string]
@@ -36,6 +37,20 @@ export const explainRefused = (
 /** True when the host says that the authorization was used before. */
 export const isSpent = (answer: SimulationAnswer): boolean =>
   answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
+
+/**
+ * What a refused simulation says of the authorization: spent, or expired, by a node that knows newer ledgers than the
+ * offline checks did.
+ */
+export const refusedAuthorization = (
+  answer: SimulationAnswer,
+  expiresLedger: number
+): Pick<Refusal, "authorizationSpent" | "authorizationExpiresLedger"> => {
+  if (isSpent(answer)) return { authorizationSpent: true }
+  return answer._tag === "Refused" && /Auth, InvalidInput/.test(answer.code) && answer.latestLedger >= expiresLedger
+    ? { authorizationExpiresLedger: expiresLedger }
+    : {}
+}
 
 /** Why a resource fee of so many stroops is beyond the ceilings, with both figures; undefined when it is not. */
 export const overCeilings = (resourceStroops: bigint, ceilings: FeeCeilings): string | undefined => {

@@ -1,37 +1,59 @@
 // The walk of one verify: an authorization whose settlement has ended as far as this process remembers, an identifier
-// that belongs to a payment already, then the scheme's judgement. It stores nothing, and takes no database statement
-// but the one read of an identifier.
+// that belongs to a payment already, then the scheme's judgement. It answers what settle would: a payment that has
+// settled and whose success was not delivered is valid for its owner. It stores nothing, and takes no database
+// statement but one read: of an identifier, of an authorization that this process knows as settled, and of one that the
+// scheme refuses as spent or expired.
 import { Effect, Option } from "effect"
 import { Outcomes } from "../settlement/Outcomes.ts"
 import { Settlements } from "../settlement/Settlements.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
 import type { VerifyAnswer } from "./Answer.ts"
-import { conflict, over } from "./answers.ts"
 import { cannotSettle } from "./faults.ts"
 import type { Payment } from "./Payment.ts"
-import { isRefusal } from "./Refusal.ts"
+import { isRefusal, type Refusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
 import { judge } from "./settle/judge.ts"
-import { conflictOf, findQuery } from "./settle/known.ts"
+import { findQuery, verifyKnown } from "./settle/known.ts"
+
+/** Refused for what may have become of its authorization: the records say whether that was its own settlement. */
+const isOver = ({ authorizationExpiresLedger, authorizationSpent }: Refusal): boolean =>
+  authorizationSpent === true || authorizationExpiresLedger !== undefined
 
 /** The walk, with what it needs taken once. */
 export const makeVerifyPayment = Effect.gen(function* () {
   const outcomes = yield* Outcomes
   const settlements = yield* Settlements
   const sponsor = yield* Sponsor
+
+  const read = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+    const records = yield* settlements.find(findQuery(payment, scheme))
+    yield* outcomes.complete(records)
+    return records
+  })
+
+  /** What is known before anything is judged; an own success may have been delivered since this process saw it. */
+  const readKnown = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+    const ended = Option.toArray(outcomes.ended(findQuery(payment, scheme)))
+    const isOwnSuccess = ended.some(
+      ({ principal, state }) => state === "settled" && principal === payment.principal.owner
+    )
+    if (Option.isNone(payment.identifier) && !isOwnSuccess) return ended
+    const records = yield* read(payment, scheme)
+    return records.length === 0 ? ended : records
+  })
+
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
-    const query = findQuery(payment, scheme)
-    if (Option.isSome(payment.identifier)) {
-      const records = yield* settlements.find({ ...query, authorizationKey: Option.none() })
-      yield* outcomes.complete(records)
-      const other = conflictOf(payment, records)
-      if (other !== undefined) return conflict(other)
-    }
-    const ended = outcomes.ended(query)
-    if (Option.isSome(ended)) return over(ended.value)
+    const already = verifyKnown(payment, yield* readKnown(payment, scheme))
+    if (already !== "New" && already !== "Open") return already
     const unable = yield* sponsor.unable(scheme.scheme)
     if (Option.isSome(unable)) return cannotSettle(unable.value)
     const checked = yield* judge(payment, scheme, "verify")
-    return isRefusal(checked) ? checked : ({ _tag: "Valid", payer: checked.payer } as VerifyAnswer)
+    if (!isRefusal(checked)) return { _tag: "Valid", payer: checked.payer } as VerifyAnswer
+    if (!isOver(checked)) return checked
+    const found = verifyKnown(payment, yield* read(payment, scheme))
+    if (found === "New") return checked
+    return found === "Open"
+      ? ({ _tag: "Valid", payer: Option.getOrElse(checked.payer, () => "") } as VerifyAnswer)
+      : found
   })
 })

@@ -9,7 +9,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
-import { isSpent } from "../../kernel/payment/readSimulation.ts"
+import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import {
   type Authorization,
@@ -131,7 +131,13 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     const { fault, subject } = yield* checkOffline(terms, payload)
     const { call, transfer } = subject
     const payer = Option.fromUndefinedOr(transfer.from)
-    if (fault !== undefined) return refusal(fault[0], fault[1], payer)
+    const [entry] = call?.auth ?? []
+    const expiresLedger = (entry === undefined ? undefined : credentialsOf(entry))?.signatureExpirationLedger ?? 0
+    if (fault !== undefined)
+      return {
+        ...refusal(fault[0], fault[1], payer),
+        ...(fault[0] === "invalid_ledger_auth_expired" ? { authorizationExpiresLedger: expiresLedger } : {})
+      }
     const operationXdr = encodeOperation(withoutSource(call!.operation))
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
     const simulated = yield* rpc.simulate(simulationEnvelope(payload.tx.sourceAccount, operationXdr))
@@ -141,10 +147,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
         "invalid_ledger_enforcing_simulation_failed",
         "the simulation gave no result"
       ]
-      return {
-        ...refusal(reason, message, payer),
-        ...(isSpent(simulated) ? { authorizationSpent: true as const } : {})
-      }
+      return { ...refusal(reason, message, payer), ...refusedAuthorization(simulated, expiresLedger) }
     }
     const state: State = { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr }
     const verified: Verified = {
@@ -152,7 +155,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
       ...promise,
       amountMax: promise.amount,
       authorizationKey: Option.getOrThrow(authorizationOf(payload)).key,
-      authorizationExpiresLedger: credentialsOf(call!.auth[0]!)!.signatureExpirationLedger,
+      authorizationExpiresLedger: expiresLedger,
       resourceFeeStroops: simulated.resourceFeeStroops,
       state
     }
@@ -170,8 +173,11 @@ const makeScheme = Effect.gen(function* () {
     authorization: (payment) => Option.flatMap(Result.getSuccess(reading.payloadOf(payment)), reading.authorizationOf),
     verify: yield* makeVerify(reading),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
-      const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
-      return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))
+      const { authorizationExpiresLedger, payer, state } = verified
+      const fault = expiryFault(authorizationExpiresLedger, (yield* clock.now).sequence)
+      return fault === undefined
+        ? (state as State)
+        : { ...refusal(fault[0], fault[1], Option.some(payer)), authorizationExpiresLedger }
     }),
     nonces: { nonceOf: readAuthorizationKey, useIn },
     checkExecuted: (promise, { transfers }) =>

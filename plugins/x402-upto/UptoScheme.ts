@@ -44,8 +44,11 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
         Effect.provideContext(services)
       ),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
-      const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
-      return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))
+      const { authorizationExpiresLedger, payer, state } = verified
+      const fault = expiryFault(authorizationExpiresLedger, (yield* clock.now).sequence)
+      return fault === undefined
+        ? (state as State)
+        : { ...refusal(fault[0], fault[1], Option.some(payer)), authorizationExpiresLedger }
     }),
     nonces: {
       nonceOf: readAuthorizationKey,

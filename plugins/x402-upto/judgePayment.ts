@@ -9,7 +9,7 @@ import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
-import { isSpent } from "../../kernel/payment/readSimulation.ts"
+import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -107,7 +107,13 @@ export const judgePayment = Effect.fnUntraced(function* (
   const payer = Option.fromUndefinedOr(payload.call?.args.payer)
   const subject = yield* subjectOf(contract, payment, payload, stage)
   const fault = yield* offlineFault(subject)
-  if (fault !== undefined) return refusal(fault[0], fault[1], payer)
+  if (fault !== undefined)
+    return {
+      ...refusal(fault[0], fault[1], payer),
+      ...(fault[0] === "invalid_upto_ledger_settlement_expired"
+        ? { authorizationExpiresLedger: lastLedgerOf(payload.call!) }
+        : {})
+    }
   const call = payload.call!
   const settlement: Settlement = {
     contract,
@@ -127,7 +133,7 @@ export const judgePayment = Effect.fnUntraced(function* (
   const refused = simulationFault(simulated, settlement, ceilings, stage === "verify" ? ownAuthorizationStroops : 0n)
   if (refused !== undefined || simulated._tag !== "Simulated") {
     const [reason, message] = refused ?? ["invalid_upto_ledger_simulation_failed", "the simulation gave no result"]
-    return { ...refusal(reason, message, payer), ...(isSpent(simulated) ? { authorizationSpent: true as const } : {}) }
+    return { ...refusal(reason, message, payer), ...refusedAuthorization(simulated, lastLedgerOf(call)) }
   }
   const state: State = { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr }
   const verified: Verified = {

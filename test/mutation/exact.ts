@@ -239,8 +239,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: schemeFile,
-        from: "return fault === undefined ? (verified.state as State)",
-        to: "return fault !== null ? (verified.state as State)"
+        from: "return fault === undefined ? (state as State)",
+        to: "return fault !== null ? (state as State)"
       }
     ],
     ...scheme

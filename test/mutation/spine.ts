@@ -152,22 +152,79 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a verification that asks the database",
     changes: change(
       "kernel/payment/verifyPayment.ts",
-      `if (Option.isSome(payment.identifier)) {
-      const records = yield* settlements.find({ ...query, authorizationKey: Option.none() })`,
-      `if (Option.isSome(query.authorizationKey)) {
-      const records = yield* settlements.find(query)`
+      "if (Option.isNone(payment.identifier) && !isOwnSuccess) return ended",
+      ""
     ),
     ...by("payment/cost.daily.test.ts")
   },
   {
     name: "an end that verify forgets",
-    changes: change("kernel/payment/verifyPayment.ts", "outcomes.ended(query)", "Option.none<never>()"),
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      "outcomes.ended(findQuery(payment, scheme))",
+      "Option.none<never>()"
+    ),
     ...by("payment/ended.daily.test.ts")
   },
   {
     name: "an end that verify does not read",
     changes: change("kernel/payment/verifyPayment.ts", "    yield* outcomes.complete(records)\n", ""),
     ...by("payment/ended.daily.test.ts")
+  },
+  {
+    name: "a verification that judges what it remembers as settled",
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      'state === "settled" && principal === payment.principal.owner',
+      "false && state === principal"
+    ),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "a verification of what is spent without its record",
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      "authorizationSpent === true || authorizationExpiresLedger !== undefined",
+      "authorizationExpiresLedger !== undefined"
+    ),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "a verification of what has expired without its record",
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      "authorizationSpent === true || authorizationExpiresLedger !== undefined",
+      "authorizationSpent === true"
+    ),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "an open payment whose own transaction landed, refused by verify",
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      'if (found === "New") return checked',
+      'if (found === "New" || found === "Open") return checked'
+    ),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "a delivered success verified again by its identifier",
+    changes: change(
+      knowing,
+      "return verifyAnswerOf(answerFinal(record, false), record)",
+      'return { _tag: "Valid", payer: record.payer }'
+    ),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "an unresolved payment verified",
+    changes: change(knowing, "return outcomeUnknown(answer)", 'return { _tag: "Valid", payer: record.payer }'),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "a metered payment's record compared with the maximum",
+    changes: change(knowing, '(stage === "verify" &&', '(stage !== "verify" &&'),
+    ...by("../plugins/x402-upto/settle.daily.test.ts")
   },
   {
     name: "a memory of ends without a bound",
@@ -198,7 +255,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a stranger's terms frame the owner",
-    changes: change(knowing, "principal === payment.principal.owner && fingerprint", "principal !== '' && fingerprint"),
+    changes: change(
+      knowing,
+      "record.principal === payment.principal.owner && !isSame",
+      "record.principal !== '' && !isSame"
+    ),
     ...principals
   },
   {

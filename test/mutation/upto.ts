@@ -236,13 +236,17 @@ const ofTheWalk: ReadonlyArray<Mutation> = [
     "simulated.latestLedger < beginsOf(subject)",
     "simulated.latestLedger < 0"
   ),
-  judged("the offline checks decide nothing", "if (fault !== undefined) return refusal(fault[0], fault[1], payer)", ""),
+  judged(
+    "the offline checks decide nothing",
+    "if (fault !== undefined)\n    return {",
+    "if (fault === null)\n    return {"
+  ),
   judged(
     "the accepted amount is simulated",
     "amount: Option.getOrThrow(payment.requirements.amount)",
     "amount: call.args.max!"
   ),
-  judged("what is spent is not told", "...(isSpent(simulated) ? { authorizationSpent: true as const } : {})", ""),
+  judged("what is spent is not told", "...refusedAuthorization(simulated, lastLedgerOf(call))", ""),
   known("another amount is the same settlement", "call.args.actual === promise.amount", "true"),
   known("another recipient is the same settlement", "call.args.payTo === promise.payTo &&", ""),
   known("another payer is the same settlement", "call.args.payer === promise.payer &&", ""),
@@ -250,8 +254,8 @@ const ofTheWalk: ReadonlyArray<Mutation> = [
   known("another signature with the nonce is the same", "keys.includes(key) &&", ""),
   offered(
     "what has aged in the queue is prepared",
-    "return fault === undefined ? (verified.state as State) :",
-    "return fault !== null ? (verified.state as State) :"
+    "return fault === undefined ? (state as State) :",
+    "return fault !== null ? (state as State) :"
   ),
   offered(
     "a payment is decoded each time",

@@ -5,16 +5,20 @@
 // state; under other terms a conflict, which tells state and hash. Anybody else who sends the same authorization,
 // under the same terms or others, hears that it is used: never a success, never a conflict, and the hash once it is
 // settled, so that a seller whose buyer was settled for by a stranger can find the money on the ledger. A payment that
-// ended without moving money is told to all as what it is. All keyless callers are one owner.
+// failed or expired is told to all as what it is. All keyless callers are one owner.
+//
+// Verify answers from the same records as settle would (`verifyKnown`): a settled payment whose success was not
+// delivered is valid for its owner, since settle then delivers it, once; a delivered one is refused with its hash, so
+// that a seller that verifies first does not release twice.
 import { Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Outcomes } from "../../settlement/Outcomes.ts"
 import { isOpen } from "../../settlement/Settlement.ts"
 import { type FindQuery, type SettlementRecord, Settlements } from "../../settlement/Settlements.ts"
-import type { SettleAnswer } from "../Answer.ts"
-import { answerConflict, answerFinal, answerOthers } from "../answers.ts"
+import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
+import { answerConflict, answerFinal, answerOthers, outcomeUnknown } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
-import type { Scheme } from "../Scheme.ts"
+import type { Scheme, Stage } from "../Scheme.ts"
 import type { Flight } from "./Flights.ts"
 import { type Began, waitForOutcome } from "./waitForOutcome.ts"
 import { spanned } from "../../spanned.ts"
@@ -35,15 +39,27 @@ export type Known =
   /** Settled, and nobody was told yet: one caller may claim it; the others hear `otherwise`. */
   | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
 
+/**
+ * Whether a record is of this very payment. Where the seller names what was used when it settles, verify was asked with
+ * the maximum: the record then has the same terms but for the required amount.
+ */
+const isSame = (payment: Payment, { amount, fingerprint }: SettlementRecord, stage: Stage): boolean =>
+  fingerprint === payment.fingerprint ||
+  (stage === "verify" &&
+    payment.accepted.amountText === payment.requirements.amountText &&
+    fingerprint === payment.fingerprintFor(amount))
+
 /** A record of the payment's own principal under other terms than the payment's. */
-export const conflictOf = (payment: Payment, records: ReadonlyArray<SettlementRecord>): SettlementRecord | undefined =>
-  records.find(
-    ({ fingerprint, principal }) => principal === payment.principal.owner && fingerprint !== payment.fingerprint
-  )
+const conflictOf = (
+  payment: Payment,
+  records: ReadonlyArray<SettlementRecord>,
+  stage: Stage
+): SettlementRecord | undefined =>
+  records.find((record) => record.principal === payment.principal.owner && !isSame(payment, record, stage))
 
 /** What the stored records mean for a payment. Pure. */
-export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>): Known => {
-  const conflict = conflictOf(payment, records)
+export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>, stage: Stage = "settle"): Known => {
+  const conflict = conflictOf(payment, records, stage)
   if (conflict !== undefined) return { _tag: "Answer", answer: answerConflict(conflict) }
   const [record] = records
   if (record === undefined) return { _tag: "New" }
@@ -60,6 +76,41 @@ export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>
   const mayReadAgain =
     Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
   return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
+}
+
+/**
+ * What verify answers from the stored records: as settle would. `Open`: settle waits for the outcome, so the payment is
+ * no less valid for an authorization that its own transaction has spent meanwhile. Pure.
+ */
+export const verifyKnown = (
+  payment: Payment,
+  records: ReadonlyArray<SettlementRecord>
+): VerifyAnswer | "New" | "Open" => {
+  const found = known(payment, records, "verify")
+  switch (found._tag) {
+    case "New":
+    case "Open":
+      return found._tag
+    case "Undelivered":
+      return { _tag: "Valid", payer: found.record.payer }
+    case "Answer":
+      return verifyAnswerOf(found.answer, records[0]!)
+  }
+}
+
+/** A success that settle would read again, by its identifier, was delivered: a seller has released for it. */
+const verifyAnswerOf = (answer: SettleAnswer, record: SettlementRecord): VerifyAnswer => {
+  switch (answer._tag) {
+    case "Settled":
+      return verifyAnswerOf(answerFinal(record, false), record)
+    case "Pending":
+      return outcomeUnknown(answer)
+    case "Failed":
+      return Option.match(answer.transaction, {
+        onNone: () => answer.refusal,
+        onSome: (transaction) => ({ ...answer.refusal, transaction })
+      })
+  }
 }
 
 export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {

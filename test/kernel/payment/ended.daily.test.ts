@@ -1,5 +1,5 @@
 // Verify of an authorization whose settlement has ended, on each database of the run: not valid, whatever a simulation
-// would still say, and without a statement that verify does not take anyway.
+// would still say. A success that was not delivered stands in `resend.daily.test.ts`.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
+import { eventually } from "../../support/eventually.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { max, startUpto } from "./world.ts"
 
@@ -39,6 +40,37 @@ describe("an upto payment", () => {
       assert.strictEqual(yield* facilitator.balance(payTo), 300n)
       const verified = yield* facilitator.verify(payment.verifyBody)
       assert.strictEqual(verified.json.isValid, false)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("verifies until the success of what was settled is delivered, then not [S91, S93]", () =>
+    Effect.gen(function* () {
+      const latch = Latch.makeUnsafe(true)
+      const facilitator = yield* startUpto({
+        set: ["limits.settle_timeout_ms=3000"],
+        atStep: (step) => (step === "beforeResolve" ? latch.await : Effect.void)
+      })
+      const { payTo, payer } = yield* facilitator.parties(5_000n)
+      const payment = yield* facilitator.upto({ payer, payTo })
+      yield* latch.close
+      const { json: pending } = yield* facilitator.settle(payment.settleBody(300n))
+      yield* latch.open
+      const states = facilitator.sql<{ state: string }>`select state from kernel_settlements`
+      yield* eventually(states, ([row]) => row?.state === "settled")
+      assert.deepStrictEqual((yield* facilitator.verify(payment.verifyBody)).json, {
+        isValid: true,
+        payer: payer.publicKey()
+      })
+      const conflict = yield* facilitator.settle(payment.settleBody(400n))
+      assert.strictEqual(conflict.status, 409)
+      assert.match(conflict.json.errorMessage, new RegExp(`is settled by transaction ${pending.transaction}$`))
+      const { json: settled } = yield* facilitator.settle(payment.settleBody(300n))
+      assert.deepStrictEqual([settled.success, settled.transaction], [true, pending.transaction])
+      const { json: refused } = yield* facilitator.verify(payment.verifyBody)
+      assert.deepStrictEqual(
+        [refused.isValid, refused.invalidReason, refused.transaction],
+        [false, "settle_ledger_already_settled", pending.transaction]
+      )
     }).pipe(Effect.scoped)
   )
 

@@ -1,0 +1,192 @@
+// A buyer who sends the same payment again, by a seller that verifies before it settles, on each database of the run:
+// while the success was not delivered, verify is valid for its owner and settle delivers it once; afterwards verify is
+// refused with the hash.
+import { expect, it, layer } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Context, Effect, Latch, Layer } from "effect"
+import { describe } from "vitest"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import type { Step } from "../../../kernel/settlement/CrashPoints.ts"
+import { databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+
+class Running extends Context.Service<Running, Facilitator>()("test/Running") {}
+
+const price = 10_000n
+const shop = { authorization: "Bearer the-secret-of-the-shop" }
+const other = { authorization: "Bearer the-secret-of-a-stranger" }
+const keys = { FACILITATOR_API_KEYS: "shop:the-secret-of-the-shop,other:the-secret-of-a-stranger" }
+const identified = (id: string) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } })
+const used = "settle_ledger_already_settled"
+
+/** Holds the outcomes of payments back while it is closed. */
+const makeGate = () => {
+  const latch = Latch.makeUnsafe(true)
+  return {
+    atStep: (step: Step) => (step === "beforeResolve" ? latch.await : Effect.void),
+    open: latch.open,
+    close: latch.close
+  }
+}
+type Gate = ReturnType<typeof makeGate>
+
+const makePay = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const payer = yield* facilitator.account()
+  const payTo = (yield* facilitator.account(0n)).publicKey()
+  const pay = (extra: object = {}) => facilitator.payment({ payer, payTo, amount: price, ...extra })
+  return { pay, payTo, payer: payer.publicKey() }
+})
+
+const isSettled = (facilitator: Facilitator, transaction: string) =>
+  eventually(
+    facilitator.sql<{ state: string }>`select state from kernel_settlements where inner_hash = ${transaction}`,
+    ([row]) => row?.state === "settled"
+  )
+
+/** Settles a payment whose caller receives pending, and gives its hash once the payment has settled. */
+const settleUnheard = Effect.fnUntraced(function* (facilitator: Facilitator, gate: Gate, body: unknown) {
+  yield* gate.close
+  const pending = yield* facilitator.settle(body, shop)
+  expect(pending.json.errorReason).toBe("settle_ledger_transaction_status_unknown")
+  yield* gate.open
+  yield* isSettled(facilitator, pending.json.transaction)
+  return pending.json.transaction as string
+})
+
+describe.each(databaseKinds)("a payment sent again on %s", (database) => {
+  const gate = makeGate()
+  const running = startFacilitator({
+    database,
+    closeMillis: 300,
+    set: ["limits.settle_timeout_ms=3000"],
+    atStep: gate.atStep,
+    environment: keys
+  })
+  layer(Layer.effect(Running, running), { timeout: 240_000, excludeTestServices: true })((it) => {
+    it.effect.each([undefined, "sent-again-by-its-buyer"])(
+      "is valid until its success is delivered, once (identifier %s) [S91, S93]",
+      (identifier) =>
+        Effect.gen(function* () {
+          const facilitator = yield* Running
+          const { pay, payTo, payer } = yield* makePay(facilitator)
+          const { body } = yield* pay(identifier === undefined ? {} : identified(identifier))
+          const transaction = yield* settleUnheard(facilitator, gate, body)
+          for (let times = 0; times < 2; times++)
+            expect((yield* facilitator.verify(body, shop)).json).toEqual({ isValid: true, payer })
+          expect((yield* facilitator.verify(body, other)).json).toMatchObject({ isValid: false, invalidReason: used })
+          const again = yield* Effect.forEach(
+            Array.from({ length: 5 }),
+            () => Effect.andThen(facilitator.verify(body, shop), facilitator.settle(body, shop)),
+            { concurrency: "unbounded" }
+          )
+          const successes = again.filter(({ json }) => json.success)
+          expect(successes.length).toBe(identifier === undefined ? 1 : successes.length)
+          expect(successes[0]?.json.transaction).toBe(transaction)
+          expect((yield* facilitator.verify(body, shop)).json).toMatchObject({
+            isValid: false,
+            invalidReason: used,
+            transaction,
+            payer
+          })
+          expect(yield* facilitator.balance(payTo)).toBe(price)
+        })
+    )
+
+    it.effect("is a conflict for its owner under other terms, and names the transaction [S268]", () =>
+      Effect.gen(function* () {
+        const facilitator = yield* Running
+        const { pay } = yield* makePay(facilitator)
+        const { body } = yield* pay()
+        const transaction = yield* settleUnheard(facilitator, gate, body)
+        const changed: any = structuredClone(body)
+        changed.paymentPayload.resource = { url: "https://elsewhere.example/" }
+        expect((yield* facilitator.verify(changed, shop)).json).toMatchObject({
+          isValid: false,
+          invalidReason: "payment_identifier_conflict",
+          transaction
+        })
+        const required: any = structuredClone(body)
+        required.paymentRequirements.amount = "1"
+        expect((yield* facilitator.verify(required, shop)).json.isValid).toBe(false)
+        expect((yield* facilitator.verify(body, shop)).json.isValid).toBe(true)
+      })
+    )
+
+    it.effect("is valid while its own transaction has landed and is not recorded as settled yet [S91]", () =>
+      Effect.gen(function* () {
+        const facilitator = yield* Running
+        const { pay, payTo } = yield* makePay(facilitator)
+        const { body } = yield* pay()
+        yield* gate.close
+        const pending = yield* facilitator.settle(body, shop)
+        yield* eventually(facilitator.balance(payTo), (balance) => balance === price)
+        expect((yield* facilitator.verify(body, shop)).json.isValid).toBe(true)
+        expect((yield* facilitator.verify(body, other)).json).toMatchObject({ isValid: false, invalidReason: used })
+        yield* gate.open
+        const own = yield* facilitator.settle(body, shop)
+        expect(own.json).toMatchObject({ success: true, transaction: pending.json.transaction })
+      })
+    )
+
+    it.effect("is valid though its authorization has expired meanwhile [S91]", () =>
+      Effect.gen(function* () {
+        const facilitator = yield* Running
+        const { pay } = yield* makePay(facilitator)
+        const { body, expirationLedger } = yield* pay({ maxTimeoutSeconds: 60, secondsPerLedger: 4 })
+        const transaction = yield* settleUnheard(facilitator, gate, body)
+        yield* eventually(
+          Effect.sync(() => facilitator.ledger.ledger.latest.sequence),
+          (sequence) => sequence > expirationLedger
+        )
+        expect((yield* facilitator.verify(body, other)).json).toMatchObject({ isValid: false, invalidReason: used })
+        expect((yield* facilitator.verify(body, shop)).json.isValid).toBe(true)
+        expect((yield* facilitator.settle(body, shop)).json).toMatchObject({ success: true, transaction })
+        expect((yield* facilitator.verify(body, shop)).json).toMatchObject({ invalidReason: used, transaction })
+      })
+    )
+
+    it.effect("is not valid while only an operator can find out its outcome [S91]", () =>
+      Effect.gen(function* () {
+        const facilitator = yield* Running
+        const { pay } = yield* makePay(facilitator)
+        const { body } = yield* pay()
+        const settled = yield* facilitator.settle(body, shop)
+        const { transaction } = settled.json
+        yield* isSettled(facilitator, transaction)
+        yield* facilitator.sql`update kernel_settlements set state = 'unresolved', delivered_at = null
+          where inner_hash = ${transaction}`
+        expect((yield* facilitator.verify(body, shop)).json).toMatchObject({
+          isValid: false,
+          invalidReason: "settle_ledger_transaction_status_unknown",
+          transaction
+        })
+      })
+    )
+  })
+
+  it.live(
+    "is valid in another replica, which had no part in it [S91]",
+    () =>
+      Effect.gen(function* () {
+        const source = yield* Layer.build(sourceLayer(database))
+        const opened = yield* Context.get(source, DatabaseSource).open
+        const ownGate = makeGate()
+        const shared = {
+          database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }),
+          environment: { SPONSOR_SECRET: Keypair.random().secret(), ...keys },
+          set: ["limits.settle_timeout_ms=3000"]
+        }
+        const first = yield* startFacilitator({ ...shared, atStep: ownGate.atStep })
+        const { pay } = yield* makePay(first)
+        const { body } = yield* pay()
+        const transaction = yield* settleUnheard(first, ownGate, body)
+        const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl })
+        expect((yield* second.verify(body, shop)).json.isValid).toBe(true)
+        expect((yield* second.settle(body, shop)).json).toMatchObject({ success: true, transaction })
+        for (const replica of [first, second])
+          expect((yield* replica.verify(body, shop)).json).toMatchObject({ invalidReason: used, transaction })
+      }).pipe(Effect.scoped),
+    240_000
+  )
+})
