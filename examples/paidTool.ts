@@ -7,7 +7,8 @@
 import { createMcpHandler, fromJsonSchema, type McpServer, type ServerContext } from "@modelcontextprotocol/server"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Readable } from "node:stream"
-import { listen, type Seller, type SellerOptions, settleUntilKnown, Sold } from "./seller-http.ts"
+import { decode, facilitatorClient, jsonWork, listen, type Seller, type SellerOptions } from "./seller-http.ts"
+import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export interface PaidTool {
   readonly name: string
@@ -23,23 +24,11 @@ const result = (body: object, more: object = {}) => ({
   ...more
 })
 
-const ask = async (options: SellerOptions, route: "verify" | "settle", body: unknown): Promise<any> => {
-  const response = await fetch(`${options.facilitator}/${route}`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` })
-    },
-    body: JSON.stringify(body)
-  })
-  return response.json()
-}
-
 /** What a sale needs: the seller's terms and facilitator, where the server answers, and what was sold. */
-type Sale = SellerOptions & { readonly url: string; readonly sold: Sold }
+type Sale = SellerOptions & { readonly url: string; readonly sell: ReturnType<typeof soldOnce>["sell"] }
 
 /** The handler of a tool that is paid for; `work` is what is paid for. */
-const paid = <A>({ url, sold, ...options }: Sale, tool: PaidTool, work: (args: A) => object) => {
+const paid = <A>({ url, sell, ...options }: Sale, tool: PaidTool, work: (args: A) => object) => {
   const terms = {
     scheme: "exact",
     network: options.network ?? "ledger:testnet",
@@ -49,6 +38,7 @@ const paid = <A>({ url, sold, ...options }: Sale, tool: PaidTool, work: (args: A
     maxTimeoutSeconds: options.maxTimeoutSeconds ?? 60,
     extra: { areFeesSponsored: true }
   }
+  const client = facilitatorClient(options)
   const info = { input: { type: "mcp", toolName: tool.name, ...tool } }
   const schema = { type: "object", properties: { input: { type: "object" } }, required: ["input"] }
   const required = (error: string, more: object = {}) => {
@@ -59,19 +49,10 @@ const paid = <A>({ url, sold, ...options }: Sale, tool: PaidTool, work: (args: A
   return async (args: A, { mcpReq }: ServerContext) => {
     const payment = mcpReq._meta?.["x402/payment"]
     if (payment === undefined) return required("payment required")
-    const body = { x402Version: 2, paymentPayload: payment, paymentRequirements: terms }
-    const verified = await ask(options, "verify", body)
-    const call = JSON.stringify([tool.name, args])
-    if (!verified.isValid) {
-      // What was settled before is not valid again; to settle it again gives its receipt and moves nothing.
-      const { success, transaction } = await ask(options, "settle", body)
-      if (!success || !sold.has(transaction, call)) return required(verified.invalidReason)
-    }
-    const done = work(args)
-    const receipt = await settleUntilKnown(() => ask(options, "settle", body))
-    const meta = { _meta: { "x402/payment-response": receipt } }
-    if (!receipt.success) return required(receipt.errorReason, meta)
-    return sold.take(receipt.transaction, call) ? result(done, meta) : required("payment_already_used")
+    const request = JSON.stringify([tool.name, args])
+    const sale = await sell({ client, payment, requirements: terms, request, work: () => jsonWork(work(args)) })
+    const meta = sale.receipt === undefined ? {} : { _meta: { "x402/payment-response": sale.receipt } }
+    return sale.released ? result(decode(sale.work.body) as object, meta) : required(sale.reason, meta)
   }
 }
 
@@ -85,8 +66,8 @@ export const sellTool = <A>(server: McpServer, sale: Sale, tool: PaidTool, work:
 /** Serves at `/mcp`, in both eras of MCP and without sessions, from a server made anew for each request. */
 export const serveMcp = async (options: SellerOptions, serverAt: (sale: Sale) => McpServer): Promise<Seller> => {
   let url = ""
-  const sold = new Sold()
-  const handler = createMcpHandler(() => serverAt({ ...options, url, sold }))
+  const { sell } = soldOnce({ store: options.store ?? memoryStore() })
+  const handler = createMcpHandler(() => serverAt({ ...options, url, sell }))
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const { headers, method = "GET" } = incoming
     const body = method === "POST" ? { body: Readable.toWeb(incoming) as ReadableStream, duplex: "half" } : {}

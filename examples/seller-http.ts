@@ -1,12 +1,15 @@
 // A seller of one page over plain HTTP, in the neutral dialect. Without a payment it answers 402 and its terms, in the
 // body and in the PAYMENT-REQUIRED header; with one it asks the facilitator to verify, does its work, asks it to
-// settle, and only then hands the work over, with the receipt in PAYMENT-RESPONSE. It holds no key and opens no ledger.
+// settle, and only then releases the work, with the receipt in PAYMENT-RESPONSE. What a payment has bought is computed
+// once and released as often as the same payment asks for it (`soldOnce.mjs`). It holds no key and opens no ledger.
 //
 //   PAY_TO=G… node examples/seller-http.ts
 //
-// FACILITATOR_URL, ASSET, AMOUNT, NETWORK (`stellar:testnet` for the official clients) and PORT may be set beside it.
+// FACILITATOR_URL, ASSET, AMOUNT, NETWORK (`stellar:testnet` for the official clients), PORT and SOLD (a folder that
+// keeps what was sold) may be set beside it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
+import { fileStore, memoryStore, soldOnce, type Store } from "./soldOnce.mjs"
 
 export interface SellerOptions {
   /** Base URL of the facilitator. */
@@ -24,6 +27,8 @@ export interface SellerOptions {
   readonly apiKey?: string
   /** Default 0, a free port. */
   readonly port?: number
+  /** What was sold; default: in memory, lost when the process ends. */
+  readonly store?: Store
 }
 
 export interface Seller {
@@ -47,32 +52,40 @@ export const settleUntilKnown = async (settle: () => Promise<any>): Promise<any>
   }
 }
 
-/** Payments that are remembered; one that is forgotten is no longer valid, and buys nothing. */
-const soldMax = 10_000
-
-/**
- * What each transaction has bought: a payment that comes again, at once or later, has that again and nothing else. The
- * facilitator tells of a success as often as it is asked under one identifier, so this is for the seller to hold.
- */
-export class Sold {
-  readonly #bought = new Map<string, string>()
-
-  has(transaction: string, what: string): boolean {
-    return this.#bought.get(transaction) === what
+/** The two questions to a facilitator, as `soldOnce` asks them; a payment whose outcome is open is settled again. */
+export const facilitatorClient = ({ apiKey, facilitator }: Pick<SellerOptions, "apiKey" | "facilitator">) => {
+  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+  const ask = async (
+    route: "verify" | "settle",
+    paymentPayload: unknown,
+    paymentRequirements: unknown
+  ): Promise<any> => {
+    const response = await fetch(`${facilitator}/${route}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements })
+    })
+    return response.json()
   }
-
-  /** True for the first thing that is bought with a transaction, and for the same again. */
-  take(transaction: string, what: string): boolean {
-    const first = this.#bought.get(transaction) ?? what
-    this.#bought.set(transaction, first)
-    if (this.#bought.size > soldMax) this.#bought.delete(this.#bought.keys().next().value!)
-    return first === what
+  return {
+    url: facilitator,
+    createAuthHeaders: async () => ({ headers }),
+    verify: (payment: unknown, requirements: unknown) => ask("verify", payment, requirements),
+    settle: (payment: unknown, requirements: unknown) => settleUntilKnown(() => ask("settle", payment, requirements))
   }
 }
 
+/** What is sold, as it is stored: JSON. */
+export const jsonWork = (body: unknown) => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  body: encode(body)
+})
+
 /** Starts the seller; its one page is `/weather`. */
 export const startSeller = async (options: SellerOptions): Promise<Seller> => {
-  const sold = new Sold()
+  const { sell } = soldOnce({ store: options.store ?? memoryStore() })
+  const client = facilitatorClient(options)
   const terms = {
     scheme: "exact",
     network: options.network ?? "ledger:testnet",
@@ -108,18 +121,6 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     }
   })
 
-  const ask = async (route: "verify" | "settle", paymentPayload: unknown): Promise<any> => {
-    const response = await fetch(`${options.facilitator}/${route}`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` })
-      },
-      body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements: terms })
-    })
-    return response.json()
-  }
-
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refuse = (error: string, receipt?: unknown) => {
       const body = paymentRequired(request, error)
@@ -137,15 +138,18 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     if (typeof header !== "string") return refuse("payment required")
     const paymentPayload = decode(header)
     if (paymentPayload === undefined) return refuse("PAYMENT-SIGNATURE is not base64 of JSON")
-    const verified = await ask("verify", paymentPayload)
-    if (!verified.isValid) return refuse(verified.invalidReason)
-    const work = { city: url.searchParams.get("city") ?? "Riga", celsius: 17 }
-    const receipt = await settleUntilKnown(() => ask("settle", paymentPayload))
-    if (!receipt.success) return refuse(receipt.errorReason, receipt)
-    if (!sold.take(receipt.transaction, url.search)) return refuse("the payment has bought something else")
+    const sale = await sell({
+      client,
+      payment: paymentPayload,
+      requirements: terms,
+      request: `${url.pathname}${url.search}`,
+      work: () => jsonWork({ city: url.searchParams.get("city") ?? "Riga", celsius: 17 })
+    })
+    if (!sale.released) return refuse(sale.reason, sale.receipt)
+    const { body, headers, status } = sale.work
     response
-      .writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
-      .end(JSON.stringify(work))
+      .writeHead(status, { ...headers, "payment-response": encode(sale.receipt) })
+      .end(Buffer.from(body, "base64"))
   }
 
   const server = createServer((request, response) => {
@@ -181,7 +185,7 @@ export const decode = (header: string): unknown => {
 
 /** A seller's options from its environment. */
 export const sellerOptions = (): SellerOptions & { readonly port: number } => {
-  const { AMOUNT, ASSET, FACILITATOR_URL, NETWORK, PAY_TO: payTo, PORT } = process.env
+  const { AMOUNT, ASSET, FACILITATOR_URL, NETWORK, PAY_TO: payTo, PORT, SOLD } = process.env
   if (payTo === undefined) throw new Error("set PAY_TO to the account that is to be paid")
   return {
     facilitator: FACILITATOR_URL ?? "http://127.0.0.1:4022",
@@ -189,7 +193,8 @@ export const sellerOptions = (): SellerOptions & { readonly port: number } => {
     asset: ASSET ?? "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
     amount: AMOUNT ?? "10000",
     network: NETWORK ?? "ledger:testnet",
-    port: Number(PORT ?? 0)
+    port: Number(PORT ?? 0),
+    ...(SOLD === undefined ? {} : { store: fileStore(SOLD) })
   }
 }
 

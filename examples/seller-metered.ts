@@ -1,12 +1,13 @@
 // A seller who charges for what was used: a page of words, so much a word. The 402 asks for a maximum; after the work
 // the facilitator is asked to settle the words that were really given, at most that maximum, and nothing when there
-// were none. It holds no key and opens no ledger; what its buyers sign for (contract and facilitator) it reads from the
+// were none; a payment that comes again is settled for the words that were computed first. It holds no key and opens no ledger; what its buyers sign for (contract and facilitator) it reads from the
 // facilitator's /supported when it starts.
 //
 //   PAY_TO=G… node examples/seller-metered.ts
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
-import { decode, encode, listen, type Seller, type SellerOptions, settleUntilKnown, Sold } from "./seller-http.ts"
+import { decode, encode, facilitatorClient, jsonWork, listen, type Seller, type SellerOptions } from "./seller-http.ts"
+import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export interface MeteredOptions extends Omit<SellerOptions, "amount"> {
   /** The most that one page may cost, and what one word costs, in atomic units. */
@@ -19,14 +20,13 @@ const story = "Once a traveller came to a river and asked the ferryman what it c
 /** Starts the seller; its one page is `/story?words=N`. Rejects when the facilitator does not offer the scheme. */
 export const startMeteredSeller = async (options: MeteredOptions): Promise<Seller> => {
   const network = options.network ?? "ledger:testnet"
-  const headers = {
-    "content-type": "application/json",
-    ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` })
-  }
+  const headers: Record<string, string> =
+    options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }
   const supported: any = await (await fetch(`${options.facilitator}/supported`, { headers })).json()
   const kind = supported.kinds.find((one: any) => one.scheme === "upto" && one.network === network)
   if (kind === undefined) throw new Error(`${options.facilitator} does not offer upto on ${network}`)
-  const sold = new Sold()
+  const { sell } = soldOnce({ store: options.store ?? memoryStore() })
+  const client = facilitatorClient(options)
   const terms = {
     scheme: "upto",
     network,
@@ -35,12 +35,6 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
     payTo: options.payTo,
     maxTimeoutSeconds: options.maxTimeoutSeconds ?? 60,
     extra: kind.extra
-  }
-
-  const ask = async (route: "verify" | "settle", paymentPayload: unknown, amount: bigint): Promise<any> => {
-    const paymentRequirements = { ...terms, amount: String(amount) }
-    const body = JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements })
-    return (await fetch(`${options.facilitator}/${route}`, { method: "POST", headers, body })).json()
   }
 
   const paymentRequired = (request: IncomingMessage, error: string) => ({
@@ -71,18 +65,24 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
     if (typeof header !== "string") return refuse("payment required")
     const paymentPayload = decode(header)
     if (paymentPayload === undefined) return refuse("PAYMENT-SIGNATURE is not base64 of JSON")
-    const verified = await ask("verify", paymentPayload, options.max)
-    if (!verified.isValid) return refuse(verified.invalidReason)
-    // The work ends where the maximum does.
-    const affordable = Number(options.max / options.perWord)
-    const words = story.split(" ").slice(0, Math.min(Number(url.searchParams.get("words") ?? 5), affordable))
-    const used = BigInt(words.length) * options.perWord
-    const receipt = await settleUntilKnown(() => ask("settle", paymentPayload, used))
-    if (!receipt.success) return refuse(receipt.errorReason, receipt)
-    if (!sold.take(receipt.transaction, url.search)) return refuse("the payment has bought something else")
+    const sale = await sell({
+      client,
+      payment: paymentPayload,
+      requirements: terms,
+      request: `${url.pathname}${url.search}`,
+      work: () => {
+        // The work ends where the maximum does.
+        const affordable = Number(options.max / options.perWord)
+        const words = story.split(" ").slice(0, Math.min(Number(url.searchParams.get("words") ?? 5), affordable))
+        const amount = String(BigInt(words.length) * options.perWord)
+        return { ...jsonWork({ story: words.join(" "), words: words.length }), amount }
+      }
+    })
+    if (!sale.released) return refuse(sale.reason, sale.receipt)
+    const { body, headers, status } = sale.work
     response
-      .writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
-      .end(JSON.stringify({ story: words.join(" "), words: words.length }))
+      .writeHead(status, { ...headers, "payment-response": encode(sale.receipt) })
+      .end(Buffer.from(body, "base64"))
   }
 
   const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
 // that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
-// `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `mcp`, `agents`, `restart`) for some parts only, and `--url`,
+// `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `mcp`, `agents`, `restart`) for some parts only, and `--url`,
 // `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which lists no token that lies).
 // Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
@@ -14,6 +14,7 @@ import { neutralCases } from "./neutralCases.ts"
 import { officialCases } from "./officialCases.ts"
 import type { SetName } from "./officialSet.ts"
 import { makeReport } from "./report.ts"
+import { resendCases } from "./resendCases.ts"
 import { restartCases } from "./restartCases.ts"
 import { uptoCases } from "./uptoCases.ts"
 import { uptoOfficial } from "./uptoOfficial.ts"
@@ -30,7 +31,18 @@ const { positionals, values } = parseArgs({
     certificate: { type: "string" }
   }
 })
-const everything = ["official", "neutral", "attacks", "malformed", "catalog", "upto", "mcp", "agents", "restart"]
+const everything = [
+  "official",
+  "resend",
+  "neutral",
+  "attacks",
+  "malformed",
+  "catalog",
+  "upto",
+  "mcp",
+  "agents",
+  "restart"
+]
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
 const unknown = parts.find((part) => !everything.includes(part))
 if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)
@@ -64,6 +76,7 @@ try {
   for (const name of parts.includes("official") ? sets : []) {
     await report.part(titles[name], (part) => officialCases(name, world, part, say))
   }
+  if (parts.includes("resend")) await resendCases(sets, report.part, say)
   if (parts.includes("neutral")) await report.part("neutral dialect", (part) => neutralCases(world, part))
   if (parts.includes("attacks")) {
     await report.part("crafted payments", (part) => attackCases({ url: world.facilitator }, world.ledger, part))

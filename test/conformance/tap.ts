@@ -17,6 +17,8 @@ export interface Tap {
   readonly exchanges: ReadonlyArray<Exchange>
   /** Exchanges of one path, oldest first, from position `since`. */
   readonly of: (path: string, since?: number) => ReadonlyArray<Exchange>
+  /** Passes the next question of that path on, and breaks the connection instead of answering. */
+  readonly loseNext: (path: string) => void
   readonly stop: () => Promise<void>
 }
 
@@ -25,6 +27,7 @@ const carried = ["content-type", "authorization", "accept"]
 /** Starts a tap in front of `target`, the facilitator's base URL, on a free port. */
 export const startTap = async (target: string): Promise<Tap> => {
   const exchanges: Array<Exchange> = []
+  const toLose = new Set<string>()
   const server = createServer(async (request, response) => {
     const chunks: Array<Buffer> = []
     for await (const chunk of request) chunks.push(chunk)
@@ -49,6 +52,7 @@ export const startTap = async (target: string): Promise<Tap> => {
         headers: answer.headers,
         answer: bytes.toString("utf8")
       })
+      if (toLose.delete(request.url!)) return void response.destroy()
       const passed: Record<string, string> = {}
       answer.headers.forEach((value, name) => {
         if (!["connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding"].includes(name)) {
@@ -66,6 +70,7 @@ export const startTap = async (target: string): Promise<Tap> => {
   return {
     url: `http://127.0.0.1:${port}`,
     exchanges,
+    loseNext: (path) => void toLose.add(path),
     of: (path, since = 0) => exchanges.slice(since).filter((exchange) => exchange.path === path),
     stop: async () => {
       server.closeAllConnections()

@@ -1,6 +1,18 @@
 // An express seller built from the official packages that a folder beside this file hands in. It takes its settings as
 // JSON in its first argument, `{ facilitator, payTo, network, apiKey? }`, listens on a free port, prints one line
 // `{"url": …}` when it serves, and ends when its standard input ends. The packages are used as published.
+import { memoryStore, soldOnce } from "../../examples/soldOnce.mjs"
+
+/** Pages that are computed once and released as often as their payment asks: `soldOnce` around the same packages. */
+const sellKept = (set, app, { facilitator, network, accepts }) => {
+  const { facilitator: keeping, middleware } = soldOnce({ store: memoryStore() })
+  const server = new set.x402ResourceServer(keeping(facilitator)).register(network, new set.StellarScheme())
+  const routes = { "GET /kept": { accepts, description: "Kept" }, "GET /other": { accepts, description: "Other" } }
+  app.use(middleware(set.paymentMiddleware(routes, server)))
+  let computed = 0
+  for (const page of ["kept", "other"])
+    app.get(`/${page}`, (_, response) => response.json({ page, computed: ++computed }))
+}
 
 export const runSeller = async (set) => {
   const settings = JSON.parse(process.argv[2] ?? "{}")
@@ -55,6 +67,7 @@ export const runSeller = async (set) => {
 
   const app = set.express()
   app.use(set.express.json())
+  sellKept(set, app, { facilitator, network, accepts })
   app.use(set.paymentMiddleware(routes, server))
   app.get("/plain", (_, response) => response.json({ page: "plain" }))
   app.get("/weather", (request, response) => response.json({ city: request.query.city, celsius: 17 }))

@@ -1,0 +1,111 @@
+// A buyer who sends the same payment again to a seller of official packages, in the two cases of the seller's guide: the
+// seller heard pending and the payment settled afterwards, with and without a memory of what was sold; and the answer of
+// `/settle` was lost on its way, where only a memory (`examples/soldOnce.mjs`) releases what was sold. Has a facilitator
+// of its own, which answers pending before its ledger closes.
+import assert from "node:assert/strict"
+import { installSet, type OfficialSet, type SetName, startSet } from "./officialSet.ts"
+import type { Part } from "./report.ts"
+import { startWorld, type World } from "./world.ts"
+
+const network = "stellar:testnet"
+
+/** Pending comes before the next ledger, twice: the newer clients settle again once by themselves. */
+const slowLedger = ["local_ledger.close_interval_ms=4000", "limits.settle_timeout_ms=1000"]
+
+const resend = (set: OfficialSet, path: string, header: string) =>
+  fetch(`${set.sellerUrl}${path}`, { headers: { "payment-signature": header } })
+
+const settled = async (world: World, transaction: string): Promise<void> => {
+  for (let asked = 0; asked < 200; asked++) {
+    const answer = await fetch(`${world.facilitator}/settlements?hash=${transaction}`)
+    if (((await answer.json()) as any).items?.[0]?.status === "success") return
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+  throw new Error(`${transaction} did not settle`)
+}
+
+/** Buys, and gives the payment that the official client sent. */
+const send = async (set: OfficialSet, world: World, path: string) => {
+  const purchase = await set.buy({ path, secret: (await world.account(1)).secret() })
+  return { purchase, header: purchase.responses[1]!.paymentSignature! }
+}
+
+const decode = (response: Response): any =>
+  JSON.parse(Buffer.from(response.headers.get("payment-response")!, "base64").toString("utf8"))
+
+const pendingCases = async (set: OfficialSet, world: World, part: Part): Promise<void> => {
+  for (const path of ["/plain", "/kept"]) {
+    await part.check(
+      `${path}: the seller hears pending; the same payment sent again later is served, once`,
+      async () => {
+        const { header, purchase } = await send(set, world, path)
+        assert.equal(purchase.status, 402, purchase.body)
+        const { transaction } = JSON.parse(set.tap.of("/settle").at(-1)!.answer)
+        await settled(world, transaction)
+        const again = await resend(set, path, header)
+        assert.equal(again.status, 200, await again.clone().text())
+        assert.equal(decode(again).transaction, transaction)
+        const third = await resend(set, path, header)
+        assert.equal(third.status, path === "/kept" ? 200 : 402, await third.clone().text())
+        if (path === "/kept") assert.deepEqual(await third.json(), await again.json())
+      }
+    )
+  }
+}
+
+const lostCases = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
+  await part.check("the answer of /settle is lost: without a memory the payment buys nothing more", async () => {
+    set.tap.loseNext("/settle")
+    const { header, purchase } = await send(set, world, "/plain")
+    assert.notEqual(purchase.status, 200)
+    assert.equal((await resend(set, "/plain", header)).status, 402)
+  })
+  await part.check("with one the same payment is served what was computed, as often as it asks", async () => {
+    const before = await world.balance(payTo)
+    set.tap.loseNext("/settle")
+    const { header, purchase } = await send(set, world, "/kept")
+    assert.notEqual(purchase.status, 200)
+    const served = await Promise.all([1, 2, 3].map(() => resend(set, "/kept", header)))
+    const bodies = await Promise.all(served.map((one) => one.json()))
+    assert.deepEqual(
+      served.map(({ status }) => status),
+      [200, 200, 200],
+      JSON.stringify(bodies)
+    )
+    assert.deepEqual(bodies, [bodies[0], bodies[0], bodies[0]])
+    for (const one of served) assert.deepEqual(decode(one), decode(served[0]!))
+    assert.equal((await world.balance(payTo)) - before, 10_000n)
+    const asked = set.tap.exchanges.length
+    assert.deepEqual(await (await resend(set, "/kept", header)).json(), bodies[0])
+    assert.equal(set.tap.exchanges.length, asked, "what is stored is released without a question")
+    assert.equal((await resend(set, "/other", header)).status, 409)
+    const changed = JSON.parse(Buffer.from(header, "base64").toString())
+    changed.extensions = { "payment-identifier": { info: { required: false, id: "another-one-of-the-buyer" } } }
+    const other = await resend(set, "/kept", Buffer.from(JSON.stringify(changed)).toString("base64"))
+    assert.equal(other.status, 409)
+  })
+}
+
+export const resendCases = async (
+  names: ReadonlyArray<SetName>,
+  part: (title: string, work: (part: Part) => Promise<void>) => Promise<void>,
+  say: (line: string) => void
+): Promise<void> => {
+  for (const name of names) await installSet(name, say)
+  const play = async (title: string, settings: ReadonlyArray<string>, cases: typeof lostCases) => {
+    const world = await startWorld({ set: settings })
+    try {
+      for (const name of names) {
+        await part(`${title}, set ${name.toUpperCase()}`, async (part) => {
+          const payTo = (await world.account(0)).publicKey()
+          const set = await startSet(name, world, payTo, network)
+          await cases(set, world, part, payTo).finally(set.stop)
+        })
+      }
+    } finally {
+      await world.stop()
+    }
+  }
+  await play("sent again after pending", slowLedger, pendingCases)
+  await play("sent again after a lost answer", [], lostCases)
+}
