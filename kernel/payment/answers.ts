@@ -1,6 +1,8 @@
 // What a settle request is told, in one place: refusals of the spine, and the word for a settlement that has ended.
 // Pure. What is stored of a payment, and who may hear it, is judged in `settle/known.ts` (decisions 2).
 import { Option } from "effect"
+import type { Adopted } from "../settlement/adopt.ts"
+import { spentText } from "../settlement/endings.ts"
 import type { SettlementRecord } from "../settlement/Settlements.ts"
 import type { SettleAnswer } from "./Answer.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
@@ -60,9 +62,21 @@ export const died: Refusal = refusal("internal_error", "the payment could not be
 
 export const noScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
 
-/** The ledger has seen this authorization, and no transaction of this payment of ours: somebody else submitted it. */
-export const spentElsewhere = (refused: Refusal): Refusal =>
-  refusal("settle_ledger_authorization_spent", "the authorization was used in another transaction", refused.payer)
+/** What is answered of an authorization that is spent or expired and that no settlement here is stored for. */
+export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refusal => {
+  const spent = (message: string) => refusal("settle_ledger_authorization_spent", message, refused.payer)
+  switch (adopted?._tag) {
+    case "Elsewhere":
+      return spent(spentText(adopted))
+    case "Forgotten":
+      return {
+        ...refused,
+        message: `${refused.message}; whether it was used before is older than what the ledger's nodes show`
+      }
+    default:
+      return refused.authorizationSpent === true ? spent("the authorization was used in another transaction") : refused
+  }
+}
 
 export const overBudget = (payer: Option.Option<string>): Refusal =>
   refusal(

@@ -60,6 +60,14 @@ export interface SettlementStanding {
   readonly nonce: number | "unspent" | "unknown"
 }
 
+/** The transaction that used an authorization without being the payment that was promised. */
+export interface SpentBy {
+  /** Its inner hash. */
+  readonly transaction: string
+  /** Sent by this facilitator, under other terms. */
+  readonly isOurs: boolean
+}
+
 /** What was found in ledgers that were looked through for the use of the authorization's nonce. */
 export interface Search {
   readonly fromLedger: number
@@ -67,7 +75,7 @@ export interface Search {
   readonly toLedger: number
   readonly spending:
     | { readonly _tag: "Ours"; readonly executed: ExecutedTransaction; readonly moved: bigint }
-    | { readonly _tag: "Elsewhere"; readonly ledger: number }
+    | ({ readonly _tag: "Elsewhere"; readonly ledger: number } & SpentBy)
     | undefined
   /** The transaction with the channel's number: an attempt of the settlement's own, or none of them; if it was seen. */
   readonly numberUsedBy: Landed | "elsewhere" | undefined

@@ -1,7 +1,7 @@
 // A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
-// is spent and no settlement is stored for it, the ledger in which its nonce was used is looked through; a transaction
-// that is ours is stored as the settlement it was. Anything else was somebody else's doing. What used a nonce does not
-// change, so it is remembered for a while, whatever authorizations are shown for that nonce; and nobody's looks crowd
+// is spent and no settlement is stored for it, the ledger in which its nonce was used is looked through, and of one that
+// has expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
+// settlement it was. Anything else was somebody else's doing. What used a nonce does not change, so it is remembered for a while, whatever authorizations are shown for that nonce; and nobody's looks crowd
 // out another principal's.
 import { Effect, Option, Semaphore } from "effect"
 import { accountText } from "../stellar/Address.ts"
@@ -11,7 +11,9 @@ import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "./Authorizations.ts"
 import { findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
+import type { SpentBy } from "./Settlement.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "./Settlements.ts"
+import { whereUsed } from "./whereUsed.ts"
 import { spanned } from "../spanned.ts"
 
 /** A payment whose authorization is spent. */
@@ -67,18 +69,62 @@ const settlementOf = (
   }
 }
 
-/** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. */
-const lookUp = Effect.fnUntraced(function* (promised: Promised, nonce: Nonce, own: OwnAccounts) {
+/** An authorization that is refused for its age, and how long one of its terms lives. */
+export interface Expired {
+  readonly expiresLedger: number
+  readonly lifeLedgers: number
+}
+
+/** What became of an authorization without a record; `Forgotten`: older than what any node can show. */
+type Use = Spending | "Unused" | "Forgotten"
+
+/** A hash that no transaction has: asked for to learn how far back a node remembers. */
+const noTransaction = "0".repeat(64)
+
+const oldestReadable = Effect.gen(function* () {
+  const answer = yield* (yield* LedgerRpc).transaction(noTransaction)
+  return answer._tag === "NotFound" ? answer.oldestLedger : 1
+})
+
+/** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read before. */
+const lookUp = Effect.fnUntraced(function* (
+  promised: Promised,
+  { nonce, own, expired }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: Expired | undefined },
+  begun: { scannedTo: number }
+) {
   const rpc = yield* LedgerRpc
-  const { inLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
+  const { inLedger, latestLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
+  const where = whereUsed({
+    expiresLedger: expired?.expiresLedger,
+    lifeLedgers: expired?.lifeLedgers ?? 0,
+    latestLedger,
+    entryLedger: Option.getOrUndefined(inLedger),
+    oldestLedger: expired === undefined ? 1 : yield* oldestReadable
+  })
   // The node that refused it as spent knew more than this one.
-  if (Option.isNone(inLedger)) return yield* unknown("the node does not know yet where the authorization was used")
-  const ledger = inLedger.value
-  const { spending } = yield* findSpending({ promised, own, fromLedger: ledger, toLedger: ledger })
-  return spending ?? (yield* unknown("the node does not show the transaction that used the authorization"))
+  if (where._tag === "Unknown") return yield* unknown("the node does not know yet where the authorization was used")
+  if (where._tag !== "Search") return where._tag satisfies Use as Use
+  const { fromLedger, isWhole, toLedger } = where
+  let next = Math.max(fromLedger, begun.scannedTo + 1)
+  while (next <= toLedger) {
+    const { scannedTo, spending } = yield* findSpending({ promised, own, fromLedger: next, toLedger })
+    if (spending !== undefined) return spending as Use
+    if (scannedTo < next) break
+    begun.scannedTo = scannedTo
+    next = scannedTo + 1
+  }
+  if (next <= toLedger || fromLedger === toLedger)
+    return yield* unknown("the node does not show the transaction that used the authorization")
+  return (isWhole ? "Unused" : "Forgotten") as Use
 }, spanned("settlement.lookUpSpending"))
 
-/** The answer is `undefined` when the authorization was spent elsewhere. */
+/** What an adoption came to; none when the scheme cannot tell the nonce. */
+export type Adopted =
+  | { readonly _tag: "Ours" }
+  | ({ readonly _tag: "Elsewhere" } & SpentBy)
+  | { readonly _tag: "Unused" }
+  | { readonly _tag: "Forgotten" }
+
 export const makeAdopter = Effect.gen(function* () {
   const signer = yield* Signer
   const settlements = yield* Settlements
@@ -89,29 +135,38 @@ export const makeAdopter = Effect.gen(function* () {
     sponsor: signer.sponsor,
     channels: new Set([...signer.channels, ...signer.formerChannels])
   })
-  const remembered = new Map<string, Spending>()
+  const remembered = new Map<string, Use>()
+  const begun = new Map<string, { scannedTo: number }>()
   const waiting = new Map<string, number>()
 
-  const remember = (key: string, spending: Spending) => {
-    const [oldest] = remembered.keys()
-    if (remembered.size >= rememberedMax && oldest !== undefined) remembered.delete(oldest)
-    remembered.set(key, spending)
+  const put = <A>(map: Map<string, A>, key: string, value: A) => {
+    const [oldest] = map.keys()
+    if (map.size >= rememberedMax && oldest !== undefined) map.delete(oldest)
+    map.set(key, value)
+    return value
   }
 
-  const spendingOf = Effect.fnUntraced(function* (promised: Promised, nonce: Nonce, key: string, principal: string) {
+  const useOf = Effect.fnUntraced(function* (
+    request: AdoptionRequest,
+    nonce: Nonce,
+    key: string,
+    expired: Expired | undefined
+  ) {
+    const { source: principal } = request.principal
     const mine = waiting.get(principal) ?? 0
     if (mine >= looksOfPrincipalMax) return yield* unknown("too many spent authorizations are being looked up")
     waiting.set(principal, mine + 1)
     const look = Effect.suspend(() => {
       const known = remembered.get(key)
+      const progress = begun.get(key) ?? put(begun, key, { scannedTo: 0 })
       return known === undefined
-        ? Effect.provideContext(lookUp(promised, nonce, own()), services)
+        ? Effect.provideContext(lookUp(request, { nonce, own: own(), expired }, progress), services)
         : Effect.succeed(known)
     })
     return yield* looking
       .withPermits(1)(look)
       .pipe(
-        Effect.tap((spending) => Effect.sync(() => remember(key, spending))),
+        Effect.tap((use) => Effect.sync(() => put(remembered, key, use))),
         Effect.ensuring(
           Effect.sync(() => {
             const left = (waiting.get(principal) ?? 1) - 1
@@ -122,22 +177,26 @@ export const makeAdopter = Effect.gen(function* () {
       )
   })
 
-  return Effect.fnUntraced(function* (request: AdoptionRequest) {
+  return Effect.fnUntraced(function* (request: AdoptionRequest, expired?: Expired) {
     const nonce = authorizations.nonceOf(request)
     if (nonce === undefined) return undefined
-    const key = `${request.network} ${nonce.address} ${nonce.nonce}`
-    const found = remembered.get(key) ?? (yield* spendingOf(request, nonce, key, request.principal.source))
+    // What used a nonce is one for all authorizations of it; what was not used in one's life says nothing of another's.
+    const spent = `${request.network} ${nonce.address} ${nonce.nonce}`
+    const key = expired === undefined ? spent : `${spent} ${expired.expiresLedger}`
+    const found = remembered.get(key) ?? (yield* useOf(request, nonce, key, expired))
+    if (typeof found === "string") return { _tag: found } as Adopted
     // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
-    const moved = readSpending(authorizations, found, request, own())?.moved
+    const use = readSpending(authorizations, found, request, own())
     const inner = ofOurs(found.envelope, own())
-    if (moved === undefined || inner === undefined) return undefined
-    const adopted = settlementOf(request, found, inner, moved)
+    const by = { transaction: found.executed.innerHash, isOurs: inner !== undefined }
+    if (use?.moved === undefined || inner === undefined) return { _tag: "Elsewhere", ...by } as Adopted
+    const adopted = settlementOf(request, found, inner, use.moved)
     const answer: AdoptAnswer = yield* settlements.adopt(adopted)
     if (answer === "Adopted") {
       yield* Effect.logWarning("a payment whose record was lost was found on the ledger and stored again").pipe(
         Effect.annotateLogs({ settlement: adopted.id, transaction: adopted.innerHash })
       )
     }
-    return answer === "TransactionTaken" ? undefined : answer
+    return (answer === "TransactionTaken" ? { _tag: "Elsewhere", ...by } : { _tag: "Ours" }) as Adopted
   }, spanned("settlement.adopt"))
 })

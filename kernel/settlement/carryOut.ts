@@ -34,7 +34,8 @@ const end = Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome) {
     yield* Effect.logWarning("a transaction has ended another settlement; this one was not paid by it").pipe(
       Effect.annotateLogs({ settlement: record.id, transaction: outcome.transaction })
     )
-    const taken = Ending.spentElsewhere(undefined, outcome.ledger ?? record.recordedLedger)
+    const by = { transaction: outcome.transaction ?? "", isOurs: true }
+    const taken = Ending.spentElsewhere(undefined, outcome.ledger ?? record.recordedLedger, by)
     answer = yield* settlements.resolve(record.id, taken, record.attemptCount)
   }
   if (answer._tag !== "Resolved") return

@@ -107,7 +107,7 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
   if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce, before: 0 }
   const { spending } = evidence.search
   if (spending?._tag === "Ours") return end(Ending.paidByLost(expired, spending))
-  if (spending?._tag === "Elsewhere") return end(Ending.spentUnused(expired))
+  if (spending?._tag === "Elsewhere") return end(Ending.spentUnused(expired, spending))
   // That it was used is certain; a look that does not show by whom has missed it.
   const isLate = evidence.seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
   return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }
@@ -136,7 +136,8 @@ const whereSpent = (
   const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger
   if (!isWhole) return freeOrWait(settlement, evidence, ledger, landed)
   // A use before the record was of another authorization: of an undated nonce it says nothing of this one.
-  if (spending?._tag === "Elsewhere" && spending.ledger >= fromLedger) return end(Ending.spentElsewhere(landed, ledger))
+  if (spending?._tag === "Elsewhere" && spending.ledger >= fromLedger)
+    return end(Ending.spentElsewhere(landed, ledger, spending))
   // Every ledger of the authorization's life was looked through, and none used it.
   return !isDated && (landed !== undefined || numberUsedBy === "elsewhere")
     ? end(Ending.failedDead(landed, ledger))

@@ -1,6 +1,6 @@
 // How a settlement may end, each with what it says of the ledger, the sponsor's charge and the channel. That an
 // authorization lives on is said only of one that was seen unspent.
-import type { Landed, OpenSettlement, Outcome, Search } from "./Settlement.ts"
+import type { Landed, OpenSettlement, Outcome, Search, SpentBy } from "./Settlement.ts"
 
 const aliveUntil = (settlement: OpenSettlement): string =>
   `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
@@ -99,21 +99,27 @@ export const paidByLost = (
   channel: expired.channel
 })
 
-/** The transaction that used the authorization was seen, and it is not ours. */
-export const spentElsewhere = (landed: Landed | undefined, ledger: number): Outcome => ({
+/** What used an authorization, in a sentence. Whether money moved by it, and how much, its transaction shows. */
+export const spentText = ({ isOurs, transaction }: SpentBy): string =>
+  isOurs
+    ? `the authorization was used in transaction ${transaction} of this facilitator, under other terms`
+    : `the authorization was used in transaction ${transaction}, which this facilitator did not send`
+
+/** The transaction that used the authorization was seen, and it is not this payment. */
+export const spentElsewhere = (landed: Landed | undefined, ledger: number, by: SpentBy): Outcome => ({
   ...whatLanded(landed, ledger),
   state: "failed",
   moved: undefined,
   reason: "settle_ledger_authorization_spent",
-  message: "the authorization was used in another transaction"
+  message: spentText(by)
 })
 
 /** The same, when the settlement's own transaction never landed: the payer has paid, and not through us. */
-export const spentUnused = (expired: Outcome): Outcome => ({
+export const spentUnused = (expired: Outcome, by: SpentBy): Outcome => ({
   ...expired,
   state: "failed",
   reason: "settle_ledger_authorization_spent",
-  message: "the authorization was used in another transaction"
+  message: spentText(by)
 })
 
 /** At or past the bound the channel's number is still below the settlement's: it never landed and never will. */

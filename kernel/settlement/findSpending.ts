@@ -14,8 +14,10 @@ import { spanned } from "../spanned.ts"
 export interface Spending {
   readonly executed: ExecutedTransaction
   readonly envelope: Envelope
-  /** What moved, when it is ours; absent when it is somebody else's. */
+  /** What moved, when it is this very payment, made by us. */
   readonly moved: bigint | undefined
+  /** Sent by us, whatever it did. */
+  readonly isOurs: boolean
 }
 
 /** Whose transactions are ours. */
@@ -48,8 +50,9 @@ export const readSpending = (
     authorizations.useIn(promised, encodeOperation(operation))
   )
   if (uses.every((use) => use === "none")) return undefined
-  const isOurs = ofOurs(envelope, own) !== undefined && uses.length === 1 && uses[0] === "same"
-  return { executed, envelope, moved: isOurs ? authorizations.moved(promised, executed) : undefined }
+  const isOurs = ofOurs(envelope, own) !== undefined
+  const isPayment = isOurs && uses.length === 1 && uses[0] === "same"
+  return { executed, envelope, isOurs, moved: isPayment ? authorizations.moved(promised, executed) : undefined }
 }
 
 export interface SpendingQuery {

@@ -151,8 +151,10 @@ const nothingFound = (fromLedger: number): Search => ({
 
 const spendingOf = (spending: Spending | undefined): Search["spending"] => {
   if (spending === undefined) return undefined
-  const { executed, moved } = spending
-  return moved === undefined ? { _tag: "Elsewhere", ledger: executed.ledger } : { _tag: "Ours", executed, moved }
+  const { executed, isOurs, moved } = spending
+  return moved === undefined
+    ? { _tag: "Elsewhere", ledger: executed.ledger, transaction: executed.innerHash, isOurs }
+    : { _tag: "Ours", executed, moved }
 }
 
 /** Whose the transaction with the settlement's number is. */

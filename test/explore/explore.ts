@@ -47,6 +47,13 @@ const endFault = ({ look, to }: Step, bounds: Bounds): string | undefined => {
   if (message?.includes("lives until") === true && useAt(to, known) !== undefined)
     return "it is said that the authorization lives, and it is spent"
   if (reason === "settle_ledger_authorization_spent" && to.uses.length === 0) return "called spent, and it is not"
+  if (
+    reason === "settle_ledger_authorization_spent" &&
+    !to.uses.some(({ by }) => message?.includes(` ${by}, `) === true)
+  )
+    return `"${message}" names no transaction that used the authorization`
+  if (message?.includes("never used") === true && to.uses.some(({ ledger }) => ledger <= expiresOf(bounds, index)))
+    return "called never used, and it was"
   const others = to.settlements.filter((_, other) => other !== index)
   if (transaction !== undefined && others.some(({ ended }) => ended?.transaction === transaction))
     return `ended by ${transaction}, which has ended another settlement`

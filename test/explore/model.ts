@@ -254,7 +254,7 @@ const searchOf = (
             moved: 10n
           }
         : uses.length > 0
-          ? { _tag: "Elsewhere", ledger: uses[0]!.ledger }
+          ? { _tag: "Elsewhere", ledger: uses[0]!.ledger, transaction: String(uses[0]!.by), isOurs: false }
           : undefined,
     numberUsedBy: number === undefined || !inside(number) ? undefined : (landedOf(state, index) ?? "elsewhere")
   }

@@ -673,7 +673,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "spent by somebody else, and called expired",
-    changes: change("kernel/settlement/decide.ts", "return end(Ending.spentUnused(expired))", "return end(expired)"),
+    changes: change(
+      "kernel/settlement/decide.ts",
+      "return end(Ending.spentUnused(expired, spending))",
+      "return end(expired)"
+    ),
     ...machineTests
   },
   {

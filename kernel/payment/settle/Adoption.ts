@@ -1,35 +1,52 @@
-// A payment that the ledger calls spent and that we have no record of: the settlement code is asked whether a
-// transaction of ours did it, in the terms of the payment's scheme.
+// A payment that the ledger calls spent, or whose authorization has expired, and that we have no record of: the
+// settlement code is asked whether a transaction of ours paid it, in the terms of the payment's scheme.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
+import { Limits } from "../../config/Limits.ts"
+import { latestExpiry } from "../../ledger/latestExpiry.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../platform/Crypto.ts"
-import { makeAdopter } from "../../settlement/adopt.ts"
+import { type Adopted, makeAdopter } from "../../settlement/adopt.ts"
 import type { Payment } from "../Payment.ts"
+import type { Refusal } from "../Refusal.ts"
 import type { Scheme } from "../Scheme.ts"
 import { newId } from "./newId.ts"
+
+/** The pace of ledgers may have been another when the payment was signed. */
+const paceChangeLedgers = 24
 
 export class Adoption extends Context.Service<
   Adoption,
   {
-    /** True when the payment was ours and is stored, by this request or another. */
+    /**
+     * What used the authorization of a refused payment; `Ours` when it is stored, by this request or another. None
+     * where it cannot be told.
+     */
     readonly adopt: (
       payment: Payment,
       scheme: Scheme,
-      payer: Option.Option<string>
-    ) => Effect.Effect<boolean, LedgerUnavailable | SqlError.SqlError>
+      refused: Refusal
+    ) => Effect.Effect<Adopted | undefined, LedgerUnavailable | SqlError.SqlError>
   }
 >()("tollkeeper/payment/Adoption") {
   static readonly layer = Layer.effect(
     Adoption,
     Effect.gen(function* () {
       const adoptSpent = yield* makeAdopter
+      const clock = yield* LedgerClock
       const crypto = yield* Crypto
-      const adopt = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, payer: Option.Option<string>) {
-        const { amount, asset, network, payTo } = payment.requirements
+      const limits = yield* Limits
+      const adopt = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, refused: Refusal) {
+        const { amount, asset, maxTimeoutSeconds, network, payTo } = payment.requirements
+        const { authorizationExpiresLedger: expiresLedger, payer } = refused
         const key = Option.map(scheme.authorization(payment), ({ key }) => key)
-        if (Option.isNone(key) || Option.isNone(payer) || Option.isNone(amount)) return false
-        const answer = yield* adoptSpent({
+        if (Option.isNone(key) || Option.isNone(payer) || Option.isNone(amount)) return undefined
+        const time = yield* clock.now
+        const longest = latestExpiry(time, maxTimeoutSeconds, limits.expiryToleranceLedgers) - time.sequence
+        const expired =
+          expiresLedger === undefined ? undefined : { expiresLedger, lifeLedgers: longest + paceChangeLedgers }
+        const request = {
           id: newId(crypto),
           network,
           scheme: scheme.scheme,
@@ -42,8 +59,8 @@ export class Adoption extends Context.Service<
           payTo,
           asset,
           amount: amount.value
-        })
-        return answer !== undefined
+        }
+        return yield* adoptSpent(request, expired)
       })
       return Adoption.of({ adopt })
     })

@@ -4,14 +4,26 @@
 import { Clock, Deferred, Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/Sponsor.ts"
-import { busy, died, refuse, spentElsewhere } from "../answers.ts"
-import { isRefusal } from "../Refusal.ts"
+import { busy, died, refuse, unadopted } from "../answers.ts"
+import { isRefusal, type Refusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
 import { judgeInTime } from "./judge.ts"
 import { answerKnown, type SettleRequest } from "./known.ts"
 import { takePlace } from "./takePlace.ts"
 import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
 import { type Started, Work } from "./Work.ts"
+
+/** A payment that the scheme refuses: spent and expired authorizations may have been settled by us. */
+const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refused: Refusal) {
+  // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
+  const twin = yield* answerKnown(request, true)
+  const isOver = refused.authorizationSpent === true || refused.authorizationExpiresLedger !== undefined
+  if (twin !== undefined || !isOver) return twin ?? refuse(refused)
+  const adopted = yield* (yield* Adoption).adopt(request.payment, request.scheme, refused)
+  // Another request may have adopted it, or recorded it, while this one asked.
+  const found = yield* answerKnown(request, false)
+  return found ?? (adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted)))
+})
 
 export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest) {
   const { flight, payment, scheme, began } = request
@@ -25,13 +37,7 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
   const checked = yield* judgeInTime(payment, scheme, "settle")
   if (isRefusal(checked)) {
     yield* place.leave
-    // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
-    const twin = yield* answerKnown(request, true)
-    if (twin !== undefined || checked.authorizationSpent !== true) return twin ?? refuse(checked)
-    const isOurs = yield* (yield* Adoption).adopt(payment, scheme, checked.payer)
-    // Another request may have adopted it, or recorded it, while this one looked.
-    const found = yield* answerKnown(request, false)
-    return found ?? (isOurs ? busy() : refuse(spentElsewhere(checked)))
+    return yield* answerRefused(request, checked)
   }
   const verifiedAt = yield* Clock.currentTimeMillis
   const settling = { payment, scheme, verified: checked, place, began, verifiedAt }
@@ -47,7 +53,9 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
       yield* noteRequest({ settlement: started.id })
       return yield* waitForOutcome({ ...started, payer: checked.payer }, payment.principal, began)
     case "Answer":
-      return started.answer
+      return started.answer._tag === "Failed" && started.answer.refusal.authorizationExpiresLedger !== undefined
+        ? yield* answerRefused(request, started.answer.refusal)
+        : started.answer
     case "Known":
       return (yield* answerKnown(request, true)) ?? busy(checked.payer)
     case "Died":

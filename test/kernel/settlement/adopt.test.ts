@@ -5,7 +5,7 @@ import { describe } from "vitest"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { type AdoptionRequest, makeAdopter } from "../../../kernel/settlement/adopt.ts"
 import { Authorizations } from "../../../kernel/settlement/Authorizations.ts"
-import { Settlements } from "../../../kernel/settlement/Settlements.ts"
+import { type AdoptAnswer, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { executed } from "./lives.ts"
 import { spendingEnvelope } from "./spendingEnvelope.ts"
@@ -27,7 +27,20 @@ const request = (nonce: number, expiry: number, caller = "key:a"): AdoptionReque
     resourceUrl: Option.none()
   }) as AdoptionRequest
 
+/** The transaction that is found is ours, and carries another authorization. */
+const elsewhere = { _tag: "Elsewhere", transaction: executed().innerHash, isOurs: true }
+
 interface Ledger {
+  /** How storing it again is answered. */
+  readonly stored?: AdoptAnswer
+  /** The channel is one of a rotation before. */
+  readonly isFormer?: boolean
+  /** The ledger that the nonce's entry names; the newest and the oldest that the node has. */
+  readonly entry?: number | undefined
+  readonly latest?: number
+  readonly oldest?: number
+  /** The ledger of the transaction, when the scan meets it there. */
+  readonly usedIn?: number
   /** Waited for by each look through a ledger. */
   readonly gate?: Effect.Effect<void>
   /** The transaction that used the nonce is shown. */
@@ -36,25 +49,41 @@ interface Ledger {
   readonly carried?: string
 }
 
-const adopter = Effect.fnUntraced(function* ({ carried = "", gate = Effect.void, isShown = true }: Ledger) {
+const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
+  const { carried = "", gate = Effect.void, isFormer = false, isShown = true, latest = 50, oldest = 1 } = ledger
+  const { entry = 40, stored = "Adopted", usedIn = 40 } = ledger
   let scans = 0
+  const scanned: Array<readonly [number, number | undefined]> = []
   const { channel, envelope } = spendingEnvelope
   const ports = Layer.mergeAll(
     Layer.succeed(LedgerRpc, {
-      nonceSpent: () => Effect.succeed({ latestLedger: 50, spent: true, inLedger: Option.some(40) }),
-      scan: () =>
+      transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger: latest, oldestLedger: oldest }),
+      nonceSpent: () =>
+        Effect.succeed({
+          latestLedger: latest,
+          spent: entry !== 0,
+          inLedger: entry === 0 ? Option.none() : Option.some(entry)
+        }),
+      scan: ({ fromLedger, toLedger = latest }: { fromLedger: number; toLedger?: number }) =>
         Effect.gen(function* () {
           scans += 1
+          scanned.push([fromLedger, toLedger])
           yield* gate
+          const scannedTo = Math.min(toLedger, fromLedger + 9)
+          const isMet = isShown && usedIn >= fromLedger && usedIn <= scannedTo
           return {
-            scannedTo: 40,
-            oldestLedger: 1,
-            found: isShown ? [{ executed: executed({ ledger: 40 }), envelope }] : []
+            scannedTo,
+            oldestLedger: oldest,
+            found: isMet ? [{ executed: executed({ ledger: usedIn }), envelope }] : []
           }
         })
     } as never),
-    Layer.succeed(Settlements, { adopt: () => Effect.succeed("Adopted") } as never),
-    Layer.succeed(Signer, { channels: [channel], sponsor: "sponsor", formerChannels: [] } as never),
+    Layer.succeed(Settlements, { adopt: () => Effect.succeed(stored) } as never),
+    Layer.succeed(Signer, {
+      channels: isFormer ? [] : [channel],
+      sponsor: "sponsor",
+      formerChannels: isFormer ? [channel] : []
+    } as never),
     Layer.succeed(Authorizations, {
       nonceOf: ({ authorizationKey }: AdoptionRequest) => ({
         address: "payer",
@@ -65,15 +94,15 @@ const adopter = Effect.fnUntraced(function* ({ carried = "", gate = Effect.void,
     } as never)
   )
   const adopt = yield* Effect.provide(makeAdopter, ports)
-  return { adopt, scans: () => scans }
+  return { adopt, scans: () => scans, scanned }
 })
 
 describe("what spent an authorization", () => {
   it.effect("is looked up once for its nonce, whatever expiries are shown, and found for the one it carries", () =>
     Effect.gen(function* () {
       const { adopt, scans } = yield* adopter({ carried: "payer:1:1010" })
-      for (let expiry = 1_000; expiry < 1_010; expiry++) expect(yield* adopt(request(1, expiry))).toBeUndefined()
-      expect(yield* adopt(request(1, 1_010))).toBe("Adopted")
+      for (let expiry = 1_000; expiry < 1_010; expiry++) expect(yield* adopt(request(1, expiry))).toEqual(elsewhere)
+      expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
       expect(scans()).toBe(1)
       yield* adopt(request(2, 1_010))
       expect(scans()).toBe(2)
@@ -99,10 +128,79 @@ describe("what spent an authorization", () => {
       const alone = yield* Effect.forkChild(adopt(request(99, 1_010, "key:alone")))
       yield* Effect.yieldNow
       yield* Deferred.succeed(gate, undefined)
-      expect(yield* Fiber.join(alone)).toBeUndefined()
+      expect(yield* Fiber.join(alone)).toEqual(elsewhere)
       const exits = yield* Effect.forEach(crowd, Fiber.join)
       expect(exits.filter(({ _tag }) => _tag === "Failure")).toHaveLength(8)
       expect(scans()).toBe(5)
+    })
+  )
+
+  it.effect("is ours on a channel of a rotation before, and not when it has ended another settlement", () =>
+    Effect.gen(function* () {
+      const former = yield* adopter({ carried: "payer:1:1010", isFormer: true })
+      expect(yield* former.adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      const known = yield* adopter({ carried: "payer:1:1010", stored: "Known" })
+      expect(yield* known.adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      const taken = yield* adopter({ carried: "payer:1:1010", stored: "TransactionTaken" })
+      expect(yield* taken.adopt(request(1, 1_010))).toEqual(elsewhere)
+    })
+  )
+})
+
+describe("an expired authorization without a record", () => {
+  const expired = { expiresLedger: 45, lifeLedgers: 30 }
+  const carried = "payer:1:45"
+
+  it.effect("is looked for in every ledger of its life once its nonce's entry is gone", () =>
+    Effect.gen(function* () {
+      const { adopt, scanned } = yield* adopter({ carried, entry: 0, usedIn: 41 })
+      expect(yield* adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
+      expect(scanned).toEqual([
+        [15, 45],
+        [25, 45],
+        [35, 45]
+      ])
+    })
+  )
+
+  it.effect("is unused when none of them used it, once for all who ask", () =>
+    Effect.gen(function* () {
+      const { adopt, scans } = yield* adopter({ carried, entry: 0, usedIn: 14 })
+      for (let times = 0; times < 2; times++) expect(yield* adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
+      expect(scans()).toBe(4)
+      // Of another life of the same nonce that says nothing.
+      expect(yield* adopt(request(1, 46), { expiresLedger: 46, lifeLedgers: 33 })).toMatchObject({ _tag: "Elsewhere" })
+    })
+  )
+
+  it.effect("is looked for in the ledger of its entry while there is one, and not in one after its expiry", () =>
+    Effect.gen(function* () {
+      const kept = yield* adopter({ carried, usedIn: 40 })
+      expect(yield* kept.adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
+      expect(kept.scanned).toEqual([[40, 40]])
+      const reused = yield* adopter({ carried, entry: 47, usedIn: 20 })
+      expect(yield* reused.adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
+      expect(reused.scanned[0]).toEqual([15, 45])
+    })
+  )
+
+  it.effect("is forgotten where no node has the ledgers of its life, in whole or in part", () =>
+    Effect.gen(function* () {
+      const gone = yield* adopter({ carried, entry: 0, oldest: 46 })
+      expect(yield* gone.adopt(request(1, 45), expired)).toEqual({ _tag: "Forgotten" })
+      expect(gone.scans()).toBe(0)
+      const part = yield* adopter({ carried, entry: 0, oldest: 30, usedIn: 29 })
+      expect(yield* part.adopt(request(1, 45), expired)).toEqual({ _tag: "Forgotten" })
+      expect(part.scanned[0]).toEqual([30, 45])
+    })
+  )
+
+  it.effect("is not called unused by a node that is behind its expiry", () =>
+    Effect.gen(function* () {
+      const behind = yield* adopter({ carried, entry: 0, latest: 44 })
+      expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")
+      const at = yield* adopter({ carried, entry: 0, latest: 45 })
+      expect(yield* at.adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
     })
   )
 })

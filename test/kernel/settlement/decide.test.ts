@@ -27,6 +27,9 @@ const passed = (changes = {}) => standing({ sequence: 7n, ...changes })
 const freed: OpenSettlement = { ...settlement(), channelHeld: false }
 const alive = `the authorization lives until ledger ${expires}`
 
+const elsewhere = (ledger: number, isOurs = false) =>
+  ({ _tag: "Elsewhere", ledger, transaction: "theirs", isOurs }) as const
+
 describe("a settlement is decided by proof from the ledger", () => {
   it("treats prepared and submitted alike, and no other state as open", () => {
     expect((["prepared", "submitted", "settled", "failed", "expired", "unresolved"] as const).filter(isOpen)).toEqual([
@@ -115,7 +118,7 @@ describe("a settlement is decided by proof from the ledger", () => {
 
   it("says that a front-run authorization is spent, and not that it lives [S83]", () => {
     const spent = { standing: passed({ nonce: 1_003 }) }
-    const found = search({ fromLedger: 1_003, toLedger: 1_003, spending: { _tag: "Elsewhere", ledger: 1_003 } })
+    const found = search({ fromLedger: 1_003, toLedger: 1_003, spending: elsewhere(1_003) })
     const outcome = endOf(settlement(), included(failed, { ...spent, search: found }))
     expect(outcome).toMatchObject({ state: "failed", reason: "settle_ledger_authorization_spent" })
     expect(outcome?.message).not.toContain("lives until")
@@ -138,7 +141,7 @@ describe("a settlement is decided by proof from the ledger", () => {
       state: "settled",
       transaction: "other"
     })
-    const strangers = (ledger: number) => search({ spending: { _tag: "Elsewhere", ledger } })
+    const strangers = (ledger: number) => search({ spending: elsewhere(ledger) })
     const looked = (ledger: number) => absent(expires + 1, { ...late, search: strangers(ledger) })
     expect(endOf(freed, looked(recordedLedger - 1))).toBeUndefined()
     expect(endOf(freed, looked(recordedLedger))).toMatchObject({ reason: "settle_ledger_authorization_spent" })
@@ -196,7 +199,7 @@ describe("a hash that is absent", () => {
     const spent = { standing: standing({ ledger: expires, nonce: 1_005 }) }
     const look = (latestLedger: number, changes: Parameters<typeof search>[0]) =>
       absent(latestLedger, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
-    expect(endOf(settlement(), look(expires, { spending: { _tag: "Elsewhere", ledger: 1_005 } }))).toMatchObject({
+    expect(endOf(settlement(), look(expires, { spending: elsewhere(1_005) }))).toMatchObject({
       state: "failed",
       reason: "settle_ledger_authorization_spent",
       feeChargedStroops: 0n,
@@ -262,7 +265,7 @@ describe("a hash that is absent", () => {
       transaction: "other",
       feeUnknown: true
     })
-    expect(endOf(settlement(), found({ spending: { _tag: "Elsewhere", ledger: 1_004 } }))).toMatchObject({
+    expect(endOf(settlement(), found({ spending: elsewhere(1_004) }))).toMatchObject({
       state: "failed",
       reason: "settle_ledger_authorization_spent"
     })
