@@ -76,7 +76,7 @@ try {
   for (const name of parts.includes("official") ? sets : []) {
     await report.part(titles[name], (part) => officialCases(name, world, part, say))
   }
-  if (parts.includes("resend")) await resendCases(sets, report.part, say)
+  if (parts.includes("resend")) await resendCases(sets, world, report.part, say)
   if (parts.includes("neutral")) await report.part("neutral dialect", (part) => neutralCases(world, part))
   if (parts.includes("attacks")) {
     await report.part("crafted payments", (part) => attackCases({ url: world.facilitator }, world.ledger, part))

@@ -190,3 +190,39 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
     240_000
   )
 })
+
+describe.each(databaseKinds)(
+  "a payment whose record was lost and whose authorization has expired on %s",
+  (database) => {
+    it.live(
+      "is found on the ledger before it is called expired, and one that was never used is expired [S87]",
+      () =>
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, closeMillis: 300 })
+          const { pay, payTo } = yield* makePay(facilitator)
+          const short = { maxTimeoutSeconds: 60, secondsPerLedger: 4 }
+          const paid = yield* pay({ ...short, ...identified("lost-and-expired") })
+          const unpaid = yield* pay(short)
+          const first = yield* facilitator.settle(paid.body)
+          expect(first.json.success, first.text).toBe(true)
+          yield* facilitator.sql`delete from kernel_attempts`
+          yield* facilitator.sql`delete from kernel_settlements`
+          yield* eventually(
+            Effect.sync(() => facilitator.ledger.ledger.latest.sequence),
+            (sequence) => sequence > Math.max(paid.expirationLedger, unpaid.expirationLedger) + 1
+          )
+          const again = yield* eventually(facilitator.settle(paid.body), ({ status }) => status !== 503)
+          expect(again.json.transaction, again.text).toBe(first.json.transaction)
+          expect(again.json.errorReason).not.toBe("invalid_ledger_auth_expired")
+          const never = yield* eventually(facilitator.settle(unpaid.body), ({ status }) => status !== 503)
+          expect(never.json).toMatchObject({
+            success: false,
+            errorReason: "invalid_ledger_auth_expired",
+            transaction: ""
+          })
+          expect(yield* facilitator.balance(payTo)).toBe(price)
+        }).pipe(Effect.scoped),
+      240_000
+    )
+  }
+)

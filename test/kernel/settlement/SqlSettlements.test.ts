@@ -3,7 +3,7 @@ import { Effect, Fiber, Latch, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
-import { type AdoptedSettlement, Settlements } from "../../../kernel/settlement/Settlements.ts"
+import { type AdoptedSettlement, type SentNote, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import {
   books,
@@ -529,11 +529,12 @@ for (const kind of databaseKinds) {
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
+            yield* emptyStore(4)
             yield* settlements.record(newSettlement(1, yield* lease))
-            const sent = (status: "Pending" | "Error", code?: string) =>
+            const sent = (status: SentNote["status"], code?: string, number = 1) =>
               Effect.andThen(
-                settlements.noteSent(idOf(1), 1, { status, code, ledger: 1_001 }),
-                Effect.map(settlements.open(1), ([one]) => one!.attempts[0])
+                settlements.noteSent(idOf(number), 1, { status, code, ledger: 1_001 }),
+                Effect.map(settlements.open(9), (all) => all.find(({ id }) => id === idOf(number))!.attempts[0])
               )
             expect(yield* sent("Error", "txBadAuth")).toMatchObject({ taken: false, sentCode: "txBadAuth" })
             expect(yield* sent("Pending")).toMatchObject({ taken: true, sentCode: undefined })
@@ -542,6 +543,14 @@ for (const kind of databaseKinds) {
               sentStatus: "Error",
               sentCode: "txBadSeq"
             })
+            // Without an answer it may have been taken; asked to come again, it was not.
+            const statuses = ["TryAgainLater", "Duplicate", "Lost"] as const
+            const taken: Array<boolean> = []
+            for (const [at, status] of statuses.entries()) {
+              yield* settlements.record(newSettlement(at + 2, yield* lease))
+              taken.push((yield* sent(status, undefined, at + 2))!.taken)
+            }
+            expect(taken).toEqual([false, true, true])
           })
         )
       )

@@ -2,7 +2,7 @@
 // each of that principal's then waits for as long as a lock is waited for.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 import { Budget } from "../../../kernel/budget/Budget.ts"
 import { Limits } from "../../../kernel/config/Limits.ts"
 import { Facts } from "../../../kernel/Facts.ts"
@@ -36,4 +36,31 @@ it.effect("nobody's record waits for another principal's, of the same moment or 
     yield* Deferred.succeed<RecordAnswer, never>(held, { _tag: "BudgetExceeded" })
     expect(yield* Fiber.join(slow)).toEqual({ _tag: "BudgetExceeded" })
   }).pipe(Effect.provide(unused), Effect.scoped)
+)
+
+it.effect("records that took too long together are unknown, and none is tried alone", () =>
+  Effect.gen(function* () {
+    const alone: Array<string> = []
+    const timedOut = new SqlError.SqlError({ reason: new SqlError.StatementTimeoutError({ cause: "too long" }) })
+    const batch = Layer.mergeAll(unused, Layer.succeed(Budget, { reserving: () => Effect.fail(timedOut) } as never))
+    const answers = yield* Effect.gen(function* () {
+      const { record } = yield* gatherRecords("here", ({ channel }: NewSettlement) => {
+        alone.push(channel.address)
+        return Effect.succeed<RecordAnswer>({ _tag: "Recorded" })
+      })
+      const brought = ["one", "two", "three"].map(
+        (address) =>
+          ({
+            id: "00000000",
+            budgetStroops: 1n,
+            channel: { address },
+            principal: { keyed: true, source: "key:a" }
+          }) as never
+      )
+      return yield* Effect.forEach(brought, (one) => Effect.exit(record(one)), { concurrency: "unbounded" })
+    }).pipe(Effect.provide(batch))
+    const failed = answers.filter(({ _tag }) => _tag === "Failure").length
+    expect(failed).toBeGreaterThan(1)
+    expect(alone.length).toBe(answers.length - failed)
+  }).pipe(Effect.scoped)
 )
