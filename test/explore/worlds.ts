@@ -124,6 +124,11 @@ export const defects: Readonly<Record<string, Product>> = {
         )
       : undefined
   ),
+  "what-used-the-nonce-is-not-named": changed((settlement, evidence, options) => {
+    const decision = decide(settlement, evidence, options)
+    if (decision._tag !== "End" || decision.outcome.reason !== "settle_ledger_authorization_spent") return undefined
+    return failed({ ...decision.outcome, message: "the authorization was used in another transaction" })
+  }),
   "any-use-of-the-nonce-is-ours": { decide, readUse: () => "Ours" },
   "a-refused-channel-is-freed": changed((settlement, { seen }) =>
     settlement.channelHeld && settlement.attempts.every(({ sentStatus }) => sentStatus === "Error")

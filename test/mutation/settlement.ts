@@ -756,6 +756,83 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...adoptTests
   },
   {
+    name: "a transaction that has ended another settlement answered as this payment",
+    changes: [
+      {
+        file: "kernel/settlement/adopt.ts",
+        from: 'return (answer === "TransactionTaken" ? { _tag: "Elsewhere", ...by } : { _tag: "Ours" }) as Adopted',
+        to: 'return { _tag: "Ours" } as Adopted'
+      }
+    ],
+    ...adoptTests
+  },
+  {
+    name: "a lost record on a channel of a rotation before",
+    changes: [{ file: "kernel/settlement/adopt.ts", from: ", ...signer.formerChannels]", to: "]" }],
+    ...adoptTests
+  },
+  {
+    name: "an expired authorization called unused while its entry is gone",
+    changes: [
+      {
+        file: "kernel/settlement/whereUsed.ts",
+        from: "if (latestLedger === expiresLedger && entryLedger === undefined)",
+        to: "if (entryLedger === undefined)"
+      }
+    ],
+    ...adoptTests
+  },
+  {
+    name: "a part of an authorization's life taken for all of it",
+    changes: [
+      { file: "kernel/settlement/whereUsed.ts", from: "isWhole: fromLedger === firstLedger", to: "isWhole: true" }
+    ],
+    ...adoptTests
+  },
+  {
+    name: "an entry after the expiry taken for the authorization's",
+    changes: [
+      {
+        file: "kernel/settlement/whereUsed.ts",
+        from: "entryLedger !== undefined && entryLedger <= expiresLedger",
+        to: "entryLedger !== undefined"
+      }
+    ],
+    ...adoptTests
+  },
+  {
+    name: "an expired authorization called unused by a node that is behind",
+    changes: [
+      {
+        file: "kernel/settlement/whereUsed.ts",
+        from: 'if (latestLedger < expiresLedger) return { _tag: "Unknown" }',
+        to: ""
+      }
+    ],
+    ...adoptTests
+  },
+  {
+    name: "one life's unused nonce taken for another's",
+    changes: [
+      {
+        file: "kernel/settlement/adopt.ts",
+        from: "expired === undefined ? spent : `${spent} ${expired.expiresLedger}`",
+        to: "spent"
+      }
+    ],
+    ...adoptTests
+  },
+  {
+    name: "an attempt whose answer was lost was not taken",
+    changes: [{ file: noting, from: ' || sent.status === "Lost"', to: "" }],
+    ...storeTests
+  },
+  {
+    name: "records that took too long together are tried alone",
+    changes: [{ file: bearing, from: ' || reason._tag === "StatementTimeoutError"', to: "" }],
+    ...fast("settlement/gatherRecords.test.ts")
+  },
+  {
     name: "one caller's looks crowd out another's",
     changes: [{ file: "kernel/settlement/adopt.ts", from: "if (mine >= looksOfPrincipalMax)", to: "if (mine < 0)" }],
     ...adoptTests

@@ -666,10 +666,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a lost record called spent elsewhere",
     changes: change(
       settling,
-      "const isOurs = yield* (yield* Adoption).adopt(payment, scheme, checked.payer)",
-      "const isOurs = (yield* Adoption) === undefined"
+      "const adopted = yield* (yield* Adoption).adopt(request.payment, request.scheme, refused)",
+      "const adopted = (yield* Adoption) === undefined ? ({ _tag: 'Ours' } as const) : undefined"
     ),
     ...outcomes
+  },
+  {
+    name: "a lost record called expired",
+    changes: change(
+      settling,
+      "refused.authorizationSpent === true || refused.authorizationExpiresLedger !== undefined",
+      "refused.authorizationSpent === true"
+    ),
+    ...by("payment/resend.daily.test.ts")
   },
   {
     name: "spent by somebody else, and called expired",
