@@ -220,6 +220,7 @@ const settlement = define({
   summary: "Settlements, channels and who waits for them.",
   needs: [
     supervisorContract,
+    healthContract,
     configContract,
     networkContract,
     databaseContract,

@@ -603,7 +603,12 @@ CREATE TABLE public.kernel_key_rotations (
     network text NOT NULL,
     from_id text NOT NULL,
     to_id text NOT NULL,
-    rotated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    rotated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    generation bigint,
+    kind text DEFAULT 'sponsor'::text NOT NULL,
+    state text DEFAULT 'prepared'::text NOT NULL,
+    CONSTRAINT kernel_key_rotations_kind_check CHECK ((kind = ANY (ARRAY['sponsor'::text, 'channels'::text]))),
+    CONSTRAINT kernel_key_rotations_state_check CHECK ((state = ANY (ARRAY['prepared'::text, 'taken'::text, 'done'::text])))
 );
 
 CREATE TABLE public.kernel_leases (
@@ -666,6 +671,14 @@ CREATE TABLE public.kernel_settlements (
     CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),
     CONSTRAINT kernel_settlements_budget_stroops_check CHECK ((budget_stroops >= 0)),
     CONSTRAINT kernel_settlements_state_check CHECK ((state = ANY (ARRAY['prepared'::text, 'submitted'::text, 'settled'::text, 'failed'::text, 'expired'::text, 'unresolved'::text])))
+);
+
+CREATE TABLE public.kernel_signers (
+    network text NOT NULL,
+    replica text NOT NULL,
+    sponsor text NOT NULL,
+    channels_id text NOT NULL,
+    seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.kernel_sponsor_budget (
@@ -984,6 +997,9 @@ ALTER TABLE ONLY public.kernel_facts
     ADD CONSTRAINT kernel_facts_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.kernel_key_rotations
+    ADD CONSTRAINT kernel_key_rotations_network_generation_key UNIQUE (network, generation);
+
+ALTER TABLE ONLY public.kernel_key_rotations
     ADD CONSTRAINT kernel_key_rotations_pkey PRIMARY KEY (network, from_id);
 
 ALTER TABLE ONLY public.kernel_leases
@@ -1000,6 +1016,9 @@ ALTER TABLE ONLY public.kernel_settlements
 
 ALTER TABLE ONLY public.kernel_settlements
     ADD CONSTRAINT kernel_settlements_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.kernel_signers
+    ADD CONSTRAINT kernel_signers_pkey PRIMARY KEY (network, replica);
 
 ALTER TABLE ONLY public.kernel_sponsor_budget
     ADD CONSTRAINT kernel_sponsor_budget_pkey PRIMARY KEY (day, principal);

@@ -5,7 +5,7 @@
 // one's before others were given, are still signed for: what they hold is taken back. The sources may be read again
 // while the process runs; then all accounts change at once, or none.
 import { StrKey } from "@stellar/stellar-sdk/base"
-import { Context, Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Semaphore } from "effect"
 import { Network } from "../config/Network.ts"
 import type { AccountSignature } from "../stellar/Envelope.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
@@ -163,9 +163,12 @@ export class Vault extends Context.Service<
       const services = yield* Effect.context<Exclude<Sources, Network>>()
       const read = Effect.provideContext(readAccounts(network), services)
       let accounts = yield* read
+      // One at a time: what was read first must not replace what was read later.
+      const one = yield* Semaphore.make(1)
       return Vault.of({
         accounts: () => accounts,
-        reread: (judge) => Effect.flatMap(read, (next) => Effect.map(judge(next), () => void (accounts = next)))
+        reread: (judge) =>
+          one.withPermits(1)(Effect.flatMap(read, (next) => Effect.map(judge(next), () => void (accounts = next))))
       })
     })
   )

@@ -69,6 +69,22 @@ export const settling = {
   })
 } as const
 
+/** Which keys sign here, by the recorded rotations. */
+export const rotating = {
+  current: gauge("tollkeeper_signer_rotation_current", {
+    unit: "yes or no",
+    help: "1 if no recorded rotation has replaced the keys that sign here; 0 if one has and the sources lack the new ones."
+  }),
+  generation: gauge("tollkeeper_signer_rotation_generation", {
+    unit: "count",
+    help: "Generation of the rotation whose keys sign here; 0 before the first rotation."
+  }),
+  replicasBehind: gauge("tollkeeper_signer_replicas_behind", {
+    unit: "count",
+    help: "Live replicas that sign with keys that a rotation replaced."
+  })
+} as const
+
 /** The sponsor and what it may spend. */
 export const money = {
   sponsorBalance: gauge("tollkeeper_sponsor_balance_stroops", {
@@ -180,4 +196,6 @@ export const host = {
 } as const
 
 /** All of them, in the order in which they are read. */
-export const metrics = [traffic, settling, money, ledger, storage, host].flatMap((group) => Object.values(group))
+export const metrics = [traffic, settling, rotating, money, ledger, storage, host].flatMap((group) =>
+  Object.values(group)
+)

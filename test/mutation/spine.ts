@@ -486,6 +486,60 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolTests
   },
   {
+    name: "keys taken up before their rotation is recorded",
+    changes: change(
+      "kernel/settlement/channels/KeyRotation.ts",
+      "            yield* journal.record((rotations) => changeOf(rotations, before, next, keysOf(next)))\n",
+      "            yield* Effect.forkDetach(Effect.ignore(journal.record((rotations) => changeOf(rotations, before, next, keysOf(next)))))\n"
+    ),
+    ...rotations
+  },
+  {
+    name: "a replica follows one rotation and not a chain",
+    changes: change(
+      "kernel/settlement/channels/rotationStanding.ts",
+      "while (chain.length <= rotations.length)",
+      "while (chain.length < 2)"
+    ),
+    ...rotations
+  },
+  {
+    name: "a replica waits for the newest keys though its sources hold newer ones",
+    changes: change(
+      "kernel/settlement/channels/rotationStanding.ts",
+      "chainFrom(rotations, kind, before[kind]).includes(next[kind])",
+      "newestOf(rotations, kind, before[kind]) === next[kind]"
+    ),
+    ...rotations
+  },
+  {
+    name: "a rotation that a failover lost stays lost",
+    changes: change(
+      "kernel/settlement/channels/KeyRotation.ts",
+      'if (state === "ahead") yield* recordAgain',
+      'if (state === "ahead") yield* Effect.void'
+    ),
+    ...rotations
+  },
+  {
+    name: "a rotation undoes that of another replica",
+    changes: change(
+      "kernel/settlement/channels/KeyRotation.ts",
+      "[before.sponsor, next.sponsor, ...next.formerSponsors].includes(newest)",
+      'newest !== ""'
+    ),
+    ...rotations
+  },
+  {
+    name: "a rotation is done while a replica signs with replaced keys",
+    changes: change(
+      "kernel/settlement/channels/KeyRotation.ts",
+      "journal.advance(rotation, standing.replicasBehind === 0)",
+      "journal.advance(rotation, true)"
+    ),
+    ...rotations
+  },
+  {
     name: "a rotation by which nobody authorizes for the old sponsor",
     changes: change(
       "kernel/settlement/channels/KeyRotation.ts",

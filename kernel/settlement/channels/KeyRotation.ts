@@ -2,23 +2,42 @@
 // variables, or the sealed file), the old ones behind them, and asks one replica to rotate: it reads its sources
 // again, and takes them when nothing is lost by it: who was the sponsor still authorizes what names it, channels of
 // before are still signed for, and the new sponsor can pay. What was signed before is sent as it was recorded and
-// ends as it would have. The other replicas learn of it from a row, and follow as soon as their own sources hold the
-// same keys. What a rotation would do can be told before, and asked for by that plan's name: then it is done only while
-// the sources still hold what was told.
+// ends as it would have. The row of the rotation is committed first: while it cannot be written, no replica changes its
+// keys. The other replicas poll those rows and take the newest keys that their own sources hold, however many rotations
+// lie between; a replica whose sources lack the newest warns, and readiness and metrics say so. A plan shows what a
+// rotation would do; with a plan's id it is done only while the sources still hold what was planned.
 import { Context, Data, Effect, Layer, Schema } from "effect"
 import { Hex } from "effect/encoding"
-import { SqlClient, SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { reconciler } from "../../Actor.ts"
 import { Network } from "../../config/Network.ts"
-import { Database, inTransaction } from "../../database/Database.ts"
+import { Server } from "../../config/Server.ts"
+import { Database } from "../../database/Database.ts"
 import { elapsedMillis } from "../../elapsed.ts"
+import { Health } from "../../Health.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../platform/Crypto.ts"
+import { Host } from "../../platform/Host.ts"
 import type { VaultRefused } from "../../signer/readSeeds.ts"
 import { Signer } from "../../signer/Signer.ts"
 import type { AccountNames } from "../../signer/Vault.ts"
+import { measure } from "../../telemetry/Measure.ts"
+import { rotating } from "../../telemetry/metrics.ts"
 import { Sponsor } from "../Sponsor.ts"
+import { makeRotationJournal, type RotationJournal } from "./RotationJournal.ts"
+import {
+  derivedChannels,
+  newestOf,
+  type Rotation,
+  type RotationKind,
+  rotationStanding,
+  type RotationStanding,
+  type SigningKeys,
+  type StandingInput,
+  takesUp,
+  unrecordedFrom
+} from "./rotationStanding.ts"
 
 /** The sources hold no keys that could be rotated to. Nothing has changed. */
 export class RotationRefused extends Schema.TaggedError<RotationRefused>()("RotationRefused", {
@@ -39,14 +58,14 @@ export interface RotationPlan {
 /** What the sources hold was looked at, and not taken. */
 class OnlyLooked extends Data.TaggedError("OnlyLooked")<{ readonly next: AccountNames }> {}
 
-/** Between two looks at whether another replica has rotated. */
-const lookEvery = "5 seconds"
+/** Between two polls of the rotations of other replicas. */
+const pollEvery = "2 seconds"
 const warnMillis = 60_000
 
 const refuse = (message: string) => Effect.fail(new RotationRefused({ message }))
 
 /** What would be lost, or what has not changed. */
-const rotationFault = (what: "sponsor" | "channels", before: AccountNames, next: AccountNames): string | undefined => {
+const rotationFault = (what: RotationKind, before: AccountNames, next: AccountNames): string | undefined => {
   const isSameSponsor = next.sponsor === before.sponsor
   const areSame = next.channels.join() === before.channels.join()
   if (what === "sponsor" && isSameSponsor)
@@ -76,82 +95,190 @@ const checkFunds = Effect.fnUntraced(function* (sponsor: string) {
   return yield* refuse(`${why}; fund it with at least ${least}, then ask again`)
 })
 
-/** What this process signs as, named so that replicas can compare it without telling a key. */
-const makeIdOf = Effect.map(Crypto, ({ sha256 }) => ({ channels, sponsor }: AccountNames): string => {
+/** Names the keys of one reading: sponsors by address, channels by a digest unless they derive from the sponsor's. */
+const makeKeysOf = Effect.map(Crypto, ({ sha256 }) => (names: AccountNames): SigningKeys => ({
+  sponsor: names.sponsor,
+  channels: names.areChannelsGiven
+    ? Hex.encode(sha256(new TextEncoder().encode(names.channels.join()))).slice(0, 32)
+    : `${derivedChannels} from ${names.sponsor}`
+}))
+
+/** Names exactly what the sources hold. */
+const makePlanIdOf = Effect.map(Crypto, ({ sha256 }) => ({ channels, sponsor }: AccountNames): string => {
   const text = [sponsor, ...channels].join()
   return Hex.encode(sha256(new TextEncoder().encode(text))).slice(0, 32)
 })
 
-/** A look at whether another replica has rotated, and to what; taken when the sources here hold the same. */
-const makeFollow = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
+const makeJournal = Effect.gen(function* () {
   const network = yield* Network
+  const name = (yield* Server).instance ?? (yield* Host).name
+  const journal = yield* makeRotationJournal(network.id, `${name}/${Hex.encode((yield* Crypto).randomBytes(4))}`)
+  yield* Effect.addFinalizer(() => journal.leave)
+  return journal
+})
+
+/** Polls the rotations, takes up newer keys that the sources hold, and knows whether this replica signs with them. */
+const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
   const signer = yield* Signer
   const sponsor = yield* Sponsor
-  const idOf = yield* makeIdOf
+  const keysOf = yield* makeKeysOf
+  const mine = () => keysOf(signer.names())
+  let standing: RotationStanding = {
+    state: "current",
+    generation: 0,
+    progress: undefined,
+    replicasBehind: 0,
+    detail: undefined
+  }
+  /** The last change of this process: its row is written again when the database lost it. */
+  let taken: StandingInput["taken"]
   let warnedAt = -Infinity
-  const behind = Effect.fnUntraced(function* (why: string) {
+
+  const warnBehind = Effect.fnUntraced(function* (why: string) {
     const now = yield* elapsedMillis
     if (now - warnedAt < warnMillis) return
     warnedAt = now
-    yield* Effect.logWarning(`another replica has rotated; the sources here do not hold its keys: ${why}`)
+    yield* Effect.logWarning(`keys were rotated, and the sources here do not hold the newest ones: ${why}`)
   })
-  return Effect.gen(function* () {
-    const [row] = yield* sql<{ to: string }>`select to_id as "to" from kernel_key_rotations
-      where network = ${network.id} and from_id = ${idOf(signer.names())}`
-    if (row === undefined) return
-    const expected = (next: AccountNames) =>
-      idOf(next) === row.to ? Effect.void : refuse("renew its files; what stands in a variable needs a restart")
-    const followed = yield* Effect.result(signer.reread(expected))
-    if (followed._tag === "Failure") return yield* behind(followed.failure.message)
+
+  const took = Effect.fnUntraced(function* (from: SigningKeys) {
+    taken = { from, to: mine() }
     yield* sponsor.suspect
-    yield* Effect.logInfo("follows a rotation of keys").pipe(Effect.annotateLogs({ sponsor: signer.sponsor }))
+    yield* Effect.logInfo("signs with rotated keys").pipe(
+      Effect.annotateLogs({ sponsor: signer.sponsor, before: from.sponsor })
+    )
   })
+
+  const follow = Effect.fnUntraced(function* (rotations: ReadonlyArray<Rotation>) {
+    const before = mine()
+    const newest = newestOf(rotations, "sponsor", before.sponsor)
+    const followed = yield* Effect.result(
+      signer.reread((next) =>
+        takesUp(rotations, before, keysOf(next))
+          ? Effect.void
+          : refuse(
+              `they begin with ${next.sponsor}, the newest is ${newest}; ` +
+                "renew its files; what stands in a variable needs a restart"
+            )
+      )
+    )
+    if (followed._tag === "Success") yield* took(before)
+    else yield* warnBehind(followed.failure.message)
+  })
+
+  const inputOf = Effect.map(Effect.all([journal.rotations, journal.live]), ([rotations, live]) => ({
+    rotations,
+    live,
+    names: signer.names(),
+    keys: mine(),
+    taken
+  }))
+
+  const look = Effect.gen(function* () {
+    const input = yield* inputOf
+    standing = rotationStanding(input)
+    yield* measure(rotating.current, standing.state === "behind" ? 0 : 1)
+    yield* measure(rotating.generation, standing.generation)
+    yield* measure(rotating.replicasBehind, standing.replicasBehind)
+    return input
+  })
+
+  /** Records a rotation that the journal lacks: keys taken by a restart, or a row lost by a failover. */
+  const recordAgain = Effect.gen(function* () {
+    const live: ReadonlyArray<SigningKeys> = []
+    yield* journal.record((rotations) => {
+      const [keys, names] = [mine(), signer.names()]
+      const from = unrecordedFrom({ rotations, live, names, keys, taken })
+      return Effect.succeed({ from: from ?? keys, to: keys })
+    })
+    yield* Effect.logWarning("recorded the rotation to the keys that sign here, which the database did not have")
+  })
+
+  const turn = Effect.gen(function* () {
+    const { rotations } = yield* look
+    const { state } = standing
+    if (state === "behind") yield* follow(rotations)
+    if (state === "ahead") yield* recordAgain
+    yield* journal.announce(mine())
+    const now = state === "current" ? rotations : (yield* look).rotations
+    const keys = mine()
+    for (const rotation of now)
+      if (rotation.to === keys[rotation.kind]) yield* journal.advance(rotation, standing.replicasBehind === 0)
+  })
+
+  return { turn, took, mine, standing: () => standing }
+})
+
+/** What a rotation from these keys would record; refused when it would undo another replica's rotation. */
+const changeOf = (
+  rotations: ReadonlyArray<Rotation>,
+  before: SigningKeys,
+  next: AccountNames,
+  to: SigningKeys
+): Effect.Effect<{ readonly from: SigningKeys; readonly to: SigningKeys }, RotationRefused> => {
+  const newest = newestOf(rotations, "sponsor", before.sponsor)
+  return [before.sponsor, next.sponsor, ...next.formerSponsors].includes(newest)
+    ? Effect.succeed({
+        from: { sponsor: newest, channels: newestOf(rotations, "channels", before.channels) },
+        to
+      })
+    : refuse(
+        `another replica rotated to ${newest}, whose seed is not in the sources here; ` +
+          "put it behind the new one (NEW,OLD), then ask again"
+      )
+}
+
+/** Refuses what would lose keys, or a sponsor that cannot pay. */
+const makeCheck = Effect.gen(function* () {
+  const network = yield* Network
+  const rpc = yield* LedgerRpc
+  return Effect.fnUntraced(
+    function* (what: RotationKind, before: AccountNames, next: AccountNames) {
+      const fault = rotationFault(what, before, next)
+      if (fault !== undefined) return yield* refuse(fault)
+      yield* checkFunds(next.sponsor)
+    },
+    Effect.provideService(Network, network),
+    Effect.provideService(LedgerRpc, rpc)
+  )
+})
+
+const reportOf = (standing: RotationStanding, sponsor: string) => ({
+  state: standing.state === "behind" ? ("degraded" as const) : ("ready" as const),
+  ...(standing.detail === undefined ? {} : { detail: standing.detail }),
+  figures: {
+    signsAs: sponsor,
+    rotation: standing.generation,
+    rotationState: standing.progress ?? "none",
+    replicasBehind: standing.replicasBehind
+  }
 })
 
 export class KeyRotation extends Context.Service<
   KeyRotation,
   {
     /** Reads the sources and takes nothing. */
-    readonly plan: (what: "sponsor" | "channels") => Effect.Effect<RotationPlan, VaultRefused | LedgerUnavailable>
-    /** With a plan's id, only as it was planned. */
+    readonly plan: (what: RotationKind) => Effect.Effect<RotationPlan, VaultRefused | LedgerUnavailable>
+    /** Records the rotation, then takes the keys up here. With a plan's id, only as it was planned. */
     readonly rotate: (
-      what: "sponsor" | "channels",
+      what: RotationKind,
       planned?: string
     ) => Effect.Effect<Rotated, RotationRefused | VaultRefused | LedgerUnavailable | SqlError.SqlError>
+    /** How the keys of this replica relate to the recorded rotations, as of the last poll. */
+    readonly standing: () => RotationStanding
   }
 >()("tollkeeper/settlement/channels/KeyRotation") {
   static readonly layer = Layer.effect(
     KeyRotation,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const network = yield* Network
       const signer = yield* Signer
-      const sponsor = yield* Sponsor
-      const rpc = yield* LedgerRpc
-      const idOf = yield* makeIdOf
+      const keysOf = yield* makeKeysOf
+      const planIdOf = yield* makePlanIdOf
+      const journal = yield* makeJournal
+      const follower = yield* makeFollower(journal)
+      const check = yield* makeCheck
 
-      const note = (from: string, to: string) =>
-        inTransaction(
-          Effect.andThen(
-            sql`delete from kernel_key_rotations where network = ${network.id} and from_id = ${to}`,
-            sql`insert into kernel_key_rotations (network, from_id, to_id) values (${network.id}, ${from}, ${to})
-              on conflict (network, from_id) do update set to_id = excluded.to_id, rotated_at = clock_timestamp()`
-          )
-        ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-
-      /** What would be lost, or what is missing. */
-      const check = Effect.fnUntraced(
-        function* (what: "sponsor" | "channels", before: AccountNames, next: AccountNames) {
-          const fault = rotationFault(what, before, next)
-          if (fault !== undefined) return yield* refuse(fault)
-          yield* checkFunds(next.sponsor)
-        },
-        Effect.provideService(Network, network),
-        Effect.provideService(LedgerRpc, rpc)
-      )
-
-      const plan = Effect.fn("KeyRotation.plan")(function* (what: "sponsor" | "channels") {
+      const plan = Effect.fn("KeyRotation.plan")(function* (what: RotationKind) {
         const before = signer.names()
         // The judge lets nothing through, so nothing is taken.
         const next = yield* signer
@@ -164,32 +291,34 @@ export class KeyRotation extends Context.Service<
           Effect.as(undefined),
           Effect.catchTag("RotationRefused", ({ message }) => Effect.succeed(message))
         )
-        return { id: idOf(next), before, next, fault }
+        return { id: planIdOf(next), before, next, fault }
       })
 
-      const rotate = Effect.fn("KeyRotation.rotate")(function* (what: "sponsor" | "channels", planned?: string) {
-        const before = signer.names()
+      const rotate = Effect.fn("KeyRotation.rotate")(function* (what: RotationKind, planned?: string) {
+        const before = follower.mine()
         yield* signer.reread(
           Effect.fnUntraced(function* (next) {
-            if (planned !== undefined && planned !== idOf(next))
+            if (planned !== undefined && planned !== planIdOf(next))
               return yield* refuse("the sources hold other keys than were planned; look at the plan again")
-            yield* check(what, before, next)
+            yield* check(what, signer.names(), next)
+            // Committed before the first signature: without its row, no replica changes its keys.
+            yield* journal.record((rotations) => changeOf(rotations, before, next, keysOf(next)))
           })
         )
-        const now = signer.names()
-        yield* note(idOf(before), idOf(now))
-        yield* sponsor.suspect
-        yield* Effect.logInfo("keys were rotated").pipe(
-          Effect.annotateLogs({ sponsor: now.sponsor, before: before.sponsor })
-        )
-        return now
+        yield* follower.took(before)
+        yield* Effect.catch(follower.turn, (error) => Effect.logDebug("the rotation is polled again", error))
+        return signer.names()
       })
 
+      yield* (yield* Health).register(
+        "signer",
+        Effect.sync(() => reportOf(follower.standing(), signer.sponsor))
+      )
       // An embedded database has one process.
       if ((yield* Database).kind === "server")
-        yield* reconciler({ id: "key-rotation", every: lookEvery, turn: yield* makeFollow })
+        yield* reconciler({ id: "key-rotation", every: pollEvery, turn: follower.turn })
 
-      return KeyRotation.of({ plan, rotate })
+      return KeyRotation.of({ plan, rotate, standing: follower.standing })
     })
   )
 }

@@ -309,6 +309,15 @@ const surroundings: ReadonlyArray<Alert> = [
     calm: [[`tollkeeper_database_available{${one}}`, always(1)]]
   },
   {
+    name: "TollkeeperSignerNotRotated",
+    severity: "critical",
+    expr: "tollkeeper_signer_rotation_current == 0",
+    for: "1m",
+    summary: "A replica signs with keys that a rotation replaced: its sources lack the new ones.",
+    fires: { series: [[`tollkeeper_signer_rotation_current{${one}}`, always(0)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_signer_rotation_current{${one}}`, always(1)]]
+  },
+  {
     name: "TollkeeperDatabaseConnectionsScarce",
     severity: "warning",
     expr: "min_over_time(tollkeeper_database_connections_waiting[5m]) > 0",

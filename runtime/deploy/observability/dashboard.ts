@@ -1,7 +1,7 @@
 // The Grafana dashboard, made from the register of metrics: a row for each group, a panel for each metric in the form
 // that its kind and unit ask for. So a metric that is added has its panel, and none is shown that does not exist.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
-import { host, ledger, money, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
+import { host, ledger, money, rotating, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
 import { all } from "./registry.ts"
 
 type Panel = Readonly<Record<string, unknown>>
@@ -80,6 +80,7 @@ const panelOf = (measure: Measure, id: number, x: number, y: number): Panel => (
 const kernel: ReadonlyArray<readonly [title: string, group: Readonly<Record<string, Measure>>]> = [
   ["Requests and payments", traffic],
   ["Settlements and channels", settling],
+  ["Signing keys", rotating],
   ["Sponsor and budget", money],
   ["Ledger", ledger],
   ["Database and journal", storage],

@@ -3,7 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, FileSystem, Layer } from "effect"
+import { Context, Effect, Exit, FileSystem, Layer, Scope } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { KeyRotation } from "../../../kernel/settlement/channels/KeyRotation.ts"
@@ -16,6 +16,10 @@ const rotationOf = ({ services }: Facilitator) =>
 
 const sponsorOf = (facilitator: Facilitator) =>
   Effect.map(facilitator.ask("/supported"), ({ json }) => json.kinds[0].signer as string)
+
+/** What readiness says of the keys that sign. */
+const signerOf = (facilitator: Facilitator) =>
+  Effect.map(facilitator.ask("/health/ready"), ({ json }) => json.signer as Readonly<Record<string, unknown>>)
 
 const statesOf = ({ sql }: Facilitator) =>
   Effect.map(
@@ -60,7 +64,7 @@ const startReplicas = Effect.fnUntraced(function* (areGiven: boolean) {
     const terms = { payer: yield* world.account(), payTo, amount: 10n, maxTimeoutSeconds: 300, secondsPerLedger: 1 }
     return (yield* world.payment(terms)).body
   })
-  return { world, first, second, old, next, stranger, channels, write, payment }
+  return { world, replica, first, second, old, next, stranger, channels, write, payment }
 })
 
 describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated while replicas run", () => {
@@ -167,6 +171,95 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         const ended = sql<{ count: number }>`select count(*)::int as count from kernel_channels
           where address = any(${before}) and state = 'retired'`
         yield* eventually(ended, ([row]) => row!.count === 2)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    240_000
+  )
+
+  it.live(
+    "a replica follows several rotations to the newest keys, also one that was down meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const { first, next, old, replica, second, stranger, write } = yield* startReplicas(false)
+        const newest = Keypair.random()
+        const { rotate } = rotationOf(first)
+        // The third one is down while the keys change twice.
+        yield* write("c", secret(old))
+        const third = yield* Scope.make()
+        yield* replica("c").pipe(Scope.provide(third))
+        yield* Scope.close(third, Exit.void)
+
+        for (const name of ["a", "b"]) yield* write(name, secret(next, old))
+        yield* rotate("sponsor")
+        for (const name of ["a", "b"]) yield* write(name, secret(stranger, next, old))
+        yield* rotate("sponsor")
+        for (const name of ["a", "b"]) yield* write(name, secret(newest, stranger, next, old))
+        yield* rotate("sponsor")
+        yield* eventually(sponsorOf(second), (address) => address === newest.publicKey())
+
+        const again = yield* replica("c")
+        const report = yield* eventually(signerOf(again), ({ state }) => state === "degraded")
+        expect(report.detail).toBe(
+          `signs as ${old.publicKey()}, replaced by ${newest.publicKey()}; renew the source of its seeds here (NEW,OLD)`
+        )
+        expect(report).toMatchObject({ signsAs: old.publicKey(), rotation: 0 })
+        expect((yield* again.ask("/metrics")).text).toMatch(/^tollkeeper_signer_rotation_current 0$/m)
+        yield* eventually(
+          signerOf(first),
+          ({ replicasBehind, rotationState }) => replicasBehind === 1 && rotationState === "taken"
+        )
+        // Its source reaches an intermediate key, which is newer than the one that leaked; then the newest.
+        yield* write("c", secret(next, old))
+        yield* eventually(sponsorOf(again), (address) => address === next.publicKey())
+        yield* write("c", secret(newest, stranger, next, old))
+        yield* eventually(sponsorOf(again), (address) => address === newest.publicKey())
+        for (const one of [first, second, again])
+          yield* eventually(
+            signerOf(one),
+            ({ detail, rotation, rotationState, state }) =>
+              state === "ready" && detail === undefined && rotation === 3 && rotationState === "done"
+          )
+        expect((yield* again.ask("/metrics")).text).toMatch(/^tollkeeper_signer_rotation_current 1$/m)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    240_000
+  )
+
+  it.live(
+    "a rotation whose row cannot be written changes no replica's keys",
+    () =>
+      Effect.gen(function* () {
+        const { first, next, old, second, write } = yield* startReplicas(false)
+        for (const name of ["a", "b"]) yield* write(name, secret(next, old))
+        yield* first.sql`create function refuse_rotation() returns trigger language plpgsql as
+          'begin raise exception ''no row''; end'`
+        yield* first.sql`create trigger refused before insert on kernel_key_rotations
+          for each row execute function refuse_rotation()`
+        expect((yield* Effect.flip(rotationOf(first).rotate("sponsor")))._tag).toBe("SqlError")
+        expect([yield* sponsorOf(first), yield* sponsorOf(second)]).toEqual([old.publicKey(), old.publicKey()])
+        yield* first.sql`drop trigger refused on kernel_key_rotations`
+        yield* rotationOf(first).rotate("sponsor")
+        yield* eventually(sponsorOf(second), (address) => address === next.publicKey())
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    240_000
+  )
+
+  it.live(
+    "a rotation that a failover lost is recorded again, and one that another replica made meanwhile is not undone",
+    () =>
+      Effect.gen(function* () {
+        const { first, next, old, second, stranger, write } = yield* startReplicas(false)
+        yield* write("a", secret(next, old))
+        yield* rotationOf(first).rotate("sponsor")
+        yield* first.sql`delete from kernel_key_rotations`
+        yield* write("b", secret(stranger, old))
+        const rows = first.sql<{ from: string; to: string }>`select from_id as "from", to_id as "to"
+          from kernel_key_rotations`
+        const [row] = yield* eventually(rows, ({ length }) => length === 1)
+        expect(row).toEqual({ from: old.publicKey(), to: next.publicKey() })
+        const refused = yield* Effect.flip(rotationOf(second).rotate("sponsor"))
+        expect(refused.message).toMatch(new RegExp(`rotated to ${next.publicKey()}, whose seed is not`))
+        expect(yield* sponsorOf(second)).toBe(old.publicKey())
+        yield* write("b", secret(next, old))
+        yield* eventually(sponsorOf(second), (address) => address === next.publicKey())
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )

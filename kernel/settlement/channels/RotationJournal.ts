@@ -1,0 +1,87 @@
+// The rows by which replicas agree on the keys that sign: one row a rotation, with its generation, and one row a live
+// replica. A rotation is recorded under a table lock, so that two replicas cannot record the same generation; the row
+// is committed before the first signature with its keys. A replica announces itself when its keys change and every
+// half minute; one that was not seen for a minute and a half no longer counts. Sponsors are named by their addresses,
+// channels by a digest of them.
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { inTransaction } from "../../database/Database.ts"
+import { elapsedMillis } from "../../elapsed.ts"
+import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStanding.ts"
+
+const announceMillis = 30_000
+/** A replica that was not seen for this long has ended. */
+const liveSeconds = 90
+/** Rows read at most: a daily rotation for some years, and far more replicas than one database serves. */
+const rotationsMax = 2_000
+const replicasMax = 500
+
+/** The journal of one network, written as one replica. */
+export const makeRotationJournal = Effect.fnUntraced(function* (network: string, replica: string) {
+  const sql = yield* SqlClient.SqlClient
+  let announced: { readonly keys: SigningKeys; readonly at: number } | undefined
+
+  const rotations = sql<Rotation>`select generation::int4, kind, from_id as "from", to_id as "to", state
+    from kernel_key_rotations where network = ${network} and generation is not null
+    order by generation desc limit ${rotationsMax}`
+
+  const live = sql<SigningKeys>`select sponsor, channels_id as channels from kernel_signers where network = ${network}
+    and seen_at > clock_timestamp() - make_interval(secs => ${liveSeconds}::float8) limit ${replicasMax}`
+
+  /** Records the change that `decide` makes of the newest rows: sponsor, channels, or both. */
+  const record = <E>(
+    decide: (
+      rotations: ReadonlyArray<Rotation>
+    ) => Effect.Effect<{ readonly from: SigningKeys; readonly to: SigningKeys }, E>
+  ) =>
+    inTransaction(
+      Effect.gen(function* () {
+        yield* sql`lock table kernel_key_rotations in share row exclusive mode`
+        const known = yield* rotations
+        const { from, to } = yield* decide(known)
+        let generation = known[0]?.generation ?? 0
+        for (const kind of kinds) {
+          if (!isChange(kind, { from, to })) continue
+          generation += 1
+          // The new keys are the end of their chain, whatever they were before.
+          yield* sql`delete from kernel_key_rotations where network = ${network} and from_id = ${to[kind]}`
+          yield* sql`insert into kernel_key_rotations (network, generation, kind, from_id, to_id)
+            values (${network}, ${generation}, ${kind}, ${from[kind]}, ${to[kind]})
+            on conflict (network, from_id) do update set generation = excluded.generation, kind = excluded.kind,
+              to_id = excluded.to_id, state = 'prepared', rotated_at = clock_timestamp()`
+        }
+      })
+    ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+
+  /** Shows the other replicas which keys sign here. */
+  const announce = Effect.fnUntraced(function* (keys: SigningKeys) {
+    const now = yield* elapsedMillis
+    const isSame = announced?.keys.sponsor === keys.sponsor && announced.keys.channels === keys.channels
+    if (isSame && now - announced!.at < announceMillis) return
+    yield* sql`with ended as (delete from kernel_signers
+        where network = ${network} and seen_at < clock_timestamp() - make_interval(hours => 1))
+      insert into kernel_signers (network, replica, sponsor, channels_id)
+      values (${network}, ${replica}, ${keys.sponsor}, ${keys.channels})
+      on conflict (network, replica) do update
+        set sponsor = excluded.sponsor, channels_id = excluded.channels_id, seen_at = clock_timestamp()`
+    announced = { keys, at: now }
+  })
+
+  /** Notes that a rotation's keys sign here, and whether no live replica signs with replaced ones any more. */
+  const advance = ({ generation, state }: Rotation, isDone: boolean) => {
+    const next = isDone ? "done" : "taken"
+    return state === "done" || state === next
+      ? Effect.void
+      : sql`update kernel_key_rotations set state = ${next} where network = ${network} and generation = ${generation}`
+  }
+
+  /** A replica that stops is not waited for. */
+  const leave = sql`delete from kernel_signers where network = ${network} and replica = ${replica}`.pipe(
+    Effect.timeout("1 second"),
+    Effect.ignore
+  )
+
+  return { rotations, live, record, announce, advance, leave }
+})
+
+export type RotationJournal = Effect.Success<ReturnType<typeof makeRotationJournal>>

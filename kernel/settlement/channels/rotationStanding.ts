@@ -1,0 +1,124 @@
+// How the keys of this replica relate to the recorded rotations. Pure. Each rotation leads from keys to the next ones;
+// keys that a rotation leads away from are replaced, and the end of the chain is what should sign. Replicas with other
+// sponsors over the same database have chains of their own. A replica is ahead when it signs with keys that follow on
+// the end of a chain without a rotation: they were taken by a restart, or a failover lost the row.
+import type { AccountNames } from "../../signer/Vault.ts"
+
+export type RotationKind = "sponsor" | "channels"
+
+/** The keys of a replica, named without revealing them. */
+export interface SigningKeys {
+  readonly sponsor: string
+  readonly channels: string
+}
+
+export interface Rotation {
+  readonly generation: number
+  readonly kind: RotationKind
+  readonly from: string
+  readonly to: string
+  readonly state: "prepared" | "taken" | "done"
+}
+
+export interface RotationStanding {
+  readonly state: "current" | "ahead" | "behind"
+  /** The newest generation whose keys sign here; 0 when no rotation gave them. */
+  readonly generation: number
+  /** How far that rotation has come; undefined when there was none. */
+  readonly progress: Rotation["state"] | undefined
+  /** Live replicas that sign with keys which these replaced. */
+  readonly replicasBehind: number
+  /** What an operator should know; undefined when there is nothing. */
+  readonly detail: string | undefined
+}
+
+export interface StandingInput {
+  readonly rotations: ReadonlyArray<Rotation>
+  readonly names: AccountNames
+  readonly keys: SigningKeys
+  /** The last change that this process made. */
+  readonly taken: { readonly from: SigningKeys; readonly to: SigningKeys } | undefined
+  readonly live: ReadonlyArray<SigningKeys>
+}
+
+export const kinds = ["channels", "sponsor"] as const satisfies ReadonlyArray<RotationKind>
+
+/** From some keys to the end of their chain, both included; no chain has a circle, and the walk is bounded all the same. */
+const chainFrom = (rotations: ReadonlyArray<Rotation>, kind: RotationKind, keys: string): ReadonlyArray<string> => {
+  const chain = [keys]
+  while (chain.length <= rotations.length) {
+    const next = rotations.find((rotation) => rotation.kind === kind && rotation.from === chain.at(-1))
+    if (next === undefined) break
+    chain.push(next.to)
+  }
+  return chain
+}
+
+/** The keys that should sign instead of these, which may be the same. */
+export const newestOf = (rotations: ReadonlyArray<Rotation>, kind: RotationKind, keys: string): string =>
+  chainFrom(rotations, kind, keys).at(-1)!
+
+const isReplaced = (rotations: ReadonlyArray<Rotation>, keys: SigningKeys): boolean =>
+  kinds.some((kind) => newestOf(rotations, kind, keys[kind]) !== keys[kind])
+
+/** Whether a replica that signs with `before` should sign with `next`, which its sources hold. */
+export const takesUp = (rotations: ReadonlyArray<Rotation>, before: SigningKeys, next: SigningKeys): boolean => {
+  const isLater = (kind: RotationKind) =>
+    before[kind] !== next[kind] && chainFrom(rotations, kind, before[kind]).includes(next[kind])
+  return isLater("sponsor") || (before.sponsor === next.sponsor && isLater("channels"))
+}
+
+/** Channels that derive from a sponsor's seed change with it, and need no rotation of their own. */
+export const derivedChannels = "derived"
+const areDerived = ({ channels }: SigningKeys): boolean => channels.startsWith(derivedChannels)
+
+/** Whether a change needs a rotation of this kind. */
+export const isChange = (
+  kind: RotationKind,
+  { from, to }: { readonly from: SigningKeys; readonly to: SigningKeys }
+): boolean => from[kind] !== to[kind] && !(kind === "channels" && areDerived(from) && areDerived(to))
+
+/** The keys that these follow on without a recorded rotation; undefined when there are none. */
+export const unrecordedFrom = ({ keys, names, rotations, taken }: StandingInput): SigningKeys | undefined => {
+  if (isReplaced(rotations, keys)) return undefined
+  const isNamed = (kind: RotationKind, one: string) =>
+    rotations.some((rotation) => rotation.kind === kind && rotation.to === one)
+  const lost = kinds.filter(
+    (kind) =>
+      taken !== undefined && isChange(kind, taken) && taken.to[kind] === keys[kind] && !isNamed(kind, keys[kind])
+  )
+  if (lost.length > 0) return { ...keys, ...Object.fromEntries(lost.map((kind) => [kind, taken!.from[kind]])) }
+  const former = names.formerSponsors.find(
+    (sponsor) => isNamed("sponsor", sponsor) && newestOf(rotations, "sponsor", sponsor) === sponsor
+  )
+  return former === undefined || isNamed("sponsor", keys.sponsor) ? undefined : { ...keys, sponsor: former }
+}
+
+const detailOf = (state: RotationStanding["state"], { keys, rotations }: StandingInput, behind: number) => {
+  const newest = newestOf(rotations, "sponsor", keys.sponsor)
+  if (state === "behind")
+    return newest === keys.sponsor
+      ? "signs on channels that a rotation replaced; renew the source of the channels' seeds here"
+      : `signs as ${keys.sponsor}, replaced by ${newest}; renew the source of its seeds here (NEW,OLD)`
+  return behind === 0 ? undefined : `${behind} live replicas sign with replaced keys`
+}
+
+export const rotationStanding = (input: StandingInput): RotationStanding => {
+  const { keys, live, rotations } = input
+  const state = isReplaced(rotations, keys) ? "behind" : unrecordedFrom(input) === undefined ? "current" : "ahead"
+  const isOfOurs = (one: SigningKeys, kind: RotationKind) =>
+    newestOf(rotations, kind, one[kind]) === newestOf(rotations, kind, keys[kind])
+  const replicasBehind = live.filter(
+    (one) => isReplaced(rotations, one) && kinds.some((kind) => isOfOurs(one, kind))
+  ).length
+  const own = rotations
+    .filter(({ kind, to }) => to === keys[kind])
+    .reduce<Rotation | undefined>((a, b) => (a === undefined || b.generation > a.generation ? b : a), undefined)
+  return {
+    state,
+    generation: own?.generation ?? 0,
+    progress: own?.state,
+    replicasBehind,
+    detail: detailOf(state, input, replicasBehind)
+  }
+}
