@@ -15,6 +15,7 @@ import { Settings, settingsContract, type SettingsSource } from "./config/Settin
 import { WireWords, wireSection } from "./config/WireWords.ts"
 import { contract } from "./Contract.ts"
 import { Database, databaseContract, databaseSection } from "./database/Database.ts"
+import { WriteProbe } from "./database/WriteProbe.ts"
 import { Facts, factsContract } from "./Facts.ts"
 import { Health, healthContract, routes as healthRoutes } from "./Health.ts"
 import { Callers } from "./http/Callers.ts"
@@ -239,7 +240,7 @@ const settlement = define({
         ChannelRows.layer,
         Leases.layer,
         MoveLog.layer,
-        Sponsor.layer,
+        Sponsor.layer.pipe(Layer.provide(WriteProbe.layer)),
         SponsorTransactions.layer,
         SettlementEvents.layer
       )

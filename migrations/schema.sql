@@ -712,6 +712,25 @@ CREATE TABLE public.kernel_sponsor_transactions (
     CONSTRAINT kernel_sponsor_transactions_state_check CHECK ((state = ANY (ARRAY['open'::text, 'landed'::text, 'failed'::text, 'expired'::text])))
 );
 
+CREATE TABLE public.kernel_write_probes (
+    id bigint NOT NULL,
+    replica text NOT NULL,
+    probed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    filler text NOT NULL
+)
+WITH (fillfactor='10', autovacuum_vacuum_threshold='200', autovacuum_vacuum_scale_factor='0');
+
+ALTER TABLE ONLY public.kernel_write_probes ALTER COLUMN filler SET STORAGE PLAIN;
+
+ALTER TABLE public.kernel_write_probes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.kernel_write_probes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.mcp_tools_approvals (
     id text NOT NULL,
     state text NOT NULL,
@@ -1028,6 +1047,9 @@ ALTER TABLE ONLY public.kernel_sponsor_budget_total
 
 ALTER TABLE ONLY public.kernel_sponsor_transactions
     ADD CONSTRAINT kernel_sponsor_transactions_pkey PRIMARY KEY (hash);
+
+ALTER TABLE ONLY public.kernel_write_probes
+    ADD CONSTRAINT kernel_write_probes_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.mcp_tools_approvals
     ADD CONSTRAINT mcp_tools_approvals_pkey PRIMARY KEY (id);

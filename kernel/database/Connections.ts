@@ -22,6 +22,8 @@ export interface ConnectionBounds {
   readonly connectionWait: Duration.Duration
   /** Longest wait for the answer to one statement, by lane. */
   readonly answerWait: Readonly<Record<LaneName, Duration.Duration>>
+  /** Runs for each statement that fails, before its caller learns of it. */
+  readonly failed?: (error: SqlError.SqlError) => Effect.Effect<void>
   /** Called once with what tells how the pool stands. */
   readonly observed?: (pool: () => PoolStanding) => void
 }
@@ -128,6 +130,7 @@ const endsTransaction = /^(ROLLBACK|RELEASE)\b/
 const bounded = (
   connection: Connection,
   answerWait: Duration.Duration,
+  failed: ConnectionBounds["failed"],
   owner: Scope.Scope,
   left: (leftover: Leftover) => void
 ): Connection => {
@@ -139,7 +142,12 @@ const bounded = (
   const bound = <A>(sql: string, statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> =>
     Effect.suspend(() => {
       if (!isLeft)
-        return within(statement, { longest: answerWait, owner, late: tookTooLong("query", answerWait), left: leave })
+        return within(failed === undefined ? statement : Effect.tapError(statement, failed), {
+          longest: answerWait,
+          owner,
+          late: tookTooLong("query", answerWait),
+          left: leave
+        })
       return endsTransaction.test(sql) ? Effect.succeed([] as unknown as A) : tookTooLong("query", answerWait)
     })
   return {
@@ -199,7 +207,7 @@ export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scop
               })
         )
         yield* Scope.addFinalizer(yield* Effect.scope, release)
-        return bounded(exit.value, bounds.answerWait[lane], owner, (left) => void (leftover = left))
+        return bounded(exit.value, bounds.answerWait[lane], bounds.failed, owner, (left) => void (leftover = left))
       }
       const refusal = refusalOf(exit)
       if (refusal !== undefined) yield* permits.shrink(now)

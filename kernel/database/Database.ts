@@ -20,7 +20,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { choice, integer, type Section, section, text } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
-import type { PoolStanding } from "./Connections.ts"
+import type { ConnectionBounds, PoolStanding } from "./Connections.ts"
 import { ReadReplica } from "./ReadReplica.ts"
 import { isConflict } from "./conflicts.ts"
 import { connectFault } from "./connectFault.ts"
@@ -28,6 +28,7 @@ import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./Database
 import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
 import { type Reach, reachServer } from "./reachServer.ts"
+import { writeFaultOf } from "./writeFault.ts"
 
 export const databaseSection = section(
   "database",
@@ -118,7 +119,9 @@ type Values = typeof databaseSection extends Section<infer A> ? A : never
 const connectTimeout = "3 seconds"
 const forever = Duration.infinity
 
-type Observed = (pool: () => PoolStanding) => void
+/** What the database knows of its own connections. */
+type Observed = Required<Pick<ConnectionBounds, "observed" | "failed">>
+type WriteFaultListener = (reason: string) => Effect.Effect<void>
 
 /**
  * What bounds a session's statements on the server itself. Statements here take milliseconds and look dearer to the
@@ -144,7 +147,7 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
       ...(reach === "direct" ? { startupParameters: sessionLimits(values) } : { prepare: false })
     },
     {
-      observed,
+      ...observed,
       connectionsMax: values.max_connections,
       connectionWait: Duration.millis(values.connection_wait_ms),
       answerWait: {
@@ -172,7 +175,7 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
       prepare: false
     },
     {
-      observed,
+      ...observed,
       connectionsMax: source.connectionsMax,
       connectionWait: Duration.seconds(20),
       answerWait: { payments: Duration.seconds(20), background: Duration.minutes(1), maintenance: forever }
@@ -219,7 +222,8 @@ const checked = Effect.fnUntraced(function* (
   source: OpenedDatabase,
   values: Values,
   reach: Reach,
-  pool: () => PoolStanding
+  pool: () => PoolStanding,
+  listeners: Set<WriteFaultListener>
 ) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ version: number }>`select current_setting('server_version_num')::int as version`
@@ -242,6 +246,13 @@ const checked = Effect.fnUntraced(function* (
     kind: source.kind,
     ping,
     pool,
+    onWriteFault: (listener) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => listeners.add(listener)),
+          () => Effect.sync(() => listeners.delete(listener))
+        )
+      ),
     dump: source.kind === "embedded" ? source.dump : undefined,
     reach,
     listen: listenAt(source, reach)
@@ -279,6 +290,8 @@ export class Database extends Context.Service<
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** How the connections of this process stand. */
     readonly pool: () => PoolStanding
+    /** Runs for each statement that fails because the database accepts no writes, with that reason. */
+    readonly onWriteFault: (listener: WriteFaultListener) => Effect.Effect<void, never, Scope.Scope>
     /** The whole database as one archive; a server has tools of its own. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
     /** Whether a pooler stands between; an embedded database is reached directly. */
@@ -305,7 +318,15 @@ export class Database extends Context.Service<
       const values = yield* settings.section(databaseSection)
       const source = yield* (yield* DatabaseSource).open
       let pool = (): PoolStanding => ({ max: 0, inUse: 0, waiting: 0 })
-      const observed: Observed = (told) => void (pool = told)
+      const listeners = new Set<WriteFaultListener>()
+      const observed: Observed = {
+        observed: (standing) => void (pool = standing),
+        failed: (error) => {
+          const reason = writeFaultOf(error)
+          if (reason === undefined) return Effect.void
+          return Effect.forEach(listeners, (listener) => listener(reason), { discard: true })
+        }
+      }
       const reach = source.kind === "server" ? yield* reachOf(source.url, values) : "direct"
       const client =
         source.kind === "server" ? serverClient(source.url, values, reach, observed) : embeddedClient(source, observed)
@@ -313,7 +334,7 @@ export class Database extends Context.Service<
         Layer.merge(
           Layer.effect(
             Database,
-            checked(source, values, reach, () => pool())
+            checked(source, values, reach, () => pool(), listeners)
           ),
           Layer.effect(
             ReadReplica,

@@ -30,7 +30,7 @@ const readLedger = Effect.fnUntraced(function* (clock: LedgerClock["Service"]) {
   yield* measure(ledger.ageSeconds, ageSeconds)
 })
 
-/** What was last read of the sponsor and its channels; nothing is asked. */
+/** Whether settlements can be paid for, and what was last read of the sponsor; only what is missing is read again. */
 const readSponsor = Effect.gen(function* () {
   const sponsor = yield* Sponsor
   const network = yield* Network
@@ -40,6 +40,8 @@ const readSponsor = Effect.gen(function* () {
       .map((scheme) => network.feeCeilings(scheme).totalStroopsMax)
       .reduce((most, one) => (one > most ? one : most))
   return Effect.gen(function* () {
+    for (const { scheme } of schemes.all())
+      yield* measure(settling.available, Option.isNone(yield* sponsor.fault(scheme)) ? 1 : 0, { scheme })
     const standing = Option.getOrUndefined(yield* sponsor.standing)
     if (standing === undefined) return
     const left = spendable(standing)

@@ -1,11 +1,12 @@
-// Watches whether settlements can be paid for: the balances of sponsor and channels, what open settlements may still
-// cost, the channels there are, and what the network asks. Asking it is free and takes no statement while all is well;
+// Watches whether settlements can be recorded and paid for: whether the database accepts writes, the balances of
+// sponsor and channels, what open settlements may still cost, the channels there are, and what the network asks. Asking it is free and takes no statement while all is well;
 // while something is missing the answer is read anew, a few times a second at most, so that it heals with the next
 // request. Nobody then holds a channel for an authorization's life only to find that the sponsor is empty.
 import { Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"
 import { Network } from "../config/Network.ts"
+import { WriteProbe } from "../database/WriteProbe.ts"
 import { elapsedMillis } from "../elapsed.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
@@ -169,6 +170,7 @@ export class Sponsor extends Context.Service<
       const network = yield* Network
       const signer = yield* Signer
       const clock = yield* LedgerClock
+      const writes = yield* WriteProbe
       const readings = yield* makeReadings
       const notes = makeNotes()
 
@@ -181,6 +183,9 @@ export class Sponsor extends Context.Service<
       })
 
       const fault = Effect.fnUntraced(function* (scheme: string) {
+        // Nothing that is read of the sponsor matters while nothing can be recorded.
+        const unwritable = yield* writes.fault
+        if (unwritable !== undefined) return Option.some(unwritable)
         let found = yield* faultOf(scheme)
         if (found !== undefined) {
           yield* readings.readAgain.pipe(
@@ -197,6 +202,7 @@ export class Sponsor extends Context.Service<
       const openUntil = (yield* elapsedMillis) + openingMillis
       const mayOpen = Effect.fnUntraced(function* (scheme: string) {
         const standing = readings.standing()
+        if (writes.known() !== undefined) return false
         if (standing === undefined || (yield* elapsedMillis) >= openUntil) return false
         return isOpening(standing, network.feeCeilings(scheme), isFundedByFaucet)
       })

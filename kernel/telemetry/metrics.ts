@@ -151,6 +151,10 @@ export const storage = {
     unit: "yes or no",
     help: "1 when the database told the state of settlements and channels at the last look, else 0: it is of before."
   }),
+  writable: gauge("tollkeeper_database_writable", {
+    unit: "yes or no",
+    help: "1 if the database accepted the last probe's write; 0 if it is read-only, full, or does not finish a write."
+  }),
   connectionsMax: gauge("tollkeeper_database_connections_max", {
     unit: "count",
     help: "Connections to the database that may be lent at this moment."

@@ -20,6 +20,7 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
 const machineTests = by("settlement/decide.test.ts", {})
 const driveTests = by("settlement/drive.test.ts", {})
 const databaseBounds = by("database/bounds.daily.test.ts")
+const writes = by("database/writes.daily.test.ts")
 const rotations = by("settlement/rotation.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "postgres" })
 const remoteSigners = by("signer/remote.daily.test.ts", {})
 const poolers = by("database/pooler.daily.test.ts")
@@ -538,6 +539,34 @@ export const mutations: ReadonlyArray<Mutation> = [
       "journal.advance(rotation, true)"
     ),
     ...rotations
+  },
+  {
+    name: "a payment verified while the database accepts no writes",
+    changes: change("kernel/settlement/Sponsor.ts", "if (unwritable !== undefined) return Option.some(unwritable)", ""),
+    ...writes
+  },
+  {
+    name: "a probe that needs no new space",
+    changes: change(
+      "migrations/kernel/0018_write_probes.sql",
+      "with (fillfactor = 10, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0)",
+      ""
+    ),
+    ...writes
+  },
+  {
+    name: "a probe that waits for a commit without end",
+    changes: change("kernel/database/WriteProbe.ts", "    Effect.timeout(writeTimeout),\n", ""),
+    ...writes
+  },
+  {
+    name: "a failed write is tried again by nobody",
+    changes: change(
+      "kernel/database/WriteProbe.ts",
+      "onSuccess: () => {\n      failures = 0\n      return set(undefined)",
+      "onSuccess: () => {\n      failures = 0\n      return fault === undefined ? set(undefined) : Effect.void"
+    ),
+    ...writes
   },
   {
     name: "a rotation by which nobody authorizes for the old sponsor",

@@ -309,6 +309,15 @@ const surroundings: ReadonlyArray<Alert> = [
     calm: [[`tollkeeper_database_available{${one}}`, always(1)]]
   },
   {
+    name: "TollkeeperDatabaseNotWriting",
+    severity: "critical",
+    expr: "tollkeeper_database_writable == 0",
+    for: "0m",
+    summary: "The database does not accept writes: nothing can be settled.",
+    fires: { series: [[`tollkeeper_database_writable{${one}}`, always(0)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_database_writable{${one}}`, always(1)]]
+  },
+  {
     name: "TollkeeperSignerNotRotated",
     severity: "critical",
     expr: "tollkeeper_signer_rotation_current == 0",

@@ -4,6 +4,7 @@ import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Network } from "../../../kernel/config/Network.ts"
+import { WriteProbe } from "../../../kernel/database/WriteProbe.ts"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Sponsor } from "../../../kernel/settlement/Sponsor.ts"
@@ -22,6 +23,7 @@ const makeWorld = () => {
     Layer.provide(
       Layer.mergeAll(
         Supervisor.layer,
+        WriteProbe.layerWritable,
         Layer.succeed(SqlClient.SqlClient, sql as never),
         Layer.succeed(Network, {
           id: "ledger:testnet",
