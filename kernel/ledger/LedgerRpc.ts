@@ -64,6 +64,8 @@ export type SimulationAnswer =
       readonly resourceFeeStroops: bigint
       /** XDR of SorobanTransactionData, resource fee inside. */
       readonly sorobanDataXdr: Uint8Array
+      /** Archived entries that the transaction restores by itself (protocol 23 and later); the fee covers them. */
+      readonly restoredEntries?: number
       /** XDR of DiagnosticEvents, in order. */
       readonly eventsXdr: ReadonlyArray<Uint8Array>
       /** XDR of SorobanAuthorizationEntries that a recording simulation proposes; those sent, in an enforcing one. */
@@ -74,8 +76,11 @@ export type SimulationAnswer =
    * words.
    */
   | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
-  /** Archived entries would have to be restored first. */
-  | { readonly _tag: "RestoreRequired"; readonly latestLedger: number }
+  /**
+   * Archived entries would have to be restored by a transaction of its own, for so many stroops where the node says so:
+   * the resource data does not restore them.
+   */
+  | { readonly _tag: "RestoreRequired"; readonly latestLedger: number; readonly restoreStroops?: bigint }
 
 export interface StandingQuery {
   /** Address, G… */

@@ -49,7 +49,9 @@ export const SimulateTransaction = Schema.Struct({
       )
     )
   ),
-  restorePreamble: Schema.optionalKey(Schema.NullOr(Schema.Struct({ transactionData: OptionalText })))
+  restorePreamble: Schema.optionalKey(
+    Schema.NullOr(Schema.Struct({ transactionData: OptionalText, minResourceFee: OptionalText }))
+  )
 })
 
 export const SendTransaction = Schema.Struct({

@@ -8,7 +8,7 @@ import type { RpcHeader } from "../config/rpcHeaders.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import type { HttpCalls } from "../platform/HttpCalls.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
-import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
+import { archivedEntriesOf, hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
 import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, type StandingQuery } from "./LedgerRpc.ts"
 import { decodeBytes, decodeWith, fromBase64, readStandings, standingKeys } from "./ledgerEntries.ts"
@@ -115,17 +115,25 @@ const makeLatest = ({ askWhich, ask, at, setUnfit }: Endpoints, options: LedgerR
   }))
 })
 
+/** A fee in an answer. */
+const digits = /^[0-9]{1,18}$/
+
 /** Simulations, whose figures must agree with each other. */
 const makeSimulate = ({ ask }: Endpoints) =>
   Effect.fnUntraced(function* (envelope: string): Effect.fn.Return<SimulationAnswer, LedgerUnavailable> {
     const answer = yield* ask("simulateTransaction", { transaction: envelope }, Wire.SimulateTransaction)
     const { latestLedger } = answer
     if (answer.error) return { _tag: "Refused", latestLedger, ...readHostError(answer.error) }
-    if (answer.restorePreamble) return { _tag: "RestoreRequired", latestLedger }
     const sorobanDataXdr = fromBase64(answer.transactionData ?? "")
     const data = decodeBytes(xdr.SorobanTransactionData.schema, sorobanDataXdr)
-    if (sorobanDataXdr === undefined || data === undefined || !/^[0-9]{1,18}$/.test(answer.minResourceFee ?? "")) {
+    if (sorobanDataXdr === undefined || data === undefined || !digits.test(answer.minResourceFee ?? "")) {
       return yield* contradiction("simulateTransaction", "a success without resource data")
+    }
+    const restoredEntries = archivedEntriesOf(data)
+    // A node whose protocol restores by a transaction of its own announces it, and marks nothing.
+    if (answer.restorePreamble && restoredEntries === 0) {
+      const fee = answer.restorePreamble.minResourceFee ?? ""
+      return { _tag: "RestoreRequired", latestLedger, ...(digits.test(fee) ? { restoreStroops: BigInt(fee) } : {}) }
     }
     // The data's own fee is what would be paid; the other figure is what ceilings and budget are held to.
     if (data.resourceFee !== BigInt(answer.minResourceFee!)) {
@@ -142,6 +150,7 @@ const makeSimulate = ({ ask }: Endpoints) =>
       latestLedger,
       resourceFeeStroops: data.resourceFee,
       sorobanDataXdr,
+      restoredEntries,
       eventsXdr: eventsXdr as ReadonlyArray<Uint8Array>,
       authXdr: authXdr as ReadonlyArray<Uint8Array>
     }

@@ -52,6 +52,21 @@ export const refusedAuthorization = (
     : {}
 }
 
+/** Why nothing is restored for a payment, with what it would cost where the node says so. */
+export const explainRestore = ({ restoreStroops }: Extract<SimulationAnswer, { _tag: "RestoreRequired" }>): string =>
+  "entries of the ledger are archived, and this network restores them only in a transaction of their own" +
+  (restoreStroops === undefined ? "" : `, for ${restoreStroops} stroops`)
+
+/** Why the entries that a payment restores are not paid for: what it would cost, and the ceiling. */
+export const restoreOverCeilings = (
+  { resourceFeeStroops, restoredEntries = 0 }: Extract<SimulationAnswer, { _tag: "Simulated" }>,
+  ceilings: FeeCeilings
+): string | undefined => {
+  const fault = restoredEntries === 0 ? undefined : overCeilings(resourceFeeStroops, ceilings)
+  if (fault === undefined) return undefined
+  return `${restoredEntries} archived entries would be restored by the payment; ${fault}. Restore them first`
+}
+
 /** Why a resource fee of so many stroops is beyond the ceilings, with both figures; undefined when it is not. */
 export const overCeilings = (resourceStroops: bigint, ceilings: FeeCeilings): string | undefined => {
   if (resourceStroops > ceilings.resourceStroopsMax)

@@ -20,6 +20,16 @@ export interface SupportedContext {
   readonly words: WireWordsValues
 }
 
+/** The most that one payment of a scheme may cost the sponsor, stroops; a dearer one is refused. */
+const ceilingsOf = (network: NetworkValues, scheme: string) => {
+  const { inclusionStroopsMax, resourceStroopsMax, totalStroopsMax } = network.feeCeilings(scheme)
+  return {
+    maxFeeStroops: totalStroopsMax.toString(),
+    maxResourceFeeStroops: resourceStroopsMax.toString(),
+    maxInclusionFeeStroops: inclusionStroopsMax.toString()
+  }
+}
+
 export const encodeSupported = ({
   channelCount,
   extensions,
@@ -40,7 +50,7 @@ export const encodeSupported = ({
                 scheme: scheme.scheme,
                 network: spellNetwork(network.id, dialect),
                 signer: signer.sponsor,
-                extra: { areFeesSponsored: true, ...extra }
+                extra: { areFeesSponsored: true, ...ceilingsOf(network, scheme.scheme), ...extra }
               }))
           })
         )

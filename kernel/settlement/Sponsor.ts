@@ -1,7 +1,8 @@
 // Watches whether settlements can be recorded and paid for: whether the database accepts writes, the balances of
-// sponsor and channels, what open settlements may still cost, the channels there are, and what the network asks. Asking it is free and takes no statement while all is well;
-// while something is missing the answer is read anew, a few times a second at most, so that it heals with the next
-// request. Nobody then holds a channel for an authorization's life only to find that the sponsor is empty.
+// sponsor and channels, what open settlements may still cost, the channels there are, and what the network asks. Asking
+// it is free and takes no statement while all is well; while something is missing the answer is read anew, a few times
+// a second at most, so that it heals with the next request. No payment then holds a channel for an authorization's life
+// only to find that the sponsor is empty.
 import { Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"

@@ -247,6 +247,10 @@ export const sourceOf = (tx: Pick<Transaction, "sourceAccount">): string => acco
 export const resourceFeeOf = ({ ext }: Transaction): bigint | undefined =>
   ext.v === extensionKind.soroban ? ext.sorobanData.resourceFee : undefined
 
+/** Entries of a footprint that are marked as archived: the transaction restores them before it runs (protocol 23). */
+export const archivedEntriesOf = ({ ext }: xdr.SorobanTransactionDataWire): number =>
+  ext.v === extensionKind.soroban ? ext.resourceExt.archivedSorobanEntries.length : 0
+
 /** The conditions beside a transaction's sequence number, when it has more than a time bound. */
 export const conditionsOf = ({ cond }: Transaction): xdr.PreconditionsV2Wire | undefined =>
   cond.type === conditionKind.v2 ? cond.v2 : undefined

@@ -73,7 +73,7 @@ export const settling = {
 export const rotating = {
   current: gauge("tollkeeper_signer_rotation_current", {
     unit: "yes or no",
-    help: "1 if no recorded rotation has replaced the keys that sign here; 0 if one has and the sources lack the new ones."
+    help: "1 if no recorded rotation replaced the keys that sign here; 0 if one did and the sources lack the new ones."
   }),
   generation: gauge("tollkeeper_signer_rotation_generation", {
     unit: "count",

@@ -28,7 +28,7 @@ export const refusals = [
   row("invalid_ledger_auth_expired", "the authorization has not expired"),
   row("invalid_exact_ledger_signature_expiration_too_far", "the authorization does not outlive its timeout"),
   row("invalid_ledger_enforcing_simulation_failed", "the enforcing simulation succeeds"),
-  row("invalid_ledger_restore_required", "nothing has to be restored first"),
+  row("invalid_ledger_restore_required", "what has to be restored is restored by the payment, within the fee ceilings"),
   row("invalid_exact_ledger_payload_no_transfer_events", "the simulation shows a transfer"),
   row("invalid_exact_ledger_payload_multiple_transfers", "the simulation shows one transfer"),
   row("invalid_exact_ledger_payload_event_not_transfer", "the movement is a transfer"),

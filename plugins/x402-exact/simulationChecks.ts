@@ -1,9 +1,14 @@
-// What the one enforcing simulation must show: success without a restore, one movement of the asset and it is the
-// promised transfer, and a fee within the ceilings. Events that move no tokens, such as those of a smart account, are
+// What the one enforcing simulation must show: success, one movement of the asset and it is the promised transfer, and
+// a fee within the ceilings, what it restores of archived entries included. Events that move no tokens, such as those of a smart account, are
 // tolerated.
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
-import { explainRefused, overCeilings } from "../../kernel/payment/readSimulation.ts"
+import {
+  explainRefused,
+  explainRestore,
+  overCeilings,
+  restoreOverCeilings
+} from "../../kernel/payment/readSimulation.ts"
 import type { PromisedMovement } from "../../kernel/payment/Scheme.ts"
 import { eventsOfCalls, type ReadEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./checks.ts"
@@ -41,8 +46,10 @@ const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: Pr
     : ["invalid_exact_ledger_payload_event_wrong_amount", "the simulation moves another amount"]
 }
 
-const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): Fault => {
-  const message = overCeilings(resourceStroops, ceilings)
+const feeFault = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceilings: FeeCeilings): Fault => {
+  const restore = restoreOverCeilings(answer, ceilings)
+  if (restore !== undefined) return ["invalid_ledger_restore_required", restore]
+  const message = overCeilings(answer.resourceFeeStroops, ceilings)
   return message === undefined ? undefined : ["invalid_exact_ledger_payload_fee_exceeds_maximum", message]
 }
 
@@ -52,9 +59,9 @@ export const simulationFault = (answer: SimulationAnswer, promise: PromisedMovem
     case "Refused":
       return ["invalid_ledger_enforcing_simulation_failed", explainRefused(answer)]
     case "RestoreRequired":
-      return ["invalid_ledger_restore_required", "entries of the ledger are archived and must be restored first"]
+      return ["invalid_ledger_restore_required", explainRestore(answer)]
     case "Simulated":
-      return movementFault(readEvents(answer.eventsXdr), promise) ?? feeFault(answer.resourceFeeStroops, ceilings)
+      return movementFault(readEvents(answer.eventsXdr), promise) ?? feeFault(answer, ceilings)
   }
 }
 

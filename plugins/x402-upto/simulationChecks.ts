@@ -5,7 +5,13 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
-import { explainRefused, type Meaning, overCeilings } from "../../kernel/payment/readSimulation.ts"
+import {
+  explainRefused,
+  explainRestore,
+  type Meaning,
+  overCeilings,
+  restoreOverCeilings
+} from "../../kernel/payment/readSimulation.ts"
 import { type ContractEvent, eventsOfCalls, isPublished, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./refusals.ts"
 import { addressOf, fieldsOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
@@ -127,11 +133,18 @@ export const simulationFault = (
     case "Refused":
       return ["invalid_upto_ledger_simulation_failed", explainRefused(answer, meanings)]
     case "RestoreRequired":
-      return ["invalid_upto_ledger_restore_required", "entries of the ledger are archived and must be restored first"]
+      return ["invalid_upto_ledger_restore_required", explainRestore(answer)]
     case "Simulated": {
       const events = contractEvents(answer.eventsXdr)
       if (events === undefined) return ["invalid_upto_ledger_event_unreadable", "an event cannot be read"]
-      return eventsFault(events, settlement) ?? feeFault(answer.resourceFeeStroops + addedStroops, ceilings)
+      const costed = { ...answer, resourceFeeStroops: answer.resourceFeeStroops + addedStroops }
+      const restore = restoreOverCeilings(costed, ceilings)
+      return (
+        eventsFault(events, settlement) ??
+        (restore === undefined
+          ? feeFault(costed.resourceFeeStroops, ceilings)
+          : ["invalid_upto_ledger_restore_required", restore])
+      )
     }
   }
 }

@@ -78,7 +78,8 @@ const rotate = Command.make(
       rotation.value.rotate(what)
     )
     yield* answer(json, { sponsor, formerSponsors, channels }, [
-      `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds (signer in /health/ready)`,
+      `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds`,
+      "`signer` in /health/ready of each replica shows which keys it signs with",
       "keep the former seeds in their sources until nothing is open under them (`settlements list`, `channels list`)"
     ])
   })

@@ -558,9 +558,9 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (data.resourceFee === -2n)"
     ],
     [
-      "a restore is a success",
-      "if (answer.restorePreamble) return",
-      "if (answer.restorePreamble === undefined && answer.error) return"
+      "a restore that the transaction does not do is a success",
+      "if (answer.restorePreamble && restoredEntries === 0)",
+      "if (answer.error && restoredEntries === 0)"
     ]
   ]),
   ...guards("kernel/ledger/ledgerTrustedTime.ts", "test/kernel/trustedTime.daily.test.ts", [

@@ -105,6 +105,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     '    case "RestoreRequired":\n      return undefined; ['
   ),
   simulated(
+    "a restore beyond the ceiling is called a fee",
+    'if (restore !== undefined) return ["invalid_ledger_restore_required", restore]',
+    ""
+  ),
+  simulated(
     "an unreadable movement passes",
     'if (events === undefined || events.some(({ _tag }) => _tag === "Unreadable"))',
     "if (events === undefined)"

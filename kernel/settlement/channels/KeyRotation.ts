@@ -117,30 +117,14 @@ const makeJournal = Effect.gen(function* () {
   return journal
 })
 
-/** Polls the rotations, takes up newer keys that the sources hold, and knows whether this replica signs with them. */
-const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
+/** The keys that sign here, the last change of them, and how they relate to the recorded rotations. */
+const makeOwnKeys = Effect.gen(function* () {
   const signer = yield* Signer
   const sponsor = yield* Sponsor
   const keysOf = yield* makeKeysOf
   const mine = () => keysOf(signer.names())
-  let standing: RotationStanding = {
-    state: "current",
-    generation: 0,
-    progress: undefined,
-    replicasBehind: 0,
-    detail: undefined
-  }
-  /** The last change of this process: its row is written again when the database lost it. */
+  /** The row of this process's last change is written again when the database lost it. */
   let taken: StandingInput["taken"]
-  let warnedAt = -Infinity
-
-  const warnBehind = Effect.fnUntraced(function* (why: string) {
-    const now = yield* elapsedMillis
-    if (now - warnedAt < warnMillis) return
-    warnedAt = now
-    yield* Effect.logWarning(`keys were rotated, and the sources here do not hold the newest ones: ${why}`)
-  })
-
   const took = Effect.fnUntraced(function* (from: SigningKeys) {
     taken = { from, to: mine() }
     yield* sponsor.suspect
@@ -148,8 +132,21 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
       Effect.annotateLogs({ sponsor: signer.sponsor, before: from.sponsor })
     )
   })
+  const inputOf = (rotations: ReadonlyArray<Rotation>, live: ReadonlyArray<SigningKeys>): StandingInput => ({
+    rotations,
+    live,
+    names: signer.names(),
+    keys: mine(),
+    taken
+  })
+  return { mine, took, inputOf, keysOf }
+})
 
-  const follow = Effect.fnUntraced(function* (rotations: ReadonlyArray<Rotation>) {
+/** Takes up the newest keys that the sources here hold; what they lack is warned of once a minute. */
+const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: Effect.Success<typeof makeOwnKeys>) {
+  const signer = yield* Signer
+  let warnedAt = -Infinity
+  return Effect.fnUntraced(function* (rotations: ReadonlyArray<Rotation>) {
     const before = mine()
     const newest = newestOf(rotations, "sponsor", before.sponsor)
     const followed = yield* Effect.result(
@@ -162,47 +159,56 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
             )
       )
     )
-    if (followed._tag === "Success") yield* took(before)
-    else yield* warnBehind(followed.failure.message)
+    if (followed._tag === "Success") return yield* took(before)
+    const now = yield* elapsedMillis
+    if (now - warnedAt < warnMillis) return
+    warnedAt = now
+    const why = followed.failure.message
+    yield* Effect.logWarning(`keys were rotated, and the sources here do not hold the newest ones: ${why}`)
   })
+})
 
-  const inputOf = Effect.map(Effect.all([journal.rotations, journal.live]), ([rotations, live]) => ({
-    rotations,
-    live,
-    names: signer.names(),
-    keys: mine(),
-    taken
-  }))
+const beforeFirstPoll: RotationStanding = {
+  state: "current",
+  generation: 0,
+  progress: undefined,
+  replicasBehind: 0,
+  detail: undefined
+}
 
-  const look = Effect.gen(function* () {
-    const input = yield* inputOf
+/** Polls the rotations, takes up newer keys that the sources hold, and knows whether this replica signs with them. */
+const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
+  const own = yield* makeOwnKeys
+  const { inputOf, mine, took } = own
+  const follow = yield* makeFollow(own)
+  let standing = beforeFirstPoll
+
+  const poll = Effect.gen(function* () {
+    const input = inputOf(yield* journal.rotations, yield* journal.live)
     standing = rotationStanding(input)
     yield* measure(rotating.current, standing.state === "behind" ? 0 : 1)
     yield* measure(rotating.generation, standing.generation)
     yield* measure(rotating.replicasBehind, standing.replicasBehind)
-    return input
+    return input.rotations
   })
 
   /** Records a rotation that the journal lacks: keys taken by a restart, or a row lost by a failover. */
   const recordAgain = Effect.gen(function* () {
-    const live: ReadonlyArray<SigningKeys> = []
-    yield* journal.record((rotations) => {
-      const [keys, names] = [mine(), signer.names()]
-      const from = unrecordedFrom({ rotations, live, names, keys, taken })
-      return Effect.succeed({ from: from ?? keys, to: keys })
-    })
+    yield* journal.record((rotations) =>
+      Effect.succeed({ from: unrecordedFrom(inputOf(rotations, [])) ?? mine(), to: mine() })
+    )
     yield* Effect.logWarning("recorded the rotation to the keys that sign here, which the database did not have")
   })
 
   const turn = Effect.gen(function* () {
-    const { rotations } = yield* look
+    const polled = yield* poll
     const { state } = standing
-    if (state === "behind") yield* follow(rotations)
+    if (state === "behind") yield* follow(polled)
     if (state === "ahead") yield* recordAgain
     yield* journal.announce(mine())
-    const now = state === "current" ? rotations : (yield* look).rotations
+    const rotations = state === "current" ? polled : yield* poll
     const keys = mine()
-    for (const rotation of now)
+    for (const rotation of rotations)
       if (rotation.to === keys[rotation.kind]) yield* journal.advance(rotation, standing.replicasBehind === 0)
   })
 

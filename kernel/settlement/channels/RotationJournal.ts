@@ -4,7 +4,7 @@
 // half minute; one that was not seen for a minute and a half no longer counts. Sponsors are named by their addresses,
 // channels by a digest of them.
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../database/Database.ts"
 import { elapsedMillis } from "../../elapsed.ts"
 import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStanding.ts"
@@ -15,6 +15,25 @@ const liveSeconds = 90
 /** Rows read at most: a daily rotation for some years, and far more replicas than one database serves. */
 const rotationsMax = 2_000
 const replicasMax = 500
+
+export interface RotationJournal {
+  /** All rotations of the network, newest first. */
+  readonly rotations: Effect.Effect<ReadonlyArray<Rotation>, SqlError.SqlError>
+  /** The keys of the replicas that run. */
+  readonly live: Effect.Effect<ReadonlyArray<SigningKeys>, SqlError.SqlError>
+  /** Records the change that `decide` makes of the newest rows: sponsor, channels, or both. */
+  readonly record: <E>(
+    decide: (
+      rotations: ReadonlyArray<Rotation>
+    ) => Effect.Effect<{ readonly from: SigningKeys; readonly to: SigningKeys }, E>
+  ) => Effect.Effect<void, E | SqlError.SqlError>
+  /** Shows the other replicas which keys sign here. */
+  readonly announce: (keys: SigningKeys) => Effect.Effect<void, SqlError.SqlError>
+  /** Notes that a rotation's keys sign here, and whether no live replica signs with replaced ones any more. */
+  readonly advance: (rotation: Rotation, isDone: boolean) => Effect.Effect<unknown, SqlError.SqlError>
+  /** A replica that stops is not waited for. */
+  readonly leave: Effect.Effect<void>
+}
 
 /** The journal of one network, written as one replica. */
 export const makeRotationJournal = Effect.fnUntraced(function* (network: string, replica: string) {
@@ -28,7 +47,6 @@ export const makeRotationJournal = Effect.fnUntraced(function* (network: string,
   const live = sql<SigningKeys>`select sponsor, channels_id as channels from kernel_signers where network = ${network}
     and seen_at > clock_timestamp() - make_interval(secs => ${liveSeconds}::float8) limit ${replicasMax}`
 
-  /** Records the change that `decide` makes of the newest rows: sponsor, channels, or both. */
   const record = <E>(
     decide: (
       rotations: ReadonlyArray<Rotation>
@@ -53,7 +71,6 @@ export const makeRotationJournal = Effect.fnUntraced(function* (network: string,
       })
     ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
-  /** Shows the other replicas which keys sign here. */
   const announce = Effect.fnUntraced(function* (keys: SigningKeys) {
     const now = yield* elapsedMillis
     const isSame = announced?.keys.sponsor === keys.sponsor && announced.keys.channels === keys.channels
@@ -67,7 +84,6 @@ export const makeRotationJournal = Effect.fnUntraced(function* (network: string,
     announced = { keys, at: now }
   })
 
-  /** Notes that a rotation's keys sign here, and whether no live replica signs with replaced ones any more. */
   const advance = ({ generation, state }: Rotation, isDone: boolean) => {
     const next = isDone ? "done" : "taken"
     return state === "done" || state === next
@@ -75,13 +91,11 @@ export const makeRotationJournal = Effect.fnUntraced(function* (network: string,
       : sql`update kernel_key_rotations set state = ${next} where network = ${network} and generation = ${generation}`
   }
 
-  /** A replica that stops is not waited for. */
   const leave = sql`delete from kernel_signers where network = ${network} and replica = ${replica}`.pipe(
     Effect.timeout("1 second"),
     Effect.ignore
   )
 
-  return { rotations, live, record, announce, advance, leave }
+  const journal: RotationJournal = { rotations, live, record, announce, advance, leave }
+  return journal
 })
-
-export type RotationJournal = Effect.Success<ReturnType<typeof makeRotationJournal>>

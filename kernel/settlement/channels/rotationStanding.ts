@@ -43,7 +43,7 @@ export interface StandingInput {
 
 export const kinds = ["channels", "sponsor"] as const satisfies ReadonlyArray<RotationKind>
 
-/** From some keys to the end of their chain, both included; no chain has a circle, and the walk is bounded all the same. */
+/** From some keys to the end of their chain, both included; no chain has a circle, and the walk is bounded anyway. */
 const chainFrom = (rotations: ReadonlyArray<Rotation>, kind: RotationKind, keys: string): ReadonlyArray<string> => {
   const chain = [keys]
   while (chain.length <= rotations.length) {

@@ -33,13 +33,18 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
             expect(answer.status).toBe(200)
             expect(answer.headers.get("content-type")).toContain("application/json")
             const signer = answer.json.kinds[0].signer
+            const ceilings = {
+              maxFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/),
+              maxResourceFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/),
+              maxInclusionFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/)
+            }
             const kindsOf = (scheme: string, extra: object) =>
               ["ledger:testnet", "stellar:testnet"].map((network) => ({
                 x402Version: 2,
                 scheme,
                 network,
                 signer,
-                extra: { areFeesSponsored: true, ...extra }
+                extra: { areFeesSponsored: true, ...ceilings, ...extra }
               }))
             const uptoContract = expect.stringMatching(/^C[A-Z2-7]{55}$/)
             expect(answer.json.kinds).toEqual([

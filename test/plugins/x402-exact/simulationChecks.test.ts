@@ -129,7 +129,19 @@ it("tells a refusal by the ledger with its code and what it means [S266]", () =>
 })
 
 it("needs archived entries restored first", () => {
-  expect(reasonOf({ _tag: "RestoreRequired", latestLedger: 1 })).toBe("invalid_ledger_restore_required")
+  const answer = { _tag: "RestoreRequired", latestLedger: 1, restoreStroops: 7n } as const
+  expect(simulationFault(answer, promise, ceilings)).toEqual([
+    "invalid_ledger_restore_required",
+    expect.stringMatching(/in a transaction of their own, for 7 stroops$/)
+  ])
+})
+
+it("restores archived entries within the ceilings, and names the cost beyond them", () => {
+  const restoring = { ...simulated([transfer()]), restoredEntries: 1 }
+  expect(reasonOf(restoring)).toBeUndefined()
+  const beyond = { ...restoring, resourceFeeStroops: ceilings.resourceStroopsMax + 1n }
+  expect(reasonOf(beyond)).toBe("invalid_ledger_restore_required")
+  expect(reasonOf({ ...beyond, restoredEntries: 0 })).toBe("invalid_exact_ledger_payload_fee_exceeds_maximum")
 })
 
 it("finds the promised transfer among those executed, and nothing else for it", () => {
