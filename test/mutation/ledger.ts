@@ -22,6 +22,16 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "engine/xdr/ScVal.ts",
+    ["engine/wasm/deepValues.test.ts"],
+    [["a value may be nested without end", "if (isTooDeep(value)) throw tooDeep()", ""]]
+  ),
+  ...rules(
+    "engine/wasm/collectionFunctions.ts",
+    ["engine/wasm/deepValues.test.ts"],
+    [["deep bytes are told as no value", "isDepthError(error) ? tooDeep() :", ""]]
+  ),
+  ...rules(
     "runScript.ts",
     ["runScript.test.ts"],
     [

@@ -5,24 +5,19 @@ import { AddressType, ScType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { readAddress, readBytes, readMap, readVec } from "../xdr/ScVal.ts"
+import { deepSize, isTooDeep, tooDeep } from "../xdr/deepSize.ts"
 import { latin1, type ScAddress, type ScMapEntry, type ScVal } from "../xdr/Xdr.ts"
 import type { CpuCostName } from "../state/cpuCosts.ts"
-import { deepSize } from "./deepSize.ts"
 import { SMALL_SYMBOL_MAX, Tag, Values } from "./Values.ts"
 
 /** No value may be larger than this when written out; the network's limits of entries and events are far below. */
 const VALUE_BYTES_MAX = 1_048_576
-/** The network converts no value that is nested this deeply. */
-const VALUE_LEVELS_MAX = 100
 const EMPTY = new ArrayBuffer(0)
 /** What the network allots to the head of a list and to an object. */
 const LIST_BYTES = 24
 const OBJECT_BYTES = 64
 /** Instructions of the network for one unit of work, as a power of two. */
 const WORK_SHIFT = 2
-
-/** True for a value that is nested more deeply than the network converts. */
-export const isTooDeep = (value: ScVal): boolean => deepSize(value).levels >= VALUE_LEVELS_MAX
 
 export class Vm {
   readonly host: ContractHost
@@ -194,7 +189,7 @@ export class Vm {
   measured(value: ScVal): ScVal {
     if (value.type !== ScType.vec && value.type !== ScType.map) return value
     const { bytes } = deepSize(value)
-    if (isTooDeep(value)) throw HostError.of("Context", "ExceededLimit", "value is nested too deeply")
+    if (isTooDeep(value)) throw tooDeep()
     if (bytes > VALUE_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "value is too large")
     this.payWork(bytes >> 3)
     return value

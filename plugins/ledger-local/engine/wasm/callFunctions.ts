@@ -2,6 +2,7 @@
 // caught error keeps a contract's own number and becomes `Error(Context, InvalidAction)` otherwise; internal errors and
 // exceeded limits cannot be caught.
 import { AddressType, EntryType, ScErrorType, ScType } from "../xdr/types.ts"
+import { isTooDeep } from "../xdr/deepSize.ts"
 import { chargeSignature } from "../host/instructionPrices.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
@@ -34,7 +35,7 @@ import {
   type SorobanAuthorizedInvocation
 } from "../xdr/Xdr.ts"
 import { executableVal } from "./ledgerFunctions.ts"
-import { isTooDeep, type HostFunctions, type Vm } from "./Vm.ts"
+import type { HostFunctions, Vm } from "./Vm.ts"
 
 const K256_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 const P256_HALF_ORDER = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8n

@@ -4,6 +4,8 @@
 import { ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import { bytes as bytesVal, checkScVal, checkSymbol, compareScVal, readVec, sym, u32, vec, VOID } from "../xdr/ScVal.ts"
+import { tooDeep } from "../xdr/deepSize.ts"
+import { isDepthError } from "../xdr/reusedWriter.ts"
 import { codec, latin1, type ScMapEntry, type ScVal, xdrText } from "../xdr/Xdr.ts"
 import * as xdr from "@stellar/stellar-sdk/xdr"
 import { boolWord, u32Word } from "./Values.ts"
@@ -199,8 +201,8 @@ export const collectionFunctions: HostFunctions = {
     let value: ScVal
     try {
       value = codec.ScVal.decode(content)
-    } catch {
-      throw HostError.of("Value", "InvalidInput", "bytes are not a value")
+    } catch (error) {
+      throw isDepthError(error) ? tooDeep() : HostError.of("Value", "InvalidInput", "bytes are not a value")
     }
     checkScVal(value)
     return value

@@ -4,6 +4,7 @@
 import { ScErrorType, ScType } from "./types.ts"
 import type * as xdr from "@stellar/stellar-sdk/xdr"
 import { HostError } from "../host/HostError.ts"
+import { isTooDeep, tooDeep } from "./deepSize.ts"
 import { codec, compareBytes, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
 
 export const VOID: ScVal = { type: 1 }
@@ -170,24 +171,29 @@ const isSymbolByte = (byte: number): boolean =>
   (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || (byte >= 48 && byte <= 57) || byte === 95
 
 /**
- * Refuses what the host cannot take as a value: bad symbols, unsorted maps, absent vectors, values reserved for ledger
- * keys.
+ * Refuses what the host cannot take as a value: one that is nested too deeply, bad symbols, unsorted maps, absent
+ * vectors, values reserved for ledger keys.
  */
 export const checkScVal = (value: ScVal): void => {
+  if (isTooDeep(value)) throw tooDeep()
+  checkParts(value)
+}
+
+const checkParts = (value: ScVal): void => {
   switch (value.type) {
     case ScType.symbol:
       checkSymbol(value.sym.bytes)
       return
     case ScType.vec:
       if (value.vec === null) throw wrongType("a vector")
-      for (const item of value.vec) checkScVal(item)
+      for (const item of value.vec) checkParts(item)
       return
     case ScType.map: {
       if (value.map === null) throw wrongType("a map")
       let previous: ScVal | undefined
       for (const entry of value.map) {
-        checkScVal(entry.key)
-        checkScVal(entry.val)
+        checkParts(entry.key)
+        checkParts(entry.val)
         if (previous !== undefined && compareScVal(previous, entry.key) >= 0) {
           throw HostError.of("Object", "InvalidInput", "map keys are not sorted")
         }

@@ -96,6 +96,10 @@ class ReusedWriter {
   }
 }
 
+/** True for the library's refusal of bytes that nest values more deeply than it follows. */
+export const isDepthError = (error: unknown): boolean =>
+  error instanceof XdrError && error.message.includes("max recursion depth")
+
 export interface Codec<T> {
   /** Throws `XdrError` on a value that is not of the type. */
   readonly encode: (value: T) => Uint8Array
