@@ -22,6 +22,17 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "engine/wasm/sizeCosts.ts",
+    ["engine/wasm/sizeCosts.test.ts"],
+    [
+      ["a handle that a contract is given has no price", "if (isObjectWord(word)) meter.spend(sizes.handle)", ""],
+      ["bytes cost the same whatever their length", '"b.3": readIn,', ""],
+      ["bytes that are appended cost the same whatever their length", '"b.e": remadeBytes,', ""],
+      ["a vector made anew costs the same whatever its length", '"v.6": remadeList,', ""],
+      ["decoding has no price", "call.sizes.decoded(lengthOf(argument(call, 0))) +", ""]
+    ]
+  ),
+  ...rules(
     "engine/xdr/ScVal.ts",
     ["engine/wasm/deepValues.test.ts"],
     [["a value may be nested without end", "if (isTooDeep(value)) throw tooDeep()", ""]]

@@ -14,6 +14,7 @@ import type { HostResult, HostSuccess } from "./HostResult.ts"
 import { hasTtl, isDiskKey, keyString, type KeyString } from "../state/LedgerKeys.ts"
 import { rentSizeBytes } from "../state/rentSize.ts"
 import { Storage } from "./Storage.ts"
+import { ValueCosts } from "./ValueCosts.ts"
 import type { Store } from "../state/Store.ts"
 import { codec, type LedgerFootprint, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
 
@@ -26,7 +27,9 @@ const run = (host: HostContext): ScVal => {
       const { contractAddress: address, functionName, args } = fn.invokeContract
       if (address.type !== AddressType.contract)
         throw HostError.of("Value", "UnexpectedType", "invoked address doesn't belong to a contract")
-      return host.invoke(address.contractId, functionName, args)
+      const value = host.invoke(address.contractId, functionName, args)
+      host.meter.spend(new ValueCosts(host.meter.costs).returned(value))
+      return value
     }
     case HostFunctionType.createContract:
       return createContract(host, { ...fn.createContract, constructorArgs: [] })

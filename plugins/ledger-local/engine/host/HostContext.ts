@@ -14,6 +14,7 @@ import type { Random } from "./Random.ts"
 import { callSac } from "../sac/Sac.ts"
 import { checkScVal, checkSymbol, compareScVal, sym, type XdrString } from "../xdr/ScVal.ts"
 import { Storage } from "./Storage.ts"
+import { ValueCosts } from "./ValueCosts.ts"
 import { verifyEd25519 } from "../../../../kernel/ledger/Ed25519.ts"
 import { contractAddress, equalBytes, type LedgerEntry, type ScMapEntry, type ScVal, textOf } from "../xdr/Xdr.ts"
 
@@ -83,8 +84,14 @@ export class HostContext implements ContractHost {
 
   emit(topics: ReadonlyArray<ScVal>, data: ScVal): void {
     this.meter.spend(Price.event)
-    this.meter.spend(Price.eventValue * topics.reduce((sum, topic) => sum + valuesIn(topic), valuesIn(data)))
+    for (const value of [...topics, data]) this.meter.spend(this.#emitted(value))
     this.log.contract(this.frame.contractId, topics, data)
+  }
+
+  /** What a value within an event costs: lists are converted item by item. */
+  #emitted(value: ScVal): number {
+    if (value.type !== ScType.vec) return Price.eventValue * valuesIn(value)
+    return Price.eventValue + Math.floor(new ValueCosts(this.meter.costs).fromHost(value))
   }
 
   /** Calls a contract by id. Throws the callee's error after taking back what it did. */

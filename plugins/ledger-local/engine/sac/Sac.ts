@@ -88,6 +88,7 @@ const functions: Readonly<Record<string, readonly [arity: number, run: SacFuncti
       const from = readAddress(call.args[0]!)
       const { to, muxedId } = readDestination(call.args[1]!)
       const amount = amountOf(call.args[2]!)
+      if (muxedId !== undefined) call.host.meter.spend(Price.muxedDestination)
       authorize(call, from)
       call.balances.spend(from, amount)
       call.balances.receive(to, amount)

@@ -4,11 +4,11 @@
 import { AddressType, ScErrorType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import type { InstructionMeter } from "../host/InstructionMeter.ts"
+import { SMALL_SYMBOL_MAX } from "../xdr/valueSizes.ts"
 import { bool, i128, i64, sym, u32, u64, VOID } from "../xdr/ScVal.ts"
 import { latin1, type ScVal } from "../xdr/Xdr.ts"
 
 const SYMBOL_CHARACTERS = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-export const SMALL_SYMBOL_MAX = 9
 const U56 = 1n << 56n
 const I55 = 1n << 55n
 
@@ -44,6 +44,9 @@ export const Tag = {
   addressObject: 77,
   muxedAddressObject: 78
 } as const
+
+/** True for a word that names an object of the host. */
+export const isObjectWord = (word: bigint): boolean => Number(BigInt.asUintN(8, word)) >= Tag.u64Object
 
 export const VOID_WORD = 2n
 

@@ -8,7 +8,8 @@ import { readAddress, readBytes, readMap, readVec } from "../xdr/ScVal.ts"
 import { deepSize, isTooDeep, tooDeep } from "../xdr/deepSize.ts"
 import { latin1, type ScAddress, type ScMapEntry, type ScVal } from "../xdr/Xdr.ts"
 import type { CpuCostName } from "../state/cpuCosts.ts"
-import { SMALL_SYMBOL_MAX, Tag, Values } from "./Values.ts"
+import { SMALL_SYMBOL_MAX } from "../xdr/valueSizes.ts"
+import { isObjectWord, Tag, Values } from "./Values.ts"
 
 /** No value may be larger than this when written out; the network's limits of entries and events are far below. */
 const VALUE_BYTES_MAX = 1_048_576
@@ -89,7 +90,7 @@ export class Vm {
   }
 
   isObject(word: bigint): boolean {
-    return Number(BigInt.asUintN(8, word)) >= Tag.u64Object
+    return isObjectWord(word)
   }
 
   /** The value of an argument; an object's type is looked at, which has a price. */

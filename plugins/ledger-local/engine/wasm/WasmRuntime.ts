@@ -19,13 +19,13 @@ import { ledgerFunctions } from "./ledgerFunctions.ts"
 import { FUEL_EXPORT, type PreparedModule, prepareModule } from "./prepareModule.ts"
 import { poseidonFunctions } from "./poseidonFunctions.ts"
 import { randomFunctions } from "./randomFunctions.ts"
-import { VOID_WORD } from "./Values.ts"
 import { checkProtocol } from "./hostImports.ts"
 import { hostFunctionName } from "./hostFunctionNames.ts"
 import { hostFunctionPrice } from "../host/instructionPrices.ts"
 import { chargeInstance } from "./moduleCosts.ts"
 import { hostCallWork, INSTANCE_WORK } from "./hostCallWork.ts"
 import { ValueType } from "./opcodes.ts"
+import { chargeSizes } from "./sizeCosts.ts"
 import { type HostFunctions, Vm } from "./Vm.ts"
 
 const functions: HostFunctions = {
@@ -246,7 +246,11 @@ const run = (
       const word = escalating(running, id, () => {
         host.meter.spend(price)
         const result = fn(running, ...args)
-        return result === undefined ? VOID_WORD : typeof result === "bigint" ? result : running.values.word(result)
+        if (typeof result === "bigint") return result
+        const value = result ?? VOID
+        const word = running.values.word(value)
+        chargeSizes(running, id, args, value, word)
+        return word
       })
       running.resume()
       return word

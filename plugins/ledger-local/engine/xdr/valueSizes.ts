@@ -13,7 +13,8 @@ export const valuesIn = (value: ScVal): number => {
   return 1
 }
 
-const SMALL_SYMBOL_MAX = 9
+/** Characters of a symbol that fits into a word. */
+export const SMALL_SYMBOL_MAX = 9
 
 /** Those that do not fit into a word. */
 export const objectsIn = (value: ScVal): number => {
