@@ -22,6 +22,29 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "engine/host/executables.ts",
+    ["engine/wasm/protocol28.test.ts"],
+    [
+      [
+        "a contract may refer to code that nobody has named",
+        "if (host.storage.get(externalRefKey(reference)) !== undefined) return",
+        "return"
+      ],
+      ["a reference may stand in an entry that ends", "if (!isPersistent)", "if (false)"],
+      [
+        "a reference may name code that is not there",
+        'host.storage.require(contractCodeKey(value.bytes), "Wasm does not exist")',
+        ""
+      ],
+      ["a reference may be removed", "if (key.type === ScType.executableTag)\n    throw", "if (false)\n    throw"]
+    ]
+  ),
+  ...rules(
+    "engine/host/createContract.ts",
+    ["engine/wasm/protocol28.test.ts"],
+    [["references are there before their protocol", "protocolVersion < EXTERNAL_REFS_SINCE", "protocolVersion < 0"]]
+  ),
+  ...rules(
     "engine/wasm/sizeCosts.ts",
     ["engine/wasm/sizeCosts.test.ts"],
     [

@@ -3,7 +3,14 @@
 // of ours never spoils the next. Network settings follow the upgrades in the stream.
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
-import { hasTtl, keyOfEntry, keyString, ttlKeyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import {
+  hasTtl,
+  keyOfEntry,
+  keyString,
+  ttlEntry,
+  ttlHash,
+  ttlKeyString
+} from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import {
   type NetworkSettings,
   testnet,
@@ -12,7 +19,12 @@ import {
 import { rentSizeBytes } from "../../plugins/ledger-local/engine/state/rentSize.ts"
 import { Store } from "../../plugins/ledger-local/engine/state/Store.ts"
 import type { Ledger } from "./streams.ts"
-import type { ConfigSettingEntry, LedgerEntry, LedgerKey } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
+import type {
+  ConfigSettingEntry,
+  LedgerEntry,
+  LedgerFootprint,
+  LedgerKey
+} from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 
 export type EntryChange = xdr.LedgerEntryChangeWire
 
@@ -29,12 +41,29 @@ const entryOf = (change: EntryChange): LedgerEntry | undefined => {
   }
 }
 
-/** What a test network of stellar-core starts from before any upgrade in the stream. */
+/**
+ * What a network of stellar-core starts from, until an upgrade: its own first settings. Streams that show what an
+ * upgrade found are read from that; one that shows no upgrade has begun here.
+ */
 const genesis: NetworkSettings = {
   ...testnet,
-  fees: { ...testnet.fees, stateSizeBytes: 0n },
+  fees: {
+    ...testnet.fees,
+    instructionsPer10kStroops: 100n,
+    diskReadEntryStroops: 5_000n,
+    writeEntryStroops: 20_000n,
+    diskRead1KbStroops: 1_000n,
+    write1KbStroops: 3_500n,
+    historical1KbStroops: 100n,
+    events1KbStroops: 200n,
+    bandwidth1KbStroops: 2_000n,
+    stateSizeBytes: 0n
+  },
   ttl: { minTemporaryLedgers: 16, minPersistentLedgers: 4_096, maxEntryLedgers: 1_054_080 }
 }
+
+/** How long an entry lives that no meta has shown. */
+const REFERENCE_LEDGERS = 1_000_000
 
 export class LedgerState {
   readonly store = Store.empty()
@@ -76,6 +105,24 @@ export class LedgerState {
       if (this.#known.has(key)) continue
       this.#known.add(key)
       this.store.set(key, entry)
+    }
+  }
+
+  /**
+   * Entries that name the code of other contracts, which the nodes' own tests put into the ledger past every meta: what
+   * a transaction reads of them without any ledger having shown it names the one code that it reads beside it.
+   */
+  seedReferences({ readOnly }: LedgerFootprint, ledgerSeq: number): void {
+    const codes = readOnly.flatMap((key) => (key.type === 7 ? [key.contractCode.hash] : []))
+    for (const key of readOnly) {
+      if (key.type !== 6 || key.contractData.key.type !== 22 || codes.length !== 1) continue
+      const id = keyString(key)
+      if (this.#known.has(id)) continue
+      this.#known.add(id)
+      const contractData = { ...key.contractData, ext: { v: 0 as const }, val: { type: 13 as const, bytes: codes[0]! } }
+      this.store.set(id, { lastModifiedLedgerSeq: ledgerSeq, data: { type: 6, contractData }, ext: { v: 0 } })
+      const hash = ttlHash(this.#crypto, id)
+      this.store.set(ttlKeyString(this.#crypto, id), ttlEntry(hash, ledgerSeq + REFERENCE_LEDGERS, ledgerSeq))
     }
   }
 

@@ -1,4 +1,4 @@
-// `npm run replay [-- --data DIR] [-- --only TEXT]`: replays ledger streams of stellar-core through the embedded ledger
+// `npm run replay [-- --data DIR] [-- --only TEXT] [-- --protocol N]`: replays ledger streams of stellar-core through the embedded ledger
 // and prints three tables: by family how many transactions came out identical and how close the metered instructions
 // are to the real node's, and the latter by host function, over the calls that use it. The last line is the total; the
 // exit status is 1 when a supported transaction differs.
@@ -9,7 +9,7 @@ import { engineCrypto } from "../support/engineCrypto.ts"
 import { WasmRuntime } from "../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
 import { Report } from "./Report.ts"
 import { replayStream } from "./replayStream.ts"
-import { findStreams, sharedStreams } from "./streams.ts"
+import { findStreams, lastProtocol, sharedStreams } from "./streams.ts"
 
 const option = (name: string): string | undefined => {
   const at = process.argv.indexOf(name)
@@ -28,17 +28,20 @@ if (streams === undefined) {
   console.log(`replay skipped: no ledger streams in ${folder}`)
 } else {
   const only = option("--only")
+  const protocol = option("--protocol")
   const hostCalls = new Set<string>()
   const contracts = new WasmRuntime(undefined, (hostFunction) => hostCalls.add(hostFunction))
   const report = new Report()
   const networkId = new Uint8Array(createHash("sha256").update("(V) (;,,;) (V)").digest())
   for (const file of streams) {
     if (only !== undefined && !file.name.includes(only) && !file.suite.includes(only)) continue
+    if (protocol !== undefined && lastProtocol(file) !== Number(protocol)) continue
     const started = performance.now()
     replayStream(file, { crypto: engineCrypto, networkId, contracts, hostCalls }, report)
     const seconds = (performance.now() - started) / 1_000
     if (seconds > SLOW_SECONDS) console.log(`slow: ${file.suite}/${file.name} took ${seconds.toFixed(1)} s`)
   }
+  if (report.total.streams === 0) console.log(`no stream ends at protocol ${protocol ?? "?"} in ${folder}`)
   report.printMetering(
     (line) => console.log(line),
     (id) => `${id} ${names[id] ?? ""}`

@@ -60,6 +60,9 @@ const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> 
 /** Marks the image of an entry before a change; no key's XDR begins so. */
 const BEFORE = "before "
 
+/** A ledger whose set was dropped, by the extension of its value. */
+const STELLAR_VALUE_EMPTY_TX_SET = 2
+
 /** Contract calls are metered by the rules of this protocol and later. */
 const METERED_SINCE = 26
 
@@ -303,6 +306,7 @@ class LedgerReplay {
     const real = operationChanges(item)
     const footprint: LedgerFootprint | undefined = item.frame?.soroban?.resources.footprint
     this.#state.seed(real)
+    if (footprint !== undefined) this.#state.seedReferences(footprint, this.#ledger.header.ledgerSeq)
     this.#ttl.enter(item.placed?.stage, footprint)
     const lastOfferId = this.#state.offerIds.last
     this.#phase(item, (store) => {
@@ -363,6 +367,13 @@ class LedgerReplay {
   }
 }
 
+/** The hash of zeros that stands for a set that validators voted to drop, and nothing was applied of (CAP-83). */
+const DROPPED_SET = new Uint8Array(32)
+
+/** What the header has to say of the transaction set. */
+const setHash = (crypto: EngineCrypto, { header, envelopes }: Ledger, setBytes: Uint8Array): Uint8Array =>
+  header.scpValue.ext.v === STELLAR_VALUE_EMPTY_TX_SET && envelopes.length === 0 ? DROPPED_SET : crypto.sha256(setBytes)
+
 /** A ledger's own facts that do not follow from its transactions, as far as they are known here. */
 const compareLedger = (
   { crypto, networkId }: ReplayOptions,
@@ -376,7 +387,7 @@ const compareLedger = (
     ({ result }) => [result.transactionHash, codec.TransactionResult.encode(result.result)] as const
   )
   if (!equalBytes(crypto.sha256(resultSetBytes(pairs)), header.txSetResultHash)) differences.push("another result hash")
-  if (setBytes !== undefined && !equalBytes(crypto.sha256(setBytes), header.scpValue.txSetHash))
+  if (setBytes !== undefined && !equalBytes(setHash(crypto, ledger, setBytes), header.scpValue.txSetHash))
     differences.push("another hash of the transaction set")
   const results = new Set(processing.map(({ result }) => latin1(result.transactionHash)))
   for (const placed of envelopes) {

@@ -124,6 +124,13 @@ const ledgerOf = (meta: xdr.LedgerCloseMetaWire): Ledger => {
   }
 }
 
+/** The protocol that a stream ends at. */
+export const lastProtocol = (file: StreamFile): number | undefined => {
+  let last: number | undefined
+  for (const { header } of readLedgers(file)) last = header.ledgerVersion
+  return last
+}
+
 /** The ledgers of one stream, in order. */
 export function* readLedgers(file: StreamFile): Generator<Ledger> {
   const bytes = readFileSync(file.path)

@@ -4,7 +4,7 @@ import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.t
 
 /** The protocols whose rules the engine has. */
 export const PROTOCOL_MIN = 23
-export const PROTOCOL_MAX = testnet.protocolVersion
+export const PROTOCOL_MAX = 28
 
 /** Instructions that one transaction may use without limits: about the deadline of a contract's call. */
 const UNLIMITED_INSTRUCTIONS = 4_000_000_000

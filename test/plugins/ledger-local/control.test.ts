@@ -244,8 +244,9 @@ describe("chosen settings", () => {
   }
 
   it("are refused in a sentence when no network has them", () => {
-    expect(choiceProblem({ protocol: 22 })).toBe("the protocol is 23 to 27")
-    expect(choiceProblem({ protocol: 28 })).toBe("the protocol is 23 to 27")
+    expect(choiceProblem({ protocol: 22 })).toBe("the protocol is 23 to 28")
+    expect(choiceProblem({ protocol: 28 })).toBeUndefined()
+    expect(choiceProblem({ protocol: 29 })).toBe("the protocol is 23 to 28")
     expect(choiceProblem({ limits: "none" })).toBe("the limits are testnet or unlimited")
     for (const minTtlLedgers of [0, 3_110_401])
       expect(choiceProblem({ minTtlLedgers })).toBe("the least life of an entry is 1 to 3110400 ledgers")

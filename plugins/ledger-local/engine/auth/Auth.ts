@@ -2,16 +2,17 @@
 // entry, whose signature, expiry and nonce are checked once, when its root is first used, and anew after a rollback.
 // Recording, the entries that would be needed are built. The direct caller contract, and what it authorized for its
 // callee, need no entry.
-import { AddressType, CredentialsType, EntryType, ExecutableType, ScType } from "../xdr/types.ts"
+import { AddressType, CredentialsType, EntryType, ScType } from "../xdr/types.ts"
 import { Price } from "../host/instructionPrices.ts"
 import { valuesIn } from "../xdr/valueSizes.ts"
 import { HostError } from "../host/HostError.ts"
 import type { AuthCheck, Authorization, ContractHost } from "../host/HostTypes.ts"
 import { checkAccountAuth } from "./AccountAuth.ts"
 import { authContexts } from "./authContexts.ts"
+import { executableKeys } from "../host/executables.ts"
 import { checkEntry, credentialsOf } from "./authEntry.ts"
 import { functionString, InvocationTracker, type NodeSnapshot } from "./InvocationTracker.ts"
-import { accountKey, contractCodeKey, contractDataKey, contractInstanceKey, Durability } from "../state/LedgerKeys.ts"
+import { accountKey, contractDataKey, contractInstanceKey, Durability } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, sym, u32, vec, VOID } from "../xdr/ScVal.ts"
 import {
   accountAddress,
@@ -66,7 +67,7 @@ export class Auth implements Authorization {
     this.#host = host
     if (host.input.access.mode === "record") return
     for (const entry of host.input.auth) {
-      checkEntry(entry)
+      checkEntry(entry, host.input.settings.protocolVersion)
       host.meter.spend(Price.authorizedCall * callsIn(entry.rootInvocation))
       const credentials = credentialsOf(entry)
       const address = credentials?.address ?? accountAddress(host.input.source)
@@ -348,7 +349,7 @@ export class Auth implements Authorization {
     }
     const instance = storage.get(contractInstanceKey(address))
     const value = instance?.data.type === EntryType.contractData ? instance.data.contractData.val : undefined
-    if (value?.type === ScType.contractInstance && value.instance.executable.type === ExecutableType.wasm)
-      storage.get(contractCodeKey(value.instance.executable.wasmHash))
+    if (value?.type !== ScType.contractInstance) return
+    for (const key of executableKeys(this.#host, value.instance.executable)) storage.get(key)
   }
 }

@@ -1,6 +1,7 @@
 // The authorization context that a contract account's `__check_auth` gets: what its signer is asked to allow, one value
 // per call of the authorized tree.
 import { AuthorizedFunctionType, ExecutableType, PreimageType } from "../xdr/types.ts"
+import { executableVal } from "../host/executables.ts"
 import { HostError } from "../host/HostError.ts"
 import { address as addressVal, bytes, structMap, sym, vec } from "../xdr/ScVal.ts"
 import type { ScVal, SorobanAuthorizedFunction, SorobanAuthorizedInvocation } from "../xdr/Xdr.ts"
@@ -10,7 +11,7 @@ const createContext = (fn: Exclude<SorobanAuthorizedFunction, { type: 0 }>): ScV
     fn.type === AuthorizedFunctionType.createContract
       ? { ...fn.createContractHostFn, constructorArgs: [] }
       : fn.createContractV2HostFn
-  if (args.executable.type !== ExecutableType.wasm) {
+  if (args.executable.type === ExecutableType.stellarAsset) {
     throw HostError.of(
       "Auth",
       "InvalidInput",
@@ -20,7 +21,7 @@ const createContext = (fn: Exclude<SorobanAuthorizedFunction, { type: 0 }>): ScV
   if (args.contractIdPreimage.type !== PreimageType.address) {
     throw HostError.of("Auth", "InvalidInput", "asset preimage is not allowed when authorizing create_contract host fn")
   }
-  const executable = vec([sym("Wasm"), bytes(args.executable.wasmHash)])
+  const executable = executableVal(args.executable)
   const salt = bytes(args.contractIdPreimage.fromAddress.salt)
   return args.constructorArgs.length === 0
     ? vec([sym("CreateContractHostFn"), structMap({ executable, salt })])

@@ -12,20 +12,20 @@ import {
   type SorobanDelegateSignature
 } from "../xdr/Xdr.ts"
 
-const checkInvocation = (invocation: SorobanAuthorizedInvocation): void => {
+const checkInvocation = (invocation: SorobanAuthorizedInvocation, protocol: number): void => {
   const fn = invocation.function
   if (fn.type === AuthorizedFunctionType.contract) {
     checkSymbol(fn.contractFn.functionName.bytes)
     if (fn.contractFn.contractAddress.type > 2) throw HostError.of("Value", "InvalidInput", "unexpected address type")
-    for (const arg of fn.contractFn.args) checkScVal(arg)
+    for (const arg of fn.contractFn.args) checkScVal(arg, protocol)
   }
-  for (const sub of invocation.subInvocations) checkInvocation(sub)
+  for (const sub of invocation.subInvocations) checkInvocation(sub, protocol)
 }
 
 /** Delegates within one another; the network converts no value that is nested more deeply. */
 const DELEGATE_LEVELS_MAX = 96
 
-const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>, level = 1): void => {
+const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>, protocol: number, level = 1): void => {
   if (delegates.length > 0 && level > DELEGATE_LEVELS_MAX)
     throw HostError.silent("Context", "ExceededLimit", "delegates are nested too deeply")
   let previous: Uint8Array | undefined
@@ -35,8 +35,8 @@ const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>, leve
       throw HostError.of("Auth", "InvalidInput", "delegates are not sorted by address")
     }
     previous = encoded
-    checkScVal(delegate.signature)
-    checkDelegates(delegate.nestedDelegates, level + 1)
+    checkScVal(delegate.signature, protocol)
+    checkDelegates(delegate.nestedDelegates, protocol, level + 1)
   }
 }
 
@@ -56,10 +56,10 @@ export const credentialsOf = (entry: SorobanAuthorizationEntry): SorobanAddressC
 }
 
 /** Refuses malformed values, symbols and delegates that are not strictly ascending by address. */
-export const checkEntry = (entry: SorobanAuthorizationEntry): void => {
-  checkInvocation(entry.rootInvocation)
+export const checkEntry = (entry: SorobanAuthorizationEntry, protocol: number): void => {
+  checkInvocation(entry.rootInvocation, protocol)
   const credentials = credentialsOf(entry)
-  if (credentials !== undefined) checkScVal(credentials.signature)
+  if (credentials !== undefined) checkScVal(credentials.signature, protocol)
   if (entry.credentials.type === CredentialsType.addressWithDelegates)
-    checkDelegates(entry.credentials.addressWithDelegates.delegates)
+    checkDelegates(entry.credentials.addressWithDelegates.delegates, protocol)
 }

@@ -4,6 +4,7 @@
 import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import { Auth } from "../auth/Auth.ts"
 import { EventLog } from "./EventLog.ts"
+import { wasmHashOf } from "./executables.ts"
 import { HostError, Unsupported } from "./HostError.ts"
 import type { AccountAuthHost, AuthCheck, CallOptions, ContractHost, Frame, HostInput } from "./HostTypes.ts"
 import { InstructionMeter } from "./InstructionMeter.ts"
@@ -181,15 +182,16 @@ export class HostContext implements ContractHost {
       case ExecutableType.stellarAsset:
         if (frame.fn !== "init_asset") this.meter.spend(Price.assetFrame)
         return callSac(this, frame)
-      case ExecutableType.wasm: {
+      default: {
         const { contracts } = this.input
         if (contracts === undefined) throw new Unsupported("contract wasm")
-        const code = this.#codeOf(executable.wasmHash)
+        const wasmHash = wasmHashOf(this, executable)!
+        const code = this.#codeOf(wasmHash)
         if (code.data.type !== EntryType.contractCode)
           throw HostError.of("Storage", "InternalError", "contract code is malformed")
         return contracts.call(this, {
           contractId: frame.contractId,
-          wasmHash: executable.wasmHash,
+          wasmHash,
           code: code.data.contractCode.code,
           isNew: this.isNewCode(code),
           fn: frame.fn,
@@ -197,8 +199,6 @@ export class HostContext implements ContractHost {
           missingIsNoop: options.missingIsNoop === true
         })
       }
-      default:
-        throw new Unsupported("external contract executables")
     }
   }
 
@@ -264,7 +264,7 @@ export class HostContext implements ContractHost {
   /** Calls the host's top-level contract function with arguments from the transaction. */
   invoke(contractId: Uint8Array, fn: XdrString, args: ReadonlyArray<ScVal>): ScVal {
     checkSymbol(fn.bytes)
-    for (const arg of args) checkScVal(arg)
+    for (const arg of args) checkScVal(arg, this.input.settings.protocolVersion)
     return this.call(contractId, textOf(fn), args)
   }
 }

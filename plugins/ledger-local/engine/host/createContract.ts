@@ -4,6 +4,7 @@
 import { EntryType, ExecutableType, PreimageType } from "../xdr/types.ts"
 import type { ContractHost } from "./HostTypes.ts"
 import { Price } from "./instructionPrices.ts"
+import { EXTERNAL_REFS_SINCE, requireExternalRef, wasmHashOf } from "./executables.ts"
 import { HostError, Unsupported } from "./HostError.ts"
 import { contractCodeKey, contractInstanceKey } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, checkScVal, INSTANCE_KEY } from "../xdr/ScVal.ts"
@@ -41,7 +42,7 @@ const store = (host: ContractHost, args: CreateContractArgs): Uint8Array => {
   if (host.storage.get(key) !== undefined) {
     throw HostError.of("Storage", "ExistingValue", "contract already exists", [bytes(contractId)])
   }
-  if (args.executable.type === ExecutableType.externalRef) throw new Unsupported("external contract executables")
+  if (args.executable.type === ExecutableType.externalRef) requireExternalRef(host, args.executable.externalRef)
   if (args.executable.type === ExecutableType.wasm)
     host.storage.require(contractCodeKey(args.executable.wasmHash), "Wasm does not exist")
   host.storage.put(key, {
@@ -63,14 +64,15 @@ const CONSTRUCTORS_SINCE = 22
 /** The network instantiates a new contract's module to see which protocol it was built for. */
 const mayHaveConstructor = (host: ContractHost, { executable, constructorArgs }: CreateContractArgs): boolean => {
   const { contracts } = host.input
-  if (executable.type !== ExecutableType.wasm) throw new Unsupported("external contract executables")
+  const wasmHash = wasmHashOf(host, executable)
+  if (wasmHash === undefined) throw HostError.of("Context", "InternalError", "the contract of an asset has no code")
   if (contracts === undefined) throw new Unsupported("contract wasm")
-  const entry = host.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
+  const entry = host.storage.require(contractCodeKey(wasmHash), "Wasm does not exist")
   if (entry.data.type !== EntryType.contractCode)
     throw HostError.of("Storage", "InternalError", "contract code is malformed")
   host.meter.spend(Price.contractCreated)
   const { code } = entry.data.contractCode
-  const protocol = contracts.protocolOf(host, { wasmHash: executable.wasmHash, code, isNew: host.isNewCode(entry) })
+  const protocol = contracts.protocolOf(host, { wasmHash, code, isNew: host.isNewCode(entry) })
   if (protocol >= CONSTRUCTORS_SINCE) return true
   if (constructorArgs.length === 0) return false
   throw HostError.of(
@@ -83,7 +85,10 @@ const mayHaveConstructor = (host: ContractHost, { executable, constructorArgs }:
 /** Creates a contract and runs its initialization; the value is its address. */
 export const createContract = (host: ContractHost, args: CreateContractArgs): ScVal => {
   checkPair(args)
-  for (const arg of args.constructorArgs) checkScVal(arg)
+  const { protocolVersion } = host.input.settings
+  if (args.executable.type === ExecutableType.externalRef && protocolVersion < EXTERNAL_REFS_SINCE)
+    throw HostError.of("Value", "InvalidInput", "executable references are of a later protocol")
+  for (const arg of args.constructorArgs) checkScVal(arg, protocolVersion)
   const { contractIdPreimage } = args
   let contractId: Uint8Array
   if (contractIdPreimage.type === PreimageType.address) {

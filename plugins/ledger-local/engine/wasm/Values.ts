@@ -42,7 +42,8 @@ export const Tag = {
   vecObject: 75,
   mapObject: 76,
   addressObject: 77,
-  muxedAddressObject: 78
+  muxedAddressObject: 78,
+  executableTagObject: 79
 } as const
 
 /** True for a word that names an object of the host. */
@@ -183,6 +184,8 @@ export class Values {
         return this.#object(Tag.bytesObject, value)
       case ScType.string:
         return this.#object(Tag.stringObject, value)
+      case ScType.executableTag:
+        return this.#object(Tag.executableTagObject, value)
       case ScType.symbol:
         return this.#symbol(value)
       case ScType.vec:
@@ -246,7 +249,7 @@ export class Values {
       case Tag.symbol:
         return sym(smallSymbol(body))
       default: {
-        const object = tag >= Tag.u64Object && tag <= Tag.muxedAddressObject ? this.#objects[high] : undefined
+        const object = tag >= Tag.u64Object && tag <= Tag.executableTagObject ? this.#objects[high] : undefined
         if (object === undefined) throw HostError.of("Value", "InvalidInput", "unknown object reference")
         return object
       }

@@ -4,6 +4,7 @@
 import { AddressType, EntryType, ScErrorType, ScType } from "../xdr/types.ts"
 import { isTooDeep } from "../xdr/deepSize.ts"
 import { chargeSignature } from "../host/instructionPrices.ts"
+import { executableVal } from "../host/executables.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { contractInstanceKey } from "../state/LedgerKeys.ts"
@@ -30,11 +31,11 @@ import {
   latin1,
   muxedAddressOfStrKey,
   publicKey,
+  type ContractExecutable,
   type ScAddress,
   type ScVal,
   type SorobanAuthorizedInvocation
 } from "../xdr/Xdr.ts"
-import { executableVal } from "./ledgerFunctions.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
 
 const K256_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
@@ -67,6 +68,15 @@ const part = (value: ScVal | undefined, name: string): ScVal => {
   return found
 }
 
+/** What is to be created, as `executableVal` shows it. */
+const readExecutable = ([kind, content]: ReadonlyArray<ScVal>): ContractExecutable => {
+  if (symbolText(kind) === "Wasm" && content?.type === ScType.bytes) return { type: 0, wasmHash: content.bytes }
+  if (symbolText(kind) !== "ExternalRef") throw malformedAuth()
+  const [owner, tag] = [part(content, "owner"), part(content, "tag")]
+  if (owner.type !== ScType.address || tag.type !== ScType.string) throw malformedAuth()
+  return { type: 2, externalRef: { executableOwner: owner.address, tag: tag.str } }
+}
+
 /** What a contract hands to `authorize_as_curr_contract`: the same tree as in an authorization entry, as values. */
 const invokerInvocation = (host: ContractHost, value: ScVal): SorobanAuthorizedInvocation => {
   const [kind, content] = readVec(value)
@@ -84,15 +94,13 @@ const invokerInvocation = (host: ContractHost, value: ScVal): SorobanAuthorizedI
     return { function: { type: 0, contractFn }, subInvocations: subs.map((sub) => invokerInvocation(host, sub)) }
   }
   const [executable, salt] = [readVec(part(content, "executable")), part(content, "salt")]
-  const wasmHash = executable[1]
-  if (symbolText(executable[0]) !== "Wasm" || wasmHash?.type !== ScType.bytes || salt.type !== ScType.bytes)
-    throw malformedAuth()
+  if (salt.type !== ScType.bytes) throw malformedAuth()
   const constructorArgs = name === "CreateContractWithCtorHostFn" ? [...readVec(part(content, "constructor_args"))] : []
   if (name !== "CreateContractHostFn" && name !== "CreateContractWithCtorHostFn") throw malformedAuth()
   const fromAddress = { address: contractAddress(host.frame.contractId), salt: salt.bytes }
   const createContractV2HostFn = {
     contractIdPreimage: { type: 0 as const, fromAddress },
-    executable: { type: 0 as const, wasmHash: wasmHash.bytes },
+    executable: readExecutable(executable),
     constructorArgs
   }
   return { function: { type: 2, createContractV2HostFn }, subInvocations: [] }

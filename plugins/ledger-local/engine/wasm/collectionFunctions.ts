@@ -52,6 +52,11 @@ const sorted = (entries: ReadonlyArray<ScMapEntry>): ScVal => {
   return mapVal(entries)
 }
 
+const symbolBytes = (key: ScVal): Uint8Array => {
+  if (key.type !== ScType.symbol) throw HostError.of("Value", "UnexpectedType", "a key of the map is not a symbol")
+  return key.sym.bytes
+}
+
 const symbolOf = (text: string): ScVal => {
   checkSymbol(xdrText(text).bytes)
   return sym(text)
@@ -187,6 +192,25 @@ export const collectionFunctions: HostFunctions = {
       entries.map(({ val }) => val)
     )
   },
+  "m.b": (vm, keys, values, count) => {
+    // sparse_map_new_from_linear_memory: entries whose value is void are left out, when all keys are in order
+    const vals = vm.readValues(vm.u32(values), vm.u32(count))
+    const texts = vm.readTexts(vm.u32(keys), vm.u32(count))
+    const entries = texts.map((key, i) => ({ key: symbolOf(key), val: vals[i]! }))
+    sorted(entries)
+    return mapVal(entries.filter(({ val }) => val.type !== ScType.void))
+  },
+  "m.c": (vm, m, keys, to, count) => {
+    // sparse_map_unpack_to_linear_memory: void for a key that the map does not have
+    const found = new Map(vm.map(m).map(({ key, val }) => [latin1(symbolBytes(key)), val]))
+    const names = vm.readTexts(vm.u32(keys), vm.u32(count))
+    if (names.some((name, i) => i > 0 && names[i - 1]! >= name))
+      throw HostError.of("Object", "InvalidInput", "keys are not in ascending order when unpacking map")
+    vm.writeValues(
+      vm.u32(to),
+      names.map((name) => found.get(name) ?? VOID)
+    )
+  },
 
   "b._": (vm, x) => {
     // serialize_to_bytes
@@ -204,7 +228,7 @@ export const collectionFunctions: HostFunctions = {
     } catch (error) {
       throw isDepthError(error) ? tooDeep() : HostError.of("Value", "InvalidInput", "bytes are not a value")
     }
-    checkScVal(value)
+    checkScVal(value, vm.host.input.settings.protocolVersion)
     return value
   },
   "b.1": (vm, b, from, to, length) => copyOut(vm, vm.bytes(b), from, to, length), // bytes_copy_to_linear_memory

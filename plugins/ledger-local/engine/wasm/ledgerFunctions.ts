@@ -4,15 +4,23 @@
 import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { contractIdOf, createContract, uploadWasm } from "../host/createContract.ts"
+import {
+  checkReferenceEntry,
+  checkReferenceStays,
+  executableKeys,
+  executableVal,
+  requireExternalRef
+} from "../host/executables.ts"
 import { HostError } from "../host/HostError.ts"
 import { missing } from "../host/Storage.ts"
 import { contractCodeKey, contractDataKey, contractInstanceKey, type Durability } from "../state/LedgerKeys.ts"
-import { address as addressVal, bytes, sym, vec } from "../xdr/ScVal.ts"
+import { address as addressVal, sym, vec } from "../xdr/ScVal.ts"
 import { codecAsset, contractAddress, type ContractExecutable, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
 import { COMPILE_WORK } from "./hostCallWork.ts"
 import { boolWord } from "./Values.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
 
+const PERSISTENT = 1n
 const INSTANCE = 2n
 
 const keyOf = (vm: Vm, key: ScVal, storage: bigint): LedgerKey => {
@@ -21,6 +29,7 @@ const keyOf = (vm: Vm, key: ScVal, storage: bigint): LedgerKey => {
 }
 
 const put = (vm: Vm, key: ScVal, val: ScVal, storage: bigint): void => {
+  checkReferenceEntry(vm.host, key, val, storage === PERSISTENT)
   if (storage === INSTANCE) return vm.host.instancePut(key, val)
   const ledgerKey = keyOf(vm, key, storage)
   const contract = contractAddress(vm.host.frame.contractId)
@@ -59,9 +68,7 @@ const extendInstance = (host: ContractHost, contractId: Uint8Array, threshold: n
   host.storage.extend(contractInstanceKey(contractAddress(contractId)), threshold, extendTo)
 
 const extendCode = (host: ContractHost, contractId: Uint8Array, threshold: number, extendTo: number): void => {
-  const executable = executableOf(host, contractId)
-  if (executable.type === ExecutableType.wasm)
-    host.storage.extend(contractCodeKey(executable.wasmHash), threshold, extendTo)
+  for (const key of executableKeys(host, executableOf(host, contractId))) host.storage.extend(key, threshold, extendTo)
 }
 
 const extendBoth = (vm: Vm, contractId: Uint8Array, threshold: bigint, extendTo: bigint): void => {
@@ -83,19 +90,43 @@ const extendScope = (
   }
   if (scope !== Scope.code) vm.host.storage.extendWithin(contractInstanceKey(contractAddress(contractId)), ...bounds)
   if (scope === Scope.instance) return
-  const executable = executableOf(vm.host, contractId)
-  if (executable.type === ExecutableType.wasm)
-    vm.host.storage.extendWithin(contractCodeKey(executable.wasmHash), ...bounds)
+  for (const key of executableKeys(vm.host, executableOf(vm.host, contractId)))
+    vm.host.storage.extendWithin(key, ...bounds)
 }
 
-/** The value by which events and contexts show an executable. */
-export const executableVal = (executable: ContractExecutable): ScVal =>
-  executable.type === ExecutableType.wasm ? vec([sym("Wasm"), bytes(executable.wasmHash)]) : vec([sym("StellarAsset")])
+const wasm = (vm: Vm, hash: bigint): Extract<ContractExecutable, { type: 0 }> => ({
+  type: ExecutableType.wasm,
+  wasmHash: vm.sized(hash, 32)
+})
+
+/** What a contract names by the address of an owner and a tag. */
+const reference = (vm: Vm, owner: bigint, word: bigint): Extract<ContractExecutable, { type: 2 }> => {
+  const [executableOwner, tag] = [vm.address(owner), vm.value(word)]
+  if (tag.type !== ScType.executableTag)
+    throw HostError.of("Value", "UnexpectedType", "value is not the tag of an executable")
+  return { type: ExecutableType.externalRef, externalRef: { executableOwner, tag: tag.executableTag } }
+}
+
+/** From its next call on, the current contract runs something else. */
+const replaceExecutable = (host: ContractHost, executable: ContractExecutable): void => {
+  const { contractId, instanceKey } = host.frame
+  const before = executableOf(host, contractId)
+  host.log.system(contractId, [sym("executable_update"), executableVal(before), executableVal(executable)], vec([]))
+  const entry = host.storage.require(instanceKey)
+  if (entry.data.type !== EntryType.contractData) return
+  const { contractData } = entry.data
+  const { val } = contractData
+  if (val.type !== ScType.contractInstance) return
+  host.storage.put(instanceKey, {
+    type: 6,
+    contractData: { ...contractData, val: { type: 19, instance: { ...val.instance, executable } } }
+  })
+}
 
 const create = (
   vm: Vm,
   deployer: bigint,
-  wasmHash: bigint,
+  executable: ContractExecutable,
   salt: bigint,
   constructorArgs: ReadonlyArray<ScVal>
 ): ScVal => {
@@ -103,7 +134,6 @@ const create = (
     type: 0 as const,
     fromAddress: { address: vm.address(deployer), salt: vm.sized(salt, 32) }
   }
-  const executable = { type: 0 as const, wasmHash: vm.sized(wasmHash, 32) }
   return vm.nested(() =>
     createContract(vm.host, { contractIdPreimage, executable, constructorArgs: [...constructorArgs] })
   )
@@ -131,10 +161,11 @@ export const ledgerFunctions: HostFunctions = {
   "l.2": (vm, k, t) => {
     // del_contract_data
     const key = vm.whole(k)
+    checkReferenceStays(key)
     if (t === INSTANCE) vm.host.instancePut(key, undefined)
     else remove(vm, keyOf(vm, key, t))
   },
-  "l.3": (vm, deployer, hash, salt) => create(vm, deployer, hash, salt, []), // create_contract
+  "l.3": (vm, deployer, hash, salt) => create(vm, deployer, wasm(vm, hash), salt, []), // create_contract
   "l.4": (vm, asset) => {
     // create_asset_contract
     const fromAsset = readAsset(vm, asset)
@@ -151,22 +182,9 @@ export const ledgerFunctions: HostFunctions = {
   },
   "l.6": (vm, hash) => {
     // update_current_contract_wasm
-    const { host } = vm
-    const executable: ContractExecutable = { type: 0, wasmHash: vm.sized(hash, 32) }
-    host.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
-    const { contractId, instanceKey } = host.frame
-    const before = executableOf(host, contractId)
-    host.log.system(contractId, [sym("executable_update"), executableVal(before), executableVal(executable)], vec([]))
-    const entry = host.storage.require(instanceKey)
-    if (entry.data.type !== EntryType.contractData || entry.data.contractData.val.type !== ScType.contractInstance)
-      return
-    const { contractData } = entry.data
-    const { val } = contractData
-    if (val.type !== ScType.contractInstance) return
-    host.storage.put(instanceKey, {
-      type: 6,
-      contractData: { ...contractData, val: { type: 19, instance: { ...val.instance, executable } } }
-    })
+    const executable = wasm(vm, hash)
+    vm.host.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
+    replaceExecutable(vm.host, executable)
   },
   "l.7": (vm, k, t, threshold, extendTo) => {
     // extend_contract_data_ttl
@@ -193,12 +211,27 @@ export const ledgerFunctions: HostFunctions = {
   // extend_contract_code_ttl
   "l.d": (vm, c, threshold, extendTo) => extendCode(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)),
   // create_contract_with_constructor
-  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.wholes(args)),
+  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, wasm(vm, hash), salt, vm.wholes(args)),
   "l.f": (vm, k, t, extendTo, least, most) => {
     // extend_contract_data_ttl_v2
     vm.host.storage.extendWithin(keyOf(vm, vm.whole(k), t), vm.u32(extendTo), vm.u32(least), vm.u32(most))
   },
   "l.g": (vm, c, scope, extendTo, least, most) =>
     // extend_contract_instance_and_code_ttl_v2
-    extendScope(vm, vm.contract(c), scope, [vm.u32(extendTo), vm.u32(least), vm.u32(most)])
+    extendScope(vm, vm.contract(c), scope, [vm.u32(extendTo), vm.u32(least), vm.u32(most)]),
+  "l.h": (vm, text) => {
+    // create_executable_tag
+    const value = vm.value(text)
+    if (value.type !== ScType.string) throw HostError.of("Value", "UnexpectedType", "value is not a string")
+    return { type: 22, executableTag: value.str }
+  },
+  // create_external_ref_contract
+  "l.i": (vm, deployer, owner, tag, salt, args) =>
+    create(vm, deployer, reference(vm, owner, tag), salt, vm.wholes(args)),
+  "l.j": (vm, owner, tag) => {
+    // update_current_contract_executable_ref
+    const executable = reference(vm, owner, tag)
+    requireExternalRef(vm.host, executable.externalRef)
+    replaceExecutable(vm.host, executable)
+  }
 }

@@ -150,6 +150,8 @@ export const compareScVal = (a: ScVal, b: ScVal): number => {
       return compareBytes(a.bytes, (b as typeof a).bytes)
     case ScType.string:
       return compareBytes(a.str.bytes, (b as typeof a).str.bytes)
+    case ScType.executableTag:
+      return compareBytes(a.executableTag.bytes, (b as typeof a).executableTag.bytes)
     case ScType.symbol:
       return compareBytes(a.sym.bytes, (b as typeof a).sym.bytes)
     case ScType.vec:
@@ -170,30 +172,33 @@ export const compareScVal = (a: ScVal, b: ScVal): number => {
 const isSymbolByte = (byte: number): boolean =>
   (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || (byte >= 48 && byte <= 57) || byte === 95
 
+/** The first protocol with tags of executables. */
+const TAGS_SINCE = 28
+
 /**
  * Refuses what the host cannot take as a value: one that is nested too deeply, bad symbols, unsorted maps, absent
  * vectors, values reserved for ledger keys.
  */
-export const checkScVal = (value: ScVal): void => {
+export const checkScVal = (value: ScVal, protocol: number): void => {
   if (isTooDeep(value)) throw tooDeep()
-  checkParts(value)
+  checkParts(value, protocol)
 }
 
-const checkParts = (value: ScVal): void => {
+const checkParts = (value: ScVal, protocol: number): void => {
   switch (value.type) {
     case ScType.symbol:
       checkSymbol(value.sym.bytes)
       return
     case ScType.vec:
       if (value.vec === null) throw wrongType("a vector")
-      for (const item of value.vec) checkParts(item)
+      for (const item of value.vec) checkParts(item, protocol)
       return
     case ScType.map: {
       if (value.map === null) throw wrongType("a map")
       let previous: ScVal | undefined
       for (const entry of value.map) {
-        checkParts(entry.key)
-        checkParts(entry.val)
+        checkParts(entry.key, protocol)
+        checkParts(entry.val, protocol)
         if (previous !== undefined && compareScVal(previous, entry.key) >= 0) {
           throw HostError.of("Object", "InvalidInput", "map keys are not sorted")
         }
@@ -204,10 +209,12 @@ const checkParts = (value: ScVal): void => {
     case ScType.address:
       if (value.address.type > 2) throw HostError.of("Value", "UnexpectedType", "unexpected address type")
       return
+    case ScType.executableTag:
+      if (protocol < TAGS_SINCE) throw HostError.of("Value", "UnexpectedType", "failed to convert ScVal to host value")
+      return
     case ScType.contractInstance:
     case ScType.ledgerKeyContractInstance:
     case ScType.ledgerKeyNonce:
-    case ScType.executableTag:
       throw HostError.of("Value", "UnexpectedType", "failed to convert ScVal to host value")
   }
 }

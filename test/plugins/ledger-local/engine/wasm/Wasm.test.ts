@@ -30,13 +30,6 @@ describe("a wasm contract", () => {
     expect(succeeded(ledger).returnValue).toEqual(u32(ledgerSeq))
   })
 
-  it("names the host function that the engine does not have, instead of failing the contract", () => {
-    const on = world()
-    on.settings = { ...on.settings, protocolVersion: 28 }
-    const code = contract({ body: [...VOID_BODY, 0x10, 0], imports: [hostImport("l", "h", 3)], protocol: 28 })
-    expect(() => call(code, on)).toThrow(/host function l.h/)
-  })
-
   it("keeps its cost inputs with the code", () => {
     const on = world()
     const code = contract({ body: VOID_BODY })
