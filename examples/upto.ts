@@ -66,7 +66,7 @@ export class UptoStellarClient {
     if (typeof uptoContract !== "string" || typeof facilitatorAddress !== "string")
       throw new Error("the terms name no settlement contract and facilitator")
     await this.#recognize(uptoContract)
-    const { sequence } = await this.#server.getLatestLedger()
+    const { protocolVersion, sequence } = await this.#server.getLatestLedger()
     const max = BigInt(requirements.amount)
     // One ledger is reckoned as five seconds.
     const deadline = sequence + Math.ceil(requirements.maxTimeoutSeconds / 5)
@@ -89,7 +89,8 @@ export class UptoStellarClient {
       ])
     const entry = await this.#authorize(
       invocation(uptoContract, "settle", signedArguments, [approve(max), approve(0n)]),
-      deadline
+      deadline,
+      Number(protocolVersion)
     )
     const call = new xdr.InvokeContractArgs({
       contractAddress: new Address(uptoContract).toScAddress(),
@@ -124,18 +125,22 @@ export class UptoStellarClient {
 
   #authorize(
     rootInvocation: xdr.SorobanAuthorizedInvocation,
-    expirationLedger: number
+    expirationLedger: number,
+    protocolVersion: number
   ): Promise<xdr.SorobanAuthorizationEntry> {
+    const credentials = new xdr.SorobanAddressCredentials({
+      address: new Address(this.#buyer.publicKey()).toScAddress(),
+      nonce: new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0),
+      signatureExpirationLedger: expirationLedger,
+      signature: xdr.ScVal.scvVoid()
+    })
     const unsigned = new xdr.SorobanAuthorizationEntry({
       rootInvocation,
-      credentials: xdr.SorobanCredentials.sorobanCredentialsAddress(
-        new xdr.SorobanAddressCredentials({
-          address: new Address(this.#buyer.publicKey()).toScAddress(),
-          nonce: new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0),
-          signatureExpirationLedger: expirationLedger,
-          signature: xdr.ScVal.scvVoid()
-        })
-      )
+      // Since protocol 27 what is signed names the address too.
+      credentials:
+        protocolVersion >= 27
+          ? xdr.SorobanCredentials.sorobanCredentialsAddressV2(credentials)
+          : xdr.SorobanCredentials.sorobanCredentialsAddress(credentials)
     })
     return authorizeEntry(unsigned, this.#buyer, expirationLedger, this.#passphrase)
   }

@@ -37,6 +37,17 @@ const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
 const pays = inFile("mcp-tools-pay/payForAgents.ts", http)
 
 export const mutations: ReadonlyArray<Mutation> = [
+  {
+    name: "an authorization is written in a version that the network does not take",
+    changes: [
+      {
+        file: "kernel/stellar/addressCredentials.ts",
+        from: "protocolVersion >= ADDRESS_V2_SINCE",
+        to: "protocolVersion > 0"
+      }
+    ],
+    catcher: vitest("test/kernel/stellar/addressCredentials.test.ts")
+  },
   pays("http: fetched where it is not enabled", "if (http.isEnabled)", "if (!http.isEnabled || http.isEnabled)"),
   call("http: headers that pay are sent", "|| reservedHeaders.has(name)", ""),
   call("http: any header is sent", "!allowed.includes(name) ||", ""),

@@ -66,13 +66,15 @@ const operationOf = (transfer: Transfer, payer: string, signedXdr: Uint8Array): 
 const signed = Effect.fnUntraced(function* (
   transfer: Transfer,
   authorization: Authorization,
+  protocolVersion: number,
   onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
 ) {
   const crypto = yield* Crypto
   const payer = yield* Payer
+  const written = { ...authorization, protocolVersion }
   const { passphrase } = yield* Network
   const unsigned = yield* Effect.try({
-    try: () => entryWith(transfer, authorization, xdr.ScVal.scvVoid()),
+    try: () => entryWith(transfer, written, xdr.ScVal.scvVoid()),
     catch: () => refusedBySigner("the terms name an address that is none")
   })
   const payload = payloadOf(crypto, unsigned, authorization.expirationLedger, passphrase)
@@ -80,16 +82,16 @@ const signed = Effect.fnUntraced(function* (
   const signedXdr = yield* payer.sign({
     entryXdr: unsigned.toXdr(),
     payload,
-    around: (publicKey, signature) => entryWith(transfer, authorization, signatureValue(publicKey, signature)).toXdr()
+    around: (publicKey, signature) => entryWith(transfer, written, signatureValue(publicKey, signature)).toXdr()
   })
-  return isSignedAs(crypto, transfer, authorization, payload, signedXdr)
+  return isSignedAs(crypto, transfer, written, payload, signedXdr)
     ? signedXdr
     : yield* refusedBySigner("the signer did not sign what it was asked to")
 })
 
 const build = Effect.fn("Payer.build")(function* (
   transfer: Ordered,
-  { closedAtSeconds, sequence }: LatestLedger,
+  { closedAtSeconds, protocolVersion, sequence }: LatestLedger,
   onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
 ) {
   const crypto = yield* Crypto
@@ -101,7 +103,8 @@ const build = Effect.fn("Payer.build")(function* (
     nonce: new DataView(Uint8Array.from(crypto.randomBytes(8)).buffer).getBigInt64(0),
     expirationLedger: sequence + Math.ceil(transfer.maxTimeoutSeconds / secondsPerLedger)
   }
-  const operation = operationOf(transfer, payer, yield* signed(transfer, authorization, onAuthorization))
+  const entry = yield* signed(transfer, authorization, protocolVersion, onAuthorization)
+  const operation = operationOf(transfer, payer, entry)
   // By the ledger's time: this machine's clock may be wrong.
   const timeMax = BigInt(closedAtSeconds) + envelopeSeconds
   const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerAway)

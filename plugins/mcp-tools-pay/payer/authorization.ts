@@ -3,6 +3,7 @@
 import { Address, buildAuthorizationEntryPreimage, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { addressCredentials } from "../../../kernel/stellar/addressCredentials.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 
 export interface Transfer {
@@ -20,10 +21,15 @@ export const callOf = ({ amount, asset, payTo }: Transfer, payer: string): xdr.I
     args: [new Address(payer).toScVal(), new Address(payTo).toScVal(), nativeToScVal(amount, { type: "i128" })]
   })
 
+/** An authorization as it is written for a network: its protocol says which version of credentials that is. */
+export interface WrittenAuthorization extends Authorization {
+  readonly protocolVersion: number
+}
+
 /** The entry with the given signature value; void stands for none. */
 export const entryWith = (
   transfer: Transfer,
-  { expirationLedger, nonce, payer }: Authorization,
+  { expirationLedger, nonce, payer, protocolVersion }: WrittenAuthorization,
   signature: xdr.ScVal
 ): xdr.SorobanAuthorizationEntry =>
   new xdr.SorobanAuthorizationEntry({
@@ -31,13 +37,14 @@ export const entryWith = (
       function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(callOf(transfer, payer)),
       subInvocations: []
     }),
-    credentials: xdr.SorobanCredentials.sorobanCredentialsAddress(
+    credentials: addressCredentials(
       new xdr.SorobanAddressCredentials({
         address: new Address(payer).toScAddress(),
         nonce,
         signatureExpirationLedger: expirationLedger,
         signature
-      })
+      }),
+      protocolVersion
     )
   })
 
@@ -66,7 +73,7 @@ export const signatureValue = (publicKey: Uint8Array, signature: Uint8Array): xd
 export const isSignedAs = (
   crypto: Crypto["Service"],
   transfer: Transfer,
-  authorization: Authorization,
+  authorization: WrittenAuthorization,
   payload: Uint8Array,
   signedXdr: Uint8Array
 ): boolean => {

@@ -29,7 +29,7 @@ const platform = Layer.merge(NodeCrypto.layer, NodeServices.layer)
 const agent = Keypair.random()
 const other = Keypair.random()
 const transfer: Transfer = { asset: testnetUsdc, payTo: other.publicKey(), amount: 2_000n }
-const authorization = { payer: agent.publicKey(), nonce: -5n, expirationLedger: 1_234 }
+const authorization = { payer: agent.publicKey(), nonce: -5n, expirationLedger: 1_234, protocolVersion: 28 }
 const unsigned = entryWith(transfer, authorization, xdr.ScVal.scvVoid())
 const payloadWith = (crypto: Crypto["Service"]) =>
   payloadOf(crypto, unsigned, authorization.expirationLedger, testPassphrase)

@@ -1,0 +1,33 @@
+// Which version of credentials is written, by the protocol of the network that is to take them.
+import { Address, buildAuthorizationEntryPreimage, Keypair, xdr } from "@stellar/stellar-sdk/base"
+import { describe, expect, it } from "vitest"
+import { addressCredentials } from "../../../kernel/stellar/addressCredentials.ts"
+import { entryWith } from "../../../plugins/mcp-tools-pay/payer/authorization.ts"
+
+const payer = Keypair.random().publicKey()
+const asset = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
+const credentials = new xdr.SorobanAddressCredentials({
+  address: new Address(payer).toScAddress(),
+  nonce: 1n,
+  signatureExpirationLedger: 10,
+  signature: xdr.ScVal.scvVoid()
+})
+
+describe("the credentials of an authorization that is written here", () => {
+  it("are version 2 where the network takes it, and version 1 before", () => {
+    expect(addressCredentials(credentials, 26).type).toBe("sorobanCredentialsAddress")
+    expect(addressCredentials(credentials, 27).type).toBe("sorobanCredentialsAddressV2")
+    expect(addressCredentials(credentials, 28).type).toBe("sorobanCredentialsAddressV2")
+  })
+
+  it("decide what an agent's wallet signs", () => {
+    const transfer = { asset, payTo: Keypair.random().publicKey(), amount: 5n }
+    const preimage = (protocolVersion: number): string => {
+      const authorization = { payer, nonce: 1n, expirationLedger: 10, protocolVersion }
+      const entry = entryWith(transfer, authorization, xdr.ScVal.scvVoid())
+      return buildAuthorizationEntryPreimage(entry, 10, "a network").type
+    }
+    expect(preimage(26)).toBe("envelopeTypeSorobanAuthorization")
+    expect(preimage(27)).toBe("envelopeTypeSorobanAuthorizationWithAddress")
+  })
+})
