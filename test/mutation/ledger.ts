@@ -22,6 +22,16 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "rpc/answerRequest.ts",
+    ["node/simulationTurns.test.ts"],
+    [["simulations do not wait for each other", "method === SLOW_METHOD ? machine.inTurn(called) : called", "called"]]
+  ),
+  ...rules(
+    "node/LedgerMachine.ts",
+    ["node/simulationTurns.test.ts"],
+    [["simulations run before a ledger that is due", "computing.withPermits(1)", "(effect) => effect"]]
+  ),
+  ...rules(
     "engine/host/executables.ts",
     ["engine/wasm/protocol28.test.ts"],
     [

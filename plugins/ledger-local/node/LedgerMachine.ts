@@ -73,6 +73,11 @@ export interface LedgerMachine {
   readonly drop: (id: string) => Effect.Effect<boolean>
   /** Looks at the ledger, or computes something that changes nothing; again, when a fork had to fetch what it is of. */
   readonly look: <A>(look: () => A) => Effect.Effect<A, UpstreamFailed>
+  /**
+   * Runs computations that take long one at a time, and lets everything else that is due go before each: a ledger
+   * closes after one of them at most, however many wait.
+   */
+  readonly inTurn: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** Closes what is prepared; nothing prepared is nothing done. */
   readonly close: <Closed extends ClosedLedger | undefined>(
     prepare: (now: bigint) => Closed
@@ -146,6 +151,7 @@ const lookingAt =
 const machineOf = (parts: Parts): LedgerMachine => {
   const { clock, forked, journal, ledger, passphrase } = parts
   const closing = Semaphore.makeUnsafe(1)
+  const computing = Semaphore.makeUnsafe(1)
   const snapshots = new Snapshots()
   const whole = <A>(change: Effect.Effect<A>): Effect.Effect<A> =>
     change.pipe(Effect.uninterruptible, closing.withPermits(1))
@@ -204,6 +210,7 @@ const machineOf = (parts: Parts): LedgerMachine => {
     drop: (id) => Effect.sync(() => snapshots.drop(id)),
     tellDefects: tell(ledger),
     look,
+    inTurn: (work) => Effect.yieldNow.pipe(Effect.andThen(work), computing.withPermits(1)),
     close: (prepare) =>
       Effect.flatMap(clock.now, (now) => look(() => prepare(now))).pipe(Effect.flatMap(take), closing.withPermits(1)),
     closeNext,
