@@ -1,8 +1,8 @@
-// `npm run replay [-- --data DIR] [-- --only TEXT] [-- --protocol N]`: replays ledger streams of stellar-core through the embedded ledger
-// and prints three tables: by family how many transactions came out identical and how close the metered instructions
-// are to the real node's, and the latter by host function, over the calls that use it. The last line is the total; the
-// exit status is 1 when a supported transaction differs.
-// Without streams it says so and succeeds, because they are not part of the project.
+// `npm run replay [-- --data DIR] [-- --only TEXT] [-- --protocol N]`: replays ledger streams of stellar-core
+// through the embedded ledger and prints three tables: by family how many transactions came out identical and how
+// close the metered instructions are to the real node's, and the latter by host function, over the calls that use
+// it. The last line is the total; the exit status is 1 when a supported transaction differs. Without streams it
+// says so and succeeds, because they are not part of the project.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { engineCrypto } from "../support/engineCrypto.ts"
