@@ -4,14 +4,23 @@
 // that is restored elsewhere, and a transaction that commits late is read late, never skipped. A consumer keeps a
 // cursor, the last position it has read, and is called with batches in order, its cursor moving in the same transaction
 // as whatever it writes; it is called again after a crash and must be idempotent only for effects outside that
-// transaction.
-import { Context, Duration, Effect, Layer, Queue, Schema, type Scope } from "effect"
+// transaction. What reads the journal outside of its database names the epoch of a position too (`FactsEpoch.ts`).
+import { Context, Duration, Effect, Layer, Option, Queue, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "./Actor.ts"
 import { contract } from "./Contract.ts"
 import { inTransaction } from "./database/Database.ts"
 import { ReadFrom } from "./database/ReadReplica.ts"
 import { type Bell, startBell } from "./FactsBell.ts"
+import {
+  beginEpoch,
+  decodeCursor,
+  encodeCursor,
+  isServedAnew,
+  type JournalCursor,
+  type JournalEnd,
+  newestEpoch
+} from "./FactsEpoch.ts"
 import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "./Supervisor.ts"
 import { spanned } from "./spanned.ts"
@@ -71,19 +80,28 @@ const subjectsMax = 1_000
 /** Facts that are given their positions in one transaction. */
 const placedMax = 5_000
 
+const nothingSeen: JournalCursor = { position: 0n, epoch: 0n }
+
 /**
  * Gives every committed fact its position: the next ones, above every fact's and every cursor's, whatever of them was
  * restored. The lock makes positions become visible in their order, and the statement after it sees whatever was placed
  * before: no reader ever passes a position that is still to come. Facts of one subject keep their order, since a later
  * one has the higher id.
  */
-const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: JournalCursor = nothingSeen) {
+  let isFirst = true
   while (true) {
-    const unplaced = yield* sql`select 1 from kernel_facts where position is null limit 1`
-    if (unplaced.length === 0) return
+    const [due] = yield* sql<{ unplaced: boolean; anew: boolean }>`select
+      exists (select 1 from kernel_facts where position is null) as unplaced,
+      ${sql.literal(isServedAnew)} as anew`
+    const isBehind = isFirst && seen.position > 0n
+    if (!due!.unplaced && !due!.anew && !isBehind) return
+    isFirst = false
     const placed = yield* inTransaction(
-      Effect.andThen(
+      Effect.all([
         sql`select pg_advisory_xact_lock(724402404)`,
+        // Before any position is given: those that follow are the new epoch's.
+        beginEpoch(sql, seen),
         sql<{ count: number }>`with placed as (
             update kernel_facts f set position = n.position
             from (
@@ -94,9 +112,9 @@ const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
             ) n
             where f.id = n.id and f.position is null returning 1)
           select count(*)::int as count from placed`
-      )
+      ])
     ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-    if (placed[0]!.count < placedMax) return
+    if (placed[2][0]!.count < placedMax) return
   }
 }, spanned("Facts.place"))
 
@@ -131,7 +149,7 @@ const consumerTurn = <E, R>(
     })
   ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   const look = sql<{ unplaced: boolean; begun: boolean; behind: boolean }>`select
-    exists (select 1 from kernel_facts where position is null) as unplaced,
+    exists (select 1 from kernel_facts where position is null) or ${sql.literal(isServedAnew)} as unplaced,
     c.position is not null as begun,
     coalesce((select max(position) from kernel_facts), 0) > coalesce(c.position, 0) as behind
     from (select 1) as one left join kernel_fact_cursors as c on c.consumer = ${consumer}`
@@ -145,28 +163,48 @@ const consumerTurn = <E, R>(
   })
 }
 
-/** Position of the last fact that has committed by now. */
-const endOf = (sql: SqlClient.SqlClient) =>
-  Effect.andThen(
-    placeFacts(sql),
-    Effect.map(sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`, ([row]) => row!.end)
+/** Where the journal ends by now. What this process has read of it and is gone shows that it went back. */
+const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.SqlError> => {
+  let seen = nothingSeen
+  const read = Effect.map(
+    sql<JournalEnd>`select coalesce(max(position), 0) as "end", ${sql.literal(newestEpoch)} as epoch
+      from kernel_facts`,
+    ([row]) => row!
   )
+  const isBack = ({ end, epoch }: JournalEnd) => epoch === seen.epoch && end < seen.position
+  return Effect.gen(function* () {
+    yield* placeFacts(sql)
+    let now = yield* read
+    if (isBack(now)) {
+      yield* placeFacts(sql, seen)
+      now = yield* read
+    }
+    if (now.epoch > seen.epoch || (now.epoch === seen.epoch && now.end > seen.position))
+      seen = { epoch: now.epoch, position: now.end }
+    return now
+  })
+}
 
 /** On a replica there is nothing to place: facts have their positions there when the primary has told them. */
 const placeHere = (sql: SqlClient.SqlClient) =>
   Effect.flatMap(ReadFrom, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
 
-/** The mark is a position. One beyond the journal's end is of a journal that was restored since. */
+/** The mark is a cursor. Of another epoch, or beyond the journal's end, it says nothing of what was published since. */
 const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, type: string, mark: string | undefined) {
   yield* placeHere(sql)
-  const [row] = yield* sql<{ count: number; mark: string; subjects: ReadonlyArray<string> }>`select
-    (select coalesce(max(position), 0) from kernel_facts)::text as mark, count(*)::int as count,
-    coalesce(jsonb_agg(distinct subject), '[]') as subjects from (
-      select subject from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}
-        limit ${subjectsMax + 1}) told`
-  const { count, mark: end, subjects } = row!
-  const isKnown = mark !== undefined && BigInt(end) >= BigInt(mark) && count <= subjectsMax
-  return { published: count > 0 || !isKnown, mark: end, subjects: isKnown ? subjects : undefined }
+  const since = Option.getOrUndefined(decodeCursor(mark ?? ""))
+  const [row] = yield* sql<JournalEnd & { count: number; subjects: ReadonlyArray<string> }>`select
+    (select coalesce(max(position), 0) from kernel_facts) as "end", ${sql.literal(newestEpoch)} as epoch,
+    count(*)::int as count, coalesce(jsonb_agg(distinct subject), '[]') as subjects from (
+      select subject from kernel_facts where position > ${since?.position ?? null}::bigint and type = ${type}
+        limit ${subjectsMax + 1}) published`
+  const { count, end, epoch, subjects } = row!
+  const isKnown = since !== undefined && since.epoch === epoch && end >= since.position && count <= subjectsMax
+  return {
+    published: count > 0 || !isKnown,
+    mark: encodeCursor({ epoch, position: end }),
+    subjects: isKnown ? subjects : undefined
+  }
 }, spanned("Facts.publishedSince"))
 
 /** The row of a fact, for whoever writes it in one statement with its cause: see `publishedBy`. */
@@ -236,8 +274,8 @@ export class Facts extends Context.Service<
      * Scope lives; it must not wait.
      */
     readonly onPublished: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-    /** Position of the last fact that has committed by now; 0 when there is none. */
-    readonly end: Effect.Effect<bigint, SqlError.SqlError>
+    /** Where the journal ends, with every fact that has committed by now; begins a new epoch when it went back. */
+    readonly end: Effect.Effect<JournalEnd, SqlError.SqlError>
     /**
      * In the caller's transaction: the consumer reads the journal again from its beginning. Waits for a batch that is
      * being read.
@@ -265,6 +303,8 @@ export class Facts extends Context.Service<
       const supervisor = yield* Supervisor
       const consumers = new Set<string>()
       const { bell, onPublished, wakeAll, whenPublished } = yield* makeWakes
+      // Begins an epoch where the database is served anew, before anything is leased or read.
+      yield* Effect.catch(placeFacts(sql), (error) => Effect.logWarning("the journal could not be read yet", error))
 
       const publish = Effect.fnUntraced(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
@@ -311,7 +351,7 @@ export class Facts extends Context.Service<
         consume,
         onPublished,
         rewind,
-        end: endOf(sql),
+        end: makeEnd(sql),
         publishedSince: (type, mark) => publishedSince(sql, type, mark)
       })
     })

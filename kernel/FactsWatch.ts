@@ -3,6 +3,7 @@
 // fails, a cursor that stands wrong), it would otherwise be silence.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { newestEpoch } from "./FactsEpoch.ts"
 import { measure } from "./telemetry/Measure.ts"
 import { storage } from "./telemetry/metrics.ts"
 
@@ -11,6 +12,7 @@ export const watchEvery = "30 seconds"
 
 interface Cursor {
   readonly consumer: string
+  readonly epoch: bigint
   readonly position: bigint
   /** Of the last fact there is. */
   readonly end: bigint
@@ -19,6 +21,7 @@ interface Cursor {
 /** One look at these consumers' cursors, compared with the look before. */
 export const watchConsumers = (sql: SqlClient.SqlClient) => {
   let before = new Map<string, Cursor>()
+  let epoch: bigint | undefined
   const warned = new Set<string>()
 
   const judge = Effect.fnUntraced(function* ({ consumer, end, position }: Cursor) {
@@ -39,9 +42,12 @@ export const watchConsumers = (sql: SqlClient.SqlClient) => {
   })
 
   return Effect.fn("Facts.watch")(function* (consumers: ReadonlyArray<string>) {
-    const cursors = yield* sql<Cursor>`select consumer, position,
+    const cursors = yield* sql<Cursor>`select consumer, position, ${sql.literal(newestEpoch)} as epoch,
         greatest(position, (select coalesce(max(position), 0) from kernel_facts)) as "end"
       from kernel_fact_cursors where consumer in ${sql.in(consumers)}`
+    // A cursor that went back with its journal did not stand still.
+    if (cursors[0]?.epoch !== epoch) before = new Map()
+    epoch = cursors[0]?.epoch
     for (const cursor of cursors) yield* judge(cursor)
     before = new Map(cursors.map((cursor) => [cursor.consumer, cursor]))
   })

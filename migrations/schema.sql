@@ -68,6 +68,17 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.kernel_channels_of_new_epoch() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  update kernel_channels set reread = true,
+    fence = fence + case when settlement is null then 1000000 else 0 end
+    where state <> 'retired';
+  return null;
+end
+$$;
+
 CREATE FUNCTION public.kernel_ended_by_version_01() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -83,6 +94,23 @@ CREATE FUNCTION public.kernel_fact_of_version_01() RETURNS trigger
 begin
   new.principal := (select principal from kernel_settlements where id = new.subject::uuid);
   return new;
+end
+$$;
+
+CREATE FUNCTION public.kernel_server_identity() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+  timeline text := '';
+begin
+  begin
+    timeline := substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8);
+  exception when others then
+    -- A service that does not show its log.
+    timeline := '';
+  end;
+  return concat_ws(' ', (select oid from pg_database where datname = current_database()),
+    extract(epoch from pg_postmaster_start_time()), timeline);
 end
 $$;
 
@@ -569,6 +597,7 @@ CREATE TABLE public.kernel_channels (
     used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     wanted_by text,
     wanted_until timestamp with time zone DEFAULT (clock_timestamp() + '00:03:00'::interval) NOT NULL,
+    reread boolean DEFAULT false NOT NULL,
     CONSTRAINT kernel_channels_state_check CHECK ((state = ANY (ARRAY['wanted'::text, 'ready'::text, 'retiring'::text, 'merging'::text, 'retired'::text])))
 );
 
@@ -599,6 +628,12 @@ ALTER TABLE public.kernel_facts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE TABLE public.kernel_journal_epochs (
+    epoch bigint NOT NULL,
+    begins_after bigint NOT NULL,
+    server text NOT NULL
+);
+
 CREATE TABLE public.kernel_key_rotations (
     network text NOT NULL,
     from_id text NOT NULL,
@@ -616,6 +651,12 @@ CREATE TABLE public.kernel_leases (
     holder text NOT NULL,
     fence bigint DEFAULT 1 NOT NULL,
     until timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.kernel_rebuilds (
+    settlement uuid NOT NULL,
+    inner_hash text NOT NULL,
+    rebuilt_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.kernel_secrets (
@@ -666,6 +707,7 @@ CREATE TABLE public.kernel_settlements (
     asked_at timestamp with time zone,
     verified_at timestamp with time zone,
     leased_at timestamp with time zone,
+    attempts_void integer DEFAULT 0 NOT NULL,
     CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT kernel_settlements_amount_max_check CHECK ((amount_max >= (0)::numeric)),
     CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),
@@ -1015,6 +1057,9 @@ ALTER TABLE ONLY public.kernel_fact_cursors
 ALTER TABLE ONLY public.kernel_facts
     ADD CONSTRAINT kernel_facts_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.kernel_journal_epochs
+    ADD CONSTRAINT kernel_journal_epochs_pkey PRIMARY KEY (epoch);
+
 ALTER TABLE ONLY public.kernel_key_rotations
     ADD CONSTRAINT kernel_key_rotations_network_generation_key UNIQUE (network, generation);
 
@@ -1023,6 +1068,9 @@ ALTER TABLE ONLY public.kernel_key_rotations
 
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.kernel_rebuilds
+    ADD CONSTRAINT kernel_rebuilds_pkey PRIMARY KEY (settlement, inner_hash);
 
 ALTER TABLE ONLY public.kernel_secrets
     ADD CONSTRAINT kernel_secrets_pkey PRIMARY KEY (name);
@@ -1180,6 +1228,8 @@ CREATE INDEX kernel_facts_principal ON public.kernel_facts USING btree (principa
 
 CREATE INDEX kernel_facts_unplaced ON public.kernel_facts USING btree (id) WHERE ("position" IS NULL);
 
+CREATE INDEX kernel_rebuilds_inner_hash ON public.kernel_rebuilds USING btree (inner_hash);
+
 CREATE INDEX kernel_settlements_age ON public.kernel_settlements USING brin (recorded_at);
 
 CREATE UNIQUE INDEX kernel_settlements_ended_by ON public.kernel_settlements USING btree (network, ended_by) WHERE (ended_by IS NOT NULL);
@@ -1234,6 +1284,8 @@ CREATE TRIGGER kernel_attempts_counted_of_version_01 AFTER INSERT ON public.kern
 
 CREATE TRIGGER kernel_attempts_of_version_01 BEFORE UPDATE ON public.kernel_attempts FOR EACH ROW WHEN (((new.sent_status = ANY (ARRAY['Pending'::text, 'Duplicate'::text, 'Lost'::text])) AND (NOT new.taken))) EXECUTE FUNCTION public.kernel_attempt_of_version_01();
 
+CREATE TRIGGER kernel_channels_of_new_epoch AFTER INSERT ON public.kernel_journal_epochs FOR EACH ROW EXECUTE FUNCTION public.kernel_channels_of_new_epoch();
+
 CREATE TRIGGER kernel_facts_of_version_01 BEFORE INSERT ON public.kernel_facts FOR EACH ROW WHEN (((new.principal IS NULL) AND starts_with(new.type, 'settlement.'::text) AND (new.subject ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))) EXECUTE FUNCTION public.kernel_fact_of_version_01();
 
 CREATE CONSTRAINT TRIGGER kernel_settlements_budget_of_version_01 AFTER UPDATE ON public.kernel_settlements DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.budget_principal <> new.principal) AND (new.state <> ALL (ARRAY['prepared'::text, 'submitted'::text])) AND ((old.state = ANY (ARRAY['prepared'::text, 'submitted'::text])) OR (old.fee_charged_stroops IS DISTINCT FROM new.fee_charged_stroops)))) EXECUTE FUNCTION public.kernel_budget_of_version_01();
@@ -1274,6 +1326,9 @@ ALTER TABLE ONLY public.kernel_attempts
 
 ALTER TABLE ONLY public.kernel_channels
     ADD CONSTRAINT kernel_channels_settlement_fkey FOREIGN KEY (settlement) REFERENCES public.kernel_settlements(id);
+
+ALTER TABLE ONLY public.kernel_rebuilds
+    ADD CONSTRAINT kernel_rebuilds_settlement_fkey FOREIGN KEY (settlement) REFERENCES public.kernel_settlements(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.search_semantic_jobs
     ADD CONSTRAINT search_semantic_jobs_generation_fkey FOREIGN KEY (generation) REFERENCES public.search_semantic_generations(id) ON DELETE CASCADE;

@@ -1,16 +1,16 @@
 // GET /settlements/events: server-sent events of the caller's own settlements, so that a payment that was left pending
-// can be followed to its end. Each event's id is its position: a client that comes back with `Last-Event-ID` (or
-// `?after=`) goes on where it stopped, and one without begins a quarter of an hour back. The streams themselves are
-// `EventStreams.ts`.
+// can be followed to its end. Each event's id is a cursor, its position and the journal's epoch: a client that comes
+// back with `Last-Event-ID` (or `?after=`) resumes there, or, when the journal went back since, at the last position
+// in common, which an event `journal.rewound` says first. One without a cursor begins a quarter of an hour back. The
+// streams themselves are `EventStreams.ts`.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { decodeCursor, type JournalCursor } from "../FactsEpoch.ts"
 import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
 import { EventStreams, type Follower } from "./EventStreams.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-
-const maxPosition = 2n ** 63n - 1n
 
 const headers = {
   "cache-control": "no-cache, no-transform",
@@ -37,20 +37,18 @@ const refused = {
 }
 
 /** The cursor that a request carries; None when it is not one. */
-export const cursorOf = (request: Request): Option.Option<bigint | undefined> => {
+export const cursorOf = (request: Request): Option.Option<JournalCursor | undefined> => {
   const given =
     request.headers["last-event-id"] ?? new URL(request.url, "http://localhost").searchParams.get("after") ?? undefined
   if (given === undefined || given === "") return Option.some(undefined)
-  if (!/^[0-9]{1,19}$/.test(given)) return Option.none()
-  const position = BigInt(given)
-  return position > maxPosition ? Option.none() : Option.some(position)
+  return decodeCursor(given)
 }
 
 /** The stream that a follower asks for, from its cursor on, or why there is none. */
 export const answerStream = Effect.fnUntraced(function* (
   streams: EventStreams["Service"],
   follower: Follower,
-  cursor: bigint | undefined
+  cursor: JournalCursor | undefined
 ) {
   if (!streams.hasRoom(follower.source)) return refused.room
   const from = yield* Effect.option(streams.begin(follower.whose, cursor))

@@ -1,11 +1,13 @@
 // Streams of settlements as server-sent events, one principal's or, for operators, everybody's: bounded in all and for
-// each who follows, told in the journal's order from a position on, with a comment now and then while they are quiet. A
-// stream ends when its key is withdrawn, when the database fails it (the client comes back with its cursor), and first
-// of all when the process stops.
+// each client, in the journal's order from a cursor on, with a comment now and then while they are quiet. When the
+// journal went back, an event `journal.rewound` says from where the stream goes on. A stream ends when its key is
+// withdrawn, when the database fails it (the client comes back with its cursor), and first of all when the process
+// stops.
 import { Clock, Context, Effect, Layer, Option, type Scope, Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import { Events } from "../config/Events.ts"
 import { WireWords } from "../config/WireWords.ts"
+import { encodeCursor, type JournalCursor } from "../FactsEpoch.ts"
 import { ListenAt } from "../http/ListenAt.ts"
 import { type SettlementEvent, SettlementEvents, type Whose } from "../settlement/SettlementEvents.ts"
 import { encodeSettlementState } from "./settlementState.ts"
@@ -15,6 +17,15 @@ const pageMax = 100
 
 const encoder = new TextEncoder()
 const comment = (text: string): Uint8Array => encoder.encode(`: ${text}\n\n`)
+
+/**
+ * The journal went back since the client's cursor was given (its database lost the last commits): what follows begins
+ * at the last position in common. Events after it that the client has read may have been undone, or come again.
+ */
+const rewound = (to: JournalCursor, from: JournalCursor): Uint8Array => {
+  const [id, given] = [encodeCursor(to), encodeCursor(from)]
+  return encoder.encode(`id: ${id}\nevent: journal.rewound\ndata: ${JSON.stringify({ from: given, to: id })}\n\n`)
+}
 
 /** Streams that are open, by whom they are counted for. */
 class Rooms {
@@ -65,8 +76,8 @@ export class EventStreams extends Context.Service<
   {
     readonly hasRoom: (source: string) => boolean
     /** Where a stream with this cursor, or without one, begins. */
-    readonly begin: (whose: Whose, cursor: bigint | undefined) => Effect.Effect<bigint, SqlError.SqlError>
-    readonly follow: (follower: Follower, from: bigint) => Stream.Stream<Uint8Array>
+    readonly begin: (whose: Whose, cursor: JournalCursor | undefined) => Effect.Effect<JournalCursor, SqlError.SqlError>
+    readonly follow: (follower: Follower, from: JournalCursor) => Stream.Stream<Uint8Array>
   }
 >()("tollkeeper/payment/EventStreams") {
   static readonly layer = Layer.effect(
@@ -80,43 +91,46 @@ export class EventStreams extends Context.Service<
 
       const encode = (dataOf: Follower["dataOf"], event: SettlementEvent, now: number): Uint8Array => {
         const data = JSON.stringify(dataOf?.(event) ?? encodeSettlementState(event.settlement, dialect, now))
-        return encoder.encode(`id: ${event.position}\nevent: ${event.type}\ndata: ${data}\n\n`)
+        return encoder.encode(`id: ${encodeCursor(event)}\nevent: ${event.type}\ndata: ${data}\n\n`)
       }
 
-      const begin = Effect.fnUntraced(function* (whose: Whose, cursor: bigint | undefined) {
+      const begin = Effect.fnUntraced(function* (whose: Whose, cursor: JournalCursor | undefined) {
         if (cursor === undefined) {
           const now = yield* Clock.currentTimeMillis
           return yield* events.before(whose, new Date(now - limits.rememberedMillis))
         }
-        // A cursor beyond the end is of a journal that was restored since: told again rather than never.
-        return cursor > (yield* events.end) ? 0n : cursor
+        // Begins a new epoch first, should the journal have gone back and nothing have noticed.
+        const { end, epoch } = yield* events.end
+        // Beyond the end of its own epoch: no journal of ours gave it. All is delivered rather than nothing.
+        const isStrange = cursor.position > end && (cursor.epoch >= epoch || cursor.epoch === 0n)
+        return isStrange ? { position: 0n, epoch } : cursor
       })
 
-      /** What is told after a position, or a comment when nothing is for a while; and where to go on. */
+      /** What follows a cursor, or a comment when nothing does for a while; and where to go on. */
       const nextPage = Effect.fnUntraced(function* (
         { dataOf, whose }: Follower,
-        position: bigint,
-        told: Effect.Effect<void>
+        cursor: JournalCursor,
+        woken: Effect.Effect<void>
       ) {
-        const page = yield* events.after(whose, position, pageMax)
+        const page = yield* events.after(whose, cursor, pageMax)
         const now = yield* Clock.currentTimeMillis
-        const last = page.at(-1)
-        if (last !== undefined)
-          return { chunks: page.map((event) => encode(dataOf, event, now)), position: last.position }
-        const woken = yield* Effect.timeoutOption(told, limits.heartbeatMillis)
-        return { chunks: Option.isSome(woken) ? [] : [comment("heartbeat")], position }
+        const chunks = page.events.map((event) => encode(dataOf, event, now))
+        if (page.rewoundTo !== undefined) chunks.unshift(rewound(page.rewoundTo, cursor))
+        if (chunks.length > 0 || !page.isEnd) return { chunks, next: page.next }
+        const isWoken = Option.isSome(yield* Effect.timeoutOption(woken, limits.heartbeatMillis))
+        return { chunks: isWoken ? [] : [comment("heartbeat")], next: page.next }
       })
 
-      const follow = (follower: Follower, from: bigint) =>
+      const follow = (follower: Follower, from: JournalCursor) =>
         Stream.unwrap(
           Effect.gen(function* () {
             if (!(yield* rooms.enter(follower.source))) return Stream.empty
             const told = yield* events.attend(follower.whose)
-            const pages = Stream.paginate(from, (position: bigint) =>
+            const pages = Stream.paginate(from, (cursor: JournalCursor) =>
               Effect.map(
-                nextPage(follower, position, told),
+                nextPage(follower, cursor, told),
                 (page) =>
-                  [page.chunks, follower.isListed() ? Option.some(page.position) : Option.none<bigint>()] as const
+                  [page.chunks, follower.isListed() ? Option.some(page.next) : Option.none<JournalCursor>()] as const
               )
             )
             return Stream.concat(Stream.make(comment("follows")), pages)

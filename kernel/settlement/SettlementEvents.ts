@@ -1,11 +1,12 @@
 // What happened to settlements, for those who follow them: facts of the journal with the settlement's state as it is
-// now, in the journal's order, of one principal. A position resumes it anywhere; an event may be told twice, and none
-// is skipped. Who waits is woken by what this process publishes at once, and by other replicas' within a second; all
-// who wait share one look at the journal.
+// now, in the journal's order, of one principal. A cursor resumes it anywhere, also after the journal lost its last
+// facts: an event may be delivered twice, and none is skipped. A stream is woken by what this process publishes, and by
+// other replicas' within a second; all streams share one poll of the journal.
 import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../Actor.ts"
 import { Facts } from "../Facts.ts"
+import { commonPosition, type JournalCursor, type JournalEnd, newestEpoch } from "../FactsEpoch.ts"
 import { Supervisor } from "../Supervisor.ts"
 import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
 import type { SettlementRecord } from "./Settlements.ts"
@@ -18,8 +19,21 @@ const whileNobodyWaits = Duration.minutes(1)
 /** Events looked at at once on the way back in time: a window costs what it holds, not what the journal holds. */
 const lookBackMax = 1_000
 
-export interface SettlementEvent {
-  readonly position: bigint
+/** A page of the journal. */
+export interface EventPage {
+  readonly events: ReadonlyArray<SettlementEvent>
+  /** Where the next page begins. */
+  readonly next: JournalCursor
+  /** There is nothing after this page yet. A page may have fewer events than facts: settlements leave by age first. */
+  readonly isEnd: boolean
+  /**
+   * The journal went back since the cursor was given: this page begins here, at the last position that its epoch and
+   * the journal's have in common.
+   */
+  readonly rewoundTo: JournalCursor | undefined
+}
+
+export interface SettlementEvent extends JournalCursor {
   /** `settlement.recorded`, `settlement.settled`, and so on. */
   readonly type: string
   readonly at: Date
@@ -27,10 +41,15 @@ export interface SettlementEvent {
   readonly settlement: SettlementRecord
 }
 
-interface EventRow extends SettlementRow {
-  readonly position: bigint
+interface EventRow extends Omit<SettlementRow, "id"> {
+  readonly epoch: bigint
+  readonly resumes_at: bigint
+  /** Null, like what follows, when there is no fact. */
+  readonly position: bigint | null
   readonly type: string
   readonly told_at: Date
+  /** Null when the fact's settlement has left by age. */
+  readonly id: string | null
 }
 
 /** A stretch of the journal, read backwards. */
@@ -65,15 +84,29 @@ const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, pri
     { discard: true }
   )
 
+const pageOf = (rows: ReadonlyArray<EventRow>, cursor: JournalCursor, limit: number): EventPage => {
+  const { epoch, resumes_at: resumesAt } = rows[0]!
+  const facts = rows.filter(({ position }) => position !== null)
+  const events = facts.flatMap(({ id, position, told_at: at, type, ...row }) =>
+    id === null ? [] : [{ position: position!, epoch, type, at, settlement: toRecord({ ...row, id }) }]
+  )
+  return {
+    events,
+    next: { epoch, position: facts.at(-1)?.position ?? resumesAt },
+    isEnd: facts.length < limit,
+    rewoundTo: resumesAt < cursor.position ? { epoch, position: resumesAt } : undefined
+  }
+}
+
 export class SettlementEvents extends Context.Service<
   SettlementEvents,
   {
-    /** Events after a position, in order, at most `limit`. */
-    readonly after: (whose: Whose, position: bigint, limit: number) => Sql<ReadonlyArray<SettlementEvent>>
-    /** The position before the first event that is not older than `at`; the journal's end when there is none. */
-    readonly before: (whose: Whose, at: Date) => Sql<bigint>
-    /** The position of the journal's last fact. */
-    readonly end: Sql<bigint>
+    /** Events after a cursor, in order, of at most `limit` facts. */
+    readonly after: (whose: Whose, cursor: JournalCursor, limit: number) => Sql<EventPage>
+    /** The cursor before the first event that is not older than `at`; the journal's end when there is none. */
+    readonly before: (whose: Whose, at: Date) => Sql<JournalCursor>
+    /** Where the journal ends. */
+    readonly end: Sql<JournalEnd>
     /** Registers one who waits; the effect it gives ends when something of theirs was told since. */
     readonly attend: (whose: Whose) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
   }
@@ -87,21 +120,18 @@ export class SettlementEvents extends Context.Service<
       const columns = sql.literal(recordColumns)
       const own = factsOf(sql)
 
-      const after = Effect.fnUntraced(function* (whose: Whose, position: bigint, limit: number) {
-        const rows = yield* sql<EventRow>`select f.position, f.type, f.told_at, ${columns}
-          from (select position, type, at as told_at, subject from kernel_facts
-            where ${own(whose)} and position > ${position} order by position limit ${limit}) f
-          join kernel_settlements on id = f.subject::uuid order by f.position`
-        return rows.map((row) => ({
-          position: row.position,
-          type: row.type,
-          at: row.told_at,
-          settlement: toRecord(row)
-        }))
+      const after = Effect.fnUntraced(function* (whose: Whose, cursor: JournalCursor, limit: number) {
+        const rows = yield* sql<EventRow>`select j.epoch, j.resumes_at, f.position, f.type, f.told_at, ${columns}
+          from (select ${sql.literal(newestEpoch)} as epoch, ${commonPosition(sql, cursor)} as resumes_at) j
+          left join lateral (select position, type, at as told_at, subject from kernel_facts
+            where ${own(whose)} and position > j.resumes_at order by position limit ${limit}) f on true
+          left join kernel_settlements on id = f.subject::uuid order by f.position`
+        return pageOf(rows, cursor, limit)
       }, spanned("SettlementEvents.after"))
 
       const before = Effect.fnUntraced(function* (whose: Whose, at: Date) {
-        let found = yield* facts.end
+        const { end, epoch } = yield* facts.end
+        let found = end
         let below = found + 1n
         while (true) {
           const [row] = yield* sql<LookBack>`select count(*)::int as seen, min(position) as lowest,
@@ -110,21 +140,22 @@ export class SettlementEvents extends Context.Service<
               order by position desc limit ${lookBackMax}) p`
           const { first, lowest, recent, seen } = row!
           if (first !== null) found = first - 1n
-          if (seen < lookBackMax || recent < seen) return found
+          if (seen < lookBackMax || recent < seen) return { epoch, position: found } satisfies JournalCursor
           below = lowest!
         }
       }, spanned("SettlementEvents.before"))
 
       /** Where the last look ended; undefined while nobody waits. */
-      let seen: bigint | undefined
+      let seen: JournalEnd | undefined
       const look = Effect.gen(function* () {
         if (attending.size === 0) return void (seen = undefined)
-        const [from, end] = [seen, yield* facts.end]
-        seen = end
-        if (from === end) return
-        if (from === undefined || from > end) return yield* wake(attending, "all")
+        const [from, now] = [seen, yield* facts.end]
+        seen = now
+        // Of another epoch every stream reads anew: what it has read may have been taken back.
+        if (from === undefined || from.epoch !== now.epoch || from.end > now.end) return yield* wake(attending, "all")
+        if (from.end === now.end) return
         const told = yield* sql<{ principal: string }>`select distinct principal from kernel_facts
-          where position > ${from} and position <= ${end} and principal is not null`
+          where position > ${from.end} and position <= ${now.end} and principal is not null`
         yield* wake(attending, new Set(told.map(({ principal }) => principal)))
       })
       const looking = yield* reconciler({

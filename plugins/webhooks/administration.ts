@@ -21,13 +21,15 @@ export const replay = Effect.fn("Webhooks.replay")(function* (
   const events = yield* SettlementEvents
   const deliveries = yield* Deliveries
   const whose = receiver.principal === undefined ? {} : { principal: receiver.principal }
-  let position = yield* events.before(whose, what.since)
+  let cursor = yield* events.before(whose, what.since)
   let count = 0
   while (true) {
-    const page = yield* events.after(whose, position, pageMax)
-    const asked = page.filter(({ settlement }) => what.settlement === undefined || settlement.id === what.settlement)
+    const page = yield* events.after(whose, cursor, pageMax)
+    const asked = page.events.filter(
+      ({ settlement }) => what.settlement === undefined || settlement.id === what.settlement
+    )
     count += yield* deliveries.replay(name, asked)
-    if (page.length < pageMax) return count
-    position = page.at(-1)!.position
+    if (page.isEnd) return count
+    cursor = page.next
   }
 })

@@ -128,8 +128,8 @@ describeDatabases("the journal of facts", (database, kind) => {
           yield* sql`delete from kernel_facts`
           yield* sql`update kernel_fact_cursors set position = 0`
           yield* sql.withTransaction(publish(fact("lower")))
-          const told = yield* publishedSince("test.happened", "24234")
-          expect(told).toEqual({ published: true, mark: "1" })
+          const told = yield* publishedSince("test.happened", mark.replace(/^[0-9]+/, "24234"))
+          expect(told).toEqual({ published: true, mark: mark.replace(/^[0-9]+/, "1") })
           expect(mark).not.toBe(told.mark)
         }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
       { timeout: 240_000 }

@@ -25,6 +25,8 @@ export const useStream = (path: string, hear: (data: string) => void): Link => {
     }
     const open = (): void => {
       stream = new EventSource(last === "" ? path : `${path}?after=${last}`)
+      // What follows comes again; an older cursor would have it come a third time.
+      stream.addEventListener("journal.rewound", ({ lastEventId }: MessageEvent<string>) => void (last = lastEventId))
       for (const type of types) stream.addEventListener(`settlement.${type}`, listen)
       stream.onopen = () => {
         pause = pauseFirst

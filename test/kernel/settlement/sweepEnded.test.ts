@@ -173,7 +173,7 @@ for (const kind of databaseKinds) {
           const sql = yield* SqlClient.SqlClient
           const facts = yield* Facts
           yield* populate
-          const end = yield* facts.end
+          const { end } = yield* facts.end
           const count = Effect.map(sql`select 1 from kernel_facts`, (rows) => rows.length)
           const all = yield* count
           yield* sql`insert into kernel_fact_cursors (consumer, position) values ('quick', ${end}), ('slow', ${
@@ -187,7 +187,7 @@ for (const kind of databaseKinds) {
           yield* sql`update kernel_fact_cursors set position = ${end}`
           yield* sweepFacts(keep)
           expect(yield* sql`select position from kernel_facts`).toEqual([{ position: end }])
-          expect(yield* facts.end).toBe(end)
+          expect((yield* facts.end).end).toBe(end)
           yield* sql`delete from kernel_fact_cursors`
         })
       )

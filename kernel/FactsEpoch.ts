@@ -1,0 +1,77 @@
+// Epochs of the journal. A position is a plain number, and a database that lost its last commits (a promoted standby, a
+// restored backup or snapshot) gives the same numbers again to other facts. An epoch names the line of the journal that
+// a position was read on; the journal begins a new one, before it gives another position, whenever the database is
+// served by another server process, database or timeline than before, or its end is below what this process has read.
+// A cursor is a position with its epoch: one of another epoch resumes at the last position that both have in common.
+import { Effect, Option } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+
+/** A place in the journal. */
+export interface JournalCursor {
+  readonly position: bigint
+  /** Microseconds since 1970 when it was made; 0 where it is not known, as in cursors of version 0.1. */
+  readonly epoch: bigint
+}
+
+/** Where the journal is now. */
+export interface JournalEnd {
+  readonly epoch: bigint
+  /** Position of the last fact that has one; 0 when there is none. */
+  readonly end: bigint
+}
+
+const positionMax = 2n ** 63n - 1n
+
+/** `<position>-<epoch in base 36>`, as clients are given it. */
+export const encodeCursor = ({ epoch, position }: JournalCursor): string => `${position}-${epoch.toString(36)}`
+
+/** A plain position is a cursor of version 0.1. None when it is not a cursor. */
+export const decodeCursor = (text: string): Option.Option<JournalCursor> => {
+  const parts = /^([0-9]{1,19})(?:-([0-9a-z]{1,12}))?$/.exec(text)
+  if (parts === null) return Option.none()
+  const position = BigInt(parts[1]!)
+  let epoch = 0n
+  for (const digit of parts[2] ?? "") epoch = epoch * 36n + BigInt(Number.parseInt(digit, 36))
+  return position > positionMax || epoch > positionMax ? Option.none() : Option.some({ position, epoch })
+}
+
+/** SQL: whether another server serves the database than the newest epoch was made on. */
+export const isServedAnew = `kernel_server_identity() is distinct from
+  (select server from kernel_journal_epochs order by epoch desc limit 1)`
+
+/** SQL: the newest epoch. */
+export const newestEpoch = "coalesce((select max(epoch) from kernel_journal_epochs), 0)"
+
+/**
+ * SQL: up to where the journal of now has all positions of a cursor's epoch. A cursor without an epoch counts as one of
+ * the first.
+ */
+export const commonPosition = (sql: SqlClient.SqlClient, { epoch, position }: JournalCursor) =>
+  sql`least(${position}::int8, (select min(begins_after) from kernel_journal_epochs
+    where epoch > greatest(${epoch}::int8, (select min(epoch) from kernel_journal_epochs))))`
+
+/** Epochs that are kept: cursors of older ones resume at the beginning of the oldest. */
+const epochsMax = 1_000
+
+/**
+ * In the caller's transaction, under the lock of positions: begins a new epoch when the database is served anew, or
+ * when the journal's end is below `seen`, a position that was read in the newest epoch.
+ */
+export const beginEpoch = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  seen: JournalCursor
+): Effect.fn.Return<void, SqlError.SqlError> {
+  const begun = yield* sql<{ begins: bigint }>`insert into kernel_journal_epochs (epoch, begins_after, server)
+    select greatest((extract(epoch from clock_timestamp()) * 1000000)::int8, ${sql.literal(newestEpoch)} + 1),
+      j.position, kernel_server_identity()
+    from (select coalesce(max(position), 0) as position from kernel_facts) j
+    where ${sql.literal(isServedAnew)}
+      or (${seen.epoch}::int8 = ${sql.literal(newestEpoch)} and j.position < ${seen.position}::int8)
+    returning begins_after as begins`
+  if (begun.length === 0) return
+  yield* sql`delete from kernel_journal_epochs where epoch <
+    (select min(epoch) from (select epoch from kernel_journal_epochs order by epoch desc limit ${epochsMax}) newest)`
+  yield* Effect.logInfo("the journal of facts begins a new epoch: its database is served anew").pipe(
+    Effect.annotateLogs({ commonUpTo: String(begun[0]!.begins) })
+  )
+})
