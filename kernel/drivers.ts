@@ -72,6 +72,7 @@ export const settlementContract = contract(
   SettlementEvents,
   ChannelCount,
   ChannelPool,
+  ChannelStore,
   Outcomes,
   Leases,
   Sponsor,

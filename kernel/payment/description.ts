@@ -50,7 +50,9 @@ const operation = (
 })
 
 const cursor = (description: string) =>
-  Schema.optionalKey(Schema.String.annotate({ description }).check(Schema.isPattern(/^[0-9]{1,19}$/u)))
+  Schema.optionalKey(
+    Schema.String.annotate({ description }).check(Schema.isPattern(/^[0-9]{1,19}(-[0-9a-z]{1,12})?$/u))
+  )
 
 const followed: ReadonlyArray<RouteDescription> = [
   {

@@ -188,6 +188,7 @@ const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
       ? sql`id = ${text}::uuid`
       : sql`id in (select id from kernel_settlements where network = ${network} and inner_hash = ${text}
           union select id from kernel_settlements where network = ${network} and ended_by = ${text}
+          union select settlement from kernel_rebuilds where inner_hash = ${text}
           union select settlement from kernel_attempts where outer_hash = ${text})`
     const [row] = yield* sql<LifeRow>`select ${sql.literal(lifeColumns)} from kernel_settlements where ${of} limit 1`
     return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))

@@ -120,6 +120,11 @@ export type Decision =
   | { readonly _tag: "Bid"; readonly inclusionStroops: bigint }
   /** Record and send a no-op with the same sequence number: the network can never accept the payment. */
   | { readonly _tag: "Cancel" }
+  /**
+   * Another transaction used the channel's number before this settlement could: nothing of it can land and nothing of
+   * it has, so it is built again on another channel.
+   */
+  | { readonly _tag: "Rebuild"; readonly ledger: number }
   /** The channel's number and the nonce are needed to decide, and the transaction asked for once more after them. */
   | { readonly _tag: "AskStanding" }
   /** Ledgers must be looked through for the transaction that used the nonce. */
@@ -134,4 +139,6 @@ export interface DecideOptions {
   readonly inclusionStroopsMax: bigint
   /** False when sponsor or channel have other keys now: what was signed is sent, and nothing new is signed. */
   readonly canSign: boolean
+  /** Whether the settlement may be built again on another channel. */
+  readonly canRebuild: boolean
 }

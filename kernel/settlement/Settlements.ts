@@ -6,6 +6,7 @@ import { Context, type Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { NetworkId } from "../config/Network.ts"
 import type { Principal } from "../http/Principal.ts"
+import type { ChannelLease } from "./channels/ChannelStore.ts"
 import type { Attempt, OpenSettlement, Outcome, SettlementState } from "./Settlement.ts"
 
 /** How a payment may be known already. */
@@ -117,8 +118,9 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
   readonly identifier: Option.Option<string>
   readonly sponsor: string
   readonly resourceFeeStroops: bigint
+  /** Those that may land. */
   readonly attempts: ReadonlyArray<Attempt>
-  /** How many attempts there were when it was read; whoever changes something names it. */
+  /** How many attempts there were when it was read, void ones too; whoever changes something names it. */
   readonly attemptCount: number
 }
 
@@ -188,6 +190,17 @@ export class Settlements extends Context.Service<
      * of that ledger, and the settlement's end will not touch the channel. False when it does not hold it.
      */
     readonly freeChannel: (id: string, ledger: number) => Sql<boolean>
+    /**
+     * Puts an open settlement that holds no channel onto the leased one, with an attempt in place of all before it, and
+     * gives that attempt's number; none when the settlement has changed since it was read, or the lease was lost. What
+     * was recorded before can no longer land, which is the caller's to know.
+     */
+    readonly rebuild: (
+      id: string,
+      lease: ChannelLease,
+      attempt: NewAttempt,
+      attemptsKnown: number
+    ) => Sql<number | undefined>
     /** Stores a settlement that the ledger knows and we do not. */
     readonly adopt: (settlement: AdoptedSettlement) => Sql<AdoptAnswer>
     /** True for the one request of its owner that may be given the success of a settled payment for the first time. */

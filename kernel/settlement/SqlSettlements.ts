@@ -10,6 +10,7 @@ import { inStatement, inTransaction, isUniqueViolation } from "../database/Datab
 import { factRow, Facts } from "../Facts.ts"
 import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
+import type { ChannelLease } from "./channels/ChannelStore.ts"
 import { endedFact, recordedFact } from "./facts.ts"
 import { endsOne, gatherEnds } from "./gatherEnds.ts"
 import { gatherFinds } from "./gatherFinds.ts"
@@ -162,8 +163,10 @@ const open = Effect.fnUntraced(function* (limit: number) {
   if (rows.length === 0) return []
   const attempts =
     yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
-    inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts
-    where settlement in ${sql.in(rows.map(({ id }) => id))} order by settlement, number`
+    inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts as a
+    where settlement in ${sql.in(rows.map(({ id }) => id))}
+      and number > (select attempts_void from kernel_settlements as s where s.id = a.settlement)
+    order by settlement, number`
   const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
   return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
 }, spanned("Settlements.open"))
@@ -175,6 +178,37 @@ const freeChannel = Effect.fnUntraced(function* (id: string, ledger: number) {
     where settlement = ${id} returning 1`
   return rows.length === 1
 }, spanned("Settlements.freeChannel"))
+
+/** One statement, so one transaction: the lease, under its row's lock, then the settlement, then its attempt. */
+const rebuild = Effect.fnUntraced(function* (
+  id: string,
+  lease: ChannelLease,
+  attempt: NewAttempt,
+  attemptsKnown: number
+) {
+  const sql = yield* SqlClient.SqlClient
+  const row = attemptRow(id, attemptsKnown + 1, attempt)
+  const rows = yield* inStatement(sql`with leased as (
+      select address from kernel_channels
+      where address = ${lease.address} and fence = ${lease.fence}::int8 and settlement is null
+        and not exists (select 1 from kernel_channels held where held.settlement = ${id})
+      for update),
+    former as (
+      select s.id, s.inner_hash from kernel_settlements s, leased
+      where s.id = ${id} and s.state in ('prepared', 'submitted') and s.attempt_count = ${attemptsKnown}
+      for update of s),
+    rebuilt as (
+      update kernel_settlements s set channel = ${lease.address}, channel_sequence = ${lease.sequence}::int8,
+        inner_hash = ${attempt.innerHash}, attempts_void = ${attemptsKnown}, attempt_count = ${attemptsKnown + 1}
+      from former where s.id = former.id returning s.id),
+    noted as (insert into kernel_rebuilds (settlement, inner_hash) select id, inner_hash from former),
+    attempted as (${insertOnce(sql, "kernel_attempts", row, "rebuilt")}),
+    held as (
+      update kernel_channels set settlement = ${id}, leased_until = null, used_at = clock_timestamp() from rebuilt
+      where address = ${lease.address})
+    select 1 from rebuilt`)
+  return rows.length === 1 ? row.number : undefined
+}, spanned("Settlements.rebuild"))
 
 /** Which of them stood in the way of an adoption; several may. */
 const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
@@ -254,7 +288,8 @@ const lookup = Effect.fnUntraced(function* (
     "identifier" in by
       ? sql`identifier = ${by.identifier}`
       : sql`(inner_hash = ${by.hash} or ended_by = ${by.hash}
-          or id in (select settlement from kernel_attempts where outer_hash = ${by.hash}))`
+          or id in (select settlement from kernel_attempts where outer_hash = ${by.hash})
+          or id in (select settlement from kernel_rebuilds where inner_hash = ${by.hash}))`
   const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
     where principal = ${principal} and ${where} order by recorded_at desc limit 20`
   return rows.map(toRecord)
@@ -294,6 +329,7 @@ export const layer = Layer.effect(
       freeChannel: (id, ledger) => given(freeChannel(id, ledger)),
       claimDelivery,
       openCount: given(openCount),
+      rebuild: (id, lease, attempt, attemptsKnown) => given(rebuild(id, lease, attempt, attemptsKnown)),
       adopt: (settlement) => given(adopt(settlement)),
       byIds: (ids) => withSql(byIds(ids)),
       endsOf: (ids) => withSql(endsOf(ids)),

@@ -6,14 +6,18 @@ import { cancelTransaction } from "../stellar/Envelope.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { Signer } from "../signer/Signer.ts"
 import { ChannelPool } from "./channels/ChannelPool.ts"
+import { ChannelStore } from "./channels/ChannelStore.ts"
 import { reached } from "./CrashPoints.ts"
 import * as Ending from "./endings.ts"
 import { Outcomes } from "./Outcomes.ts"
-import { rebid } from "./rebid.ts"
+import { rebid, signAnew } from "./rebid.ts"
 import type { DecideOptions, Decision, Outcome } from "./Settlement.ts"
 import { continueTrace } from "../TraceParent.ts"
 import { type NewAttempt, type OpenRecord, Settlements } from "./Settlements.ts"
 import { submitAttempt } from "./submitAttempt.ts"
+
+/** Attempts beyond which a settlement is not built again. */
+const attemptsForRebuildMax = 12
 
 /** What deciding for a settlement must know of this process. */
 export const optionsFor = Effect.fnUntraced(function* (record: OpenRecord) {
@@ -22,7 +26,8 @@ export const optionsFor = Effect.fnUntraced(function* (record: OpenRecord) {
   return {
     inclusionStroopsMax: bidCeiling(network.feeCeilings(record.scheme), record.resourceFeeStroops),
     // After a rotation what was signed is sent as it was recorded.
-    canSign: record.sponsor === signer.sponsor && signer.channels.includes(record.channel)
+    canSign: record.sponsor === signer.sponsor && signer.channels.includes(record.channel),
+    canRebuild: record.sponsor === signer.sponsor && record.attemptCount <= attemptsForRebuildMax
   } satisfies DecideOptions
 })
 
@@ -57,6 +62,33 @@ const bid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: b
   yield* addAndSubmit(record, { kind: "payment", inclusionStroops, ...signed })
 })
 
+/**
+ * The settlement on another channel. Its own is given back first, and leases wait until numbers were read anew: a turn
+ * that finds no channel changes nothing else, and the next one tries again.
+ */
+const rebuild = Effect.fnUntraced(function* (record: OpenRecord, ledger: number) {
+  const settlements = yield* Settlements
+  const channels = yield* ChannelStore
+  if (yield* settlements.freeChannel(record.id, ledger)) yield* (yield* ChannelPool).freed
+  const { sequence } = yield* (yield* LedgerClock).now
+  const [lease] = yield* channels.take(1)
+  if (lease === undefined) return
+  const keep = Effect.gen(function* () {
+    const signed = yield* signAnew(record, lease)
+    const attempt = { ...signed, recordedLedger: sequence }
+    const number = yield* settlements.rebuild(record.id, lease, attempt, record.attemptCount)
+    return number === undefined ? undefined : { ...attempt, number }
+  })
+  const kept = yield* Effect.onExit(keep, (exit) =>
+    exit._tag === "Success" && exit.value !== undefined ? Effect.void : Effect.ignore(channels.release(lease))
+  )
+  if (kept === undefined) return
+  yield* Effect.logInfo("a settlement was built again on another channel: the number of its own was used").pipe(
+    Effect.annotateLogs({ settlement: record.id, transaction: kept.innerHash })
+  )
+  yield* submitAttempt(record.id, kept)
+})
+
 /** A no-op of the channel with the same number. It bids all that it may: it is charged what inclusion costs. */
 const cancel = Effect.fnUntraced(function* (record: OpenRecord) {
   const network = yield* Network
@@ -87,6 +119,8 @@ export const carryOut = Effect.fnUntraced(function* (record: OpenRecord, decisio
       return yield* bid(record, decision.inclusionStroops)
     case "Cancel":
       return yield* cancel(record)
+    case "Rebuild":
+      return yield* rebuild(record, decision.ledger)
     case "Free": {
       const settlements = yield* Settlements
       if (yield* settlements.freeChannel(record.id, decision.ledger)) yield* (yield* ChannelPool).freed

@@ -46,7 +46,7 @@ export const decide = (settlement: OpenSettlement, evidence: Evidence, options: 
       ? end(Ending.succeeded(seen.landed))
       : landedInVain(settlement, evidence, seen.landed)
   }
-  if (!settlement.channelHeld || hasPassed(settlement, standing)) return numberPassed(settlement, evidence)
+  if (!settlement.channelHeld || hasPassed(settlement, standing)) return numberPassed(settlement, evidence, options)
   if (seen.latestLedger >= settlement.authorizationExpiresLedger) return boundPassed(settlement, evidence)
   return drive(settlement, { latestLedger: seen.latestLedger, isStandingKnown: standing !== undefined }, options)
 }
@@ -79,7 +79,7 @@ const landedInVain = (settlement: OpenSettlement, evidence: Evidence, landed: La
 }
 
 /** The envelope cannot land any more: it has landed, and its hash is hidden, or another transaction took its number. */
-const numberPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
+const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
   const { seen, standing } = evidence
   if (standing === undefined) return { _tag: "AskStanding" }
   // What the nonce was before the number passed says nothing of what landed.
@@ -89,9 +89,28 @@ const numberPassed = (settlement: OpenSettlement, evidence: Evidence): Decision 
   // While there is time, a node that has come as far may still show what landed, and what it cost.
   const isEarly = seen.latestLedger < standing.ledger
   const isTime = settlement.authorizationExpiresLedger - standing.ledger > queueLedgers
-  return isEarly && isTime
-    ? freeOrWait(settlement, evidence, standing.ledger, undefined)
+  if (isEarly && isTime) return freeOrWait(settlement, evidence, standing.ledger, undefined)
+  return options.canRebuild && isTime
+    ? rebuildOrEnd(settlement, evidence, standing.ledger)
     : end(Ending.overtakenUnspent(settlement, standing.ledger))
+}
+
+/**
+ * The number is used and the nonce unspent, in one answer: no money moved, and no envelope of the settlement can land.
+ * It was used by another transaction when no node ever took one of the settlement's and the last answer was that its
+ * number is wrong, or when that other transaction is seen; otherwise the settlement's own may have landed and failed,
+ * and one chance is all it has.
+ */
+const rebuildOrEnd = (settlement: OpenSettlement, { search }: Evidence, ledger: number): Decision => {
+  const { attempts, recordedLedger } = settlement
+  const isOvertaken =
+    attempts.every(({ kind, taken }) => kind === "payment" && !taken) && attempts.at(-1)?.sentCode === "txBadSeq"
+  if (isOvertaken || search?.numberUsedBy === "elsewhere") return { _tag: "Rebuild", ledger }
+  if (search === undefined) return { _tag: "Search", fromLedger: recordedLedger, toLedger: ledger, before: 0 }
+  const landed = search.numberUsedBy
+  return end(
+    landed === undefined ? Ending.overtakenUnspent(settlement, ledger) : Ending.failedUnspent(settlement, landed)
+  )
 }
 
 /** Nothing of the settlement can land any more. The number tells whether something has. */

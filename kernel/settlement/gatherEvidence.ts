@@ -103,7 +103,8 @@ export const makeSearcher = Effect.gen(function* () {
     range: Omit<Extract<Decision, { readonly _tag: "Search" }>, "_tag">
   ) {
     const { sequence } = yield* clock.now
-    const key = `${record.id} ${range.fromLedger}`
+    // Another channel and number once it was built again.
+    const key = `${record.innerHash} ${range.fromLedger}`
     const known = begun.get(key)
     const isWhole = known !== undefined && known.search.toLedger >= range.toLedger
     if (isWhole && sequence - known.atLedger < searchAgainLedgers) return known.search

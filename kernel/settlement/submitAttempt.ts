@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
+import { ChannelStore } from "./channels/ChannelStore.ts"
 import { Settlements } from "./Settlements.ts"
 import { Sponsor } from "./Sponsor.ts"
 import { spanned } from "../spanned.ts"
@@ -28,6 +29,11 @@ export const submitAttempt = Effect.fnUntraced(function* (
   if (answer._tag === "Error") {
     // A later bid must beat the one before it tenfold, which says nothing of what the network asks.
     if (answer.askedStroops !== undefined && attempt.number === 1) yield* clock.noteAsked(answer.askedStroops)
+    // Commits that were lost took numbers with them, and not this channel's alone.
+    if (answer.code === "txBadSeq")
+      yield* Effect.catch((yield* ChannelStore).distrust(ledger), (error) =>
+        Effect.logWarning("channels could not be marked to be read anew", error)
+      )
     if (answer.code === "txInsufficientBalance") yield* (yield* Sponsor).suspect
   }
   if (answer._tag === "Error" || answer._tag === "Lost") {

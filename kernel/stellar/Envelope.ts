@@ -119,6 +119,10 @@ export const settlementTransaction = (
   })
 }
 
+/** The same transaction on another channel, unsigned: what it does, costs and is bound by stays. */
+export const onAnotherChannel = (transaction: Transaction, channel: string, sequence: bigint): Transaction =>
+  ({ ...transaction, sourceAccount: accountOf(channel), seqNum: sequence }) as unknown as Transaction
+
 /** An ordinary no-op with the same channel and sequence: whichever of the two lands, the other never can. */
 export const cancelTransaction = (options: OnChannel): Transaction => {
   const body = { type: operationKind.bumpSequence, bumpSequenceOp: { bumpTo: 0n } }

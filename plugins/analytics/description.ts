@@ -144,7 +144,8 @@ const transactions: ReadonlyArray<RouteDescription> = [
   )
 ]
 
-const cursor = (description: string) => Schema.optionalKey(text(description).check(Schema.isPattern(/^[0-9]{1,19}$/u)))
+const cursor = (description: string) =>
+  Schema.optionalKey(text(description).check(Schema.isPattern(/^[0-9]{1,19}(-[0-9a-z]{1,12})?$/u)))
 
 const events: RouteDescription = {
   method: "get",

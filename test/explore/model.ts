@@ -10,6 +10,7 @@ import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type {
   Attempt,
+  DecideOptions,
   Decision,
   Evidence,
   Landed,
@@ -212,11 +213,7 @@ const looks: ReadonlyArray<Answers> = (["true", "denied", "denied by one behind"
 )
 const truth: Answers = { hash: "true", standing: "new", search: "whole" }
 
-export type Decide = (
-  settlement: OpenSettlement,
-  evidence: Evidence,
-  options: { readonly inclusionStroopsMax: bigint; readonly canSign: boolean }
-) => Decision
+export type Decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions) => Decision
 
 /** How a look through ledgers tells whose a use of the nonce was. */
 export type ReadUse = (by: NonceUse["by"], index: number) => "Ours" | "Elsewhere"
@@ -273,7 +270,11 @@ export interface Product {
 /** What the follower decides after a look, in the order in which it asks; the same order as the product's. */
 const lookWith = (state: State, index: number, bounds: Bounds, answers: Answers, product: Product): Look => {
   const settlement = openOf(state, index, bounds)
-  const options = { inclusionStroopsMax: BigInt(ceilingStroops), canSign: settlement.attempts.length < bounds.attempts }
+  const options = {
+    inclusionStroopsMax: BigInt(ceilingStroops),
+    canSign: settlement.attempts.length < bounds.attempts,
+    canRebuild: false
+  }
   const landed = answers.hash === "true" ? landedOf(state, index) : undefined
   const latestLedger = answers.hash === "denied by one behind" ? state.ledger - 1 : state.ledger
   const seen: Evidence["seen"] =

@@ -63,7 +63,9 @@ export const occurrences = [
   "clock off by hours",
   "two days",
   "lease taken over",
-  "channel freed before the end"
+  "channel freed before the end",
+  "channels distrusted",
+  "built again"
 ] as const
 export type Occurrence = (typeof occurrences)[number]
 

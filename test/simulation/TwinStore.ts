@@ -19,7 +19,12 @@ import type {
 } from "../../kernel/settlement/Settlements.ts"
 
 export interface Row {
-  readonly born: NewSettlement
+  /** With another channel and hash once it was built again. */
+  born: NewSettlement
+  /** Attempts up to this one can never land. */
+  attemptsVoid: number
+  /** Hashes that it had before it was built again. */
+  readonly formerHashes: Array<string>
   readonly day: string
   readonly recordedAt: number
   readonly attempts: Array<Attempt>
@@ -36,6 +41,8 @@ export interface Channel {
   fence: bigint
   leasedUntil: number | undefined
   settlement: string | undefined
+  /** Its number must be read from the ledger before it is leased. */
+  reread: boolean
   usedAt: number
   usedOrder: number
 }
@@ -95,6 +102,7 @@ export class TwinStore {
       fence: 0n,
       leasedUntil: undefined,
       settlement: undefined,
+      reread: false,
       usedAt: this.#now(),
       usedOrder: this.#order++
     })
@@ -102,7 +110,10 @@ export class TwinStore {
 
   /** Remembers the tables as they are now; what it gives puts them back, once. */
   snapshot(): () => void {
-    const rows = [...this.rows].map(([id, row]): [string, Row] => [id, { ...row, attempts: [...row.attempts] }])
+    const rows = [...this.rows].map(([id, row]): [string, Row] => [
+      id,
+      { ...row, attempts: [...row.attempts], formerHashes: [...row.formerHashes] }
+    ])
     const channels = [...this.channels].map(([id, channel]): [string, Channel] => [id, { ...channel }])
     const budgets = [...this.budgets].map(([key, budget]) => [key, { ...budget }] as const)
     const leases = [...this.#leases].map(([name, lease]) => [name, { ...lease }] as const)
@@ -160,6 +171,8 @@ export class TwinStore {
       day,
       recordedAt: this.#now(),
       attempts: [attemptOf(born.attempt, 1)],
+      attemptsVoid: 0,
+      formerHashes: [],
       state: "prepared",
       outcome: undefined,
       resolvedAt: undefined,
@@ -189,6 +202,22 @@ export class TwinStore {
     if (row === undefined || !isOpen(row.state) || row.attempts.length !== attemptsKnown) return undefined
     row.attempts.push(attemptOf(attempt, row.attempts.length + 1))
     return row.attempts.length
+  }
+
+  rebuild(id: string, lease: ChannelLease, attempt: NewAttempt, attemptsKnown: number): number | undefined {
+    const row = this.rows.get(id)
+    const channel = this.channels.get(lease.address)
+    const isHeld = [...this.channels.values()].some(({ settlement }) => settlement === id)
+    if (row === undefined || !isOpen(row.state) || row.attempts.length !== attemptsKnown || isHeld) return undefined
+    if (channel === undefined || channel.fence !== lease.fence || channel.settlement !== undefined) return undefined
+    row.formerHashes.push(row.born.innerHash)
+    row.attemptsVoid = attemptsKnown
+    row.born = { ...row.born, channel: lease, innerHash: attempt.innerHash }
+    row.attempts.push(attemptOf(attempt, attemptsKnown + 1))
+    channel.settlement = id
+    channel.leasedUntil = undefined
+    this.#use(channel)
+    return attemptsKnown + 1
   }
 
   noteSent(id: string, number: number, { code, ledger, status }: SentNote): void {
@@ -270,6 +299,8 @@ export class TwinStore {
       day,
       recordedAt: this.#now(),
       attempts: [attemptOf(born.attempt, 1)],
+      attemptsVoid: 0,
+      formerHashes: [],
       state: "settled",
       outcome: {
         state: "settled",
@@ -330,9 +361,10 @@ export class TwinStore {
     const now = this.#now()
     const free = [...this.channels.values()]
       .filter(
-        ({ address, leasedUntil, sequence, settlement }) =>
+        ({ address, leasedUntil, reread, sequence, settlement }) =>
           addresses?.includes(address) !== false &&
           sequence !== undefined &&
+          !reread &&
           settlement === undefined &&
           (leasedUntil === undefined || leasedUntil < now)
       )
@@ -356,12 +388,25 @@ export class TwinStore {
     if (
       channel === undefined ||
       channel.settlement !== undefined ||
-      channel.sequence !== undefined ||
+      (channel.sequence !== undefined && !channel.reread) ||
+      (channel.leasedUntil !== undefined && channel.leasedUntil >= this.#now()) ||
       channel.sequenceLedger > asOfLedger
     )
       return
     channel.sequence = sequence
     channel.sequenceLedger = asOfLedger
+    if (channel.reread) channel.fence += 1n
+    channel.reread = false
+  }
+
+  distrust(): void {
+    for (const channel of this.channels.values()) channel.reread = true
+  }
+
+  /** What a new epoch of the journal does to channels. */
+  beginEpoch(): void {
+    this.distrust()
+    for (const channel of this.channels.values()) if (channel.settlement === undefined) channel.fence += 1_000_000n
   }
 
   correct(address: string, known: bigint, sequence: bigint, asOfLedger: number): boolean {
@@ -502,5 +547,5 @@ const openOf = (row: Row, channelHeld: boolean): OpenRecord => ({
   recordedLedger: row.born.recordedLedger,
   sponsor: row.born.sponsor,
   resourceFeeStroops: row.born.resourceFeeStroops,
-  attempts: [...row.attempts]
+  attempts: row.attempts.slice(row.attemptsVoid)
 })

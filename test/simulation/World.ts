@@ -32,7 +32,7 @@ export class World {
   readonly isBalanced: boolean
   /** Open settlements above which the follower looks through ledgers. */
   readonly scanAbove: number
-  /** The network's ledger when each settlement was recorded, by id. */
+  /** The network's ledger when each settlement was recorded, or built again, by id. */
   readonly bornIn = new Map<string, number>()
   /** Invariants that were seen broken in the moment. */
   readonly broken: Array<string> = []
@@ -167,6 +167,15 @@ export class World {
       const submission = this.submissions.get(outerHash)
       if (submission !== undefined && this.ledger.canStillMove(submission))
         this.broken.push(`${born.authorizationKey} was called ${state} while ${outerHash.slice(0, 8)} could still land`)
+    }
+  }
+
+  /** A settlement that was built again has one envelope that can land. */
+  judgeRebuild({ attempts, attemptsVoid, born }: Row): void {
+    for (const { outerHash } of attempts.slice(0, attemptsVoid)) {
+      const submission = this.submissions.get(outerHash)
+      if (submission !== undefined && this.ledger.canStillMove(submission))
+        this.broken.push(`${born.authorizationKey} was built again while ${outerHash.slice(0, 8)} could still land`)
     }
   }
 

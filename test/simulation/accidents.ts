@@ -91,6 +91,8 @@ const lostCommits = ({ millis, world }: Storm) => {
       coverage.count("commits lost")
       world.hasLostCommits = true
       restore()
+      // Served anew: the journal begins an epoch before anything is leased.
+      store.beginEpoch()
     })
   }
 }
@@ -122,7 +124,8 @@ export const surveyChannels = (world: World): void => {
   const { ledger, random, store, time } = world
   const node = random.pick(world.nodes)
   const asOf = node.latestLedger
-  for (const { address, sequence: known, settlement } of store.channels.values()) {
+  for (const { address, reread, sequence, settlement } of store.channels.values()) {
+    const known = reread ? undefined : sequence
     const account = ledger.accountAt(address, asOf)
     if (settlement !== undefined || account === undefined || account.sequence === known) continue
     time.after(random.int(1, 200), () => {

@@ -29,6 +29,14 @@ export type Step =
       readonly outcome: Outcome
       readonly attemptsKnown: number | undefined
     }
+  | { readonly op: "distrust" }
+  | {
+      readonly op: "rebuild"
+      readonly id: string
+      readonly slot: number
+      readonly innerHash: string
+      readonly attemptsKnown: number
+    }
   | { readonly op: "free"; readonly id: string; readonly ledger: number }
   | { readonly op: "claim"; readonly id: string; readonly principal: string }
   | {
@@ -146,7 +154,15 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
     const roll = random.next()
     if (roll < 0.14) return { op: "take", slot: int(0, slots - 1), count: int(1, 2) }
     if (roll < 0.34) return { op: "record", slot: int(0, slots - 1), settlement: settlement() }
-    if (roll < 0.4) return { op: "release", slot: int(0, slots - 1) }
+    if (roll < 0.38) return { op: "release", slot: int(0, slots - 1) }
+    if (roll < 0.4)
+      return {
+        op: "rebuild",
+        id: id(),
+        slot: int(0, slots - 1),
+        innerHash: hashOf(`dd${int(1, 999)}`),
+        attemptsKnown: int(1, 2)
+      }
     if (roll < 0.46)
       return { op: "addAttempt", id: id(), outerHash: hashOf(`cc${int(1, 99)}`), attemptsKnown: int(1, 2) }
     if (roll < 0.52)
@@ -188,6 +204,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
     if (roll < 0.93) return { op: "adopt", settlement: adopted() }
     if (roll < 0.94)
       return { op: "learn", channel: pick(channels), sequence: BigInt(int(200, 999)), asOfLedger: int(900, 1_100) }
+    if (roll < 0.945) return { op: "distrust" }
     if (roll < 0.95) return { op: "fits", principal: pick(principals), stroops: pick([10_000n, 200_000n]) }
     return { op: "wait", millis: pick([1, 400, 3_000, 6_000, 86_400_000]) }
   }

@@ -170,7 +170,9 @@ const contradiction = (
         : `settled in ${answer.transaction.slice(0, 8)}, and is ${row?.state ?? "not recorded"}`
     case "Pending":
       if (row !== undefined && !isOwner && !world.hasLostCommits) return "pending, and it is not the caller's"
-      return row?.born.innerHash === answer.transaction || world.hasLostCommits
+      return row?.born.innerHash === answer.transaction ||
+        row?.formerHashes.includes(answer.transaction) === true ||
+        world.hasLostCommits
         ? undefined
         : "pending with another hash"
     case "Failed": {

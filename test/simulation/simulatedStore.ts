@@ -71,6 +71,15 @@ const settlementsOf = (world: World, stored: Stored) => {
         if (isFreed) coverage.count("channel freed before the end")
         return isFreed
       }),
+    rebuild: (id, lease, attempt, known) =>
+      stored(() => {
+        const number = store.rebuild(id, lease, attempt, known)
+        if (number === undefined) return undefined
+        coverage.count("built again")
+        world.bornIn.set(id, world.ledger.sequence)
+        world.judgeRebuild(store.rows.get(id)!)
+        return number
+      }),
     adopt: (settlement) =>
       stored(() => {
         const answer = store.adopt(settlement)
@@ -106,6 +115,12 @@ export const simulatedStore = (world: World, replica: Replica) => {
             if (leases.length > 1) coverage.count("several channels leased")
             return leases
           }),
+        distrust: () =>
+          stored(() => {
+            coverage.count("channels distrusted")
+            store.distrust()
+          }),
+        onDistrusted: () => Effect.void,
         release: (lease) => stored(() => store.release(lease)),
         learn: (address, sequence, asOfLedger) => stored(() => store.learn(address, sequence, asOfLedger)),
         correct: (address, known, sequence, asOfLedger) =>

@@ -195,6 +195,25 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
           twin.addAttempt(step.id, attempt, step.attemptsKnown)
         ]
       }
+      case "rebuild": {
+        const lease = held[step.slot] ?? { address: channels[0], fence: 99n, sequence: 5n }
+        const attempt = {
+          kind: "payment",
+          innerHash: step.innerHash,
+          outerHash: `bumped ${step.innerHash}`,
+          envelope: "AAAA",
+          inclusionStroops: 300n,
+          recordedLedger: 1_001
+        } as const
+        return [
+          yield* settlements.rebuild(step.id, lease, attempt, step.attemptsKnown),
+          twin.rebuild(step.id, lease, attempt, step.attemptsKnown)
+        ]
+      }
+      case "distrust":
+        yield* pool.distrust((distrusted += 1))
+        twin.distrust()
+        return ["", ""]
       case "noteSent":
         yield* settlements.noteSent(step.id, step.number, step)
         twin.noteSent(step.id, step.number, step)
@@ -270,21 +289,25 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
   return yield* tablesDiffer(sql, twin, seed)
 })
 
+/** Ledgers in which numbers were distrusted; a store knows the last one. */
+let distrusted = 0
+
 /** Leases whose holder stays: a finalizer would delete what the history still looks at. */
 const keptLeases = Leases.layer
 
 const tablesDiffer = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, twin: TwinStore, seed: number) {
   const channelsOfSql = yield* sql<
     Record<string, unknown>
-  >`select address, sequence, fence, settlement::text as settlement, sequence_ledger
+  >`select address, sequence, fence, settlement::text as settlement, sequence_ledger, reread
           from kernel_channels order by address`
   const channelsOfTwin = [...twin.channels.values()]
-    .map(({ address, fence, sequence, sequenceLedger, settlement }) => ({
+    .map(({ address, fence, reread, sequence, sequenceLedger, settlement }) => ({
       address,
       sequence: sequence ?? null,
       fence,
       settlement: settlement ?? null,
-      sequence_ledger: BigInt(sequenceLedger)
+      sequence_ledger: BigInt(sequenceLedger),
+      reread
     }))
     .sort((a, b) => (a.address < b.address ? -1 : 1))
   const budgetsOfSql = yield* sql<

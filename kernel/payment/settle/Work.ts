@@ -9,6 +9,7 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { ChannelPool } from "../../settlement/channels/ChannelPool.ts"
+import { ChannelStore } from "../../settlement/channels/ChannelStore.ts"
 import { CrashPoints, reached } from "../../settlement/CrashPoints.ts"
 import { Settlements } from "../../settlement/Settlements.ts"
 import { submitAttempt } from "../../settlement/submitAttempt.ts"
@@ -85,6 +86,7 @@ export class Work extends Context.Service<
     Effect.gen(function* () {
       const services = yield* onlyServices(
         ChannelPool,
+        ChannelStore,
         CrashPoints,
         Crypto,
         LedgerClock,

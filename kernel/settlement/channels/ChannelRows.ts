@@ -21,6 +21,7 @@ export const planned = "wanted"
 export interface ChannelRow {
   readonly address: string
   readonly state: Exclude<ChannelState, "retired">
+  /** Null when it must be read from the ledger. */
   readonly sequence: bigint | null
   readonly sequence_ledger: bigint
   /** Held by a settlement. */
@@ -96,7 +97,8 @@ export class ChannelRows extends Context.Service<
         },
         claim,
         owned: Effect.suspend(
-          () => sql<ChannelRow>`select address, state, sequence, sequence_ledger, settlement is not null as held,
+          () => sql<ChannelRow>`select address, state, case when not reread then sequence end as sequence,
+            sequence_ledger, settlement is not null as held,
           coalesce(leased_until > clock_timestamp(), false) as leased from kernel_channels
           where ${own()} and state <> 'retired' order by number, address`
         ),
@@ -104,7 +106,7 @@ export class ChannelRows extends Context.Service<
           Effect.suspend(
             () => sql<Glance>`select (${askedCount(sql, network.id)}) as asked, exists (
               select 1 from kernel_channels where ${own()} and state <> 'retired' and settlement is null
-                and (sequence is null
+                and (sequence is null or reread
                   or (state in ('retiring', 'merging') and (leased_until is null or leased_until < clock_timestamp())))
             ) as "isWaiting"`
           ),

@@ -2,10 +2,12 @@
 // again, and an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that
 // records a settlement and ends with its outcome. Only channels whose keys this process has are lent and counted:
 // replicas of other settings share the table.
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
+import { Facts } from "../../Facts.ts"
+import { isServedAnew } from "../../FactsEpoch.ts"
 import { Signer } from "../../signer/Signer.ts"
 
 export interface ChannelLease {
@@ -27,13 +29,23 @@ type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 export class ChannelStore extends Context.Service<
   ChannelStore,
   {
-    /** Leases up to `count` of the free channels that rested longest; none when none is free at this moment. */
+    /**
+     * Leases up to `count` of the free channels that rested longest; none when none is free at this moment. None while
+     * the journal's epoch is not that of the server: its last commits may be lost, and numbers with them.
+     */
     readonly take: (count: number) => Sql<ReadonlyArray<ChannelLease>>
+    /**
+     * Numbers are not as they were known: every channel of the network is read from the ledger before it is leased
+     * again. Once for each ledger, as `ledger` says it: a node that is behind calls good numbers bad.
+     */
+    readonly distrust: (ledger: number) => Sql<void>
+    /** Runs when channels must be read anew, while the Scope lives; it must not wait. */
+    readonly onDistrusted: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
     /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
     readonly release: (lease: ChannelLease) => Sql<void>
     /**
-     * Takes an account's sequence number, as of a ledger, for a channel that has none, that nothing holds, and whose
-     * last outcome is not newer.
+     * Takes an account's sequence number, as of a ledger, for a channel that has none or must be read anew, that nothing
+     * leases or holds, and whose last outcome is not newer.
      */
     readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
     /**
@@ -51,27 +63,61 @@ export class ChannelStore extends Context.Service<
       const limits = yield* Limits
       const network = yield* Network
       const signer = yield* Signer
+      const facts = yield* Facts
 
-      const take = (count: number) => sql<ChannelLease>`with free as (
+      const lease = (count: number) => sql<ChannelLease>`with free as (
           select address from kernel_channels
           where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
-            and sequence is not null and settlement is null
+            and sequence is not null and settlement is null and not reread
             and (leased_until is null or leased_until < clock_timestamp())
+            and not (select ${sql.literal(isServedAnew)})
           order by used_at limit ${count} for update skip locked)
         update kernel_channels as c set fence = c.fence + 1,
           leased_until = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(limits.channelLease)}::float8)
         from free where c.address = free.address
         returning c.address, c.fence, c.sequence + 1 as sequence`
 
+      const wakes = new Set<Effect.Effect<void>>()
+      const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
+
+      const take = Effect.fnUntraced(function* (count: number) {
+        const leases = yield* lease(count)
+        if (leases.length > 0) return leases
+        const [server] = yield* sql<{ anew: boolean }>`select ${sql.literal(isServedAnew)} as anew`
+        if (!server!.anew) return leases
+        // Begins an epoch, in which all channels are read anew.
+        yield* facts.end
+        yield* wakeAll
+        return leases
+      })
+
+      let distrustedIn = -1
+      const distrust = Effect.fnUntraced(function* (ledger: number) {
+        if (ledger <= distrustedIn) return
+        distrustedIn = ledger
+        yield* sql`update kernel_channels set reread = true
+          where network = ${network.id} and state <> 'retired' and not reread`
+        yield* wakeAll
+      })
+
       return ChannelStore.of({
         take,
+        distrust,
+        onDistrusted: (wake) =>
+          Effect.acquireRelease(
+            Effect.sync(() => void wakes.add(wake)),
+            () => Effect.sync(() => wakes.delete(wake))
+          ),
         release: (lease) =>
           Effect.asVoid(sql`update kernel_channels set leased_until = null
             where address = ${lease.address} and fence = ${lease.fence} and settlement is null`),
         learn: (address, sequence, asOfLedger) =>
           Effect.asVoid(sql`update kernel_channels
-            set state = 'ready', sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}
-            where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null
+            set state = 'ready', sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}, reread = false,
+              fence = fence + case when reread then 1 else 0 end
+            where address = ${address} and state in ('wanted', 'ready') and settlement is null
+              and (sequence is null or reread)
+              and (leased_until is null or leased_until < clock_timestamp())
               and sequence_ledger <= ${asOfLedger}`),
         correct: (address, known, sequence, asOfLedger) =>
           Effect.map(

@@ -199,5 +199,6 @@ export const startChannels = Effect.fnUntraced(function* () {
     turn: Effect.provideService(turn(memory), Lane, "payments")
   })
   yield* clock.subscribe(channels.wake)
+  yield* (yield* ChannelStore).onDistrusted(channels.wake)
   return channels
 }, Effect.provide(FetchHttpClient.layer))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { decide, isDue, unresolvedAfterLedgers } from "../../../kernel/settlement/decide.ts"
-import { isOpen, type Evidence, type OpenSettlement } from "../../../kernel/settlement/Settlement.ts"
+import { isOpen, type Evidence, type OpenSettlement, type Search } from "../../../kernel/settlement/Settlement.ts"
 import { makeRandom } from "../../simulation/random.ts"
 import {
   absent,
@@ -13,6 +13,7 @@ import {
   options,
   paid,
   recordedLedger,
+  refused,
   search,
   settlement,
   standing,
@@ -90,6 +91,38 @@ describe("a settlement is decided by proof from the ledger", () => {
       toLedger: expires,
       before: 24
     })
+  })
+
+  it("builds again what another transaction overtook, while nothing of it landed and there is time", () => {
+    const may = { ...options, canRebuild: true }
+    const overtaken = { standing: passed({ ledger: 1_005 }) }
+    const seen = absent(1_005, overtaken)
+    const rebuild = { _tag: "Rebuild", ledger: 1_005 }
+    expect(decide(settlement(refused("txBadSeq")), seen, may)).toEqual(rebuild)
+    expect(decide({ ...settlement(refused("txBadSeq")), channelHeld: false }, seen, may)).toEqual(rebuild)
+    // No such proof: it may have landed and failed, so the transaction that used the number is searched for.
+    for (const one of [
+      settlement(),
+      settlement(refused("txInternalError")),
+      settlement(refused("txBadSeq"), attempt())
+    ]) {
+      expect(decide(one, seen, may)).toEqual({ _tag: "Search", fromLedger: recordedLedger, toLedger: 1_005, before: 0 })
+      const found = (numberUsedBy: Search["numberUsedBy"]) =>
+        decide(one, absent(1_005, { ...overtaken, search: search({ toLedger: 1_005, numberUsedBy }) }), may)
+      expect(found("elsewhere")).toEqual(rebuild)
+      expect(found(undefined)).toMatchObject({ _tag: "End", outcome: { state: "failed", feeUnknown: true } })
+      expect(found(failed)).toMatchObject({ _tag: "End", outcome: { state: "failed", transaction: "inner" } })
+    }
+    // Never while the number is free, the nonce used, the authorization nearly dead, a no-op out, or no key at hand.
+    const bad = settlement(refused("txBadSeq"))
+    const never = (one: typeof bad, evidence: Parameters<typeof absent>[1], how = may) =>
+      expect(decide(one, absent(1_005, evidence), how)._tag).not.toBe("Rebuild")
+    never(bad, { standing: standing() })
+    never(bad, { standing: passed({ ledger: 1_005, nonce: 1_004 }) })
+    never(bad, { standing: passed({ ledger: expires - 3 }) })
+    never(bad, { standing: passed({ ledger: expires + 1 }) })
+    never(settlement(refused("txBadSeq"), attempt({ kind: "cancel", sentCode: "txBadSeq", taken: false })), overtaken)
+    never(bad, overtaken, options)
   })
 
   it("settles a failed transaction by another one of ours that moved the money, and charges both", () => {

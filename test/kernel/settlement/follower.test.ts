@@ -10,16 +10,24 @@ import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc, type TransactionAnswer } from "../../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { Authorizations } from "../../../kernel/settlement/Authorizations.ts"
+import { type ChannelLease, ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { ChannelPool } from "../../../kernel/settlement/channels/ChannelPool.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
 import { Outcomes } from "../../../kernel/settlement/Outcomes.ts"
 import { startFollower } from "../../../kernel/settlement/reconcileSettlements.ts"
 import { ScanAbove } from "../../../kernel/settlement/scanLedgers.ts"
 import type { Attempt, Outcome, SettlementStanding } from "../../../kernel/settlement/Settlement.ts"
-import { type OpenRecord, type ResolveAnswer, Settlements } from "../../../kernel/settlement/Settlements.ts"
+import {
+  type NewAttempt,
+  type OpenRecord,
+  type ResolveAnswer,
+  Settlements
+} from "../../../kernel/settlement/Settlements.ts"
 import { Sponsor } from "../../../kernel/settlement/Sponsor.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { encodeEnvelope } from "../../../kernel/stellar/Envelope.ts"
+import { spendingEnvelope } from "./spendingEnvelope.ts"
 import { attempt, executed, expires, recordedLedger } from "./lives.ts"
 
 /** Any account. */
@@ -60,6 +68,8 @@ interface World {
   /** Undefined: something interrupts it. */
   readonly resolves?: (outcome: Outcome) => ResolveAnswer | undefined
   readonly adds?: boolean
+  /** The channel that is free. */
+  readonly lease?: ChannelLease
   /** How long asking and writing take. */
   readonly stay?: Duration.Input
   readonly nonceOf?: (name: string) => { readonly address: string; readonly nonce: bigint }
@@ -84,6 +94,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
   const ended: Array<readonly [string, Outcome]> = []
   const freed: Array<string> = []
   const signed: Array<string> = []
+  const given: Array<string> = []
   const [asking, writing] = [makeCrowd(world.stay ?? 0), makeCrowd(world.stay ?? 0)]
   const latestLedger = world.ledger
   const rpc = {
@@ -111,6 +122,11 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     open: () => Effect.sync(() => world.records.filter(({ id }) => !ended.some(([name]) => name === id))),
     addAttempt: () => Effect.succeed(world.adds === false ? undefined : 2),
     noteSent: () => Effect.void,
+    rebuild: (id: string, lease: ChannelLease, { innerHash }: NewAttempt) =>
+      Effect.sync(() => {
+        given.push(`${id} on ${lease.sequence} as ${innerHash}`)
+        return world.adds === false ? undefined : 2
+      }),
     freeChannel: (id: string) => Effect.sync(() => freed.push(id) > 0),
     resolve: (id: string, outcome: Outcome) =>
       Effect.suspend(() => {
@@ -132,6 +148,11 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     Layer.succeed(Leases, { hold: () => Effect.succeed(true) } as never),
     Layer.succeed(Outcomes, { complete: () => Effect.void } as never),
     Layer.succeed(Sponsor, { suspect: Effect.void } as never),
+    Layer.succeed(ChannelStore, {
+      distrust: () => Effect.void,
+      take: () => Effect.succeed(world.lease === undefined ? [] : [world.lease]),
+      release: () => Effect.sync(() => void given.push("released"))
+    } as never),
     Layer.succeed(ChannelPool, { freed: Effect.void } as never),
     Layer.succeed(Network, {
       feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
@@ -139,7 +160,11 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     Layer.succeed(Signer, {
       sponsor: "sponsor",
       channels: [channel],
-      signSettlement: () => Effect.sync(() => void signed.push("payment")),
+      signSettlement: ({ channel }: { channel: string }) =>
+        Effect.sync(() => {
+          signed.push(`payment on ${channel}`)
+          return { envelope: "anew", innerHash: "inner anew", outerHash: "outer anew", sponsor: "sponsor" }
+        }),
       signCancel: ({ inclusionStroops }: { inclusionStroops: bigint }) =>
         Effect.sync(() => {
           signed.push(`cancel for ${inclusionStroops}`)
@@ -157,7 +182,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
   yield* TestClock.adjust("1 minute")
   const run = Effect.andThen(startFollower, TestClock.adjust(longest))
   yield* Effect.scoped(Effect.provide(run, ports)).pipe(Effect.provideService(ScanAbove, scanAbove))
-  return { asked, sent, ended, freed, signed, askedAtOnce: asking.most(), endedAtOnce: writing.most() }
+  return { asked, sent, ended, freed, given, signed, askedAtOnce: asking.most(), endedAtOnce: writing.most() }
 })
 
 const included = (innerHash: string): TransactionAnswer => ({
@@ -270,6 +295,34 @@ describe("the follower", () => {
         standing: { sequence: 7n, nonce: 1_004 }
       })
       expect([freed, ended]).toEqual([["one"], []])
+    })
+  )
+
+  const another = StrKey.encodeEd25519PublicKey(new Uint8Array(32).fill(8))
+  const overtaken = (changes: Partial<OpenRecord> = {}) => {
+    const envelope = encodeEnvelope(spendingEnvelope.envelope)
+    const refused = attempt({ sentStatus: "Error", sentCode: "txBadSeq", taken: false, envelope })
+    return recordOf("one", { authorizationExpiresLedger: 1_060, ...changes }, [refused])
+  }
+
+  it.effect("builds a settlement again on another channel when the number of its own was used", () =>
+    Effect.gen(function* () {
+      const lease = { address: another, fence: 3n, sequence: 40n }
+      const world = { records: [overtaken()], ledger: 1_006, standing: { sequence: 7n }, lease }
+      const did = yield* follow(world, 50, "1 millis")
+      expect(did).toMatchObject({ ended: [], freed: ["one"], signed: [`payment on ${another}`], sent: ["anew"] })
+      expect(did.given).toEqual(["one on 40 as inner anew"])
+      // No channel is free: nothing is signed, and the next turn tries again.
+      const { lease: _, ...none } = world
+      expect(yield* follow(none, 50, "1 millis")).toMatchObject({ ended: [], signed: [], sent: [], given: [] })
+      // It has changed since it was read: the lease is given back.
+      const beaten = yield* follow({ ...world, adds: false }, 50, "1 millis")
+      expect([beaten.given, beaten.sent]).toEqual([["one on 40 as inner anew", "released"], []])
+      // Not for ever, and not under another sponsor.
+      const often = yield* follow({ ...world, records: [overtaken({ attemptCount: 13 })] }, 50, "1 millis")
+      expect(often.ended.map(([, { state }]) => state)).toEqual(["failed"])
+      const rotated = yield* follow({ ...world, records: [overtaken({ sponsor: "former" })] }, 50, "1 millis")
+      expect([rotated.signed, rotated.ended.length]).toEqual([[], 1])
     })
   )
 

@@ -12,7 +12,7 @@ import type {
 
 export const recordedLedger = 1_000
 export const expires = 1_012
-export const options = { inclusionStroopsMax: 10_000n, canSign: true }
+export const options = { inclusionStroopsMax: 10_000n, canSign: true, canRebuild: false }
 export const statuses = ["Pending", "Duplicate", "TryAgainLater", "Error", "Lost", undefined] as const
 
 export const attempt = (changes: Partial<Attempt> = {}): Attempt => ({

@@ -13,6 +13,7 @@ import { Flight } from "../../../../kernel/payment/settle/Flights.ts"
 import type { Settling } from "../../../../kernel/payment/settle/recordSettlement.ts"
 import { SettlementFollower } from "../../../../kernel/payment/settle/SettlementFollower.ts"
 import { Work } from "../../../../kernel/payment/settle/Work.ts"
+import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { Settlements } from "../../../../kernel/settlement/Settlements.ts"
 import { Sponsor } from "../../../../kernel/settlement/Sponsor.ts"
@@ -67,6 +68,7 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
       noteSent: (_id: string, _number: number, { ledger }: { readonly ledger: number }) =>
         Deferred.succeed(noted, ledger)
     } as never),
+    Layer.succeed(ChannelStore, { distrust: () => Effect.void } as never),
     Layer.succeed(SettlementFollower, { wake: Effect.sync(() => void (woken += 1)) })
   )
   const parts = yield* prepared

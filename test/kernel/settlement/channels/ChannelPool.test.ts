@@ -25,6 +25,8 @@ const makeStore = (delay = Duration.zero) => {
   const released: Array<string> = []
   const asked = { times: 0 }
   const store = ChannelStore.of({
+    distrust: () => Effect.void,
+    onDistrusted: () => Effect.void,
     take: (count) =>
       Effect.andThen(
         Effect.interruptible(Effect.sleep(delay)),

@@ -22,6 +22,8 @@ const judgedMillis = 40
 const world = (ledgerSeconds: number) => {
   let free = channels
   const store = ChannelStore.of({
+    distrust: () => Effect.void,
+    onDistrusted: () => Effect.void,
     take: (count) =>
       Effect.sync(() => {
         const taken = Math.min(count, free)

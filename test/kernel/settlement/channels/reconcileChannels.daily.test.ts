@@ -23,6 +23,7 @@ import { startChannels } from "../../../../kernel/settlement/channels/reconcileC
 import { SponsorTransactions } from "../../../../kernel/settlement/channels/SponsorTransactions.ts"
 import { Signer } from "../../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../../kernel/signer/Vault.ts"
+import { Facts } from "../../../../kernel/Facts.ts"
 import { Supervisor } from "../../../../kernel/Supervisor.ts"
 import * as NodeCrypto from "../../../../runtime/platform/nodeCrypto.ts"
 import { databaseKinds, databaseLayer, type DatabaseKind } from "../../../support/databases.ts"
@@ -115,6 +116,7 @@ const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secre
       )
     ),
     Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))),
+    Layer.provideMerge(Facts.layer),
     Layer.provideMerge(Layer.mergeAll(databaseLayer(kind), ports))
   )
 }
