@@ -653,6 +653,14 @@ CREATE TABLE public.kernel_leases (
     until timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.kernel_lost_settlements (
+    network text NOT NULL,
+    transaction text NOT NULL,
+    principal text NOT NULL,
+    note text NOT NULL,
+    given_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.kernel_rebuilds (
     settlement uuid NOT NULL,
     inner_hash text NOT NULL,
@@ -1068,6 +1076,9 @@ ALTER TABLE ONLY public.kernel_key_rotations
 
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.kernel_lost_settlements
+    ADD CONSTRAINT kernel_lost_settlements_pkey PRIMARY KEY (network, transaction);
 
 ALTER TABLE ONLY public.kernel_rebuilds
     ADD CONSTRAINT kernel_rebuilds_pkey PRIMARY KEY (settlement, inner_hash);

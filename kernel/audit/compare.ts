@@ -1,6 +1,7 @@
 // The auditor's judgement, pure: the ledger's side of the books against the database's. Every transaction of our
-// accounts has a record that says the same of it; every record that claims an end has the ledger's word for it;
-// sequence numbers, budgets and facts follow. What the endpoint has forgotten is counted and judged by nothing.
+// accounts has a record that says the same of it, or is the recorded end of a settlement; every record that claims an
+// end has the ledger's word for it; sequence numbers, budgets and facts follow. What the endpoint has forgotten is
+// counted and judged by nothing.
 import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { LedgerEntry, LedgerView } from "./readLedger.ts"
 
@@ -21,6 +22,8 @@ export interface AuditReport {
   readonly unresolved: number
   /** Ended before the first ledger the endpoint remembers; not judged. */
   readonly forgotten: number
+  /** Settlements that a transaction ended whose own record was lost: the record names it, so it is no mismatch. */
+  readonly endedByLost: number
   readonly mismatches: ReadonlyArray<Mismatch>
 }
 
@@ -45,11 +48,16 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
   }
 }
 
+/** Settlements by the transaction that ended them. */
+const settlementsByEnd = (claims: Claims) =>
+  new Map(claims.settlements.flatMap((one) => (one.ended_by === null ? [] : [[one.ended_by, one] as const])))
+
 const attemptsByHash = (claims: Claims) => new Map(claims.attempts.map((attempt) => [attempt.inner_hash, attempt]))
 
 /** The ledger's transactions, each against its record. */
 const judgeTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const attemptOf = attemptsByHash(claims)
+  const endOf = settlementsByEnd(claims)
   const outerHashes = new Set(claims.attempts.map(({ outer_hash }) => outer_hash))
   const sponsorOf = new Map(claims.sponsorTransactions.map((transaction) => [transaction.hash, transaction]))
   for (const entry of view.entries) {
@@ -70,9 +78,10 @@ const judgeTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void
           `recorded ${sponsored.fee_charged_stroops}, charged ${entry.feeChargedStroops}`
         )
       }
-    } else if (attempt === undefined)
-      wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
-    else if (!outerHashes.has(entry.outerHash))
+    } else if (attempt === undefined) {
+      if (!endOf.has(entry.innerHash))
+        wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
+    } else if (!outerHashes.has(entry.outerHash))
       wrong("bid recorded before sent", entry.outerHash, `a bid for ${entry.innerHash} landed without a record`)
   }
 }
@@ -82,9 +91,9 @@ const judgeSettlements = (
   claims: Claims,
   view: LedgerView,
   wrong: Wrong
-): Pick<AuditReport, "open" | "unresolved" | "forgotten"> => {
+): Pick<AuditReport, "open" | "unresolved" | "forgotten" | "endedByLost"> => {
   const byHash = new Map(view.entries.map((entry) => [entry.innerHash, entry]))
-  let [open, unresolved, forgotten] = [0, 0, 0]
+  let [open, unresolved, forgotten, endedByLost] = [0, 0, 0, 0]
   for (const settlement of claims.settlements) {
     const attempts = claims.attempts.filter(({ settlement: id }) => id === settlement.id)
     const landed = attempts.flatMap(({ inner_hash }) => byHash.get(inner_hash) ?? [])
@@ -93,9 +102,17 @@ const judgeSettlements = (
     if (isOpen(settlement.state)) open += 1
     else if (settlement.state === "unresolved") unresolved += 1
     else if (Number(settlement.ledger ?? settlement.recorded_ledger) < view.fromLedger) forgotten += 1
-    else judgeEnd(settlement, distinct, wrong)
+    else {
+      const isLost = settlement.ended_by !== null && attempts.every((one) => one.inner_hash !== settlement.ended_by)
+      const by = isLost ? byHash.get(settlement.ended_by!) : undefined
+      if (by === undefined) judgeEnd(settlement, distinct, wrong)
+      else {
+        endedByLost += 1
+        judgeLostEnd(settlement, by, distinct, wrong)
+      }
+    }
   }
-  return { open, unresolved, forgotten }
+  return { open, unresolved, forgotten, endedByLost }
 }
 
 /**
@@ -104,16 +121,18 @@ const judgeSettlements = (
  */
 const judgeMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const attemptOf = attemptsByHash(claims)
+  const endOf = settlementsByEnd(claims)
   const settlementOf = new Map(claims.settlements.map((settlement) => [settlement.id, settlement]))
   for (const { innerHash, source, transfers } of view.entries) {
     const attempt = attemptOf.get(innerHash)
+    const settlement = endOf.get(innerHash) ?? settlementOf.get(attempt?.settlement ?? "")
     // The sponsor's own transactions fund channels: there our accounts are all there is.
-    if (attempt === undefined) continue
-    const settlement = settlementOf.get(attempt.settlement)
+    if (attempt === undefined && settlement === undefined) continue
     for (const { from, to } of transfers) {
       if (from === source || to === source) wrong("never party", innerHash, "an account of ours paid or was paid")
     }
-    if (settlement?.state === "settled" && transfers.length !== (settlement.moved === "0" ? 0 : 1))
+    const isEnd = (settlement?.ended_by ?? innerHash) === innerHash
+    if (isEnd && settlement?.state === "settled" && transfers.length !== (settlement.moved === "0" ? 0 : 1))
       wrong("one movement", settlement.id, `${transfers.length} movements in ${innerHash}`)
   }
 }
@@ -143,6 +162,30 @@ const judgeEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry
   ) {
     wrong("accounts", id, "sponsor, channel or sequence number are not those recorded")
   }
+  judgeMovement(settlement, entry, wrong)
+}
+
+/**
+ * A settlement that a transaction ended whose record was lost. It is charged that transaction and its own, where that
+ * landed too, and its whole reservation where nobody can tell. Channel and number are the lost record's.
+ */
+const judgeLostEnd = (
+  settlement: SettlementClaim,
+  by: LedgerEntry,
+  own: ReadonlyArray<LedgerEntry>,
+  wrong: Wrong
+): void => {
+  const { budget_stroops: reserved, fee_charged_stroops: charged, id, ledger, state } = settlement
+  if (state !== "settled" || !by.succeeded) wrong(state, id, "a transaction ended it that says otherwise")
+  if (own.some(({ succeeded }) => succeeded)) wrong("one landing", id, "its own transaction moved money as well")
+  if (BigInt(by.ledger) !== ledger) wrong("ledger", id, `recorded ${ledger}, landed in ${by.ledger}`)
+  const taken = own.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, by.feeChargedStroops)
+  if (charged !== taken && charged !== taken + reserved) wrong("fee", id, `recorded ${charged}, charged ${taken}`)
+  judgeMovement(settlement, by, wrong)
+}
+
+const judgeMovement = (settlement: SettlementClaim, entry: LedgerEntry, wrong: Wrong): void => {
+  const { id, state } = settlement
   if (state !== "settled" || settlement.moved === "0") return
   const moved = entry.transfers.some(
     ({ amount, contract, from, to }) =>

@@ -6,6 +6,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../budget/Budget.ts"
+import { Network } from "../config/Network.ts"
 import { inTransaction } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
 import { endedFact } from "./facts.ts"
@@ -27,6 +28,9 @@ export interface Finding {
   /** Why, in the operator's words; at most 500 characters. */
   readonly note: string
 }
+
+/** Owners: `key:` and a label, or the digits that stand for a key without one; and all keyless callers. */
+const ownerShape = /^(key:([a-z][a-z0-9-]{0,31}|[0-9a-f]{16})|anonymous)$/
 
 const noteMax = 500
 const listMax = 1_000
@@ -153,13 +157,29 @@ const resolve = Effect.fnUntraced(function* (id: string, finding: Finding) {
   return yield* moved(id)
 }, spanned("OperatorMoves.resolve"))
 
+/** Of a transaction whose settlement is stored nothing is lost: its owner is known. */
+const give = Effect.fnUntraced(function* (transaction: string, principal: string, note: string) {
+  yield* checkNote(note)
+  if (!/^[0-9a-f]{64}$/.test(transaction)) return yield* refuse("a transaction's hash is 64 hexadecimal digits")
+  if (!ownerShape.test(principal))
+    return yield* refuse("an owner is `key:` and the key's label (or its 16 hexadecimal digits), or `anonymous`")
+  if ((yield* find(transaction)) !== undefined) return yield* refuse("its settlement is stored, and has an owner")
+  const sql = yield* SqlClient.SqlClient
+  const network = yield* Network
+  yield* sql`insert into kernel_lost_settlements as l (network, transaction, principal, note)
+    values (${network.id}, ${transaction}, ${principal}, ${note})
+    on conflict (network, transaction) do update set principal = excluded.principal, note = excluded.note,
+      given_at = clock_timestamp()`
+}, spanned("OperatorMoves.give"))
+
 /** What every move stands on. */
 const ownServices = Effect.gen(function* () {
   return Context.empty().pipe(
     Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),
     Context.add(Settlements, yield* Settlements),
     Context.add(Budget, yield* Budget),
-    Context.add(Facts, yield* Facts)
+    Context.add(Facts, yield* Facts),
+    Context.add(Network, yield* Network)
   )
 })
 
@@ -178,6 +198,15 @@ export class OperatorMoves extends Context.Service<
     readonly giveUp: (id: string, note: string) => Move
     /** Ends an unresolved settlement as what it was found to be. */
     readonly resolve: (id: string, finding: Finding) => Move
+    /**
+     * Says whose a transaction of ours is whose record was lost, by its inner hash: it is adopted for that principal
+     * when the same payment comes again.
+     */
+    readonly give: (
+      transaction: string,
+      principal: string,
+      note: string
+    ) => Effect.Effect<void, MoveRefused | SqlError.SqlError>
   }
 >()("tollkeeper/settlement/OperatorMoves") {
   static readonly layer = Layer.effect(
@@ -188,7 +217,8 @@ export class OperatorMoves extends Context.Service<
         list: (which) => given(list(which)),
         find: (idOrHash) => given(find(idOrHash)),
         giveUp: (id, note) => given(giveUp(id, note)),
-        resolve: (id, finding) => given(resolve(id, finding))
+        resolve: (id, finding) => given(resolve(id, finding)),
+        give: (transaction, principal, note) => given(give(transaction, principal, note))
       })
     })
   )

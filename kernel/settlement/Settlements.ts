@@ -201,6 +201,11 @@ export class Settlements extends Context.Service<
       attempt: NewAttempt,
       attemptsKnown: number
     ) => Sql<number | undefined>
+    /**
+     * Whether the journal, or an operator, names the principal as the owner of a transaction whose settlement is not
+     * stored.
+     */
+    readonly wasOwner: (transaction: string, principal: string) => Sql<boolean>
     /** Stores a settlement that the ledger knows and we do not. */
     readonly adopt: (settlement: AdoptedSettlement) => Sql<AdoptAnswer>
     /** True for the one request of its owner that may be given the success of a settled payment for the first time. */

@@ -11,7 +11,7 @@ import { factRow, Facts } from "../Facts.ts"
 import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
 import type { ChannelLease } from "./channels/ChannelStore.ts"
-import { endedFact, recordedFact } from "./facts.ts"
+import { endedFact, recordedFact, recordedType } from "./facts.ts"
 import { endsOne, gatherEnds } from "./gatherEnds.ts"
 import { gatherFinds } from "./gatherFinds.ts"
 import { gatherNotes } from "./gatherNotes.ts"
@@ -255,6 +255,17 @@ const adopt = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
   )
 }, spanned("Settlements.adopt"))
 
+const wasOwner = Effect.fnUntraced(function* (transaction: string, principal: string) {
+  const sql = yield* SqlClient.SqlClient
+  const network = yield* Network
+  const [row] = yield* sql<{ shown: boolean }>`select exists (select 1 from kernel_lost_settlements
+      where network = ${network.id} and transaction = ${transaction} and principal = ${principal})
+    or exists (select 1 from kernel_facts where principal = ${principal} and type = ${recordedType}
+      and position is not null and data->>'network' = ${network.id}
+      and data->>'transaction' = ${transaction}) as shown`
+  return row!.shown
+}, spanned("Settlements.wasOwner"))
+
 const openCount = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{
@@ -330,6 +341,7 @@ export const layer = Layer.effect(
       claimDelivery,
       openCount: given(openCount),
       rebuild: (id, lease, attempt, attemptsKnown) => given(rebuild(id, lease, attempt, attemptsKnown)),
+      wasOwner: (transaction, principal) => given(wasOwner(transaction, principal)),
       adopt: (settlement) => given(adopt(settlement)),
       byIds: (ids) => withSql(byIds(ids)),
       endsOf: (ids) => withSql(endsOf(ids)),

@@ -1,16 +1,19 @@
 // A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
-// is spent and no settlement is stored for it, the ledger in which its nonce was used is looked through, and of one that
-// has expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
-// settlement it was. Anything else was somebody else's doing. What used a nonce does not change, so it is remembered for a while, whatever authorizations are shown for that nonce; and nobody's looks crowd
+// is spent and no settlement is stored for it, the ledger in which its nonce was used is searched, and of one that has
+// expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
+// settlement it was, for its owner alone. Anything else was another party's doing. What used a nonce does not change, so
+// it is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches crowd
 // out another principal's.
 import { Effect, Option, Semaphore } from "effect"
 import { accountText } from "../stellar/Address.ts"
 import { bumpIn, encodeEnvelope, ledgerMaxOf, resourceFeeOf, sourceOf, type Transaction } from "../stellar/Envelope.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import { Crypto } from "../platform/Crypto.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "./Authorizations.ts"
 import { findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
+import { ownerTag, tagIn } from "./ownership.ts"
 import type { SpentBy } from "./Settlement.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "./Settlements.ts"
 import { whereUsed } from "./whereUsed.ts"
@@ -121,14 +124,21 @@ const lookUp = Effect.fnUntraced(function* (
 /** What an adoption came to; none when the scheme cannot tell the nonce. */
 export type Adopted =
   | { readonly _tag: "Ours" }
+  /** It was ours, and its caller cannot be shown to be its owner: it is the operator's to give. Its inner hash. */
+  | { readonly _tag: "Unclaimed"; readonly transaction: string }
   | ({ readonly _tag: "Elsewhere" } & SpentBy)
   | { readonly _tag: "Unused" }
   | { readonly _tag: "Forgotten" }
 
+/**
+ * What was settled is stored for a caller that is shown to be its owner: by the tag that the transaction carries, by
+ * the journal, or by the operator.
+ */
 export const makeAdopter = Effect.gen(function* () {
   const signer = yield* Signer
   const settlements = yield* Settlements
   const authorizations = yield* Authorizations
+  const crypto = yield* Crypto
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
   const looking = yield* Semaphore.make(looksMax)
   const own = (): OwnAccounts => ({
@@ -177,6 +187,11 @@ export const makeAdopter = Effect.gen(function* () {
       )
   })
 
+  const isOwner = ({ innerHash, fingerprint, principal }: AdoptedSettlement, inner: Transaction) =>
+    tagIn(inner) === ownerTag(crypto, principal.owner, fingerprint)
+      ? Effect.succeed(true)
+      : settlements.wasOwner(innerHash, principal.owner)
+
   return Effect.fnUntraced(function* (request: AdoptionRequest, expired?: Expired) {
     const nonce = authorizations.nonceOf(request)
     if (nonce === undefined) return undefined
@@ -191,6 +206,13 @@ export const makeAdopter = Effect.gen(function* () {
     const by = { transaction: found.executed.innerHash, isOurs: inner !== undefined }
     if (use?.moved === undefined || inner === undefined) return { _tag: "Elsewhere", ...by } as Adopted
     const adopted = settlementOf(request, found, inner, use.moved)
+    if (!(yield* isOwner(adopted, inner))) {
+      yield* Effect.logWarning(
+        "a payment whose record was lost was found on the ledger, and its caller cannot be shown to be its owner: " +
+          "`tollkeeper settlements give` gives it"
+      ).pipe(Effect.annotateLogs({ transaction: adopted.innerHash }))
+      return { _tag: "Unclaimed", transaction: adopted.innerHash } as Adopted
+    }
     const answer: AdoptAnswer = yield* settlements.adopt(adopted)
     if (answer === "Adopted") {
       yield* Effect.logWarning("a payment whose record was lost was found on the ledger and stored again").pipe(

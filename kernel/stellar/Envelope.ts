@@ -69,13 +69,15 @@ export interface Bounds {
    * Unix seconds, reckoned from a ledger's close, never from a machine's clock; a net behind the ledger bound. 0: none.
    */
   readonly timeMax: bigint
+  /** Unix seconds before which no ledger may include it; absent: none. */
+  readonly timeMin?: bigint
 }
 
 const preconditions = (bounds: Bounds): xdr.PreconditionsWire =>
   ({
     type: conditionKind.v2,
     v2: {
-      timeBounds: { minTime: 0n, maxTime: bounds.timeMax },
+      timeBounds: { minTime: bounds.timeMin ?? 0n, maxTime: bounds.timeMax },
       ledgerBounds: { minLedger: 0, maxLedger: bounds.ledgerMax },
       minSeqNum: null,
       minSeqAge: 0n,

@@ -130,7 +130,29 @@ const resolve = Command.make(
     )
 ).pipe(Command.withDescription("End an unresolved settlement as it was found to have ended"))
 
+const give = Command.make(
+  "give",
+  {
+    ...placeFlags(),
+    transaction: Argument.String("transaction").pipe(
+      Argument.withDescription("Hash of the transaction, as the refusal and the audit name it")
+    ),
+    to: Flag.String("to").pipe(
+      Flag.withDescription("Whom it was settled for: `key:` and the key's label, or `anonymous`")
+    ),
+    note
+  },
+  ({ note, to, transaction, ...place }) =>
+    withMoves(place, (moves) =>
+      Effect.gen(function* () {
+        const hash = transaction.toLowerCase()
+        yield* noted({ move: `give to ${to}`, subject: hash, note })(moves.give(hash, to, note))
+        yield* answer(false, {}, [`${hash} is ${to}'s: it hears of it when it settles the same payment again`])
+      })
+    )
+).pipe(Command.withDescription("Say whose a settled payment is whose record was lost, after a restore"))
+
 export const settlements = Command.make("settlements").pipe(
   Command.withDescription("What became of a payment, and settlements without an end, for operators"),
-  Command.withSubcommands([list, show, explain, giveUp, resolve])
+  Command.withSubcommands([list, show, explain, giveUp, resolve, give])
 )

@@ -80,6 +80,7 @@ const settlementsOf = (world: World, stored: Stored) => {
         world.judgeRebuild(store.rows.get(id)!)
         return number
       }),
+    wasOwner: () => Effect.succeed(false),
     adopt: (settlement) =>
       stored(() => {
         const answer = store.adopt(settlement)

@@ -20,8 +20,8 @@ export class Adoption extends Context.Service<
   Adoption,
   {
     /**
-     * What used the authorization of a refused payment; `Ours` when it is stored, by this request or another. None
-     * where it cannot be told.
+     * What used the authorization of a refused payment; `Ours` when it is stored, by this request or another;
+     * `Unclaimed` when it was ours, and its caller cannot be shown to be its owner. None where it cannot be told.
      */
     readonly adopt: (
       payment: Payment,

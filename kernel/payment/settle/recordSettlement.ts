@@ -11,6 +11,7 @@ import { Crypto } from "../../platform/Crypto.ts"
 import type { Place } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 import { reached } from "../../settlement/CrashPoints.ts"
+import { ownerTag } from "../../settlement/ownership.ts"
 import { firstBid } from "../../settlement/rebid.ts"
 import { Settlements } from "../../settlement/Settlements.ts"
 import { Signer } from "../../signer/Signer.ts"
@@ -51,7 +52,7 @@ const sign = Effect.fnUntraced(function* (
 ) {
   const signer = yield* Signer
   const clock = yield* LedgerClock
-  const { scheme, verified } = settling
+  const { payment, scheme, verified } = settling
   const transaction = settlementTransaction({
     channel: lease.address,
     sequence: lease.sequence,
@@ -59,7 +60,9 @@ const sign = Effect.fnUntraced(function* (
     sorobanDataXdr: prepared.sorobanDataXdr,
     bounds: {
       ledgerMax: verified.authorizationExpiresLedger + 1,
-      timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)
+      timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds),
+      // By which its owner is known again, should the record be lost.
+      timeMin: ownerTag(yield* Crypto, payment.principal.owner, payment.fingerprint)
     }
   })
   const inclusionStroops = firstBid(yield* clock.fees, yield* mostBid(settling))

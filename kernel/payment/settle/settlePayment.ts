@@ -4,7 +4,7 @@
 import { Clock, Deferred, Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/Sponsor.ts"
-import { busy, died, refuse, unadopted } from "../answers.ts"
+import { answerUnclaimed, busy, died, refuse, unadopted } from "../answers.ts"
 import { isRefusal, type Refusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
 import { judgeInTime } from "./judge.ts"
@@ -22,7 +22,9 @@ const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refus
   const adopted = yield* (yield* Adoption).adopt(request.payment, request.scheme, refused)
   // Another request may have adopted it, or recorded it, while this one asked.
   const found = yield* answerKnown(request, false)
-  return found ?? (adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted)))
+  if (found !== undefined) return found
+  if (adopted?._tag === "Unclaimed") return answerUnclaimed(refused, adopted.transaction)
+  return adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted))
 })
 
 export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest) {

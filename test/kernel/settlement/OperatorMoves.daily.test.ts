@@ -2,6 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
+import { Facts } from "../../../kernel/Facts.ts"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { OperatorMoves } from "../../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
@@ -111,6 +112,36 @@ for (const kind of databaseKinds) {
           expect(Option.isNone(yield* takeOne)).toBe(true)
           yield* store.learn("channel-0", 200n, 1_012)
           expect(Option.getOrThrow(yield* takeOne).sequence).toBe(201n)
+        })
+      )
+
+      it.effect("gives a settlement whose record was lost to one principal, as the journal does", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(1)
+          const moves = yield* OperatorMoves
+          const { wasOwner } = yield* Settlements
+          const sql = yield* SqlClient.SqlClient
+          expect(yield* wasOwner(hashOf("a9"), "key:shop")).toBe(false)
+          yield* moves.give(hashOf("a9"), "key:other", "a mistake")
+          yield* moves.give(hashOf("a9"), "key:shop", "as its own books say")
+          const owners = ["key:shop", "key:other", "anonymous"]
+          expect(yield* Effect.forEach(owners, (owner) => wasOwner(hashOf("a9"), owner))).toEqual([true, false, false])
+          expect(yield* wasOwner(hashOf("a8"), "key:shop")).toBe(false)
+          for (const [hash, owner] of [
+            [hashOf("a9"), "shop"],
+            [hashOf("a9"), "ip:1"],
+            ["a9", "key:shop"]
+          ] as const)
+            expect((yield* Effect.flip(moves.give(hash, owner, "why")))._tag).toBe("MoveRefused")
+          // What is stored has its owner; what the journal alone still knows is that owner's.
+          yield* born(1)
+          yield* (yield* Facts).end
+          expect((yield* Effect.flip(moves.give(hashOf("a1"), "key:shop", "why")))._tag).toBe("MoveRefused")
+          const [row] = yield* sql<{ principal: string }>`select principal from kernel_settlements`
+          expect(yield* wasOwner(hashOf("a1"), row!.principal)).toBe(true)
+          expect(yield* wasOwner(hashOf("a1"), "key:another")).toBe(false)
+          yield* sql`update kernel_facts set data = data || '{"network": "ledger:pubnet"}'`
+          expect(yield* wasOwner(hashOf("a1"), row!.principal)).toBe(false)
         })
       )
 

@@ -2,7 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Latch, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
-import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
+import { type ChannelLease, ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { type AdoptedSettlement, type SentNote, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import {
@@ -849,6 +849,67 @@ for (const kind of databaseKinds) {
               expect((yield* channelRow(channelName(1))).sequence).toBe(100n)
             })
           )
+      )
+
+      it.effect("builds a settlement again on another channel, once, and keeps its former hash findable", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(3)
+          const sql = yield* SqlClient.SqlClient
+          const settlements = yield* Settlements
+          const store = yield* ChannelStore
+          yield* settlements.record(newSettlement(1, Option.getOrThrow(yield* takeOne)))
+          const attempt = { ...newSettlement(9, { address: "", fence: 0n, sequence: 0n }).attempt }
+          const lease = Option.getOrThrow(yield* takeOne)
+          const rebuild = (held: ChannelLease, known = 1) => settlements.rebuild(idOf(1), held, attempt, known)
+          // While it holds its own channel, by a lease that was lost, or when it has changed: nothing.
+          expect(yield* rebuild(lease)).toBeUndefined()
+          yield* settlements.freeChannel(idOf(1), 1_001)
+          expect(yield* rebuild({ ...lease, fence: lease.fence - 1n })).toBeUndefined()
+          expect(yield* rebuild(lease, 2)).toBeUndefined()
+          expect(yield* rebuild(lease)).toBe(2)
+          expect(yield* rebuild(lease, 2)).toBeUndefined()
+          const [open] = yield* settlements.open(1)
+          expect(open).toMatchObject({
+            innerHash: attempt.innerHash,
+            channel: lease.address,
+            channelSequence: lease.sequence,
+            channelHeld: true,
+            attemptCount: 2
+          })
+          expect(open!.attempts.map(({ number }) => number)).toEqual([2])
+          const { principal } = open!
+          for (const hash of [attempt.innerHash, hashOf("a1")])
+            expect((yield* settlements.lookup(principal, { hash })).map(({ id }) => id)).toEqual([idOf(1)])
+          expect(yield* settlements.resolve(idOf(1), outcomeOf("settled"), 2)).toMatchObject({ _tag: "Resolved" })
+          const held = yield* sql`select 1 from kernel_channels where settlement is not null`
+          expect(held).toEqual([])
+          // Numbers that are distrusted are read before they are leased, also of a channel that is held meanwhile.
+          yield* settlements.record(newSettlement(2, Option.getOrThrow(yield* takeOne)))
+          yield* store.distrust(1_010)
+          expect(yield* store.take(3)).toEqual([])
+          yield* settlements.resolve(idOf(2), outcomeOf("settled"))
+          expect(yield* store.take(3)).toEqual([])
+          yield* Effect.forEach([0, 1, 2], (number) => store.learn(channelName(number), 500n, 2_000))
+          expect((yield* store.take(3)).map(({ sequence }) => sequence)).toEqual([501n, 501n, 501n])
+          // Once for a ledger: a node that is behind calls good numbers bad.
+          yield* store.distrust(1_010)
+          expect(yield* sql`select 1 from kernel_channels where reread`).toEqual([])
+        })
+      )
+
+      it.effect("leases nothing while its database is served anew, and begins an epoch", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(1)
+          const sql = yield* SqlClient.SqlClient
+          const store = yield* ChannelStore
+          let woken = 0
+          yield* store.onDistrusted(Effect.sync(() => void (woken += 1)))
+          yield* sql`update kernel_journal_epochs set server = 'the one before'`
+          expect(yield* store.take(1)).toEqual([])
+          expect([yield* sql`select reread from kernel_channels`, woken]).toEqual([[{ reread: true }], 1])
+          yield* store.learn(channelName(0), 700n, 2_000)
+          expect((yield* store.take(1)).map(({ sequence }) => sequence)).toEqual([701n])
+        }).pipe(Effect.scoped)
       )
 
       it.effect("adopts nothing that is known: by authorization, by hash, by identifier", () =>

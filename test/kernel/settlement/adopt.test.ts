@@ -4,6 +4,10 @@ import { Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { describe } from "vitest"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { type AdoptionRequest, makeAdopter } from "../../../kernel/settlement/adopt.ts"
+import { createHash } from "node:crypto"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { ownerTag } from "../../../kernel/settlement/ownership.ts"
+import { cancelTransaction } from "../../../kernel/stellar/Envelope.ts"
 import { Authorizations } from "../../../kernel/settlement/Authorizations.ts"
 import { type AdoptAnswer, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
@@ -47,14 +51,31 @@ interface Ledger {
   readonly isShown?: boolean
   /** The authorization that it carries. */
   readonly carried?: string
+  /** Whose tag the transaction carries: owner and fingerprint; none, as in those of version 0.1. */
+  readonly taggedFor?: readonly [owner: string, fingerprint: string] | "None"
+  /** Whom the journal or an operator names. */
+  readonly namedOwner?: string
+}
+
+const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
+
+/** The transaction of our channel with a lower time bound. */
+const taggedEnvelope = (timeMin: bigint) => {
+  const { channel, envelope } = spendingEnvelope
+  const bounds = { ledgerMax: 1_011, timeMax: 0n, timeMin }
+  const bump = structuredClone(envelope) as any
+  bump.feeBump.tx.innerTx.v1.tx = cancelTransaction({ channel, sequence: 7n, bounds })
+  return bump as typeof envelope
 }
 
 const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
   const { carried = "", gate = Effect.void, isFormer = false, isShown = true, latest = 50, oldest = 1 } = ledger
-  const { entry = 40, stored = "Adopted", usedIn = 40 } = ledger
+  const { entry = 40, namedOwner, stored = "Adopted", taggedFor = ["key:a", "f"], usedIn = 40 } = ledger
   let scans = 0
   const scanned: Array<readonly [number, number | undefined]> = []
-  const { channel, envelope } = spendingEnvelope
+  const owners: Array<string> = []
+  const { channel } = spendingEnvelope
+  const envelope = taggedEnvelope(taggedFor === "None" ? 0n : ownerTag({ sha256 }, ...taggedFor))
   const ports = Layer.mergeAll(
     Layer.succeed(LedgerRpc, {
       transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger: latest, oldestLedger: oldest }),
@@ -78,7 +99,12 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
           }
         })
     } as never),
-    Layer.succeed(Settlements, { adopt: () => Effect.succeed(stored) } as never),
+    Layer.succeed(Settlements, {
+      adopt: ({ principal }: AdoptionRequest) =>
+        Effect.sync(() => void owners.push(principal.owner)).pipe(Effect.as(stored)),
+      wasOwner: (_transaction: string, owner: string) => Effect.succeed(owner === namedOwner)
+    } as never),
+    Layer.succeed(Crypto, { sha256 } as never),
     Layer.succeed(Signer, {
       channels: isFormer ? [] : [channel],
       sponsor: "sponsor",
@@ -94,7 +120,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
     } as never)
   )
   const adopt = yield* Effect.provide(makeAdopter, ports)
-  return { adopt, scans: () => scans, scanned }
+  return { adopt, owners, scans: () => scans, scanned }
 })
 
 describe("what spent an authorization", () => {
@@ -106,6 +132,23 @@ describe("what spent an authorization", () => {
       expect(scans()).toBe(1)
       yield* adopt(request(2, 1_010))
       expect(scans()).toBe(2)
+    })
+  )
+
+  it.effect("is adopted for the owner that its transaction is tagged with, under its own terms, and for no other", () =>
+    Effect.gen(function* () {
+      const carried = "payer:1:1010"
+      const { adopt, owners } = yield* adopter({ carried })
+      const unclaimed = { _tag: "Unclaimed", transaction: executed().innerHash }
+      expect(yield* adopt(request(1, 1_010, "key:b"))).toEqual(unclaimed)
+      expect(yield* adopt({ ...request(1, 1_010), fingerprint: "other terms" })).toEqual(unclaimed)
+      expect(owners).toEqual([])
+      expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      // Without a tag: whom the journal or the operator names, else none.
+      const named = yield* adopter({ carried, namedOwner: "key:b", taggedFor: "None" })
+      expect(yield* named.adopt(request(1, 1_010))).toEqual(unclaimed)
+      expect(yield* named.adopt(request(1, 1_010, "key:b"))).toEqual({ _tag: "Ours" })
+      expect([owners, named.owners]).toEqual([["key:a"], ["key:b"]])
     })
   )
 

@@ -1,0 +1,13 @@
+// Which findings of the auditor a restore of an older backup, or a failover that lost commits, explains; the runbook's
+// list is held to this one by a test. Anything else is a defect, restored or not.
+
+/** Rule, and what makes it true without any money being wrong. */
+export const harmlessAfterRestore = {
+  "recorded before sent":
+    "a payment that was sent since the backup: until it comes again and is adopted, or is given to its owner",
+  "bid recorded before sent": "a higher bid, sent since the backup, for a payment that was in flight in it",
+  "sponsor transaction": "the sponsor's transaction was open in the backup and has been taken for expired",
+  "channel sequence": "the channel was used since the backup: until its number is read again, within a minute"
+} as const satisfies Readonly<Record<string, string>>
+
+export const isHarmlessAfterRestore = (rule: string): boolean => Object.hasOwn(harmlessAfterRestore, rule)
