@@ -912,6 +912,28 @@ for (const kind of databaseKinds) {
         }).pipe(Effect.scoped)
       )
 
+      it.effect("finds nothing of another network or scheme, asked alone or together", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(1)
+          const settlements = yield* Settlements
+          yield* settlements.record(newSettlement(1, Option.getOrThrow(yield* takeOne)))
+          const [born] = yield* settlements.byIds([idOf(1)])
+          const own = {
+            network: born!.network,
+            scheme: born!.scheme,
+            authorizationKey: Option.some(born!.authorizationKey),
+            principal: born!.principal,
+            payTo: born!.payTo,
+            payer: Option.some(born!.payer),
+            identifier: Option.none<string>()
+          }
+          const queries = [own, { ...own, network: "ledger:pubnet" as const }, { ...own, scheme: "another" }]
+          const alone = yield* Effect.forEach(queries, settlements.find)
+          const together = yield* Effect.forEach(queries, settlements.find, { concurrency: "unbounded" })
+          for (const found of [alone, together]) expect(found.map(({ length }) => length)).toEqual([1, 0, 0])
+        })
+      )
+
       it.effect("adopts nothing that is known: by authorization, by hash, by identifier", () =>
         fresh(
           Effect.gen(function* () {

@@ -168,6 +168,19 @@ for (const kind of databaseKinds) {
         })
       )
 
+      it.effect("stays as long again after its end, however long ago it was recorded", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* populate
+          yield* age(31)
+          yield* sql`update kernel_settlements set resolved_at = clock_timestamp() where id = ${idOf(1)}`
+          while (yield* sweepSettlements(keep, passed));
+          const left = yield* sql<{ id: string }>`select id::text as id from kernel_settlements`
+          expect(left.map(({ id }) => id)).toContain(idOf(1))
+          expect(left.map(({ id }) => id)).not.toContain(idOf(2))
+        })
+      )
+
       it.effect("leaves the journal only when every consumer has read it, and never the newest fact", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
