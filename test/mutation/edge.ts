@@ -245,7 +245,11 @@ export const mutations: ReadonlyArray<Mutation> = [
       "true"
     ],
     ["any number of streams", "total < this.#limits.streamsMax", "true"],
-    ["a cursor of a restored journal is silence", "cursor > (yield* events.end) ? 0n : cursor", "cursor"],
+    [
+      "a cursor of a restored journal is silence",
+      "return isStrange ? { position: 0n, epoch } : cursor",
+      "return cursor"
+    ],
     ["a stream outlives the process's will", "Stream.interruptWhen(closing)", "(stream) => stream"]
   ]),
   ...guards("plugins/webhooks/Deliveries.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [

@@ -39,6 +39,10 @@ const followerTests = fast("settlement/follower.test.ts")
 const driveTests = fast("settlement/drive.test.ts")
 const adoptTests = fast("settlement/adopt.test.ts")
 const decideTests = { catcher: vitest("test/kernel/settlement/decide.test.ts"), environment: {} }
+const epochTests = {
+  catcher: vitest("test/kernel/FactsEpoch.test.ts"),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
 const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 
 const settlements = "kernel/settlement/SqlSettlements.ts"
@@ -56,6 +60,199 @@ const besideVersion01 = "migrations/kernel/0015_beside_version_01.sql"
 const schema = "migrations/kernel/0002_settlement.sql"
 
 export const mutations: ReadonlyArray<Mutation> = [
+  {
+    name: "the journal begins no epoch when its database is served anew",
+    changes: [{ file: "kernel/FactsEpoch.ts", from: "where ${sql.literal(isServedAnew)}", to: "where false" }],
+    ...epochTests
+  },
+  {
+    name: "an end below what was read begins no epoch",
+    changes: [{ file: "kernel/Facts.ts", from: "epoch === seen.epoch && end < seen.position", to: "false" }],
+    ...epochTests
+  },
+  {
+    name: "a cursor of another epoch resumes where it stopped",
+    changes: [
+      { file: "kernel/FactsEpoch.ts", from: "where epoch > greatest(", to: "where false and epoch > greatest(" }
+    ],
+    ...epochTests
+  },
+  {
+    name: "a page of facts without settlements is taken for the end",
+    changes: [
+      {
+        file: "kernel/settlement/SettlementEvents.ts",
+        from: "isEnd: facts.length < limit",
+        to: "isEnd: events.length < limit"
+      }
+    ],
+    ...epochTests
+  },
+  {
+    name: "a mark of another epoch is believed",
+    changes: [{ file: "kernel/Facts.ts", from: "since.epoch === epoch && ", to: "" }],
+    ...epochTests
+  },
+  {
+    name: "streams sleep on when the journal went back",
+    changes: [{ file: "kernel/settlement/SettlementEvents.ts", from: "from.epoch !== now.epoch || ", to: "" }],
+    ...epochTests
+  },
+  {
+    name: "channels are leased while the database is served anew",
+    changes: [
+      {
+        file: "kernel/settlement/channels/ChannelStore.ts",
+        from: "and not (select ${sql.literal(isServedAnew)})",
+        to: ""
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "distrusted numbers are leased",
+    changes: [
+      {
+        file: "kernel/settlement/channels/ChannelStore.ts",
+        from: "and settlement is null and not reread",
+        to: "and settlement is null"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "numbers are distrusted again and again in one ledger",
+    changes: [
+      { file: "kernel/settlement/channels/ChannelStore.ts", from: "if (ledger <= distrustedIn) return", to: "" }
+    ],
+    ...storeTests
+  },
+  {
+    name: "a settlement is built again by a lease that was lost",
+    changes: [
+      {
+        file: "kernel/settlement/SqlSettlements.ts",
+        from: "where address = ${lease.address} and fence = ${lease.fence}::int8 and settlement is null and not exists",
+        to: "where address = ${lease.address} and settlement is null and not exists"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "a settlement that holds a channel is built again",
+    changes: [
+      {
+        file: "kernel/settlement/SqlSettlements.ts",
+        from: "and not exists (select 1 from kernel_channels held where held.settlement = ${id})",
+        to: ""
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "attempts that can never land are followed",
+    changes: [
+      {
+        file: "kernel/settlement/SqlSettlements.ts",
+        from: "and number > (select attempts_void from kernel_settlements as s where s.id = a.settlement)",
+        to: ""
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "a former hash is found no more",
+    changes: [
+      {
+        file: "kernel/settlement/SqlSettlements.ts",
+        from: "or id in (select settlement from kernel_rebuilds where inner_hash = ${by.hash})",
+        to: ""
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "built again although a node took it",
+    changes: [{ file: "kernel/settlement/decide.ts", from: 'kind === "payment" && !taken', to: 'kind === "payment"' }],
+    ...decideTests
+  },
+  {
+    name: "built again without a word about its number",
+    changes: [{ file: "kernel/settlement/decide.ts", from: '&& attempts.at(-1)?.sentCode === "txBadSeq"', to: "" }],
+    ...decideTests
+  },
+  {
+    name: "built again when the authorization is nearly dead",
+    changes: [{ file: "kernel/settlement/decide.ts", from: "options.canRebuild && isTime", to: "options.canRebuild" }],
+    ...decideTests
+  },
+  {
+    name: "a settlement is built again for ever",
+    changes: [
+      { file: "kernel/settlement/carryOut.ts", from: " && record.attemptCount <= attemptsForRebuildMax", to: "" }
+    ],
+    ...followerTests
+  },
+  {
+    name: "an adopted success goes to whoever asks",
+    changes: [{ file: "kernel/settlement/adopt.ts", from: "if (!isOwner) {", to: "if (false) {" }],
+    ...adoptTests
+  },
+  {
+    name: "a tag says nothing of the terms",
+    changes: [{ file: "kernel/settlement/ownership.ts", from: "${owner}\\n${fingerprint}", to: "${owner}" }],
+    ...adoptTests
+  },
+  {
+    name: "what ended has its age from its record alone",
+    changes: [{ file: "kernel/settlement/sweepEnded.ts", from: "and s.resolved_at < ${before} ", to: "" }],
+    ...sweepTests
+  },
+  {
+    name: "an authorization is found on another network",
+    changes: [
+      {
+        file: "kernel/settlement/SqlSettlements.ts",
+        from: "where (${key}::text is not null and network = ${query.network} and scheme",
+        to: "where (${key}::text is not null and scheme"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "an authorization is found on another network, of those that are asked for together",
+    changes: [
+      { file: "kernel/settlement/gatherFinds.ts", from: "where network = of_network and scheme", to: "where scheme" }
+    ],
+    ...storeTests
+  },
+  {
+    name: "a place is given back only while its principal has others",
+    changes: [
+      {
+        file: "kernel/settlement/channels/Admission.ts",
+        from: "this.#placesInAll -= 1",
+        to: "if (own > 1) this.#placesInAll -= 1"
+      }
+    ],
+    ...fast("settlement/channels/Admission.test.ts")
+  },
+  {
+    name: "the auditor knows no end by a lost transaction",
+    changes: [{ file: "kernel/audit/compare.ts", from: "if (!endOf.has(entry.innerHash)) wrong", to: "wrong" }],
+    ...fast("audit/compare.test.ts")
+  },
+  {
+    name: "a lost end is charged anything",
+    changes: [
+      {
+        file: "kernel/audit/compare.ts",
+        from: "if (charged !== taken && charged !== taken + reserved)",
+        to: "if (charged === null)"
+      }
+    ],
+    ...fast("audit/compare.test.ts")
+  },
   {
     name: "another payer's payment found by its identifier, of those that are asked for together",
     changes: [{ file: finding, from: " and payer = of_payer", to: "" }],
@@ -325,7 +522,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: store,
-        from: "where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}",
+        from: "where address = ${address} and state in ('wanted', 'ready') and settlement is null and (sequence is null or reread) and (leased_until is null or leased_until < clock_timestamp()) and sequence_ledger <= ${asOfLedger}",
         to: "where address = ${address} and sequence_ledger <= ${asOfLedger}"
       }
     ],
