@@ -83,7 +83,7 @@ export const answerUnclaimed = (refused: Refusal, transaction: string): SettleAn
   refuse(
     refusal(
       "settle_ledger_already_settled",
-      "the authorization was settled, and the record of its caller was lost; the operator of this facilitator can give it",
+      "the authorization was settled, and its caller's record was lost; the facilitator's operator can give it",
       refused.payer
     ),
     Option.some(transaction)

@@ -102,7 +102,7 @@ const followed: ReadonlyArray<RouteDescription> = [
     answers: {
       200: {
         description:
-          "Events named settlement.recorded, .settled, .failed, .expired and .unresolved; their data is a Settlement. " +
+          "Events named settlement.recorded, .settled, .failed, .expired and .unresolved; data: a Settlement. " +
           "An event journal.rewound, with {from, to}, says that the journal lost its last events since the cursor " +
           "`from` was given: the stream resumes at `to`, the last one in common.",
         body: Schema.String,

@@ -1,8 +1,8 @@
 // A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
 // is spent and no settlement is stored for it, the ledger in which its nonce was used is searched, and of one that has
 // expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
-// settlement it was, for its owner alone. Anything else was another party's doing. What used a nonce does not change, so
-// it is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches crowd
+// settlement it was, for its owner alone. Anything else was another party's. What used a nonce does not change, so it is
+// remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not crowd
 // out another principal's.
 import { Effect, Option, Semaphore } from "effect"
 import { accountText } from "../stellar/Address.ts"

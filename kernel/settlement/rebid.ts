@@ -1,6 +1,6 @@
 // What is bid for inclusion. A new fee bump around the same inner transaction: the identity of the settlement stays,
-// only the bid rises. The inner transaction is taken from the first attempt as it was recorded; on another channel, with
-// another number, it is another transaction that does the same.
+// only the bid rises. The inner transaction is taken from the first attempt as it was recorded; on another channel
+// it is another transaction that does the same.
 import { Effect } from "effect"
 import { bumpedIn, decodeEnvelope, onAnotherChannel } from "../stellar/Envelope.ts"
 import type { InclusionFees } from "../ledger/LedgerClock.ts"

@@ -26,6 +26,26 @@ export interface ChannelCounts {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
+/** Marks channels to be read anew, and wakes what reads them. */
+const makeDistrust = (sql: SqlClient.SqlClient, network: string) => {
+  const wakes = new Set<Effect.Effect<void>>()
+  const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
+  let distrustedIn = -1
+  const distrust = Effect.fnUntraced(function* (ledger: number) {
+    if (ledger <= distrustedIn) return
+    distrustedIn = ledger
+    yield* sql`update kernel_channels set reread = true
+      where network = ${network} and state <> 'retired' and not reread`
+    yield* wakeAll
+  })
+  const onDistrusted = (wake: Effect.Effect<void>) =>
+    Effect.acquireRelease(
+      Effect.sync(() => void wakes.add(wake)),
+      () => Effect.sync(() => wakes.delete(wake))
+    )
+  return { distrust, onDistrusted, wakeAll }
+}
+
 export class ChannelStore extends Context.Service<
   ChannelStore,
   {
@@ -44,7 +64,7 @@ export class ChannelStore extends Context.Service<
     /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
     readonly release: (lease: ChannelLease) => Sql<void>
     /**
-     * Takes an account's sequence number, as of a ledger, for a channel that has none or must be read anew, that nothing
+     * Takes an account's sequence number, as of a ledger, for a channel that has none or must be reread, that nothing
      * leases or holds, and whose last outcome is not newer.
      */
     readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
@@ -64,6 +84,7 @@ export class ChannelStore extends Context.Service<
       const network = yield* Network
       const signer = yield* Signer
       const facts = yield* Facts
+      const { distrust, onDistrusted, wakeAll } = makeDistrust(sql, network.id)
 
       const lease = (count: number) => sql<ChannelLease>`with free as (
           select address from kernel_channels
@@ -77,9 +98,6 @@ export class ChannelStore extends Context.Service<
         from free where c.address = free.address
         returning c.address, c.fence, c.sequence + 1 as sequence`
 
-      const wakes = new Set<Effect.Effect<void>>()
-      const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
-
       const take = Effect.fnUntraced(function* (count: number) {
         const leases = yield* lease(count)
         if (leases.length > 0) return leases
@@ -91,23 +109,10 @@ export class ChannelStore extends Context.Service<
         return leases
       })
 
-      let distrustedIn = -1
-      const distrust = Effect.fnUntraced(function* (ledger: number) {
-        if (ledger <= distrustedIn) return
-        distrustedIn = ledger
-        yield* sql`update kernel_channels set reread = true
-          where network = ${network.id} and state <> 'retired' and not reread`
-        yield* wakeAll
-      })
-
       return ChannelStore.of({
         take,
         distrust,
-        onDistrusted: (wake) =>
-          Effect.acquireRelease(
-            Effect.sync(() => void wakes.add(wake)),
-            () => Effect.sync(() => wakes.delete(wake))
-          ),
+        onDistrusted,
         release: (lease) =>
           Effect.asVoid(sql`update kernel_channels set leased_until = null
             where address = ${lease.address} and fence = ${lease.fence} and settlement is null`),

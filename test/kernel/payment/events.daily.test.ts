@@ -134,7 +134,8 @@ describe("streams of settlements", () => {
         const all = yield* openEvents(url)
         const told = [...(yield* all.until(({ length }) => length === 4))]
         // Long ago, and so many that the way back takes several looks.
-        yield* facilitator.sql`update kernel_facts set at = at - interval '16 minutes' where position <= ${positionOf(told[1]!)}`
+        yield* facilitator.sql`update kernel_facts set at = at - interval '16 minutes'
+          where position <= ${positionOf(told[1]!)}`
         const late = yield* openEvents(url)
         expect((yield* late.until(({ length }) => length === 2)).map(({ id }) => id)).toEqual(
           told.slice(2).map(({ id }) => id)
