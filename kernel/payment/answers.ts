@@ -79,15 +79,15 @@ export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refus
 }
 
 /** A transaction of ours whose record was lost paid, and the caller cannot be shown to be its owner. */
-export const answerUnclaimed = (refused: Refusal, transaction: string): SettleAnswer =>
-  refuse(
-    refusal(
-      "settle_ledger_already_settled",
-      "the authorization was settled, and its caller's record was lost; the facilitator's operator can give it",
-      refused.payer
-    ),
-    Option.some(transaction)
+export const unclaimed = ({ payer }: Refusal): Refusal =>
+  refusal(
+    "settle_ledger_already_settled",
+    "the authorization was settled, and the record of its caller was lost; the operator of this facilitator can give it",
+    payer
   )
+
+export const answerUnclaimed = (refused: Refusal, transaction: string): SettleAnswer =>
+  refuse(unclaimed(refused), Option.some(transaction))
 
 export const overBudget = (payer: Option.Option<string>): Refusal =>
   refusal(

@@ -2,16 +2,18 @@
 // that belongs to a payment already, then the scheme's judgement. It answers what settle would: a payment that has
 // settled and whose success was not delivered is valid for its owner. It stores nothing, and takes no database
 // statement but one read: of an identifier, of an authorization that this process knows as settled, and of one that the
-// scheme refuses as spent or expired.
+// scheme refuses as spent or expired. Where no record of such a one is stored, the ledger is searched as settle would.
 import { Effect, Option } from "effect"
 import { Outcomes } from "../settlement/Outcomes.ts"
 import { Settlements } from "../settlement/Settlements.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
 import type { VerifyAnswer } from "./Answer.ts"
+import { unadopted, unclaimed } from "./answers.ts"
 import { cannotSettle } from "./faults.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
+import { Adoption } from "./settle/Adoption.ts"
 import { judge } from "./settle/judge.ts"
 import { findQuery, verifyKnown } from "./settle/known.ts"
 
@@ -19,8 +21,11 @@ import { findQuery, verifyKnown } from "./settle/known.ts"
 const isOver = ({ authorizationExpiresLedger, authorizationSpent }: Refusal): boolean =>
   authorizationSpent === true || authorizationExpiresLedger !== undefined
 
+const validFor = ({ payer }: Refusal): VerifyAnswer => ({ _tag: "Valid", payer: Option.getOrElse(payer, () => "") })
+
 /** The walk, with what it needs taken once. */
 export const makeVerifyPayment = Effect.gen(function* () {
+  const adoption = yield* Adoption
   const outcomes = yield* Outcomes
   const settlements = yield* Settlements
   const sponsor = yield* Sponsor
@@ -51,9 +56,14 @@ export const makeVerifyPayment = Effect.gen(function* () {
     if (!isRefusal(checked)) return { _tag: "Valid", payer: checked.payer } as VerifyAnswer
     if (!isOver(checked)) return checked
     const found = verifyKnown(payment, yield* read(payment, scheme))
-    if (found === "New") return checked
-    return found === "Open"
-      ? ({ _tag: "Valid", payer: Option.getOrElse(checked.payer, () => "") } as VerifyAnswer)
-      : found
+    if (found !== "New") return found === "Open" ? validFor(checked) : found
+    const lost = yield* adoption.find(payment, scheme, checked)
+    // Another request may have stored it while this one searched.
+    const stored = verifyKnown(payment, yield* read(payment, scheme))
+    if (stored !== "New") return stored === "Open" ? validFor(checked) : stored
+    if (lost?._tag === "Ours") return validFor(checked)
+    return lost?._tag === "Unclaimed"
+      ? { ...unclaimed(checked), transaction: lost.transaction }
+      : unadopted(checked, lost)
   })
 })

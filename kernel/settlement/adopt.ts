@@ -7,6 +7,7 @@
 import { Effect, Option, Semaphore } from "effect"
 import { accountText } from "../stellar/Address.ts"
 import { bumpIn, encodeEnvelope, ledgerMaxOf, resourceFeeOf, sourceOf, type Transaction } from "../stellar/Envelope.ts"
+import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
@@ -42,6 +43,10 @@ const rememberedMax = 1_000
 const looksMax = 2
 /** Looks that one principal may wait for. */
 const looksOfPrincipalMax = 4
+
+const unshown =
+  "a payment whose record was lost was found on the ledger, and its caller cannot be shown to be its owner: " +
+  "`tollkeeper settlements give` gives it"
 
 const unknown = (message: string) => new LedgerUnavailable({ operation: "getTransactions", message })
 
@@ -121,8 +126,9 @@ const lookUp = Effect.fnUntraced(function* (
   return (isWhole ? "Unused" : "Forgotten") as Use
 }, spanned("settlement.lookUpSpending"))
 
-/** What an adoption came to; none when the scheme cannot tell the nonce. */
+/** What a refused authorization came to; none when the scheme cannot tell the nonce. */
 export type Adopted =
+  /** A transaction of ours paid it, and it is the caller's. */
   | { readonly _tag: "Ours" }
   /** It was ours, and its caller cannot be shown to be its owner: it is the operator's to give. Its inner hash. */
   | { readonly _tag: "Unclaimed"; readonly transaction: string }
@@ -130,31 +136,21 @@ export type Adopted =
   | { readonly _tag: "Unused" }
   | { readonly _tag: "Forgotten" }
 
-/**
- * What was settled is stored for a caller that is shown to be its owner: by the tag that the transaction carries, by
- * the journal, or by the operator.
- */
-export const makeAdopter = Effect.gen(function* () {
-  const signer = yield* Signer
-  const settlements = yield* Settlements
+const put = <A>(map: Map<string, A>, key: string, value: A): A => {
+  const [oldest] = map.keys()
+  if (map.size >= rememberedMax && oldest !== undefined) map.delete(oldest)
+  map.set(key, value)
+  return value
+}
+
+/** Searches for what used an authorization: bounded in all and for each principal, and remembered. */
+const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const authorizations = yield* Authorizations
-  const crypto = yield* Crypto
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
   const looking = yield* Semaphore.make(looksMax)
-  const own = (): OwnAccounts => ({
-    sponsor: signer.sponsor,
-    channels: new Set([...signer.channels, ...signer.formerChannels])
-  })
   const remembered = new Map<string, Use>()
   const begun = new Map<string, { scannedTo: number }>()
   const waiting = new Map<string, number>()
-
-  const put = <A>(map: Map<string, A>, key: string, value: A) => {
-    const [oldest] = map.keys()
-    if (map.size >= rememberedMax && oldest !== undefined) map.delete(oldest)
-    map.set(key, value)
-    return value
-  }
 
   const useOf = Effect.fnUntraced(function* (
     request: AdoptionRequest,
@@ -187,38 +183,86 @@ export const makeAdopter = Effect.gen(function* () {
       )
   })
 
-  const isOwner = ({ innerHash, fingerprint, principal }: AdoptedSettlement, inner: Transaction) =>
-    tagIn(inner) === ownerTag(crypto, principal.owner, fingerprint)
-      ? Effect.succeed(true)
-      : settlements.wasOwner(innerHash, principal.owner)
-
-  return Effect.fnUntraced(function* (request: AdoptionRequest, expired?: Expired) {
+  return Effect.fnUntraced(function* (request: AdoptionRequest, expired: Expired | undefined) {
     const nonce = authorizations.nonceOf(request)
     if (nonce === undefined) return undefined
     // What used a nonce is one for all authorizations of it; what was not used in one's life says nothing of another's.
     const spent = `${request.network} ${nonce.address} ${nonce.nonce}`
     const key = expired === undefined ? spent : `${spent} ${expired.expiresLedger}`
-    const found = remembered.get(key) ?? (yield* useOf(request, nonce, key, expired))
-    if (typeof found === "string") return { _tag: found } as Adopted
+    return remembered.get(key) ?? (yield* useOf(request, nonce, key, expired))
+  })
+})
+
+/** What a transaction moved from the payer to the seller; none when it does not show it. */
+const transferred = (
+  { asset, payer, payTo }: AdoptionRequest,
+  { transfers }: ExecutedTransaction
+): bigint | undefined =>
+  Option.getOrElse(transfers, () => []).find(
+    ({ contract, from, to }) => contract === asset && from === payer && to === payTo
+  )?.amount
+
+/**
+ * What was settled is stored for a caller that is shown to be its owner: by the tag that the transaction carries, by
+ * the journal, or by the operator.
+ */
+export const makeAdopter = Effect.gen(function* () {
+  const signer = yield* Signer
+  const settlements = yield* Settlements
+  const authorizations = yield* Authorizations
+  const crypto = yield* Crypto
+  const own = (): OwnAccounts => ({
+    sponsor: signer.sponsor,
+    channels: new Set([...signer.channels, ...signer.formerChannels])
+  })
+  const search = yield* makeSearch(own)
+
+  const isOwner = ({ innerHash, fingerprint, principal }: AdoptedSettlement, inner: Transaction) =>
+    tagIn(inner) === ownerTag(crypto, principal.owner, fingerprint)
+      ? Effect.succeed(true)
+      : settlements.wasOwner(innerHash, principal.owner)
+
+  const judge = Effect.fnUntraced(function* (request: AdoptionRequest, found: Spending) {
     // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
     const use = readSpending(authorizations, found, request, own())
     const inner = ofOurs(found.envelope, own())
     const by = { transaction: found.executed.innerHash, isOurs: inner !== undefined }
-    if (use?.moved === undefined || inner === undefined) return { _tag: "Elsewhere", ...by } as Adopted
+    if (use?.moved === undefined || inner === undefined) return { answer: { _tag: "Elsewhere", ...by } as Adopted }
     const adopted = settlementOf(request, found, inner, use.moved)
-    if (!(yield* isOwner(adopted, inner))) {
-      yield* Effect.logWarning(
-        "a payment whose record was lost was found on the ledger, and its caller cannot be shown to be its owner: " +
-          "`tollkeeper settlements give` gives it"
-      ).pipe(Effect.annotateLogs({ transaction: adopted.innerHash }))
-      return { _tag: "Unclaimed", transaction: adopted.innerHash } as Adopted
-    }
-    const answer: AdoptAnswer = yield* settlements.adopt(adopted)
-    if (answer === "Adopted") {
+    if (yield* isOwner(adopted, inner)) return { answer: { _tag: "Ours" } as Adopted, adopted, by }
+    yield* Effect.annotateLogs(Effect.logWarning(unshown), { transaction: by.transaction })
+    return { answer: { _tag: "Unclaimed", transaction: by.transaction } as Adopted }
+  })
+
+  const adopt = Effect.fnUntraced(function* (request: AdoptionRequest, expired?: Expired) {
+    const found = yield* search(request, expired)
+    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
+    const { adopted, answer, by } = yield* judge(request, found)
+    if (adopted === undefined) return answer
+    const stored: AdoptAnswer = yield* settlements.adopt(adopted)
+    if (stored === "Adopted") {
       yield* Effect.logWarning("a payment whose record was lost was found on the ledger and stored again").pipe(
         Effect.annotateLogs({ settlement: adopted.id, transaction: adopted.innerHash })
       )
     }
-    return (answer === "TransactionTaken" ? { _tag: "Elsewhere", ...by } : { _tag: "Ours" }) as Adopted
+    return stored === "TransactionTaken" ? ({ _tag: "Elsewhere", ...by } as Adopted) : answer
   }, spanned("settlement.adopt"))
+
+  /**
+   * What `adopt` would answer, with nothing stored. A payment that is verified for a maximum may have been settled for
+   * less: it is compared at what its transaction moved, under the terms that it then had.
+   */
+  const find = Effect.fnUntraced(function* (
+    request: AdoptionRequest,
+    expired: Expired | undefined,
+    fingerprintFor: (amount: bigint) => string
+  ) {
+    const found = yield* search(request, expired)
+    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
+    const moved = transferred(request, found.executed) ?? request.amount
+    const settled = moved < request.amount ? { ...request, amount: moved, fingerprint: fingerprintFor(moved) } : request
+    return (yield* judge(settled, found)).answer
+  }, spanned("settlement.findLost"))
+
+  return { adopt, find }
 })

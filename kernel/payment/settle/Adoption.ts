@@ -16,6 +16,8 @@ import { newId } from "./newId.ts"
 /** The pace of ledgers may have been another when the payment was signed. */
 const paceChangeLedgers = 24
 
+type Answer = Effect.Effect<Adopted | undefined, LedgerUnavailable | SqlError.SqlError>
+
 export class Adoption extends Context.Service<
   Adoption,
   {
@@ -23,21 +25,19 @@ export class Adoption extends Context.Service<
      * What used the authorization of a refused payment; `Ours` when it is stored, by this request or another;
      * `Unclaimed` when it was ours, and its caller cannot be shown to be its owner. None where it cannot be told.
      */
-    readonly adopt: (
-      payment: Payment,
-      scheme: Scheme,
-      refused: Refusal
-    ) => Effect.Effect<Adopted | undefined, LedgerUnavailable | SqlError.SqlError>
+    readonly adopt: (payment: Payment, scheme: Scheme, refused: Refusal) => Answer
+    /** The same for a payment that is verified; nothing is stored, `Ours` is what would be. */
+    readonly find: (payment: Payment, scheme: Scheme, refused: Refusal) => Answer
   }
 >()("tollkeeper/payment/Adoption") {
   static readonly layer = Layer.effect(
     Adoption,
     Effect.gen(function* () {
-      const adoptSpent = yield* makeAdopter
+      const adopter = yield* makeAdopter
       const clock = yield* LedgerClock
       const crypto = yield* Crypto
       const limits = yield* Limits
-      const adopt = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, refused: Refusal) {
+      const read = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, refused: Refusal) {
         const { amount, asset, maxTimeoutSeconds, network, payTo } = payment.requirements
         const { authorizationExpiresLedger: expiresLedger, payer } = refused
         const key = Option.map(scheme.authorization(payment), ({ key }) => key)
@@ -60,9 +60,18 @@ export class Adoption extends Context.Service<
           asset,
           amount: amount.value
         }
-        return yield* adoptSpent(request, expired)
+        return { request, expired }
       })
-      return Adoption.of({ adopt })
+      return Adoption.of({
+        adopt: Effect.fnUntraced(function* (payment, scheme, refused) {
+          const lost = yield* read(payment, scheme, refused)
+          return lost && (yield* adopter.adopt(lost.request, lost.expired))
+        }),
+        find: Effect.fnUntraced(function* (payment, scheme, refused) {
+          const lost = yield* read(payment, scheme, refused)
+          return lost && (yield* adopter.find(lost.request, lost.expired, payment.fingerprintFor.bind(payment)))
+        })
+      })
     })
   )
 }

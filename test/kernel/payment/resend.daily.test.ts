@@ -211,9 +211,15 @@ describe.each(databaseKinds)(
             Effect.sync(() => facilitator.ledger.ledger.latest.sequence),
             (sequence) => sequence > Math.max(paid.expirationLedger, unpaid.expirationLedger) + 1
           )
+          // A seller that verifies first gets as far as settle, which then finds the payment.
+          const verified = yield* eventually(facilitator.verify(paid.body), ({ status }) => status !== 503)
+          expect(verified.json, verified.text).toMatchObject({ isValid: true })
+          expect(yield* facilitator.sql`select 1 from kernel_settlements`).toEqual([])
           const again = yield* eventually(facilitator.settle(paid.body), ({ status }) => status !== 503)
           expect(again.json.transaction, again.text).toBe(first.json.transaction)
           expect(again.json.errorReason).not.toBe("invalid_ledger_auth_expired")
+          const unused = yield* eventually(facilitator.verify(unpaid.body), ({ status }) => status !== 503)
+          expect(unused.json).toMatchObject({ isValid: false, invalidReason: "invalid_ledger_auth_expired" })
           const never = yield* eventually(facilitator.settle(unpaid.body), ({ status }) => status !== 503)
           expect(never.json).toMatchObject({
             success: false,
@@ -226,3 +232,38 @@ describe.each(databaseKinds)(
     )
   }
 )
+
+describe.each(databaseKinds)("a payment whose record was lost on %s", (database) => {
+  it.live(
+    "is valid for its owner alone, as settle then answers; another caller is refused with its hash [S87]",
+    () =>
+      Effect.gen(function* () {
+        const opened = yield* Context.get(yield* Layer.build(sourceLayer(database)), DatabaseSource).open
+        const shared = {
+          database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }),
+          environment: { SPONSOR_SECRET: Keypair.random().secret(), ...keys }
+        }
+        const facilitator = yield* startFacilitator(shared)
+        const { pay, payTo } = yield* makePay(facilitator)
+        const { body } = yield* pay()
+        const first = yield* facilitator.settle(body, shop)
+        expect(first.json.success, first.text).toBe(true)
+        yield* facilitator.sql`delete from kernel_attempts`
+        yield* facilitator.sql`delete from kernel_settlements`
+        // A process that remembers no ends, as after a restore.
+        const restored = yield* startFacilitator({ ...shared, ledgerUrl: facilitator.ledgerUrl })
+        const { transaction } = first.json
+        for (const ask of [restored.verify, restored.settle]) {
+          const { json } = yield* ask(body, other)
+          expect(json.isValid ?? json.success).toBe(false)
+          expect([json.invalidReason ?? json.errorReason, json.transaction]).toEqual([used, transaction])
+        }
+        expect((yield* restored.verify(body, shop)).json).toMatchObject({ isValid: true })
+        expect(yield* restored.sql`select 1 from kernel_settlements`).toEqual([])
+        expect((yield* restored.settle(body, shop)).json).toMatchObject({ success: true, transaction })
+        expect((yield* restored.verify(body, shop)).json).toMatchObject({ invalidReason: used, transaction })
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+})

@@ -57,6 +57,9 @@ interface Ledger {
   readonly namedOwner?: string
 }
 
+/** What the transaction moved. */
+const transfers = [{ contract: "asset", from: "payer", to: "seller", amount: 10n }]
+
 const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
 
 /** The transaction of our channel with a lower time bound. */
@@ -95,7 +98,9 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
           return {
             scannedTo,
             oldestLedger: oldest,
-            found: isMet ? [{ executed: executed({ ledger: usedIn }), envelope }] : []
+            found: isMet
+              ? [{ executed: executed({ ledger: usedIn, transfers: Option.some(transfers) }), envelope }]
+              : []
           }
         })
     } as never),
@@ -115,12 +120,13 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
         address: "payer",
         nonce: BigInt(authorizationKey.split(":")[1]!)
       }),
-      useIn: ({ authorizationKey }: AdoptionRequest) => (authorizationKey === carried ? "same" : "other"),
+      useIn: ({ amount, authorizationKey }: AdoptionRequest) =>
+        authorizationKey === carried && amount === 10n ? "same" : "other",
       moved: () => 10n
     } as never)
   )
-  const adopt = yield* Effect.provide(makeAdopter, ports)
-  return { adopt, owners, scans: () => scans, scanned }
+  const { adopt, find } = yield* Effect.provide(makeAdopter, ports)
+  return { adopt, find, owners, scans: () => scans, scanned }
 })
 
 describe("what spent an authorization", () => {
@@ -149,6 +155,21 @@ describe("what spent an authorization", () => {
       expect(yield* named.adopt(request(1, 1_010))).toEqual(unclaimed)
       expect(yield* named.adopt(request(1, 1_010, "key:b"))).toEqual({ _tag: "Ours" })
       expect([owners, named.owners]).toEqual([["key:a"], ["key:b"]])
+    })
+  )
+
+  it.effect("is found for what is verified, also at a maximum, with nothing stored", () =>
+    Effect.gen(function* () {
+      const { find, owners } = yield* adopter({ carried: "payer:1:1010", taggedFor: ["key:a", "f for 10"] })
+      const fingerprintFor = (amount: bigint) => `f for ${amount}`
+      const verified = { ...request(1, 1_010), fingerprint: "f for 25", amount: 25n }
+      expect(yield* find(verified, undefined, fingerprintFor)).toEqual({ _tag: "Ours" })
+      const settled = { ...verified, fingerprint: "f for 10", amount: 10n }
+      expect(yield* find(settled, undefined, fingerprintFor)).toEqual({ _tag: "Ours" })
+      expect(yield* find({ ...settled, amount: 9n }, undefined, fingerprintFor)).toEqual(elsewhere)
+      const another = { ...verified, principal: request(1, 1_010, "key:b").principal }
+      expect(yield* find(another, undefined, fingerprintFor)).toMatchObject({ _tag: "Unclaimed" })
+      expect(owners).toEqual([])
     })
   )
 
