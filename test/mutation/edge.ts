@@ -716,6 +716,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["the higher of two endpoints is right", "continues(low, high, pace) &&", ""],
     ["who came first stays", "if (rival !== undefined && belief.rival", "if (rival === null && belief.rival"]
   ]),
+  ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/believe.test.ts", [
+    [
+      "a rival that stays is followed",
+      "rival.sequence > belief.rival.sequence",
+      "rival.sequence >= belief.rival.sequence"
+    ],
+    [
+      "an endpoint far ahead is fit",
+      "one.sequence <= belief.newest.sequence + reachOf(belief, at, pace)",
+      "one.sequence <= Infinity + reachOf(belief, at, pace)"
+    ]
+  ]),
   ...guards("kernel/ledger/ClockSkew.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     ["one late ledger is a clock that is wrong", "Math.min(...samples)", "Math.max(...samples)"],
     ["only a clock that is ahead is wrong", "Math.abs(seconds() ?? 0)", "(seconds() ?? 0)"]

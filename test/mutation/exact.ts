@@ -224,6 +224,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...scheme
   },
   {
+    name: "an authorization beside further ones is used for this transfer alone",
+    changes: [{ file: schemeFile, from: "keys.length === 1 &&", to: "" }],
+    ...scheme
+  },
+  {
     name: "an executed transaction is believed without its event",
     changes: [
       {

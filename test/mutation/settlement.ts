@@ -195,7 +195,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "an adopted success goes to whoever asks",
-    changes: [{ file: "kernel/settlement/adopt.ts", from: "if (!isOwner) {", to: "if (false) {" }],
+    changes: [
+      {
+        file: "kernel/settlement/adopt.ts",
+        from: "if (yield* isOwner(adopted, inner)) return",
+        to: "if (isOwner) return"
+      }
+    ],
     ...adoptTests
   },
   {
@@ -957,10 +963,15 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/settlement/adopt.ts",
-        from: 'return (answer === "TransactionTaken" ? { _tag: "Elsewhere", ...by } : { _tag: "Ours" }) as Adopted',
-        to: 'return { _tag: "Ours" } as Adopted'
+        from: 'return stored === "TransactionTaken" ? ({ _tag: "Elsewhere", ...by } as Adopted) : answer',
+        to: "return answer"
       }
     ],
+    ...adoptTests
+  },
+  {
+    name: "a lost record is compared at the maximum that is verified",
+    changes: [{ file: "kernel/settlement/adopt.ts", from: "moved < request.amount ?", to: "moved < 0n ?" }],
     ...adoptTests
   },
   {

@@ -203,9 +203,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an open payment whose own transaction landed, refused by verify",
     changes: change(
       "kernel/payment/verifyPayment.ts",
-      'if (found === "New") return checked',
-      'if (found === "New" || found === "Open") return checked'
+      'if (found !== "New") return found === "Open" ? validFor(checked) : found',
+      'if (found !== "New") return found === "Open" ? checked : found'
     ),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "a lost record of the caller's own, refused by verify",
+    changes: change("kernel/payment/verifyPayment.ts", 'if (lost?._tag === "Ours") return validFor(checked)', ""),
+    ...by("payment/resend.daily.test.ts")
+  },
+  {
+    name: "a lost record that is not shown to be the caller's, verified as spent elsewhere",
+    changes: change("kernel/payment/verifyPayment.ts", 'lost?._tag === "Unclaimed" ?', 'lost?._tag === "Ours" ?'),
     ...by("payment/resend.daily.test.ts")
   },
   {

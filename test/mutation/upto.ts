@@ -102,6 +102,11 @@ const ofTheContract: ReadonlyArray<Mutation> = [
 
 const ofTheChecks: ReadonlyArray<Mutation> = [
   ...checks.map(withoutCheck),
+  offline(
+    "an account of ours in a further authorization",
+    "auth.some((entry) => namesUs(entry, isOurs))",
+    "namesUs(auth[0]!, isOurs)"
+  ),
   offline("any function passes", 'call.functionName === "settle" && call.values.length', "call.values.length"),
   offline("an argument too few passes", '"settle" && call.values.length === argumentCount', '"settle"'),
   offline("an id of any length passes", "&& args.settlementId?.length === 32", ""),

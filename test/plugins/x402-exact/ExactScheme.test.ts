@@ -14,6 +14,8 @@ import { isRefusal } from "../../../kernel/payment/Refusal.ts"
 import { type Scheme, Schemes } from "../../../kernel/payment/Scheme.ts"
 import { decodePayment } from "../../../kernel/payment/Wire.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { encodeOperation } from "../../../kernel/stellar/ContractCall.ts"
+import { decodeEnvelope, transactionIn } from "../../../kernel/stellar/Envelope.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { layer as schemeLayer } from "../../../plugins/x402-exact/ExactScheme.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
@@ -137,6 +139,27 @@ describe("exact", () => {
         expect(yield* keyOf({ signature: (bytes) => bytes.map((byte) => byte ^ 1) })).toBe(key)
         for (const tamper of [{ nonce: 6n }, { expiryOffset: 1 }, { authAddress: seller }])
           expect(yield* keyOf(tamper)).not.toBe(key)
+      })
+    )
+  )
+
+  it.effect("tells its own use of an authorization from another's, and from one beside further authorizations", () =>
+    withScheme((scheme) =>
+      Effect.gen(function* () {
+        const promise = { payer: payer.publicKey(), payTo: seller, asset: testnetUsdc, amount: 10_000n }
+        const use = Effect.fnUntraced(function* (of: string, tamper: PaymentTamper, changes: object = {}) {
+          const { payload } = yield* paymentWith({ nonce: 5n, ...tamper })
+          const [operation] = transactionIn(yield* decodeEnvelope(payload["transaction"] as string))!.operations
+          return scheme.nonces.useIn(of, { ...promise, ...changes }, encodeOperation(operation!))
+        })
+        const keyOf = (nonce: bigint) =>
+          Effect.map(paymentWith({ nonce }), (payment) => Option.getOrThrow(scheme.authorization(payment)).key)
+        const key = yield* keyOf(5n)
+        expect(yield* use(key, {})).toBe("same")
+        expect(yield* use(yield* keyOf(6n), {})).toBe("none")
+        for (const changes of [{ amount: 10_001n }, { payTo: payer.publicKey() }, { payer: seller }])
+          expect(yield* use(key, {}, changes)).toBe("other")
+        expect(yield* use(key, { authEntries: ([one]) => [one!, one!] })).toBe("other")
       })
     )
   )

@@ -49,6 +49,13 @@ const withAmount = (approval: xdr.SorobanAuthorizedInvocation, amount: bigint): 
   })
 }
 const approveOf = (spender: string) => invocationOf(callOf(native, "approve", [scAddress(spender)]))
+/** The entry with an approval of the spender below its call. */
+const withSubInvocation = (entry: xdr.SorobanAuthorizationEntry, spender: string): xdr.SorobanAuthorizationEntry => {
+  const wire: any = entry.toXdrObject()
+  const { rootInvocation } = wire
+  const subInvocations = [...rootInvocation.subInvocations, approveOf(spender).toXdrObject()]
+  return xdr.SorobanAuthorizationEntry.fromXdrObject({ ...wire, rootInvocation: { ...rootInvocation, subInvocations } })
+}
 
 const breaches: ReadonlyArray<Breach> = [
   { what: "text that is no base64", tamper: () => ({ base64: () => "*" }), reason: "payload_malformed" },
@@ -194,6 +201,12 @@ const breaches: ReadonlyArray<Breach> = [
     what: "the sponsor in a call below",
     check: "the facilitator stands in its argument and nowhere else",
     tamper: ({ facilitator }) => ({ subInvocations: (honest) => [...honest, approveOf(facilitator.sponsor)] }),
+    reason: "payload_facilitator_in_auth"
+  },
+  {
+    what: "the sponsor in a further authorization beside the payer's",
+    check: "the facilitator stands in its argument and nowhere else",
+    tamper: ({ facilitator }) => ({ authEntries: ([one]) => [one!, withSubInvocation(one!, facilitator.sponsor)] }),
     reason: "payload_facilitator_in_auth"
   },
   {
