@@ -1,7 +1,8 @@
 // A seller who charges for what was used: a page of words, so much a word. The 402 asks for a maximum; after the work
 // the facilitator is asked to settle the words that were really given, at most that maximum, and nothing when there
-// were none; a payment that comes again is settled for the words that were computed first. It holds no key and opens no ledger; what its buyers sign for (contract and facilitator) it reads from the
-// facilitator's /supported when it starts.
+// were none; a payment that comes again is settled for the words that were computed first. It holds no key and opens
+// no ledger; what its buyers sign for (contract and facilitator) it reads from the facilitator's /supported when it
+// starts.
 //
 //   PAY_TO=G… node examples/seller-metered.ts
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"

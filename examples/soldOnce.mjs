@@ -5,8 +5,8 @@
 // an invalid verify) and serves sellers of their own, such as `seller-http.ts`. No dependency; Node and Deno.
 //
 // Order: the lookup precedes verify; the first request that a payment is verified for claims it; the work is stored
-// before the payment is settled, the receipt before anything is released. What a crash leaves behind is continued by the
-// same payment sent again: verify is valid until the success was delivered; afterwards the facilitator's own record
+// before the payment is settled, the receipt before anything is released. What a crash leaves behind is continued by
+// the same payment sent again: verify is valid until the success was delivered; afterwards the facilitator's own record
 // (`GET /settlements`, which shows nobody else's) tells that this seller was paid, and the stored work is released.
 // Nothing is released to another payment or another request, whatever identifier it carries, and one transaction of
 // the ledger releases one thing. Across processes the first stored work counts; within one, twins wait for each other.
@@ -25,7 +25,9 @@ import { join } from "node:path"
  * An HTTP answer; the body in Base64. `amount`: what it costs, where that is less than what was verified.
  * @typedef {{ status: number, headers: Record<string, string | Array<string>>, body: string, amount?: string }} Work
  */
-/** @typedef {{ success: boolean, transaction: string, network: string, payer?: string, errorReason?: string }} Receipt */
+/**
+ * @typedef {{ success: boolean, transaction: string, network: string, payer?: string, errorReason?: string }} Receipt
+ */
 /** @typedef {{ isValid: boolean, payer?: string, invalidReason?: string }} Verdict */
 /**
  * The payment part of an official FacilitatorClient.
@@ -219,7 +221,11 @@ const makeSales = (store) => {
   return {
     workOf,
     receiptOf,
-    /** What the payment has bought; `other` when that was something else. @param {any} payment @param {string} request */
+    /**
+     * What the payment has bought; `other` when that was something else.
+     * @param {any} payment
+     * @param {string} request
+     */
     lookup: async (payment, request) => {
       const name = nameOf(payment)
       const claim = await store.get(`claim/${name}`)
@@ -240,7 +246,12 @@ const makeSales = (store) => {
       const bound = boundTo(payment, request)
       return (await store.putIfAbsent(`claim/${nameOf(payment)}`, bound)) === bound
     },
-    /** Stores what was computed, and gives what is stored. @param {any} payment @param {Work} work @returns {Promise<Work>} */
+    /**
+     * Stores what was computed, and gives what is stored.
+     * @param {any} payment
+     * @param {Work} work
+     * @returns {Promise<Work>}
+     */
     keep: async (payment, work) => JSON.parse(await store.putIfAbsent(`work/${nameOf(payment)}`, JSON.stringify(work))),
     /** Whether this very payment has work that waits to be paid. @param {any} payment */
     isComputed: async (payment) => {
@@ -415,7 +426,8 @@ export const soldOnce = ({ store }) => {
     }
 
   /**
-   * One sale: `work` is computed for a payment that is valid, and released once it is paid, as often as it is asked for.
+   * One sale: `work` is computed for a payment that is valid, and released once it is paid, as often as it is asked
+   * for.
    * @param {{
    *   client: Client & { url: string, createAuthHeaders?: (route: string) => Promise<any> },
    *   payment: any, requirements: any, request: string, work: () => Promise<Work> | Work

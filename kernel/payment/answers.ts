@@ -82,7 +82,7 @@ export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refus
 export const unclaimed = ({ payer }: Refusal): Refusal =>
   refusal(
     "settle_ledger_already_settled",
-    "the authorization was settled, and the record of its caller was lost; the operator of this facilitator can give it",
+    "the authorization was settled, and the record of its caller was lost; this facilitator's operator can give it",
     payer
   )
 

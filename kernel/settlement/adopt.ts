@@ -1,8 +1,8 @@
 // A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
 // is spent and no settlement is stored for it, the ledger in which its nonce was used is searched, and of one that has
 // expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
-// settlement it was, for its owner alone. Anything else was another party's. What used a nonce does not change, so it is
-// remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not crowd
+// settlement it was, for its owner alone. Anything else was another party's. What used a nonce does not change, so it
+// is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not crowd
 // out another principal's.
 import { Effect, Option, Semaphore } from "effect"
 import { accountText } from "../stellar/Address.ts"
@@ -94,7 +94,7 @@ const oldestReadable = Effect.gen(function* () {
   return answer._tag === "NotFound" ? answer.oldestLedger : 1
 })
 
-/** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read before. */
+/** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read. */
 const lookUp = Effect.fnUntraced(function* (
   promised: Promised,
   { nonce, own, expired }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: Expired | undefined },

@@ -1,4 +1,4 @@
-// Where the use of an authorization is looked for of which no settlement is stored: in the ledger that its nonce's entry
+// Where the use of an authorization is searched of which no settlement is stored: in the ledger that its nonce's entry
 // names, while there is one; once it has expired and the entry is gone, in every ledger of its life that a node still
 // has. Pure; `npm run explore` tries it against every use that there may have been.
 
@@ -8,7 +8,7 @@ export interface UseQuestion {
   readonly expiresLedger: number | undefined
   /** The most ledgers that an authorization of its terms lives. */
   readonly lifeLedgers: number
-  /** The newest ledger of the node that was asked for the nonce, and the ledger that the nonce's entry was written in. */
+  /** The newest ledger of the node that was asked for the nonce, and the one that the nonce's entry was written in. */
   readonly latestLedger: number
   readonly entryLedger: number | undefined
   /** The oldest ledger whose transactions can be read. */

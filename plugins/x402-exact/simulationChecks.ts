@@ -1,6 +1,6 @@
 // What the one enforcing simulation must show: success, one movement of the asset and it is the promised transfer, and
-// a fee within the ceilings, what it restores of archived entries included. Events that move no tokens, such as those of a smart account, are
-// tolerated.
+// a fee within the ceilings, what it restores of archived entries included. Events that move no tokens, such as those
+// of a smart account, are tolerated.
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import {

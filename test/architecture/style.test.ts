@@ -6,6 +6,8 @@ import { isNode, parseSource, type Source, sources, sourcesIn, textFiles } from 
 
 /** Lines of a product source as the formatter sets it; house style looks hard at 300. */
 const linesMax = 390
+/** One file, which sellers copy. */
+const longFiles: Readonly<Record<string, number>> = { "examples/soldOnce.mjs": 540 }
 
 const bodyOf = (source: Source) => (source.program["body"] as ReadonlyArray<unknown>).filter(isNode)
 
@@ -34,8 +36,8 @@ const styleFaults = (source: Source): ReadonlyArray<string> => {
   if (body.some(({ type }) => type === "ExportAllDeclaration")) faults.push("export * hides what is exported")
   if (body.length > 0 && body.every((node) => node.type.startsWith("Export") && isNode(node["source"])))
     faults.push("a barrel")
-  if (!source.path.startsWith("test/") && source.lines > linesMax)
-    faults.push(`${source.lines} lines, more than ${linesMax}`)
+  const most = longFiles[source.path] ?? linesMax
+  if (!source.path.startsWith("test/") && source.lines > most) faults.push(`${source.lines} lines, more than ${most}`)
   return faults.map((fault) => `${source.path}: ${fault}`)
 }
 

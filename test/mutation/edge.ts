@@ -160,7 +160,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["missed words of days before", "where day >= ${since}::date group by words", "group by words"]
   ]),
   ...guards("kernel/settlement/channels/KeyRotation.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
-    ["a rotation to other keys than were told", "planned !== undefined && planned !== idOf(next)", 'planned === ""']
+    ["a rotation to other keys than were told", "planned !== undefined && planned !== planIdOf(next)", 'planned === ""']
   ]),
   ...guards("plugins/dashboard/AccountRoutes.ts", "test/plugins/dashboard/account.daily.test.ts", [
     [

@@ -173,7 +173,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ...simulation
   },
-  simulated("an exact payment's fee is not judged", "?? feeFault(answer.resourceFeeStroops, ceilings)", ""),
+  simulated("an exact payment's fee is not judged", "?? feeFault(answer, ceilings)", ""),
   readAlike(
     "no resource fee is too high",
     "if (resourceStroops > ceilings.resourceStroopsMax)",

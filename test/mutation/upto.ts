@@ -208,8 +208,8 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
   readAlike("any whole fee passes", "return least > ceilings.totalStroopsMax ?", "return least < 0n ?"),
   shown(
     "the facilitator's own authorization is free",
-    "feeFault(answer.resourceFeeStroops + addedStroops, ceilings)",
-    "feeFault(answer.resourceFeeStroops, ceilings)"
+    "resourceFeeStroops: answer.resourceFeeStroops + addedStroops }",
+    "resourceFeeStroops: answer.resourceFeeStroops }"
   ),
   readAlike(
     "nothing is ever spent",

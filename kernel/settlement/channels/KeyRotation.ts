@@ -117,6 +117,13 @@ const makeJournal = Effect.gen(function* () {
   return journal
 })
 
+/** The keys that sign here, and how a change of them is taken up. */
+interface OwnKeys {
+  readonly mine: () => SigningKeys
+  readonly took: (from: SigningKeys) => Effect.Effect<void>
+  readonly keysOf: (names: AccountNames) => SigningKeys
+}
+
 /** The keys that sign here, the last change of them, and how they relate to the recorded rotations. */
 const makeOwnKeys = Effect.gen(function* () {
   const signer = yield* Signer
@@ -143,7 +150,7 @@ const makeOwnKeys = Effect.gen(function* () {
 })
 
 /** Takes up the newest keys that the sources here hold; what they lack is warned of once a minute. */
-const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: Effect.Success<typeof makeOwnKeys>) {
+const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: OwnKeys) {
   const signer = yield* Signer
   let warnedAt = -Infinity
   return Effect.fnUntraced(function* (rotations: ReadonlyArray<Rotation>) {

@@ -1,5 +1,6 @@
 // The alerts as the files that Prometheus and promtool read, as data.
-import { type Alert, alerts, type Series } from "./alerts.ts"
+import type { Alert, Series } from "./Alert.ts"
+import { alerts } from "./alerts.ts"
 
 /** The names of metrics that an expression reads, a histogram's by its own name. */
 export const metricsIn = (expr: string): ReadonlyArray<string> => [

@@ -2,20 +2,7 @@
 // means, and carries a case in which it fires and one in which it must not, which `promtool test rules` plays. Its page
 // is the section of the same name in `examples/guides/runbook.md`.
 
-/** Samples of one series, a minute apart, as promtool writes them: `value`, or `start+step`, and how often. */
-export type Series = readonly [series: string, values: string]
-
-export interface Alert {
-  readonly name: string
-  readonly severity: "critical" | "warning"
-  /** PromQL over metrics of the registry alone. */
-  readonly expr: string
-  /** How long it holds before anybody is told. */
-  readonly for: string
-  readonly summary: string
-  readonly fires: { readonly series: ReadonlyArray<Series>; readonly labels: Readonly<Record<string, string>> }
-  readonly calm: ReadonlyArray<Series>
-}
+import type { Alert, Series } from "./Alert.ts"
 
 const one = 'instance="a"'
 const always = (value: number | string) => `${value}x60`

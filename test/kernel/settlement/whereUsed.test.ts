@@ -1,4 +1,5 @@
-// Every use that an expired authorization may have had, and everything that a node may show of it: what follows is true.
+// Every use that an expired authorization may have had, and everything that a node may show of it: what follows is
+// true.
 import { describe, expect, it } from "vitest"
 import { type UseQuestion, type WhereUsed, whereUsed } from "../../../kernel/settlement/whereUsed.ts"
 

@@ -1,5 +1,5 @@
-// What the network charges for a host function call by the size of what it works on. What a call costs whatever it works
-// on is in `instructionPrices.ts`.
+// What the network charges for a host function call by the size of what it works on. What a call costs whatever it
+// works on is in `instructionPrices.ts`.
 import { entriesOf, HANDLE_BYTES, itemsOf, lengthOf, PAIR_BYTES, sumOf, ValueCosts } from "../host/ValueCosts.ts"
 import { ScType } from "../xdr/types.ts"
 import { SMALL_SYMBOL_MAX } from "../xdr/valueSizes.ts"

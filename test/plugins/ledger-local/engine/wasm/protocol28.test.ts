@@ -1,5 +1,5 @@
-// What protocol 28 adds: contracts that run the code another contract names (CAP-85), and maps of which some keys may be
-// missing (CAP-86). Before it neither is there.
+// What protocol 28 adds: contracts that run the code another contract names (CAP-85), and maps of which some keys may
+// be missing (CAP-86). Before it neither is there.
 import { describe, expect, it } from "vitest"
 import { contractIdOf } from "../../../../../plugins/ledger-local/engine/host/createContract.ts"
 import { testnet } from "../../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
