@@ -2,7 +2,7 @@
 // and the request is pinned to one of them, so that neither a second look-up nor a mixed answer leads inside. Each
 // redirect is a new judgement and stays on its origin. Everything is bounded: time, bytes, hops.
 import { Effect, Schema } from "effect"
-import { Outbound, type OutboundAnswer } from "../platform/Outbound.ts"
+import { type BodyReader, Outbound, type OutboundAnswer } from "../platform/Outbound.ts"
 import { isInstanceAddress, isPublicAddress, parseAddress } from "./addresses.ts"
 import { isLocalName } from "./localNames.ts"
 
@@ -29,6 +29,8 @@ export interface FetchRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array
+  /** Ends the reading of an answer's body before its connection ends. */
+  readonly reader?: BodyReader | undefined
 }
 
 export interface FetchAnswer extends OutboundAnswer {

@@ -9,6 +9,15 @@ export class OutboundFailed extends Schema.TaggedError<OutboundFailed>()("Outbou
   reason: Schema.Literals(["unresolved", "unreachable", "timeout", "too_large"])
 }) {}
 
+/** The head of an answer. */
+export type AnswerHead = Pick<OutboundAnswer, "status" | "headers">
+
+/**
+ * Made for an answer when its head is read; it sees each chunk of the body in order, and the first chunk for which it
+ * says true is the last that is read. Undefined reads to the end.
+ */
+export type BodyReader = (head: AnswerHead) => ((chunk: Uint8Array) => boolean) | undefined
+
 export interface OutboundRequest {
   /** http or https. */
   readonly url: string
@@ -22,6 +31,7 @@ export interface OutboundRequest {
   readonly timeoutMillis: number
   /** Body bytes at most; a longer answer fails. */
   readonly bytesMax: number
+  readonly reader?: BodyReader | undefined
 }
 
 export interface OutboundAnswer {

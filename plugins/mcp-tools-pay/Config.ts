@@ -1,7 +1,7 @@
 // What agents may spend, where it is counted (S303), and whether HTTP resources are paid for. Who pays stands in the
 // tool server's own settings.
 import { Context, Effect, Layer, Schema } from "effect"
-import { amount, choice, flag, integer, list, section } from "../../kernel/config/Setting.ts"
+import { amount, choice, flag, integer, list, section, text } from "../../kernel/config/Setting.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
 import type { Ceilings } from "./budget/Reservation.ts"
 import { type Outcome, type PolicyRule, policySection } from "./policy/policySection.ts"
@@ -21,6 +21,12 @@ const budgetSection = section(
     max_per_day: amount({
       default: 50_000_000,
       doc: "Most that one agent may cost in a UTC day, over all its sessions, atomic units."
+    }),
+    payments_key_env: text({
+      default: "TOOLS_PAYMENTS_KEY",
+      doc:
+        "Environment variable with a 32-byte key, hex or base64, under which open payments are sealed in the store; " +
+        "the same for all replicas. Absent: derived from the signer's seed or token."
     }),
     keep_days: integer({
       default: 400,
@@ -54,10 +60,12 @@ export interface ConfigValues {
   readonly store: "memory" | "file" | "postgres"
   /** Of payments whose end is known, in a shared store. */
   readonly keepMillis: number
+  readonly paymentsKeyEnv: string
   readonly perCall: bigint
   /** What is counted over calls. */
   readonly ceilings: Ceilings
   readonly policy: {
+    /** As they are written; the policy decides by `canonicalRules` of them. */
     readonly rules: ReadonlyArray<PolicyRule>
     readonly otherwise: Outcome
     readonly askClient: boolean
@@ -85,6 +93,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       return Config.of({
         store: budget.store,
         keepMillis: budget.keep_days * 86_400_000,
+        paymentsKeyEnv: budget.payments_key_env,
         perCall: budget.max_per_call,
         ceilings: {
           perSession: budget.max_per_session,

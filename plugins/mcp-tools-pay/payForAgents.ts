@@ -19,6 +19,7 @@ import { addApprovalRoutes } from "./policy/approvalRoutes.ts"
 import { Approvals } from "./policy/Approvals.ts"
 import { Policy } from "./policy/Policy.ts"
 import { PaymentBuilder } from "./payer/PaymentBuilder.ts"
+import { PaymentSeal } from "./payer/PaymentSeal.ts"
 
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -34,7 +35,9 @@ export const layer = Layer.effectDiscard(
   Layer.merge(RunningBudget.layer),
   Layer.provide(Payments.layer),
   Layer.provide(Policy.layer.pipe(Layer.provideMerge(Approvals.layer))),
-  Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer, PayingPolicy.layer)),
+  Layer.provide(
+    Layer.mergeAll(PaymentBuilder.layer, PaymentSeal.layer, Judge.layer, OpenPayments.layer, PayingPolicy.layer)
+  ),
   Layer.provide(Layer.merge(Store.layer, OpenPayer.layer)),
   Layer.provide(StoreDatabase.layer),
   Layer.provide(Config.layer)

@@ -2,12 +2,14 @@
 // a stranger, the server's settings, and the words in which a tool is made and fails.
 import { contract } from "../../kernel/Contract.ts"
 import { Admission } from "./server/Admission.ts"
+import { canonicalOrigin, hostOf } from "./canonicalOrigin.ts"
 import { Config } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import type { CanonicalResource } from "./discovery/DiscoveryWire.ts"
 import { ReferenceInput, readReference, VersionHashInput } from "./discovery/getResource.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
-import type { Identity } from "./Reference.ts"
+import { listedIdentity } from "./discovery/listedIdentity.ts"
+import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
 import { fault, fetchFault, type FaultCode, ToolFault } from "./ToolFault.ts"
@@ -18,13 +20,17 @@ export {
   Admission,
   type CanonicalResource,
   type Caller,
+  canonicalOrigin,
   defineTool,
   DiscoveryClient,
+  encodeReference,
   fault,
   type FaultCode,
   fetchFault,
+  hostOf,
   type Identity,
   type InputNeeded,
+  listedIdentity,
   readReference,
   ReferenceInput,
   spelled,

@@ -23,8 +23,10 @@ const resolve = Command.make(
     ...placeFlags("tools"),
     json: jsonFlag,
     id: Argument.String("id").pipe(Argument.withDescription("The payment identifier")),
-    outcome: Argument.Literals("outcome", ["spent", "released"]).pipe(
-      Argument.withDescription("What became of it, as you know it from the ledger")
+    outcome: Argument.Literals("outcome", ["spent", "released", "settled"]).pipe(
+      Argument.withDescription(
+        "What became of it, as you know it from the ledger; settled: spent, and its content is written off"
+      )
     )
   },
   ({ id, json, outcome, ...place }) =>

@@ -46,22 +46,22 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
       (incoming) => {
         const chunks: Array<Buffer> = []
         let bytes = 0
+        const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
+        const isLast = request.reader?.(head) ?? (() => false)
+        const answered = () => resume(Effect.succeed({ ...head, body: new Uint8Array(Buffer.concat(chunks)) }))
         incoming.on("data", (chunk: Buffer) => {
           bytes += chunk.length
           if (bytes > request.bytesMax) {
             resume(Effect.fail(failed("too_large")))
             outgoing.destroy()
-          } else chunks.push(chunk)
+            return
+          }
+          chunks.push(chunk)
+          if (!isLast(chunk)) return
+          answered()
+          outgoing.destroy()
         })
-        incoming.once("end", () =>
-          resume(
-            Effect.succeed({
-              status: incoming.statusCode ?? 0,
-              headers: firstOf(incoming.headers),
-              body: new Uint8Array(Buffer.concat(chunks))
-            })
-          )
-        )
+        incoming.once("end", answered)
         incoming.once("error", () => resume(Effect.fail(failed("unreachable"))))
       }
     )

@@ -12,8 +12,6 @@ import { type HttpCall, HttpCalls } from "../../kernel/platform/HttpCalls.ts"
 import { keepLarge } from "../../plugins/catalog/search/keepLarge.ts"
 import { Remembered } from "../../plugins/catalog/rememberOutcomes.ts"
 import { Upstream } from "../../plugins/ledger-local/node/fork/Upstream.ts"
-import type { OpenPayment } from "../../plugins/mcp-tools-pay/call/Invocation.ts"
-import { OpenPayments } from "../../plugins/mcp-tools-pay/call/OpenPayments.ts"
 import { Breaker } from "../../plugins/search-semantic/Breaker.ts"
 import { EmbeddingFailed } from "../../plugins/search-semantic/Embedder.ts"
 import { settableClock } from "../support/skewedClock.ts"
@@ -92,22 +90,6 @@ describe.each([
         expect(yield* breaker.pace).toBe("probe")
       })
     ).pipe(Effect.provide(Breaker.layer({ failures: 1, millis: 1_000 })))
-  )
-
-  it.effect("lets no payment of an agent be forgotten whose result is not delivered yet", () =>
-    onMachine((set) =>
-      Effect.gen(function* () {
-        const { find, remember } = yield* OpenPayments
-        const open = (key: string) => ({ invocation: { key } }) as OpenPayment
-        yield* remember(open("first"))
-        set(2 * millis)
-        yield* remember(open("second"))
-        expect(find("first")).toBeDefined()
-        yield* TestClock.adjust("66 minutes")
-        yield* remember(open("third"))
-        expect([find("first"), find("second")]).toEqual([undefined, undefined])
-      })
-    ).pipe(Effect.provide(OpenPayments.layer))
   )
 
   it.effect("lets another network's answer be waited for neither longer nor shorter", () =>

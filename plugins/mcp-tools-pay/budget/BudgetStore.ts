@@ -1,6 +1,7 @@
 // Where reservations are kept. A store decides a reservation in one step, so that calls made at once cannot pass a
 // ceiling together, and moves a reservation only along the moves there are. What is in it survives the process, except
-// in memory.
+// in memory. Beside a reservation it keeps, sealed, what another process needs to finish its payment: the signed payment
+// with its terms from before it is sent, and the content that came before the ledger showed the payment.
 import { Context, type Effect, Schema } from "effect"
 import type { Authorization, Ceilings, Reservation, ReservationState } from "./Reservation.ts"
 
@@ -16,9 +17,23 @@ export type Reserved = "kept" | "over" | "changed"
 export interface Known {
   /** Reservations ever made for it, as far as they are kept. */
   readonly made: number
-  /** Those whose result nobody has: `reserved`, `signed`, `unknown` or `spent`, newest first. */
+  /**
+   * Those whose result is not delivered: `reserved`, `signed`, `unknown`, `spent`, and `released` ones whose content
+   * came all the same; newest first.
+   */
   readonly undelivered: ReadonlyArray<Reservation>
+  /** Identifiers of payments that were signed since the last delivery and released, newest first. */
+  readonly released: ReadonlyArray<string>
 }
+
+/** What is kept beside a reservation, each sealed. */
+export interface Kept {
+  readonly payment?: string | undefined
+  readonly content?: string | undefined
+}
+
+/** Contents that a store keeps at once; what comes beyond is asked for at the seller again. */
+export const contentsMax = 256
 
 export interface Moved {
   readonly state: ReservationState
@@ -40,5 +55,12 @@ export class BudgetStore extends Context.Service<
     /** Reservations in states that can still change, oldest first. */
     readonly open: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
     readonly ofInvocation: (invocation: string) => Effect.Effect<Known, BudgetUnavailable>
+    /** Adds to what is kept of an undelivered reservation; false when there is none, or no room for content. */
+    readonly keep: (id: string, kept: Kept) => Effect.Effect<boolean, BudgetUnavailable>
+    readonly kept: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
+    /** Forgets the content of a released reservation, which is delivered. */
+    readonly forget: (id: string) => Effect.Effect<void, BudgetUnavailable>
+    /** Whether other processes work on it. */
+    readonly isShared: boolean
   }
 >()("tollkeeper/mcp-tools/BudgetStore") {}

@@ -66,6 +66,18 @@ export interface Ceilings {
 export const isOpen = ({ state }: Reservation): boolean =>
   state === "reserved" || state === "signed" || state === "unknown"
 
+/** How many identifiers of released payments are named. */
+export const releasedMax = 10
+
+/** The signed payments of an invocation that were released since its last delivery, oldest of `all` first. */
+export const releasedSince = (all: ReadonlyArray<Reservation>): ReadonlyArray<string> =>
+  all
+    .slice(all.findLastIndex(({ state }) => state === "settled") + 1)
+    .filter(({ authorization, state }) => state === "released" && authorization !== undefined)
+    .map(({ id }) => id)
+    .reverse()
+    .slice(0, releasedMax)
+
 /** States whose result nobody has got. */
 export const undelivered: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent"]
 

@@ -45,7 +45,7 @@ const held = new SettingsRefused({
 })
 
 /** False when the reservation is not one that may be decided so. */
-export const resolveHold = (id: string, outcome: "spent" | "released") =>
+export const resolveHold = (id: string, outcome: "spent" | "released" | "settled") =>
   Effect.gen(function* () {
     const { move } = (yield* running) ?? (yield* kept)
     return yield* move(id, { state: outcome })

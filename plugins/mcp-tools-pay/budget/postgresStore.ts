@@ -6,12 +6,13 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { BudgetStore, BudgetUnavailable, type Reserved } from "./BudgetStore.ts"
+import { BudgetStore, BudgetUnavailable, contentsMax, type Kept, type Reserved } from "./BudgetStore.ts"
 import {
   type Ceilings,
   type Grade,
   mayMove,
   minuteMillis,
+  releasedMax,
   type Reservation,
   type ReservationState,
   undelivered
@@ -148,18 +149,52 @@ const reserveIn = Effect.fnUntraced(function* (
 const forgottenMax = 1_000
 
 /**
- * Reservations made that long ago whose end is known; true when there may be more. What counts towards a ceiling stays
+ * Reservations made that long ago that have ended; true when there may be more. What is spent and undelivered stays: it
+ * is not paid for again. What counts towards a ceiling stays
  * for three days of those that are counted, whatever this machine's clock says.
  */
 export const forgetReservations = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const deleted = yield* sql`delete from mcp_tools_reservations where id in (
-    select id from mcp_tools_reservations where state in ('spent', 'settled', 'released')
+    select id from mcp_tools_reservations where state in ('settled', 'released')
       and created_at < ${ago(sql, keepMillis)} and (state = 'released'
         or day <= (select max(day) from mcp_tools_reservations where state <> 'released') - 3)
     order by created_at limit ${forgottenMax}) returning 1`
   return deleted.length === forgottenMax
 })
+
+/** What is known of one invocation; the count comes first, so that what is reserved after it is noticed by the count. */
+const knownOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, invocation: string) {
+  const made = yield* madeFor(sql, invocation)
+  const waiting = yield* readReservations(
+    sql,
+    sql`invocation = ${invocation} and (state in ${sql.in(undelivered)} or content is not null)
+      order by created_at desc limit 10`
+  )
+  const released = yield* sql<{ id: string }>`select id from mcp_tools_reservations r
+    where invocation = ${invocation} and state = 'released' and nonce is not null and not exists (
+      select 1 from mcp_tools_reservations later where later.invocation = r.invocation
+        and later.state = 'settled' and later.created_at > r.created_at)
+    order by created_at desc limit ${releasedMax}`
+  return { made, undelivered: waiting, released: released.map(({ id }) => id) }
+})
+
+/** One statement; a store that is full of contents takes no further one. */
+const keep = (sql: SqlClient.SqlClient, id: string, { content, payment }: Kept) =>
+  Effect.map(
+    sql<{ id: string }>`update mcp_tools_reservations set payment = coalesce(${payment ?? null}::text, payment),
+      content = coalesce(${content ?? null}::text, content)
+      where id = ${id} and state in ${sql.in(undelivered)} and (${content ?? null}::text is null
+        or (select count(*) from mcp_tools_reservations where content is not null) < ${contentsMax}) returning id`,
+    (rows) => rows.length === 1
+  )
+
+const keptOf = (sql: SqlClient.SqlClient, id: string) =>
+  Effect.map(
+    sql<{ payment: string | null; content: string | null }>`select payment, content from mcp_tools_reservations
+      where id = ${id}`,
+    ([row]): Kept => ({ payment: row?.payment ?? undefined, content: row?.content ?? undefined })
+  )
 
 export const postgresStore = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -178,7 +213,10 @@ export const postgresStore = Effect.gen(function* () {
           payer = coalesce(${authorization?.payer ?? null}::text, payer),
           nonce = coalesce(${authorization?.nonce.toString() ?? null}::numeric, nonce),
           expiration_ledger = coalesce(${authorization?.expirationLedger ?? null}::int8, expiration_ledger),
-          transaction = coalesce(${transaction ?? null}::text, transaction)
+          transaction = coalesce(${transaction ?? null}::text, transaction),
+          payment = case when ${state}::text = 'settled' or (${state}::text = 'released' and content is null)
+            then null else payment end,
+          content = case when ${state}::text = 'settled' then null else content end
           where id = ${id} and state in ${sql.in(states.filter((from) => mayMove(from, state)))} returning id`,
           (rows) => rows.length === 1
         )
@@ -186,18 +224,15 @@ export const postgresStore = Effect.gen(function* () {
     open: guarded(
       readReservations(sql, sql`state in ('reserved', 'signed', 'unknown') order by created_at limit ${openMax}`)
     ),
-    // The count comes first: what is reserved after it is seen among the rows, or noticed by the count.
-    ofInvocation: (invocation) =>
+    ofInvocation: (invocation) => guarded(knownOf(sql, invocation)),
+    keep: (id, kept) => guarded(keep(sql, id, kept)),
+    kept: (id) => guarded(keptOf(sql, id)),
+    forget: (id) =>
       guarded(
-        Effect.flatMap(madeFor(sql, invocation), (made) =>
-          Effect.map(
-            readReservations(
-              sql,
-              sql`invocation = ${invocation} and state in ${sql.in(undelivered)} order by created_at desc limit 10`
-            ),
-            (found) => ({ made, undelivered: found })
-          )
+        Effect.asVoid(
+          sql`update mcp_tools_reservations set payment = null, content = null where id = ${id} and state = 'released'`
         )
-      )
+      ),
+    isShared: true
   })
 })

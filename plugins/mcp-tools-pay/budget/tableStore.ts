@@ -4,8 +4,9 @@
 // machine's clock may be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
-import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
-import { isOpen, mayMove, remaining, type Reservation, undelivered } from "./Reservation.ts"
+import { BudgetStore, BudgetUnavailable, contentsMax } from "./BudgetStore.ts"
+import { type KeptPayments, keptInFiles, keptInMemory } from "./keptPayments.ts"
+import { isOpen, mayMove, releasedSince, remaining, type Reservation, undelivered } from "./Reservation.ts"
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
 
 const keptMillis = 3 * 86_400_000
@@ -14,9 +15,12 @@ const keptMillis = 3 * 86_400_000
 const isPast = (one: Reservation, written: Reservation, now: number): boolean =>
   now - one.createdAtMillis >= keptMillis && Date.parse(written.day) - Date.parse(one.day) >= keptMillis
 
+const isUndelivered = ({ state }: Reservation): boolean => undelivered.includes(state)
+
 const makeTable = (
   initial: ReadonlyArray<Reservation>,
-  save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
+  save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>,
+  payments: KeptPayments
 ) => {
   const lock = Semaphore.makeUnsafe(1)
   let table = new Map(initial.map((reservation) => [reservation.id, reservation]))
@@ -24,10 +28,14 @@ const makeTable = (
   /** A change counts when it is saved. */
   const put = Effect.fnUntraced(function* (reservation: Reservation) {
     const now = yield* Clock.currentTimeMillis
-    const next = new Map([...table].filter(([, one]) => isOpen(one) || !isPast(one, reservation, now)))
+    const next = new Map([...table].filter(([, one]) => isUndelivered(one) || !isPast(one, reservation, now)))
     next.set(reservation.id, reservation)
     yield* save([...next.values()])
+    const gone = [...table.keys()].filter((id) => !next.has(id))
     table = next
+    yield* Effect.forEach(gone, payments.drop, { discard: true })
+    const { id, state } = reservation
+    if (state === "settled" || (state === "released" && !payments.hasContent(id))) yield* payments.drop(id)
   })
 
   const ofInvocation = (invocation: string) => [...table.values()].filter((one) => one.invocation === invocation)
@@ -56,12 +64,26 @@ const makeTable = (
     ofInvocation: (invocation) =>
       Effect.sync(() => {
         const all = ofInvocation(invocation)
-        return { made: all.length, undelivered: all.filter(({ state }) => undelivered.includes(state)).reverse() }
-      })
+        const waiting = all.filter((one) => isUndelivered(one) || payments.hasContent(one.id))
+        return { made: all.length, undelivered: waiting.reverse(), released: releasedSince(all) }
+      }),
+    keep: (id, kept) =>
+      Effect.gen(function* () {
+        const one = table.get(id)
+        if (one === undefined || !isUndelivered(one)) return false
+        if (kept.content !== undefined && payments.contents() >= contentsMax) return false
+        yield* payments.put(id, kept)
+        return true
+      }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
+    kept: payments.get,
+    forget: payments.drop,
+    isShared: false
   })
 }
 
-export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(() => makeTable([], () => Effect.void))
+export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(() =>
+  makeTable([], () => Effect.void, keptInMemory())
+)
 
 const unavailable = (cause: unknown) => new BudgetUnavailable({ cause })
 
@@ -89,12 +111,18 @@ export const fileStore = (
     yield* (yield* FolderLock).hold(folder)
     const file = fileIn(path, folder)
     const draft = `${file}.draft`
-    const initial = (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
+    const found = (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
+    // This process alone has the folder: what an earlier one had reserved and not signed, it never signs.
+    const initial = found.map((one) => (one.state === "reserved" ? { ...one, state: "released" as const } : one))
+    const payments = yield* keptInFiles(
+      path.join(folder, "payments"),
+      new Set(initial.filter((one) => one.state !== "settled").map(({ id }) => id))
+    )
     const save = (table: ReadonlyArray<Reservation>) =>
       Effect.gen(function* () {
         const handle = yield* files.open(draft, { flag: "w", mode: 0o600 })
         yield* handle.writeAll(new TextEncoder().encode(encodeTable(table)))
         yield* handle.sync
       }).pipe(Effect.scoped, Effect.andThen(files.rename(draft, file)), Effect.mapError(unavailable))
-    return makeTable(initial, save)
+    return makeTable(initial, save, payments)
   }).pipe(Effect.mapError((error) => (error instanceof BudgetUnavailable ? error : unavailable(error))))

@@ -31,6 +31,8 @@ export interface PaidAnswer {
   readonly settlement: SettlementWord | undefined
   /** Set when the seller asks for payment again, with its reason where that is a word. */
   readonly asksAgain: { readonly reason: string | undefined } | undefined
+  /** Whether it is what the resource answers, and not a failure on the way to it, after which the same may be asked. */
+  readonly isContent: boolean
   /** What was bought, as the agent gets it. */
   readonly content: Output
 }
@@ -41,12 +43,14 @@ export interface Seller {
   readonly close: Effect.Effect<void>
 }
 
-/** A signed payment whose result is not delivered yet; it lives in memory alone. */
+/** A signed payment whose result is not delivered yet. */
 export interface OpenPayment {
   readonly identifier: string
   readonly payment: Fields
   readonly authorization: Authorization
   readonly invocation: Invocation
+  /** Payments of this invocation that were signed before it, and have been proven dead. */
+  readonly replaces: ReadonlyArray<string>
 }
 
 /** The same agent, resource, arguments and asset make the same invocation, whatever the session. */

@@ -1,17 +1,26 @@
-// What a paid call came to (S215). The seller's word alone settles nothing and releases nothing: a success counts when
-// it fits the payment and the ledger has it, a refusal leaves the reservation held for as long as the authorization
-// lives. Whatever cannot be told is unknown.
-import { Context, Effect, Layer } from "effect"
+// What a paid call came to (S215). What the seller says of its receipt settles nothing and releases nothing: the ledger
+// does, asked by the transaction that the seller names and by the authorization's own nonce, for a while that is
+// bounded. Where it shows the payment, what was answered is delivered, and what of the seller's receipt did not fit is
+// named. A refusal leaves the reservation held for as long as the authorization lives. All else is unknown.
+import { Context, Effect, Layer, Option } from "effect"
 import { neutralWord } from "../../../kernel/Dialect.ts"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { provesPayment } from "../payer/proveSpent.ts"
+import { fateOf, findPayment, lateFate, type PaymentProof } from "../payer/proveSpent.ts"
 import { ToolFault, ToolsConfig } from "../../mcp-tools/contract.ts"
 import type { SettlementWord } from "../seller/SellerWire.ts"
 import type { OpenPayment, PaidAnswer } from "./Invocation.ts"
 
 export type Judged =
-  | { readonly _tag: "Settled"; readonly transaction: string }
+  | {
+      readonly _tag: "Settled"
+      /** Undefined where the nonce alone shows the payment. */
+      readonly transaction: string | undefined
+      /** Who named the transaction; the ledger has confirmed it in either case. */
+      readonly source: "seller" | "ledger"
+      /** Members of the seller's receipt that do not fit the payment, by name; `receipt`: there is none to read. */
+      readonly misfits: ReadonlyArray<string>
+    }
   /** The seller asks for payment again. */
   | { readonly _tag: "StillRequired"; readonly reason: string | undefined }
   | { readonly _tag: "Rejected"; readonly reason: string | undefined }
@@ -28,16 +37,22 @@ const pendingReasons = new Set([
 /** The payment is on the ledger, and whoever says so has not got its result: a seller without payment identifiers. */
 const settledBefore = "settle_ledger_already_settled"
 
-/** What in a settlement does not fit the payment, by name. */
-const misfits = (
-  word: SettlementWord,
-  { authorization, invocation: { option } }: OpenPayment
-): ReadonlyArray<string> => [
-  ...(word.transaction === undefined ? ["transaction"] : []),
-  ...(word.network === option.network ? [] : ["network"]),
-  ...(word.payer === authorization.payer ? [] : ["payer"]),
-  ...(word.amount === undefined || word.amount === option.amount.toString() ? [] : ["amount"])
-]
+/** What in a seller's receipt does not fit the payment, by name. */
+export const misfits = (
+  word: SettlementWord | undefined,
+  { authorization, invocation: { option } }: Pick<OpenPayment, "authorization" | "invocation">,
+  transaction: string | undefined
+): ReadonlyArray<string> => {
+  if (word === undefined) return ["receipt"]
+  const fits: Readonly<Record<string, boolean>> = {
+    success: word.success !== false,
+    transaction: word.transaction === undefined || word.transaction === transaction,
+    network: word.network === undefined || word.network === option.network,
+    payer: word.payer === undefined || word.payer === authorization.payer,
+    amount: word.amount === undefined || word.amount === option.amount.toString()
+  }
+  return Object.keys(fits).filter((member) => !fits[member] || word.unreadable.includes(member))
+}
 
 const unknown = (why: string, transaction?: string): Judged => ({ _tag: "Unknown", why, transaction })
 
@@ -50,9 +65,23 @@ const notSettled = ({ reason: said, transaction }: SettlementWord): Judged => {
     : { _tag: "Rejected", reason }
 }
 
+/** What the ledger says of a payment that was signed earlier. */
+export type Fate =
+  | { readonly _tag: "Paid"; readonly proof: PaymentProof }
+  /** It can never be spent. */
+  | { readonly _tag: "Dead" }
+  /** It may be spent yet, or the ledger cannot say. */
+  | { readonly _tag: "Open" }
+
 export class Judge extends Context.Service<
   Judge,
-  { readonly judge: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<Judged> }
+  {
+    readonly judge: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<Judged>
+    /** One look at the ledger; `named` is the transaction that the seller has named, if any. */
+    readonly fate: (open: OpenPayment, named: string | undefined) => Effect.Effect<Fate>
+    /** The ledger asked for the payment for a while. */
+    readonly find: (open: OpenPayment, named: string | undefined) => Effect.Effect<PaymentProof | undefined>
+  }
 >()("tollkeeper/mcp-tools-pay/Judge") {
   static readonly layer = Layer.effect(
     Judge,
@@ -61,33 +90,47 @@ export class Judge extends Context.Service<
       const { confirmMillis } = yield* ToolsConfig
 
       // The ledger is asked for a while: our node may be a little behind the seller's.
-      const isConfirmed = Effect.fnUntraced(function* (
-        transaction: string,
+      const find = Effect.fnUntraced(function* (
+        named: string | undefined,
         { authorization, invocation: { option } }: OpenPayment
       ) {
         const end = (yield* elapsedMillis) + confirmMillis
-        const look = Effect.catch(provesPayment(rpc, transaction, option, authorization), () => Effect.succeed(false))
+        const look = Effect.option(findPayment(rpc, option, authorization, named))
         while (true) {
-          const proven = yield* look
-          if (proven || (yield* elapsedMillis) >= end) return proven
+          const proof: PaymentProof | undefined = Option.getOrUndefined(yield* look)
+          if (proof !== undefined || (yield* elapsedMillis) >= end) return proof
           yield* Effect.sleep(confirmPause)
         }
       })
 
+      const fate = Effect.fnUntraced(function* (open: OpenPayment, named: string | undefined) {
+        const { authorization, invocation } = open
+        const proof = yield* findPayment(rpc, invocation.option, authorization, named)
+        if (proof !== undefined) return { _tag: "Paid", proof } as const
+        const known = yield* fateOf(rpc, authorization)
+        if (known.fate === "dead") return { _tag: "Dead" } as const
+        if (known.fate !== "undecidable") return { _tag: "Open" } as const
+        return yield* lateFate(rpc, authorization, invocation.option.maxTimeoutSeconds)
+      })
+
       return Judge.of({
+        find: (open, named) => find(named, open),
+        fate: (open, named) => Effect.orElseSucceed(fate(open, named), () => ({ _tag: "Open" }) as const),
         judge: Effect.fn("Tools.judge")(function* (answer, open) {
           if (answer instanceof ToolFault) return unknown(answer.message)
-          const { asksAgain, settlement: word } = answer
-          if (word === undefined)
-            return asksAgain === undefined
-              ? unknown("the seller's answer says nothing of a settlement")
-              : { _tag: "StillRequired", reason: asksAgain.reason }
-          if (!word.success) return notSettled(word)
-          const wrong = misfits(word, open)
-          if (wrong.length > 0)
-            return unknown(`the settlement does not fit the payment: ${wrong.join(", ")}`, word.transaction)
-          return (yield* isConfirmed(word.transaction!, open))
-            ? { _tag: "Settled", transaction: word.transaction! }
+          const { asksAgain, isContent, settlement: word } = answer
+          if (asksAgain !== undefined && word?.success !== true)
+            return word?.success === false ? notSettled(word) : { _tag: "StillRequired", reason: asksAgain.reason }
+          if (!isContent && word?.success !== true) return unknown("the seller answers with a failure of its own")
+          const proof = yield* find(word?.transaction, open)
+          if (proof !== undefined) {
+            const { isNamed, transaction } = proof
+            const source = isNamed ? "seller" : "ledger"
+            return { _tag: "Settled", transaction, source, misfits: misfits(word, open, transaction) }
+          }
+          if (word?.success === false) return notSettled(word)
+          return word === undefined
+            ? unknown("the seller's answer says nothing of a settlement, and the ledger does not have it yet")
             : unknown("the ledger does not confirm the settlement", word.transaction)
         })
       })

@@ -13,8 +13,15 @@ const Receipt = Schema.NullOr(
     payTo: Schema.String,
     authorizedAmount: Schema.String.annotate({ description: "Atomic units, as all amounts." }),
     settledAmount: Schema.String,
-    transaction: Schema.String,
-    status: Schema.Literal("settled")
+    transaction: Schema.NullOr(Schema.String),
+    status: Schema.Literals(["settled", "released"]).annotate({ description: "released: never paid." }),
+    source: Schema.Literals(["seller", "ledger"]).annotate({ description: "Who named the transaction." }),
+    sellerReceiptFaults: Schema.optionalKey(
+      Schema.Array(Schema.String).annotate({ description: "What of the seller's own receipt does not fit." })
+    ),
+    replaces: Schema.optionalKey(
+      Schema.Array(Schema.String).annotate({ description: "Earlier payments of this call, dead unspent." })
+    )
   })
 ).annotate({ description: "Of the payment; null when nothing was asked for." })
 

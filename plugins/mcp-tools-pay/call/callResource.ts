@@ -1,5 +1,5 @@
 // `x402_call_resource`: calls a cataloged MCP tool and pays for it, in the fixed order of the specification
-// (S201–S216). Everything that can be refused is refused before anybody is connected to; everything a seller says is
+// (S201–S216). Everything that can be refused is refused before the seller is contacted; everything a seller says is
 // held against the catalog before anything is reserved; and nothing is signed that is not reserved. What the tool
 // returns is passed on unchanged, with a receipt.
 import { Effect, Schema } from "effect"
@@ -21,11 +21,13 @@ import { type CatalogTerms, compareTerms } from "../seller/compareTerms.ts"
 import { mcpSeller } from "../seller/mcpSeller.ts"
 import { openSeller, type SellerSession } from "../seller/SellerSession.ts"
 import { type Fields, readChallenge, readDeclaration } from "../seller/SellerWire.ts"
+import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
-import { Payments } from "./Payments.ts"
-import { agreedOption, currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
+import { makePurchase } from "./makePurchase.ts"
+import type { Payments } from "./Payments.ts"
+import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchase.ts"
 
 const Input = Schema.Struct({
   ref: ReferenceInput,
@@ -50,24 +52,15 @@ interface Prepared {
   readonly args: Fields
 }
 
-/** The address to connect to for a cataloged URL; a symbolic name may lead nowhere. */
-const endpointOf = Effect.fnUntraced(function* (url: string) {
-  const { resolvedMcpEndpoints } = yield* ToolsConfig
-  const endpoint = url.startsWith("mcp:") ? resolvedMcpEndpoints[url] : url
-  return endpoint !== undefined && URL.canParse(endpoint)
-    ? new URL(endpoint)
-    : yield* fault("UNTRUSTED_REDIRECT", "the resource has a symbolic name that the operator has given no address")
-})
-
 /** Steps 1 to 3, of which only the first asks anybody: the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
-  const { ref } = input
-  const identity = yield* readReference(ref)
-  if (identity.type !== "mcp")
+  if ((yield* readReference(input.ref)).type !== "mcp")
     return yield* fault("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
-  const { about, resource, versionHash } = yield* currentResource(identity, input.expectedVersionHash)
+  const listing = yield* currentResource(input.ref, input.expectedVersionHash)
+  const { about, endpoint, identity, ref, resource, versionHash } = listing
   const option = yield* chooseTerms(resource, askedTerms(input))
-  const endpoint = yield* endpointOf(identity.url)
+  if (endpoint === undefined)
+    return yield* fault("UNTRUSTED_REDIRECT", "the resource has a symbolic name that the operator has given no address")
   const declared = readDeclaration(resource["extensions"])
   if (declared !== undefined && declared.transport !== "streamable-http") {
     return yield* fault("UPSTREAM_PROTOCOL_ERROR", "only Streamable HTTP is spoken to sellers", {
@@ -98,8 +91,8 @@ const freely = (result: Fields): Effect.Effect<Output, ToolFault> => {
   })
 }
 
-/** Steps 4 to 6. Succeeds with the payment to make, or with what the tool returned for nothing. */
-const unpaid = Effect.fnUntraced(function* ({ args, invocation, terms }: Prepared, seller: SellerSession) {
+/** Steps 4 to 6. Succeeds with what is asked for, or with what the tool returned for nothing. */
+const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: SellerSession) {
   const listed = yield* seller.findTool(terms.toolName)
   const result = yield* seller.callTool(terms.toolName, args)
   const challenged = readChallenge(result)
@@ -110,29 +103,28 @@ const unpaid = Effect.fnUntraced(function* ({ args, invocation, terms }: Prepare
     )
   if (challenged._tag === "None") return { free: yield* freely(result) }
   const { challenge } = challenged
-  const option = yield* agreedOption(compareTerms(terms, challenge, listed))
-  return { purchase: { invocation, challenge, option } }
+  return { challenge, option: yield* agreedOption(compareTerms(terms, challenge, listed)) }
 })
 
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {
-  const payments = yield* Payments
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
   const prepared = yield* prepare(input, caller)
-  const standing = yield* payments.standing(prepared.invocation.key)
-  if (standing._tag === "UnderWay") return yield* standing.outcome
-  if (standing._tag === "Held") return yield* heldFault(standing.reservation)
-  const session = yield* openSeller(upstream, prepared.endpoint)
-  const seller = mcpSeller(session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)
-  if (standing._tag === "Open") return yield* payments.sendAgain(standing.open, seller)
-  const asked = yield* Effect.onError(unpaid(prepared, session), () => session.close)
-  if (asked.free !== undefined) return yield* Effect.as(session.close, asked.free)
-  return yield* payments.pay({ ...asked.purchase, made: standing.made }, caller, seller)
+  const opened = openSeller(upstream, prepared.endpoint)
+  const sellerOf = (session: SellerSession) =>
+    mcpSeller(session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)
+  const ask = Effect.gen(function* () {
+    const session = yield* opened
+    const asked = yield* Effect.onError(unpaid(prepared, session), () => session.close)
+    if (asked.free !== undefined) return yield* Effect.as(session.close, { free: asked.free })
+    return { challenge: asked.challenge, option: asked.option, seller: sellerOf(session) }
+  })
+  return yield* makePurchase(prepared.invocation, caller, { ask, connect: Effect.map(opened, sellerOf) })
 })
 
 export const callTool = Effect.gen(function* () {
   const parts = yield* Effect.context<
-    Crypto | DiscoveryClient | PayingPolicy | Payments | ToolsConfig | Upstreams | Wrapping
+    Crypto | DiscoveryClient | PayingPolicy | Payments | Policy | ToolsConfig | Upstreams | Wrapping
   >()
   return defineTool({
     name: "x402_call_resource",

@@ -1,6 +1,7 @@
 // Which of a resource's options an agent pays, and how much it may at most, from the catalog alone: before anybody is
 // connected to. `exact` is the only scheme that is paid; another one is refused and never turned into it (S217–S219,
 // S230).
+import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { readNetwork } from "../../../kernel/Dialect.ts"
@@ -42,6 +43,13 @@ export class PayingPolicy extends Context.Service<
   )
 }
 
+/**
+ * A recipient has one spelling, the address whose balance grows. A muxed address is a second name of an account, under
+ * which neither its rules nor its bounds would be found.
+ */
+const isPaidByName = ({ payTo }: PaymentOption): boolean =>
+  StrKey.isValidEd25519PublicKey(payTo) || StrKey.isValidContract(payTo)
+
 const rejected = (message: string, details?: unknown) => fault("PAYMENT_REJECTED", message, details)
 
 export const chooseTerms = (
@@ -69,7 +77,9 @@ export const chooseTerms = (
     )
     if (options.length === 0) return yield* rejected("the resource accepts nothing of this network, scheme and asset")
     const payable = options.filter(({ asset }) => policy.assets.has(asset))
-    const [option] = payable
+    if (payable.length > 0 && !payable.some(isPaidByName))
+      return yield* rejected("the recipient is no address of an account (G…) or a contract (C…)")
+    const option = payable.find(isPaidByName)
     if (option === undefined) return yield* rejected("the operator lists no asset that the resource accepts")
     if (isFields(option.sent["extra"]) && option.sent["extra"]["memoRequired"] === true)
       return yield* rejected("the resource requires a memo, which a sponsored payment cannot carry")

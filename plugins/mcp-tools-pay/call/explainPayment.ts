@@ -5,9 +5,9 @@ import {
   type Caller,
   defineTool,
   type DiscoveryClient,
-  readReference,
   ReferenceInput,
   spelled,
+  type ToolsConfig,
   VersionHashInput,
   type Wrapping
 } from "../../mcp-tools/contract.ts"
@@ -25,9 +25,8 @@ const Input = Schema.Struct({
 })
 
 const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, caller: Caller) {
-  const { expectedVersionHash, method, ref } = input
-  const identity = yield* readReference(ref)
-  const { about, resource, versionHash } = yield* currentResource(identity, expectedVersionHash)
+  const { expectedVersionHash, method } = input
+  const { about, identity, ref, resource, versionHash } = yield* currentResource(input.ref, expectedVersionHash)
   const accepting = identity.type === "http" ? yield* chooseOperation(resource, method) : resource
   const option = yield* chooseTerms(accepting, askedTerms(input))
   const { explain } = yield* Policy
@@ -46,7 +45,7 @@ const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, 
 
 export const explainTool = Effect.gen(function* () {
   const parts = yield* Effect.context<
-    DiscoveryClient | PayingPolicy | Policy | Wrapping | Effect.Services<typeof spelled>
+    DiscoveryClient | PayingPolicy | Policy | ToolsConfig | Wrapping | Effect.Services<typeof spelled>
   >()
   return defineTool({
     name: "x402_explain_payment",

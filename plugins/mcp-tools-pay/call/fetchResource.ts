@@ -21,12 +21,14 @@ import { Config } from "../Config.ts"
 import { compareHttpTerms } from "../seller/compareTerms.ts"
 import { contentOf, type HttpCall, httpSeller, sendOnce } from "../seller/httpSeller.ts"
 import { readHttpChallenge } from "../seller/HttpWire.ts"
+import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, type PayingPolicy } from "./chooseTerms.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
-import { Payments } from "./Payments.ts"
-import { agreedOption, currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
+import { makePurchase } from "./makePurchase.ts"
+import type { Payments } from "./Payments.ts"
+import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchase.ts"
 
 const texts = (description: string) =>
   Schema.optionalKey(Schema.Record(Schema.String, Schema.String).annotate({ description }))
@@ -54,12 +56,10 @@ interface Prepared {
 
 /** Steps 1 to 3, of which only the first asks anybody: the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
-  const { expectedVersionHash, ref } = input
   const { http } = yield* Config
-  const identity = yield* readReference(ref)
-  if (identity.type !== "http")
+  if ((yield* readReference(input.ref)).type !== "http")
     return yield* fault("INVALID_ARGUMENT", "only HTTP resources are fetched; this reference names an MCP tool")
-  const { about, resource, versionHash } = yield* currentResource(identity, expectedVersionHash)
+  const { about, identity, ref, resource, versionHash } = yield* currentResource(input.ref, input.expectedVersionHash)
   const operation = yield* chooseOperation(resource, input.method)
   const call = yield* httpCall(identity, resource, operation.method, input, http)
   const option = yield* chooseTerms(operation, askedTerms(input))
@@ -73,7 +73,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   } satisfies Prepared
 })
 
-/** Steps 4 to 6. Succeeds with the payment to make, or with what was answered for nothing. */
+/** Steps 4 to 6. Succeeds with what is asked for, or with what was answered for nothing. */
 const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared, upstream: Upstream) {
   const answer = yield* sendOnce(upstream, call, {})
   const challenged = readHttpChallenge(answer)
@@ -88,27 +88,23 @@ const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared
     })
   }
   const { challenge } = challenged
-  const option = yield* agreedOption(compareHttpTerms(urls, invocation.option, challenge))
-  return { purchase: { invocation, challenge, option } }
+  return { challenge, option: yield* agreedOption(compareHttpTerms(urls, invocation.option, challenge)) }
 })
 
 const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, caller: Caller) {
-  const payments = yield* Payments
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
   const prepared = yield* prepare(input, caller)
-  const standing = yield* payments.standing(prepared.invocation.key)
-  if (standing._tag === "UnderWay") return yield* standing.outcome
-  if (standing._tag === "Held") return yield* heldFault(standing.reservation)
   const seller = httpSeller(upstream, prepared.call, paidCallTimeoutMillis)
-  if (standing._tag === "Open") return yield* payments.sendAgain(standing.open, seller)
-  const asked = yield* unpaid(prepared, upstream)
-  return asked.free ?? (yield* payments.pay({ ...asked.purchase, made: standing.made }, caller, seller))
+  const ask = Effect.map(unpaid(prepared, upstream), (asked) =>
+    asked.free === undefined ? { ...asked, seller } : { free: asked.free }
+  )
+  return yield* makePurchase(prepared.invocation, caller, { ask, connect: Effect.succeed(seller) })
 })
 
 export const fetchTool = Effect.gen(function* () {
   const parts = yield* Effect.context<
-    Config | Crypto | DiscoveryClient | PayingPolicy | Payments | ToolsConfig | Upstreams | Wrapping
+    Config | Crypto | DiscoveryClient | PayingPolicy | Payments | Policy | ToolsConfig | Upstreams | Wrapping
   >()
   return defineTool({
     name: "x402_fetch_resource",

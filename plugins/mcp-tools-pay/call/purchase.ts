@@ -1,9 +1,17 @@
 // What every purchase begins with, whatever kind of resource it is: how an agent narrows the terms, the catalog's
-// current version, the refusal of a seller that asks for something else, and the answer when the same call is held by
-// an earlier payment.
+// current version, and the refusal of a seller that asks for something else.
 import { Effect, Schema } from "effect"
-import { DiscoveryClient, fault, type Identity, type ToolFault, Wrapping } from "../../mcp-tools/contract.ts"
-import type { Reservation } from "../budget/Reservation.ts"
+import {
+  canonicalOrigin,
+  DiscoveryClient,
+  encodeReference,
+  fault,
+  type Identity,
+  listedIdentity,
+  readReference,
+  ToolsConfig,
+  Wrapping
+} from "../../mcp-tools/contract.ts"
 import type { Compared } from "../seller/compareTerms.ts"
 import type { Invocation } from "./Invocation.ts"
 import type { AskedTerms } from "./chooseTerms.ts"
@@ -36,13 +44,27 @@ export const askedTerms = ({ asset, maxAtomicAmount, network, scheme }: TermsGiv
   maxAtomicAmount: maxAtomicAmount === undefined ? undefined : BigInt(maxAtomicAmount)
 })
 
-const originOf = (url: string): string | undefined =>
-  /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).origin : undefined
+/** Where a listing is dialed; undefined for a symbolic name that the operator has given no address. */
+const endpointOf = ({ type, url }: Identity, resolved: Readonly<Record<string, string>>): URL | undefined => {
+  const endpoint = type === "mcp" && url.startsWith("mcp:") ? resolved[url] : url
+  return endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
+}
 
-/** The resource as it is listed now, when that is the version that the agent has read. */
-export const currentResource = Effect.fnUntraced(function* (identity: Identity, expectedVersionHash?: string) {
-  const resource = yield* (yield* DiscoveryClient).resolve(identity)
+/**
+ * The listing that a reference names, when it is the version that the agent has read. From here on nothing of the
+ * reference is used: who is paid, where, under which origin's rules and budget is what the listing says, and a
+ * reference that is not the listing's own to the last byte is refused with the one that is.
+ */
+export const currentResource = Effect.fnUntraced(function* (ref: string, expectedVersionHash?: string) {
+  const resource = yield* (yield* DiscoveryClient).resolve(yield* readReference(ref))
+  const identity = yield* listedIdentity(resource)
   const { wrapper } = (yield* Wrapping).wrap(resource, { expectedVersionHash })
+  const own = encodeReference(identity)
+  if (own !== ref)
+    return yield* fault("INVALID_ARGUMENT", "`ref` is another spelling of a listing; pass its own, `details.ref`", {
+      ref: own,
+      versionHash: wrapper.versionHash
+    })
   if (wrapper.status !== "active") {
     return yield* fault(
       "RESOURCE_STALE",
@@ -50,12 +72,13 @@ export const currentResource = Effect.fnUntraced(function* (identity: Identity, 
       { versionHash: wrapper.versionHash }
     )
   }
+  const endpoint = endpointOf(identity, (yield* ToolsConfig).resolvedMcpEndpoints)
   const about: Invocation["about"] = {
     kind: identity.type,
-    origin: originOf(identity.url),
+    origin: endpoint === undefined ? undefined : canonicalOrigin(endpoint.href),
     grade: resource["ownership"] === "proven" ? "proven" : "provisional"
   }
-  return { resource, versionHash: wrapper.versionHash, about }
+  return { identity, endpoint, resource, ref: own, versionHash: wrapper.versionHash, about }
 })
 
 /** The terms to pay by, when the seller asks for what the catalog says. */
@@ -65,11 +88,3 @@ export const agreedOption = (compared: Compared) =>
         members: compared.members
       })
     : Effect.succeed(compared.option)
-
-/** The same call is held by an earlier payment. */
-export const heldFault = ({ id, state, transaction }: Reservation): ToolFault =>
-  fault(
-    "SETTLEMENT_UNKNOWN",
-    "a payment for this very call is signed and its outcome open; nothing more is paid until it is known",
-    { paymentIdentifier: id, state, ...(transaction === undefined ? {} : { transaction }) }
-  )

@@ -10,9 +10,8 @@ import type { Authorization } from "../budget/Reservation.ts"
 import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
 import { callOf, entryWith, isSignedAs, payloadOf, signatureValue, type Transfer } from "./authorization.ts"
 import { Payer } from "./Payer.ts"
+import { ledgersOf } from "./proveSpent.ts"
 
-/** Seconds that a ledger is reckoned with, as every x402 client does. */
-const secondsPerLedger = 5
 const envelopeSeconds = 300n
 const baseFeeStroops = 100
 
@@ -101,7 +100,7 @@ const build = Effect.fn("Payer.build")(function* (
   const authorization: Authorization = {
     payer,
     nonce: new DataView(Uint8Array.from(crypto.randomBytes(8)).buffer).getBigInt64(0),
-    expirationLedger: sequence + Math.ceil(transfer.maxTimeoutSeconds / secondsPerLedger)
+    expirationLedger: sequence + ledgersOf(transfer.maxTimeoutSeconds)
   }
   const entry = yield* signed(transfer, authorization, protocolVersion, onAuthorization)
   const operation = operationOf(transfer, payer, entry)

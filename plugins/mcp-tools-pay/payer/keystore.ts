@@ -19,7 +19,7 @@ const Keystore = Schema.fromJsonString(
 const decodeKeystore = Schema.decodeUnknownOption(Keystore)
 
 /** 32 bytes in hex or base64. */
-const readKey = (text: string): Uint8Array | undefined =>
+export const readKey = (text: string): Uint8Array | undefined =>
   [Result.getOrUndefined(/^[0-9a-fA-F]{64}$/.test(text) ? Hex.decode(text) : Base64.decode(text))].find(
     (bytes) => bytes?.length === 32
   )

@@ -1,5 +1,5 @@
-// The policy at work: decides on a payment before anything is reserved, asks a person where a rule says so, and notes
-// every decision. A client that can ask its person does; until it has, and where it cannot, the request waits for an
+// The policy at work: decides on a payment before its seller is contacted, asks a person where a rule says so, and notes
+// every decision. What the seller asks for must be what was decided on, to the last member, or nothing is paid. A client that can ask its person does; until it has, and where it cannot, the request waits for an
 // operator, and the identical call goes on once it is approved. What cannot be noted is not paid.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
@@ -10,6 +10,7 @@ import type { Invocation } from "../call/Invocation.ts"
 import { Config } from "../Config.ts"
 import { Approvals } from "./Approvals.ts"
 import type { Approval } from "./ApprovalWire.ts"
+import { canonicalRules } from "./canonicalRules.ts"
 import { type Decision, decide } from "./decide.ts"
 
 const noted = fault("UPSTREAM_TIMEOUT", "the log of decisions cannot be written now, so nothing is paid")
@@ -61,7 +62,7 @@ const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: C
 })
 
 /**
- * Passes when the approval is given, which is used up by that. A client's person is asked under the mark of the
+ * Passes when the approval is given, which is used up by that; succeeds with it. A client's person is asked under the mark of the
  * request, so an answer is good for this request and, the request being taken away with it, once.
  */
 const approved = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string) {
@@ -72,12 +73,12 @@ const approved = Effect.fnUntraced(function* (invocation: Invocation, caller: Ca
     return yield* fault("PAYMENT_REJECTED", "a person must approve this payment, and too many requests wait already")
   // A refusal stands as long as a request would: asking again does not wear a person out.
   if (standing.state === "denied") return yield* refusedByPerson(rule)
-  if (standing.state === "approved") return (yield* take(standing.id)) ? undefined : yield* waiting(standing)
+  if (standing.state === "approved") return (yield* take(standing.id)) ? standing : yield* waiting(standing)
   if (policy.askClient && caller.ask !== undefined) {
     const answer = yield* caller.ask(`approve-${standing.mark}`, sentenceOf(standing))
     const isTaken = answer !== undefined && (yield* take(standing.id))
     if (answer === false) return yield* refusedByPerson(rule)
-    if (answer === true && isTaken) return undefined
+    if (answer === true && isTaken) return standing
   }
   return yield* waiting(standing)
 })
@@ -109,19 +110,25 @@ const judge = Effect.fnUntraced(function* (invocation: Invocation, caller: Calle
     return yield* fault("PAYMENT_REJECTED", "the operator's policy refuses this payment", { rule: decision.rule })
   }
   if (decision.outcome === "approve") {
-    yield* Effect.tapError(approved(invocation, caller, decision.rule), ({ _tag }) =>
+    const used = yield* Effect.tapError(approved(invocation, caller, decision.rule), ({ _tag }) =>
       note(_tag === "InputNeeded" ? "asked" : "not approved")
     )
-    return yield* note("approved")
+    yield* note("approved")
+    // For the identical call, when this one came to no payment.
+    return Effect.ignore(approvals.ask({ ...used, state: "approved" }, policy.approvalMillis))
   }
-  return yield* note("allowed")
+  yield* note("allowed")
+  return Effect.void
 })
 
 export class Policy extends Context.Service<
   Policy,
   {
-    /** Passes, or says why not. */
-    readonly judge: (invocation: Invocation, caller: Caller) => Effect.Effect<void, ToolFault | InputNeeded>
+    /** Passes, or says why not. Succeeds with what gives an approval back that came to no payment. */
+    readonly judge: (
+      invocation: Invocation,
+      caller: Caller
+    ) => Effect.Effect<Effect.Effect<void>, ToolFault | InputNeeded>
     /** What would be decided; nothing is asked or noted. */
     readonly explain: (invocation: Invocation, caller: Caller) => Effect.Effect<Decision>
   }
@@ -129,8 +136,9 @@ export class Policy extends Context.Service<
   static readonly layer = Layer.effect(
     Policy,
     Effect.gen(function* () {
-      const parts = yield* Effect.context<Approvals | Config | Crypto>()
-      const { policy } = yield* Config
+      const config = yield* Config
+      const policy = { ...config.policy, rules: yield* canonicalRules(config.policy.rules) }
+      const parts = Context.add(yield* Effect.context<Approvals | Config | Crypto>(), Config, { ...config, policy })
       return Policy.of({
         judge: (invocation, caller) =>
           judge(invocation, caller).pipe(

@@ -1,4 +1,5 @@
-// What the policy says of one payment. A rule fits when everything that it names fits; the first one decides. Pure.
+// What the policy says of one payment, whose rules are canonical (`canonicalRules.ts`). A rule fits when everything that it names fits; the first one decides. Pure.
+import { hostOf } from "../../mcp-tools/contract.ts"
 import type { Outcome, PolicyRule } from "./policySection.ts"
 
 export interface PolicyQuestion {
@@ -6,7 +7,7 @@ export interface PolicyQuestion {
   readonly kind: "http" | "mcp"
   readonly asset: string
   readonly payTo: string
-  /** None for a symbolic name. */
+  /** Canonical, of the address that is dialed; none for a symbolic name without one. */
   readonly origin: string | undefined
   readonly grade: "proven" | "provisional"
   /** Atomic units. */
@@ -21,16 +22,12 @@ export interface Decision {
 
 const isAmong = (named: ReadonlyArray<string>, value: string): boolean => named.length === 0 || named.includes(value)
 
-/** `https://host` is that origin, `*.host` every subdomain of it, whatever its scheme and port. */
+/** `https://host` is that origin, `*.host` every subdomain of it, whatever its scheme and port; all are canonical. */
 const isOrigin = (named: ReadonlyArray<string>, origin: string | undefined): boolean => {
   if (named.length === 0) return true
-  if (origin === undefined || !URL.canParse(origin)) return false
-  const { hostname } = new URL(origin)
-  return named.some((one) =>
-    one.startsWith("*.")
-      ? hostname.endsWith(one.slice(1).toLowerCase())
-      : URL.canParse(one) && new URL(one).origin === new URL(origin).origin
-  )
+  if (origin === undefined) return false
+  const host = hostOf(origin)
+  return named.some((one) => (one.startsWith("*.") ? host.endsWith(one.slice(1)) : one === origin))
 }
 
 const fits = (rule: PolicyRule, { agent, amount, asset, grade, kind, origin, payTo }: PolicyQuestion): boolean =>

@@ -1,9 +1,10 @@
 // One conversation with a seller's MCP server over Streamable HTTP, for one call: `initialize`, what is needed of
 // `tools/list`, the call without payment and at most once with it, and the end. Every request is bounded and pinned by
-// itself, nothing is repeated here, and a call follows no redirect: who answered `initialize` is who is paid. A server
-// that keeps its stream open after it has answered is not waited for longer than the cap.
+// itself, nothing is repeated here, and a call follows no redirect: who answered `initialize` is who is paid. An answer
+// is read to the end of its JSON-RPC result; a server may keep its stream open after it.
 import { Effect } from "effect"
 import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
+import { toRpcAnswer } from "./readToResult.ts"
 import { eventData, type Fields, findAnswer, type ListedTool, paymentMeta, readTools } from "./SellerWire.ts"
 
 const protocolVersion = "2025-06-18"
@@ -57,7 +58,12 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     Effect.mapError(
       upstream.fetch(
         standing.endpoint,
-        { method: "POST", headers: headers(), body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })) },
+        {
+          method: "POST",
+          headers: headers(),
+          body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
+          ...(typeof message["id"] === "number" ? { reader: toRpcAnswer(message["id"]) } : {})
+        },
         caps
       ),
       fetchFault(who)

@@ -204,46 +204,55 @@ export const readChallenge = (result: Fields): Challenged => {
   return challenge === undefined ? { _tag: "Malformed" } : { _tag: "Challenge", challenge }
 }
 
-const Response = Schema.Struct({
-  success: Schema.Boolean,
-  transaction: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  network: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  payer: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  amount: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  errorReason: Schema.optionalKey(Schema.NullOr(Schema.String))
-})
-
+/** What a seller says of the settlement. It decides nothing: it names where to search, and is held against the ledger. */
 export interface SettlementWord {
-  readonly success: boolean
+  /** Undefined when it is neither true nor false. */
+  readonly success: boolean | undefined
   /** Hex of a hash, lower case; undefined when it is none. */
   readonly transaction: string | undefined
+  /** Neutral; undefined when it is none of ours. */
   readonly network: string | undefined
+  /** Undefined when the seller named none, as for the amount. */
   readonly payer: string | undefined
-  /** Undefined when the seller named none. */
   readonly amount: string | undefined
   readonly reason: string | undefined
+  /** Members that are not as the transports write them, by name. */
+  readonly unreadable: ReadonlyArray<string>
 }
 
-const decodeResponse = Schema.decodeUnknownOption(Response)
-
-/** The settlement in a paid result's metadata; undefined when there is none that can be read. */
+/** The settlement in a paid result's metadata; undefined when there is none. */
 export const readSettlement = (result: Fields): SettlementWord | undefined => {
   const meta = result["_meta"]
   return isFields(meta) ? asSettlement(meta["x402/payment-response"]) : undefined
 }
 
-/** What a seller says of a settlement; undefined when it cannot be read. */
+/** The hash of a transaction, whether or not it is spelled as other ledgers spell theirs. */
+const hashIn = (value: unknown): string | undefined =>
+  typeof value === "string" ? /^(?:0x)?([0-9a-fA-F]{64})$/.exec(value.trim())?.[1]?.toLowerCase() : undefined
+
+const textIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+
+/** What a seller says of a settlement, as far as it can be read; undefined when it says nothing. */
 export const asSettlement = (value: unknown): SettlementWord | undefined => {
-  const decoded = Option.getOrUndefined(decodeResponse(value))
-  if (decoded === undefined) return undefined
-  const { amount, errorReason, network, payer, success, transaction } = decoded
+  if (!isFields(value)) return undefined
+  const { amount, errorReason, network, payer, success, transaction } = value
+  const isAbsent = (member: unknown) => member === undefined || member === null || member === ""
+  const spelled = typeof network === "string" ? readNetwork(network) : Option.none()
+  const readable: Readonly<Record<string, boolean>> = {
+    success: typeof success === "boolean",
+    transaction: success === false || (typeof transaction === "string" && /^[0-9a-fA-F]{64}$/.test(transaction)),
+    network: Option.isSome(spelled),
+    payer: isAbsent(payer) || typeof payer === "string",
+    amount: isAbsent(amount) || typeof amount === "string"
+  }
   return {
-    success,
-    transaction: /^[0-9a-fA-F]{64}$/.test(transaction ?? "") ? transaction!.toLowerCase() : undefined,
-    network: Option.match(readNetwork(network ?? ""), { onNone: () => undefined, onSome: ({ network }) => network }),
-    payer: payer ?? undefined,
-    amount: amount ?? undefined,
-    reason: readReason(errorReason)
+    success: typeof success === "boolean" ? success : undefined,
+    transaction: hashIn(transaction),
+    network: Option.match(spelled, { onNone: () => undefined, onSome: ({ network }) => network }),
+    payer: textIn(payer),
+    amount: typeof amount === "number" ? String(amount) : textIn(amount),
+    reason: readReason(errorReason),
+    unreadable: Object.keys(readable).filter((member) => !readable[member])
   }
 }
 

@@ -5,6 +5,7 @@ import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
 import type { Output, PaidAnswer, Seller } from "../call/Invocation.ts"
+import { toJsonEnd } from "./readToResult.ts"
 import { type HttpAnswer, paymentHeader, readHttpChallenge, readHttpSettlement } from "./HttpWire.ts"
 
 export interface HttpCall {
@@ -46,6 +47,7 @@ export const sendOnce = (
         call.url,
         {
           method: call.method,
+          reader: toJsonEnd,
           headers: {
             "user-agent": "Tollkeeper/0.1 (agent tools)",
             "accept-encoding": "identity",
@@ -67,6 +69,9 @@ export const sendOnce = (
         : Effect.succeed(answer)
   )
 
+/** Statuses by which a server, or one before it, says that the request may be made again. */
+const passing = new Set([408, 425, 429])
+
 /** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
 export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
   send: Effect.fnUntraced(function* (payment) {
@@ -78,6 +83,7 @@ export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: nu
         challenged._tag === "None"
           ? undefined
           : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
+      isContent: answer.status < 500 && !passing.has(answer.status),
       content: yield* contentOf(upstream, answer)
     }
     return paid

@@ -13,6 +13,7 @@ const readAnswer = (result: Fields): PaidAnswer => {
       challenged._tag === "None"
         ? undefined
         : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
+    isContent: true,
     content: {
       content: result["content"] ?? [],
       ...("structuredContent" in result ? { structuredContent: result["structuredContent"] } : {}),

@@ -59,7 +59,8 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
               authorizedAmount: "2000",
               settledAmount: "2000",
               transaction: seller.settlements.at(-1)!["transaction"],
-              status: "settled"
+              status: "settled",
+              source: "seller"
             }
           }
         })

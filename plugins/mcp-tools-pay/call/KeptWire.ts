@@ -1,0 +1,84 @@
+// What is kept of a payment, as text, before it is sealed: the signed payment with its terms and its invocation, and what
+// the seller answered before the ledger showed the payment. Amounts are decimal strings.
+import { Option, Schema } from "effect"
+import type { Reservation } from "../budget/Reservation.ts"
+import type { OpenPayment, Output } from "./Invocation.ts"
+
+const Fields = Schema.Record(Schema.String, Schema.Unknown)
+const text = Schema.String
+
+const Payment = Schema.fromJsonString(
+  Schema.Struct({
+    version: Schema.Literal(1),
+    payment: Fields,
+    invocation: Schema.Struct({
+      key: text,
+      ref: text,
+      versionHash: text,
+      option: Schema.Struct({
+        scheme: text,
+        network: text,
+        asset: text,
+        amount: Schema.BigIntFromString,
+        payTo: text,
+        maxTimeoutSeconds: Schema.Int,
+        feesSponsored: Schema.optionalKey(Schema.Unknown),
+        extra: text,
+        sent: Fields
+      }),
+      about: Schema.Struct({
+        kind: Schema.Literals(["http", "mcp"]),
+        origin: Schema.optionalKey(text),
+        grade: Schema.Literals(["proven", "provisional"])
+      })
+    }),
+    /** Payments of this invocation that were signed before it, and released. */
+    replaces: Schema.Array(text)
+  })
+)
+
+const Content = Schema.fromJsonString(
+  Schema.Struct({ version: Schema.Literal(1), content: Fields, misfits: Schema.Array(text), named: Schema.NullOr(text) })
+)
+
+const decodePayment = Schema.decodeUnknownOption(Payment)
+const decodeContent = Schema.decodeUnknownOption(Content)
+
+export const encodeKeptPayment = ({ invocation, payment, replaces }: OpenPayment): string =>
+  JSON.stringify({ version: 1, payment, invocation, replaces }, (_, value: unknown) =>
+    typeof value === "bigint" ? value.toString() : value
+  )
+
+/** The payment of this reservation; undefined when it is none. */
+export const decodeKeptPayment = (
+  kept: string,
+  { authorization, id, invocation: key }: Reservation
+): OpenPayment | undefined => {
+  const read = Option.getOrUndefined(decodePayment(kept))
+  if (read === undefined || authorization === undefined || read.invocation.key !== key) return undefined
+  const { invocation, payment, replaces } = read
+  const { about, option } = invocation
+  return {
+    identifier: id,
+    payment,
+    authorization,
+    replaces,
+    invocation: {
+      ...invocation,
+      option: { ...option, feesSponsored: option.feesSponsored },
+      about: { ...about, origin: about.origin }
+    }
+  }
+}
+
+/** What a seller answered, and what of its receipt does not fit. */
+export interface KeptContent {
+  readonly content: Output
+  readonly misfits: ReadonlyArray<string>
+  /** The transaction that the seller named. */
+  readonly named: string | null
+}
+
+export const encodeKeptContent = (kept: KeptContent): string => JSON.stringify({ version: 1, ...kept })
+
+export const decodeKeptContent = (kept: string): KeptContent | undefined => Option.getOrUndefined(decodeContent(kept))

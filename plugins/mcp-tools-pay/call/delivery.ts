@@ -1,0 +1,116 @@
+// What an agent gets of a payment: the content with a receipt that says what proves it, or a fault that says what is
+// known. Content that came before the ledger showed the payment is kept, sealed, with the reservation, and so is content
+// whose caller has gone: the same call, made again at any process, gets it and pays nothing.
+import { Effect } from "effect"
+import { fault, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
+import { BudgetStore } from "../budget/BudgetStore.ts"
+import { PaymentSeal } from "../payer/PaymentSeal.ts"
+import type { OpenPayment, Output, PaidAnswer } from "./Invocation.ts"
+import { type Judged, misfits } from "./Judge.ts"
+import { decodeKeptContent, encodeKeptContent, type KeptContent } from "./KeptWire.ts"
+
+/** Characters of content that is kept; what is longer is asked for at the seller again. */
+const contentLengthMax = 1_048_576
+
+/** What a receipt says beside the terms. */
+export interface Proven {
+  readonly status: "settled" | "released"
+  readonly transaction: string | undefined
+  readonly source: "seller" | "ledger"
+  readonly misfits: ReadonlyArray<string>
+}
+
+const receiptOf = (
+  { identifier, invocation: { option, ref, versionHash }, replaces }: OpenPayment,
+  network: string,
+  { misfits, source, status, transaction }: Proven
+) => ({
+  paymentIdentifier: identifier,
+  ref,
+  versionHash,
+  network,
+  scheme: option.scheme,
+  asset: option.asset,
+  payTo: option.payTo,
+  authorizedAmount: option.amount.toString(),
+  settledAmount: status === "settled" ? option.amount.toString() : "0",
+  transaction: transaction ?? null,
+  status,
+  source,
+  ...(misfits.length === 0 ? {} : { sellerReceiptFaults: misfits }),
+  ...(replaces.length === 0 ? {} : { replaces })
+})
+
+/** The content with its receipt. */
+export const withReceipt = (open: OpenPayment, content: Output, proven: Proven) =>
+  Effect.map(
+    spelled,
+    (spell): Output => ({ ...content, receipt: receiptOf(open, spell(open.invocation.option.network), proven) })
+  )
+
+const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept until then." : "")
+
+/** What an agent is told of a payment that was signed and did not come to its result. */
+export const faultOf = (
+  open: OpenPayment,
+  judged: Exclude<Judged, { readonly _tag: "Settled" }>,
+  isKept: boolean
+): Effect.Effect<ToolFault, never, Effect.Services<typeof spelled>> =>
+  Effect.map(spelled, (spell) => {
+    const details = {
+      paymentIdentifier: open.identifier,
+      network: spell(open.invocation.option.network),
+      authorizedUntilLedger: open.authorization.expirationLedger,
+      ...(isKept ? { contentKept: true } : {})
+    }
+    switch (judged._tag) {
+      case "StillRequired":
+        return fault(
+          "PAYMENT_REQUIRED",
+          "the seller asks for payment again; the budget stays held while the authorization lives",
+          { ...details, reason: judged.reason }
+        )
+      case "Rejected":
+        return fault(
+          "PAYMENT_REJECTED",
+          "the settlement was rejected; the budget stays held while the authorization lives",
+          { ...details, reason: judged.reason }
+        )
+      case "Unknown":
+        return fault(
+          "SETTLEMENT_UNKNOWN",
+          `signed and not confirmed: ${judged.why}. The same call asks again and pays nothing more.${keptNote(isKept)}`,
+          { ...details, ...(judged.transaction === undefined ? {} : { transaction: judged.transaction }) }
+        )
+    }
+  })
+
+/** True when it is kept. */
+export const keepContent = Effect.fnUntraced(function* ({ identifier }: OpenPayment, kept: KeptContent) {
+  const text = encodeKeptContent(kept)
+  if (text.length > contentLengthMax) return false
+  const content = (yield* PaymentSeal).seal(identifier, text)
+  return yield* Effect.orElseSucceed((yield* BudgetStore).keep(identifier, { content }), () => false)
+})
+
+/** What an answer holds that may be delivered once the payment is proven. */
+export const keptOf = (open: OpenPayment, { content, settlement }: PaidAnswer): KeptContent => ({
+  content,
+  misfits: misfits(settlement, open, settlement?.transaction),
+  named: settlement?.transaction ?? null
+})
+
+/** The kept content; undefined when there is none. */
+export const contentOf = Effect.fnUntraced(function* ({ identifier }: OpenPayment, sealed: string | undefined) {
+  if (sealed === undefined) return undefined
+  const text = (yield* PaymentSeal).open(identifier, sealed)
+  return text === undefined ? undefined : decodeKeptContent(text)
+})
+
+/** Of kept content whose payment is on the ledger. */
+export const provenOf = ({ misfits, named }: KeptContent, transaction: string | undefined): Proven => ({
+  status: "settled",
+  transaction,
+  source: named !== null && named === transaction ? "seller" : "ledger",
+  misfits: [...misfits, ...(named !== null && named !== transaction ? ["transaction"] : [])]
+})

@@ -1,0 +1,111 @@
+// A signed payment sent to its seller, the first time or again, and what comes of it: the same bytes under the same
+// identifier, from whichever process. What is known of it from before is used first: kept content whose payment the
+// ledger shows is delivered without asking the seller, and a payment that the ledger shows dead is released.
+import { Cause, Effect } from "effect"
+import { fault, type spelled, type ToolFault } from "../../mcp-tools/contract.ts"
+import { BudgetStore } from "../budget/BudgetStore.ts"
+import type { Reservation } from "../budget/Reservation.ts"
+import type { PaymentSeal } from "../payer/PaymentSeal.ts"
+import { contentOf, faultOf, keepContent, keptOf, type Proven, provenOf, withReceipt } from "./delivery.ts"
+import type { OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
+import { Judge } from "./Judge.ts"
+import type { KeptContent } from "./KeptWire.ts"
+
+export const storeAway = fault("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")
+
+/** Whether the caller still waits for the outcome. */
+export type IsAwaited = () => boolean
+
+/** Once a payment has left, whatever an answer does to its reader is an answer that says nothing. */
+const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolFault> =>
+  seller.send(payment).pipe(
+    Effect.catch((failed) => Effect.succeed(failed)),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.failCause(cause)
+        : Effect.as(
+            Effect.logError("a seller's answer could not be read", cause),
+            fault("UPSTREAM_PROTOCOL_ERROR", "the seller's answer cannot be read")
+          )
+    )
+  )
+
+/** Ends a payment with its content; where its caller has gone, the content waits for the same call. */
+const deliver = Effect.fnUntraced(function* (
+  open: OpenPayment,
+  kept: KeptContent,
+  proven: Proven,
+  isAwaited: IsAwaited
+) {
+  const store = yield* BudgetStore
+  const transaction = proven.transaction === undefined ? {} : { transaction: proven.transaction }
+  const isLeft = !isAwaited() && (yield* keepContent(open, kept))
+  // A store that is away now finds the payment spent later, by its nonce.
+  yield* Effect.ignore(store.move(open.identifier, { state: isLeft ? "spent" : "settled", ...transaction }))
+  return yield* withReceipt(open, kept.content, proven)
+})
+
+/** Sends the payment, judges the answer and keeps the budget's books. */
+export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller, isAwaited: IsAwaited) {
+  const answer = yield* paidAnswer(seller, open.payment)
+  const judged = yield* (yield* Judge).judge(answer, open)
+  if (judged._tag === "Settled" && "content" in answer) {
+    const proven = { ...judged, status: "settled" } as const
+    return yield* deliver(open, keptOf(open, answer), proven, isAwaited)
+  }
+  const isContent = "content" in answer && answer.isContent && answer.asksAgain === undefined
+  const isKept = isContent && (yield* keepContent(open, keptOf(open, answer)))
+  const failed = judged as Exclude<typeof judged, { readonly _tag: "Settled" }>
+  const transaction = failed._tag === "Unknown" ? failed.transaction : undefined
+  yield* Effect.ignore(
+    (yield* BudgetStore).move(open.identifier, {
+      state: "unknown",
+      ...(transaction === undefined ? {} : { transaction })
+    })
+  )
+  return yield* yield* faultOf(open, failed, isKept)
+})
+
+/** What a payment that was released leaves: its content, if any came, for nothing. */
+const released = Effect.fnUntraced(function* (open: OpenPayment, kept: KeptContent) {
+  yield* Effect.mapError((yield* BudgetStore).forget(open.identifier), () => storeAway)
+  const { content, misfits } = kept
+  return yield* withReceipt(open, content, { status: "released", transaction: undefined, source: "ledger", misfits })
+})
+
+/**
+ * The outcome of a payment that was signed earlier, here or elsewhere. Succeeds with nothing when the ledger shows that
+ * it can never be spent and nothing came of it: the call may then be paid for, which is its first payment that counts.
+ */
+export const resumePayment = Effect.fnUntraced(function* (
+  open: OpenPayment,
+  { state, transaction: named }: Reservation,
+  connect: Effect.Effect<Seller, ToolFault>,
+  isAwaited: IsAwaited
+): Effect.fn.Return<
+  Output | undefined,
+  ToolFault,
+  BudgetStore | Judge | PaymentSeal | Effect.Services<typeof spelled>
+> {
+  const store = yield* BudgetStore
+  const judge = yield* Judge
+  const kept = yield* Effect.mapError(store.kept(open.identifier), () => storeAway)
+  const content = yield* contentOf(open, kept.content)
+  if (state === "released") return content === undefined ? undefined : yield* released(open, content)
+  if (state === "spent" && content !== undefined)
+    return yield* deliver(open, content, provenOf(content, named), isAwaited)
+  const fate = yield* judge.fate(open, named)
+  if (fate._tag === "Dead") {
+    yield* Effect.mapError(store.move(open.identifier, { state: "released" }), () => storeAway)
+    return content === undefined ? undefined : yield* released(open, content)
+  }
+  if (content !== undefined) {
+    const proof = fate._tag === "Paid" ? fate.proof : yield* judge.find(open, named)
+    if (proof !== undefined)
+      return yield* deliver(open, content, provenOf(content, proof.transaction), isAwaited)
+  }
+  const seller = yield* Effect.catch(connect, ({ message: why }) =>
+    Effect.flatMap(faultOf(open, { _tag: "Unknown", why, transaction: named }, content !== undefined), Effect.fail)
+  )
+  return yield* Effect.ensuring(sendPayment(open, seller, isAwaited), seller.close)
+})

@@ -1,0 +1,76 @@
+// Seals what is kept of a payment with AES-256-GCM, by the signer's own means: under a key derived from the seed, or for
+// an external signer from the token by which it is asked, or from a key that the operator names. A signed payment is
+// money to whoever has it, so the store alone must not be enough to have it. Where there is none of these the key is
+// this process's own: it finishes its payments as long as it lives, and another process only asks the ledger. What was
+// altered, or sealed for another reservation or under another key, opens to nothing.
+import { Context, Effect, Layer, Option, Redacted, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { ToolsConfig } from "../../mcp-tools/contract.ts"
+import { Config } from "../Config.ts"
+import { readKey } from "./keystore.ts"
+import { openSeed } from "./openSeed.ts"
+
+const encoder = new TextEncoder()
+const purpose = encoder.encode("tollkeeper agent payments 1")
+const prefix = "s1."
+const nonceBytes = 12
+const tagBytes = 16
+/** Of scrypt: a token may be short. */
+const tokenCost = 16_384
+
+/** What `seal` and `open` work with, under one key. */
+export const makeSeal = (crypto: Crypto["Service"], key: Redacted.Redacted<Uint8Array>) => {
+  // A key for each reservation: what is sealed for one does not open for another.
+  const keyOf = (id: string) => crypto.hmacSha256(Redacted.value(key), encoder.encode(id))
+  return {
+    seal: (id: string, text: string): string => {
+      const nonce = crypto.randomBytes(nonceBytes)
+      const { sealed, tag } = crypto.aes256GcmSeal(keyOf(id), nonce, encoder.encode(text))
+      return prefix + Base64.encode(Uint8Array.from([...nonce, ...tag])) + "." + Base64.encode(sealed)
+    },
+    open: (id: string, sealed: string): string | undefined => {
+      const [head = "", body = ""] = sealed.startsWith(prefix) ? sealed.slice(prefix.length).split(".") : []
+      const [first, bytes] = [Base64.decode(head), Base64.decode(body)].map(Result.getOrUndefined)
+      if (first?.length !== nonceBytes + tagBytes || bytes === undefined) return undefined
+      const opened = crypto.aes256GcmOpen(keyOf(id), first.slice(0, nonceBytes), bytes, first.slice(nonceBytes))
+      return opened === undefined ? undefined : new TextDecoder().decode(opened)
+    }
+  }
+}
+
+const keyFor = Effect.gen(function* () {
+  const crypto = yield* Crypto
+  const { secret } = yield* Settings
+  const { paymentsKeyEnv } = yield* Config
+  const { signer } = yield* ToolsConfig
+  const named = secret(paymentsKeyEnv)
+  if (Option.isSome(named)) {
+    const key = readKey(Redacted.value(named.value).trim())
+    return key !== undefined
+      ? crypto.hmacSha256(key, purpose)
+      : yield* new SettingsRefused({
+          path: "budget.payments_key_env",
+          message: "32 bytes in hex or base64 are required"
+        })
+  }
+  if (signer.mode !== "external") return crypto.hmacSha256(Redacted.value(yield* openSeed), purpose)
+  const token = secret(signer.externalTokenEnv)
+  if (Option.isSome(token)) return crypto.scrypt(encoder.encode(Redacted.value(token.value)), purpose, tokenCost)!
+  yield* Effect.logWarning(
+    `open payments cannot be finished by another process: set ${paymentsKeyEnv} or ${signer.externalTokenEnv}`
+  )
+  return crypto.randomBytes(32)
+})
+
+export class PaymentSeal extends Context.Service<PaymentSeal, ReturnType<typeof makeSeal>>()(
+  "tollkeeper/mcp-tools-pay/PaymentSeal"
+) {
+  static readonly layer = Layer.effect(
+    PaymentSeal,
+    Effect.gen(function* () {
+      return PaymentSeal.of(makeSeal(yield* Crypto, Redacted.make(yield* keyFor)))
+    })
+  )
+}

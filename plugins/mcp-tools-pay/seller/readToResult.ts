@@ -1,0 +1,126 @@
+// Reads a seller's answer to the end of what was asked for, and no further: a server may leave its connection open after
+// the whole result has come. JSON ends where its outermost bracket closes; of a stream of events, the one that answers
+// the request ends it. What follows is not read. Only where an answer does not say its own length. Pure.
+import { Result } from "effect"
+import { readJson } from "../../../kernel/http/BoundedJson.ts"
+import type { AnswerHead, BodyReader } from "../../../kernel/platform/Outbound.ts"
+import { findAnswer } from "./SellerWire.ts"
+
+const [quote, backslash, newline, carriage] = [0x22, 0x5c, 0x0a, 0x0d]
+const openers = new Set([0x7b, 0x5b])
+const closers = new Set([0x7d, 0x5d])
+
+/** Follows brackets and strings of JSON, byte by byte; it knows no grammar. */
+class JsonEnd {
+  #depth = 0
+  #isString = false
+  #isEscaped = false
+
+  /** True for the byte that closes the outermost object or array. */
+  next(byte: number): boolean {
+    if (this.#isEscaped) this.#isEscaped = false
+    else if (this.#isString) {
+      if (byte === backslash) this.#isEscaped = true
+      if (byte === quote) this.#isString = false
+    } else if (byte === quote) this.#isString = true
+    else if (openers.has(byte)) this.#depth += 1
+    else if (closers.has(byte)) return --this.#depth === 0
+    return false
+  }
+}
+
+/** True for the chunk in which the body's JSON ends. */
+const jsonReader = () => {
+  const end = new JsonEnd()
+  return (chunk: Uint8Array): boolean => chunk.some((byte) => end.next(byte))
+}
+
+const answerBounds = { depthMax: 1_000, valuesMax: 1_000_000, keys: "any" } as const
+const dataPrefix = new TextEncoder().encode("data:")
+
+/** Bytes of one event's data, in parts. */
+const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}
+
+/** The data of the event that is read, in the parts in which it came. */
+class EventData {
+  #parts: Array<Uint8Array> = []
+  #end = new JsonEnd()
+
+  /** Takes data up to where its JSON ends, if it does; -1 when it does not. */
+  take(bytes: Uint8Array): number {
+    const at = bytes.findIndex((byte) => this.#end.next(byte))
+    this.#parts.push(at < 0 ? bytes : bytes.subarray(0, at + 1))
+    return at
+  }
+
+  get value(): unknown {
+    return Result.getOrUndefined(readJson(joined(this.#parts), answerBounds))
+  }
+}
+
+/** True for the chunk in which an event's data ends that is the answer to the request `id`. */
+const eventReader = (id: number) => {
+  let event = new EventData()
+  /** Bytes of the line's name that were read; -1 in a line that is no data. */
+  let column = 0
+  let wasCarriage = false
+
+  const endLine = () => {
+    if (column === 0) event = new EventData()
+    column = 0
+  }
+  const isNewline = (byte: number) => byte === newline || byte === carriage
+  /** Whether the data in `bytes`, which are one line's or its beginning, end the answer. */
+  const endsIn = (bytes: Uint8Array): boolean => {
+    if (event.take(bytes) < 0) return false
+    const { value } = event
+    return value !== undefined && findAnswer([value], id) !== undefined
+  }
+
+  return (chunk: Uint8Array): boolean => {
+    let at = 0
+    while (at < chunk.length) {
+      const byte = chunk[at]!
+      if (isNewline(byte)) {
+        if (byte === carriage || !wasCarriage) endLine()
+        wasCarriage = byte === carriage
+        at += 1
+        continue
+      }
+      wasCarriage = false
+      if (column === dataPrefix.length) {
+        const length = chunk.subarray(at).findIndex(isNewline)
+        const data = length < 0 ? chunk.subarray(at) : chunk.subarray(at, at + length)
+        if (endsIn(data)) return true
+        at += data.length
+      } else {
+        if (column >= 0) column = byte === dataPrefix[column] ? column + 1 : -1
+        at += 1
+      }
+    }
+    return false
+  }
+}
+
+const isSized = ({ headers }: AnswerHead) => headers["content-length"] !== undefined
+const isPlain = ({ headers }: AnswerHead) => headers["content-encoding"] === undefined
+const isJson = ({ headers }: AnswerHead) => /^application\/([\w.-]+\+)?json\b/i.test(headers["content-type"] ?? "")
+const isEvents = ({ headers }: AnswerHead) => /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
+
+/** Of a JSON resource. */
+export const toJsonEnd: BodyReader = (head) =>
+  isJson(head) && isPlain(head) && !isSized(head) ? jsonReader() : undefined
+
+/** Of the answer to one JSON-RPC request. */
+export const toRpcAnswer =
+  (id: number): BodyReader =>
+  (head) =>
+    isEvents(head) && isPlain(head) && !isSized(head) ? eventReader(id) : toJsonEnd(head)

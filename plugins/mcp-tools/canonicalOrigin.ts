@@ -1,0 +1,34 @@
+// The one spelling of an origin by which the tools compare, count and decide: scheme and host in lower case, the host
+// in punycode and without a trailing dot, an IPv4 address mapped into IPv6 as the IPv4 address, no default port. The URL
+// parser of the platform does the rest. Two URLs whose requests reach one server under one name have one origin. Pure.
+import { parseAddress } from "../../kernel/http/addresses.ts"
+
+const canonicalHost = (hostname: string): string => {
+  const bare = hostname.replace(/\.$/, "")
+  const bytes = bare.startsWith("[") ? parseAddress(bare) : undefined
+  return bytes?.length === 4 ? bytes.join(".") : bare
+}
+
+/** The origin of an http(s) URL; undefined for anything else, and for a URL with credentials or without a host. */
+export const canonicalOrigin = (text: string): string | undefined => {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined
+  const { hostname, password, port, protocol, username } = new URL(text)
+  const host = canonicalHost(hostname)
+  if (username !== "" || password !== "" || host === "" || host.endsWith(".")) return undefined
+  return `${protocol}//${host}${port === "" ? "" : `:${port}`}`
+}
+
+/** The host of an origin in its canonical spelling. */
+export const hostOf = (origin: string): string => new URL(origin).hostname
+
+/**
+ * Whether the URL of a listing is spelled as it is dialed: in the canonical origin, with a path as the URL parser
+ * writes it, and nothing that names no resource. A symbolic name has one spelling too.
+ */
+export const isCanonicalUrl = (url: string): boolean => {
+  if (/^mcp:\/\/[^\s?#]+$/.test(url)) return true
+  const origin = canonicalOrigin(url)
+  if (origin === undefined || !url.startsWith(`${origin}/`)) return false
+  const { hash, href, search } = new URL(url)
+  return href === url && search === "" && hash === "" && !/[?#]/.test(url)
+}

@@ -1,0 +1,17 @@
+// The identity of a resolved listing in its one canonical spelling, for tools that act on it. A catalog that lists an
+// address in another spelling than the one that is dialed and judged is not acted on: the agent would compare, and the
+// operator's rules decide, on something else than what is connected to.
+import { Effect } from "effect"
+import { isCanonicalUrl } from "../canonicalOrigin.ts"
+import type { Identity } from "../Reference.ts"
+import { fault, type ToolFault } from "../ToolFault.ts"
+import { type CanonicalResource, identityOf } from "./DiscoveryWire.ts"
+
+export const listedIdentity = (resource: CanonicalResource): Effect.Effect<Identity, ToolFault> => {
+  const identity = identityOf(resource)
+  return identity !== undefined && isCanonicalUrl(identity.url)
+    ? Effect.succeed(identity)
+    : Effect.fail(
+        fault("UPSTREAM_PROTOCOL_ERROR", "the facilitator lists this resource under an address in no canonical spelling")
+      )
+}

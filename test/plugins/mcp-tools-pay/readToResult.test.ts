@@ -1,0 +1,53 @@
+import { describe, expect, it } from "@effect/vitest"
+import { toJsonEnd, toRpcAnswer } from "../../../plugins/mcp-tools-pay/seller/readToResult.ts"
+
+const events = { status: 200, headers: { "content-type": "text/event-stream; charset=utf-8" } }
+const json = { status: 200, headers: { "content-type": "application/json" } }
+const bytes = (text: string) => new TextEncoder().encode(text)
+const answer = '{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"a \\"brace\\" }] é"}]}}'
+
+/** After how many bytes reading ends, when the text comes in chunks of `size`; -1 when it does not. */
+const endOf = (reader: ReturnType<typeof toJsonEnd>, text: string, size: number): number => {
+  const all = bytes(text)
+  for (let at = 0; at < all.length; at += size)
+    if (reader!(all.subarray(at, at + size))) return Math.min(at + size, all.length)
+  return -1
+}
+
+describe("an answer of a seller", () => {
+  it("ends with the event that answers the request, however it is cut and whatever comes before it", () => {
+    const streams: ReadonlyArray<readonly [string, string]> = [
+      ["alone", `data: ${answer}`],
+      ["with a name, an id and a comment", `: hello\nevent: message\nid: 7\ndata: ${answer}`],
+      ["after a notification and another's answer", `data: {"method":"x"}\n\ndata: {"id":9,"result":{}}\n\ndata: ${answer}`],
+      ["with carriage returns", `event: message\r\ndata: {"id":9,"result":{}}\r\n\r\ndata:${answer}`],
+      ["over two lines", `data: ${answer.replace(',"result"', '\ndata: ,"result"')}`]
+    ]
+    for (const [what, stream] of streams)
+      for (const size of [1, 3, 7, 4_096]) {
+        const wanted = bytes(stream).length
+        const more = `${stream}\n\n: still here\n\ndata: {"id":5}\n\n`
+        const found = endOf(toRpcAnswer(4)(events), size === 4_096 ? stream : more, size)
+        expect([what, size, found >= wanted && found < wanted + size]).toEqual([what, size, true])
+      }
+  })
+
+  it("does not end with half a result, a result in text, or somebody else's", () => {
+    for (const stream of [
+      `data: ${answer.slice(0, -1)}\n\n: still here\n\n`,
+      `data: ${JSON.stringify({ id: 3, result: { text: answer } })}\n\n`,
+      `: ${answer}\n\n`,
+      `event: ${answer}\n\n`,
+      "data:1\n\n".repeat(100)
+    ])
+      expect(endOf(toRpcAnswer(4)(events), stream, 5)).toBe(-1)
+  })
+
+  it("in JSON ends where its brackets close, and one that says its length is read by that", () => {
+    expect(endOf(toJsonEnd(json), `${answer}   `, 1)).toBe(bytes(answer).length)
+    expect(endOf(toJsonEnd(json), answer.slice(0, -1), 1)).toBe(-1)
+    expect(toJsonEnd({ ...json, headers: { ...json.headers, "content-length": "9" } })).toBe(undefined)
+    expect(toJsonEnd({ ...json, headers: { ...json.headers, "content-encoding": "gzip" } })).toBe(undefined)
+    expect(toJsonEnd(events)).toBe(undefined)
+  })
+})
