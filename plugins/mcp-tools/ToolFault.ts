@@ -30,17 +30,23 @@ export class ToolFault extends Data.TaggedError("ToolFault")<{
   readonly code: FaultCode
   readonly message: string
   readonly details?: unknown
+  /** In place of what the code says. */
+  readonly isRetryable?: boolean
 }> {}
 
 export const fault = (code: FaultCode, message: string, details?: unknown): ToolFault =>
   new ToolFault({ code, message, ...(details === undefined ? {} : { details }) })
 
+/** The same fault, after which the identical call may succeed. */
+export const retryableFault = ({ code, details, message }: ToolFault): ToolFault =>
+  new ToolFault({ code, message, details, isRetryable: true })
+
 /** The fault as agents see it. */
-export const faultBody = ({ code, details, message }: ToolFault): Record<string, unknown> => ({
+export const faultBody = ({ code, details, isRetryable, message }: ToolFault): Record<string, unknown> => ({
   schemaVersion,
   code,
   message,
-  retryable: retryable[code],
+  retryable: isRetryable ?? retryable[code],
   ...(details === undefined ? {} : { details })
 })
 

@@ -12,7 +12,7 @@ import { listedIdentity } from "./discovery/listedIdentity.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
-import { fault, fetchFault, type FaultCode, ToolFault } from "./ToolFault.ts"
+import { fault, fetchFault, type FaultCode, retryableFault, ToolFault } from "./ToolFault.ts"
 import { Tools } from "./Tools.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
 
@@ -33,6 +33,7 @@ export {
   listedIdentity,
   readReference,
   ReferenceInput,
+  retryableFault,
   spelled,
   type Tool,
   ToolFault,

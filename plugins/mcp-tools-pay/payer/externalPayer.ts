@@ -11,7 +11,10 @@ import { Payer } from "./Payer.ts"
 
 const who = "the signer"
 const malformed = fault("PAYMENT_REJECTED", "the signer's answer is none")
-const refused = (status: number) => fault("PAYMENT_REJECTED", "the signer does not sign", { status })
+const refused = (status: number) =>
+  status >= 500 || status === 429
+    ? fault("UPSTREAM_TIMEOUT", "the signer cannot answer now; nothing is signed", { status })
+    : fault("PAYMENT_REJECTED", "the signer does not sign", { status })
 
 const decodeAddress = Schema.decodeUnknownOption(Schema.Struct({ address: Schema.String }))
 const decodeSigned = Schema.decodeUnknownOption(Schema.Struct({ signedAuthEntryXdr: Schema.String }))

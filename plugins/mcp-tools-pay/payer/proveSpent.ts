@@ -57,7 +57,7 @@ export interface PaymentProof {
   readonly isNamed: boolean
 }
 
-/** The transaction among those of some ledgers that carries the authorization. */
+/** The transaction among those of some ledgers that carries the authorization, by the hash that facilitators name. */
 export const carrierIn = Effect.fnUntraced(function* (
   rpc: LedgerRpc["Service"],
   ledgers: { readonly fromLedger: number; readonly toLedger: number },
@@ -71,7 +71,7 @@ export const carrierIn = Effect.fnUntraced(function* (
       executed.ledger <= ledgers.toLedger &&
       carries(envelope, authorization)
   )
-  return { transaction: found?.executed.outerHash, scannedTo: scanned.scannedTo, oldestLedger: scanned.oldestLedger }
+  return { transaction: found?.executed.innerHash, scannedTo: scanned.scannedTo, oldestLedger: scanned.oldestLedger }
 })
 
 /**

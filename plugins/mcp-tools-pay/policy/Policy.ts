@@ -5,7 +5,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type Caller, fault, type InputNeeded, type ToolFault } from "../../mcp-tools/contract.ts"
+import { type Caller, fault, type InputNeeded, retryableFault, type ToolFault } from "../../mcp-tools/contract.ts"
 import type { Invocation } from "../call/Invocation.ts"
 import { Config } from "../Config.ts"
 import { Approvals } from "./Approvals.ts"
@@ -34,9 +34,11 @@ const sentenceOf = ({ amount, asset, kind, origin, payTo, rule }: Approval): str
   `${origin ?? "a symbolic name"}. The rule ${rule} requires your approval.`
 
 const waiting = (approval: Approval) =>
-  fault("PAYMENT_REJECTED", "a person must approve this payment; repeat the identical call once it is approved", {
-    approval: { id: approval.id, state: approval.state, rule: approval.rule }
-  })
+  retryableFault(
+    fault("PAYMENT_REJECTED", "a person must approve this payment; repeat the identical call once it is approved", {
+      approval: { id: approval.id, state: approval.state, rule: approval.rule }
+    })
+  )
 
 const refusedByPerson = (rule: string) => fault("PAYMENT_REJECTED", "a person refused this payment", { rule })
 

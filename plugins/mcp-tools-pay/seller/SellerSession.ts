@@ -37,7 +37,8 @@ export interface SellerSession {
 /** What of a conversation changes on the way. */
 interface SessionState {
   session: string | undefined
-  version: string
+  /** Negotiated by `initialize`; on every request after it. */
+  version: string | undefined
   lastId: number
   /** Where `initialize` was answered; whoever is paid is there. */
   endpoint: URL
@@ -45,14 +46,13 @@ interface SessionState {
 
 /** The two ways to send on one conversation: what is answered, and what is not. */
 const speak = (upstream: Upstream, endpoint: URL) => {
-  const standing: SessionState = { session: undefined, version: protocolVersion, lastId: 0, endpoint }
+  const standing: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint }
   const headers = () => ({
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
     "user-agent": "Tollkeeper/0.1 (agent tools)",
-    ...(standing.session === undefined
-      ? {}
-      : { "mcp-session-id": standing.session, "mcp-protocol-version": standing.version })
+    ...(standing.version === undefined ? {} : { "mcp-protocol-version": standing.version }),
+    ...(standing.session === undefined ? {} : { "mcp-session-id": standing.session })
   })
   const post = (message: Fields, caps: Caps = {}) =>
     Effect.mapError(
@@ -112,8 +112,8 @@ export const openSeller = Effect.fn("Seller.open")(function* (
     capabilities: {},
     clientInfo: { name: "tollkeeper-tools", version: "0.1.0" }
   })
-  if (typeof begun["protocolVersion"] === "string" && /^\d{4}-\d{2}-\d{2}$/.test(begun["protocolVersion"]))
-    standing.version = begun["protocolVersion"]
+  const { protocolVersion: chosen } = begun
+  standing.version = typeof chosen === "string" && /^\d{4}-\d{2}-\d{2}$/.test(chosen) ? chosen : protocolVersion
   if (standing.session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(standing.session))
     return yield* malformed("the seller's session has no usable name")
   yield* post({ method: "notifications/initialized" })

@@ -149,17 +149,11 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
         Effect.gen(function* () {
           const { agent, facilitator, paying } = yield* PayWorld
           const { ref, seller } = yield* HttpWorld
-          const receiptOfAnother = encode({ success: true, transaction: "a".repeat(64), network: "ledger:testnet" })
           const cases: ReadonlyArray<readonly [what: string, code: string, behaviour: HttpBehaviour]> = [
             ["turns the connection into another protocol", "SETTLEMENT_UNKNOWN", { raw: { paid: upgraded } }],
             ["sends a body without end", "SETTLEMENT_UNKNOWN", { raw: { paid: endless } }],
             ["sends events without end", "SETTLEMENT_UNKNOWN", { raw: { paid: events } }],
             ["promises more than it sends", "SETTLEMENT_UNKNOWN", { raw: { paid: cut } }],
-            [
-              "gives two receipts",
-              "SETTLEMENT_UNKNOWN",
-              { raw: { paid: twice("payment-response", receiptOfAnother) } }
-            ],
             ["points to an address with credentials", "SETTLEMENT_UNKNOWN", { raw: { paid: withCredentials } }],
             ["asks again, in the other version", "PAYMENT_REQUIRED", { version: 1, paid: () => askedInSecond }],
             ["asks again, in the first version", "PAYMENT_REQUIRED", { paid: () => askedInFirst }]

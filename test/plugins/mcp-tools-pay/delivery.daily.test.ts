@@ -1,0 +1,197 @@
+// What was paid for and answered is delivered, whatever the seller says of its receipt and however it ends its stream:
+// the ledger proves the payment. Content whose payment nothing proves yet is kept and delivered once it is resolved.
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Duplex } from "node:stream"
+import { eventually } from "../../support/eventually.ts"
+import { connectHttp, type Json } from "../mcp-tools/support.ts"
+import { encode, httpAmount, type HttpReply } from "./httpSeller.ts"
+import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorld.ts"
+import { agentKey, pay, PayWorld } from "./payWorld.ts"
+import { amount, type Behaviour } from "./seller.ts"
+
+let fresh = 0
+const args = () => ({ a: ++fresh, b: 110_000 })
+
+/** What sellers make of a receipt, and which of its members then do not fit. */
+const shapes: ReadonlyArray<readonly [what: string, (settled: Json) => unknown, ReadonlyArray<string> | undefined]> = [
+  ["no payer", ({ payer: _, ...others }) => others, undefined],
+  ["a payer that is null", (settled) => ({ ...settled, payer: null }), undefined],
+  ["no amount", ({ amount: _, ...others }) => others, undefined],
+  ["an amount that is a number", (settled) => ({ ...settled, amount: 5 }), ["amount"]],
+  ["a hash with 0x", (settled) => ({ ...settled, transaction: `0x${settled["transaction"]}` }), ["transaction"]],
+  ["no hash", (settled) => ({ ...settled, transaction: "" }), ["transaction"]],
+  ["another's hash", (settled) => ({ ...settled, transaction: "a".repeat(64) }), ["transaction"]],
+  ["no network", ({ network: _, ...others }) => others, ["network"]],
+  ["the network's other spelling", (settled) => ({ ...settled, network: "stellar:testnet" }), undefined],
+  ["another network", (settled) => ({ ...settled, network: "eip155:8453" }), ["network"]],
+  ["another payer", (settled) => ({ ...settled, payer: "GELSE" }), ["payer"]],
+  ["success as text", (settled) => ({ ...settled, success: "true" }), ["success"]],
+  ["no success", (settled) => ({ ...settled, success: false, errorReason: "settlement_pending" }), ["success"]],
+  ["a list", (settled) => [settled], ["receipt"]],
+  ["nothing", () => undefined, ["receipt"]]
+]
+
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content that was paid for", (it) => {
+  it.effect(
+    "is delivered by an HTTP seller whatever its receipt, and the receipt says what did not fit [S214, S215, S216]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying } = yield* PayWorld
+        const { ref, seller } = yield* HttpWorld
+        const client = yield* paying([enabled])
+        const before = yield* facilitator.balance(agent.publicKey())
+        const withReceipt = ({ "payment-response": _, ...headers }: HttpReply["headers"], receipt: unknown) =>
+          receipt === undefined ? headers : { ...headers, "payment-response": encode(receipt) }
+        const more: typeof shapes = [
+          ...shapes,
+          ["two receipts", (settled) => ({ settled }), ["receipt"]],
+          ["a receipt that is no base64", () => "***", ["receipt"]]
+        ]
+        for (const [what, change, faults] of more) {
+          seller.behaviour = {
+            paid: (reply, settled) => {
+              const headers = withReceipt(reply.headers, change(settled))
+              if (what === "two receipts")
+                return { ...reply, headers: { ...headers, "payment-response": `${encode(settled)}, ${encode({})}` } }
+              if (what.endsWith("base64")) return { ...reply, headers: { ...headers, "payment-response": "***" } }
+              return { ...reply, headers }
+            }
+          }
+          const { body } = yield* fetched(client, ref)
+          expect([what, body["json"]?.celsius, body["receipt"]?.status]).toEqual([what, 17, "settled"])
+          expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, faults])
+          expect(body["receipt"].transaction).toBe(seller.settlements.at(-1)!["transaction"])
+        }
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * BigInt(more.length))
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect(
+    "is delivered by an MCP seller whatever its receipt, over a stream that stays open after the result [S214, S215]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+        const client = yield* paying()
+        const before = yield* facilitator.balance(agent.publicKey())
+        for (const [what, change, faults] of shapes) {
+          seller.behaviour = {
+            paid: (result) => {
+              const receipt = change(result["_meta"]["x402/payment-response"])
+              return { ...result, _meta: receipt === undefined ? {} : { "x402/payment-response": receipt } }
+            },
+            // The seller's server ends its stream with the answer; here it stays open.
+            wire: (message, response) => {
+              if (message["params"]?._meta?.["x402/payment"] !== undefined) response.end = () => response
+              return false
+            }
+          }
+          const own = args()
+          const began = performance.now()
+          const { body } = yield* pay(client, ref, own)
+          expect([what, body["structuredContent"], body["code"]]).toEqual([what, { sum: own.a + own.b }, undefined])
+          expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, faults])
+          expect(performance.now() - began).toBeLessThan(30_000)
+        }
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * BigInt(shapes.length))
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect("in JSON is read to its end, though the seller never ends its answer [S214, S238]", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      const leftOpen = (socket: Duplex, { body, headers, status }: HttpReply) => {
+        const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+        const text = String(body)
+        const chunk = `${text.length.toString(16)}\r\n${text}\r\n`
+        socket.write([`HTTP/1.1 ${status} X`, ...head, "transfer-encoding: chunked", "", chunk].join("\r\n"))
+      }
+      seller.behaviour = { raw: { paid: leftOpen } }
+      const { body } = yield* fetched(yield* paying([enabled]), ref)
+      expect(body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "before anything proves the payment is kept, and delivered without asking the seller once it is proven [S104, S232]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+        const client = yield* paying([soon])
+        const before = yield* facilitator.balance(agent.publicKey())
+        const held: Array<Json> = []
+        const unsettled: Behaviour = {
+          settle: (body) => {
+            held.push(body)
+            return Promise.resolve({ success: true, transaction: "b".repeat(64), network: "ledger:testnet" })
+          }
+        }
+        seller.behaviour = unsettled
+        const own = args()
+        const first = yield* pay(client, ref, own)
+        expect(first.body).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { contentKept: true } })
+        expect((yield* pay(client, ref, own)).body["details"].paymentIdentifier).toBe(
+          first.body["details"].paymentIdentifier
+        )
+        const calls = seller.calls.length
+        yield* Effect.promise(() =>
+          fetch(`${facilitator.url}/settle`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(held[0])
+          })
+        )
+        const later = yield* pay(client, ref, own)
+        expect(later.body).toMatchObject({
+          structuredContent: { sum: own.a + own.b },
+          receipt: { status: "settled", source: "ledger", sellerReceiptFaults: ["transaction"] }
+        })
+        expect(seller.calls.length).toBe(calls)
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect("whose caller hung up waits for the same call, which pays nothing [S104, S212]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, toolsUrl } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      const url = yield* toolsUrl([enabled])
+      const before = yield* facilitator.balance(agent.publicKey())
+      const received = seller.received.length
+      let answer: (() => void) | undefined
+      seller.behaviour = {
+        raw: {
+          paid: (socket, { body, headers, status }) => {
+            const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+            answer = () => void socket.end([`HTTP/1.1 ${status} X`, ...head, "", String(body)].join("\r\n"))
+          }
+        }
+      }
+      const own = { query: query() }
+      const client = yield* connectHttp(url, agentKey.split(":")[1])
+      const cancel = new AbortController()
+      const asked = client
+        .callTool({ name: "x402_fetch_resource", arguments: { ref, ...own } }, undefined, { signal: cancel.signal })
+        .catch(() => undefined)
+      yield* eventually(
+        Effect.sync(() => answer),
+        (ready) => ready !== undefined
+      )
+      cancel.abort()
+      yield* Effect.promise(() => asked)
+      // The server has heard of it when it has answered something that came later.
+      yield* Effect.promise(() => client.ping())
+      answer!()
+      const again = yield* connectHttp(url, agentKey.split(":")[1])
+      const sent = paymentsIn(seller, received)
+      const { body } = yield* fetched(again, ref, own)
+      expect(body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
+      expect(paymentsIn(seller, received)).toEqual(sent)
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
+    }).pipe(Effect.scoped)
+  )
+})

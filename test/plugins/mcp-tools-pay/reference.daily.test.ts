@@ -1,0 +1,107 @@
+// An agent that writes its own reference gets no further than the listing: the operator's rule holds, no address of the
+// agent's is dialed, and nothing is paid, over MCP and HTTP.
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
+import { call, connectHttp } from "../mcp-tools/support.ts"
+import { enabled, fetched, HttpWorld, query, refOf } from "./httpWorld.ts"
+import { agentKey, pay, PayWorld } from "./payWorld.ts"
+
+let fresh = 0
+const args = () => ({ a: ++fresh, b: 130_000 })
+
+/** Other spellings of one URL, of which some are normalized away by a catalog. */
+const twins = (text: string): ReadonlyArray<string> => {
+  const { host, hostname, origin, pathname, port } = new URL(text)
+  return [
+    `http://${hostname}.:${port}${pathname}`,
+    `HTTP://${host}${pathname}`,
+    `http://2130706433:${port}${pathname}`,
+    `http://[::ffff:7f00:1]:${port}${pathname}`,
+    `http://user@${host}${pathname}`,
+    `${origin}${pathname}?admin=1`,
+    `${origin}${pathname}#x`,
+    `${origin}/.${pathname}`,
+    `${origin}/%${pathname.charCodeAt(1).toString(16)}${pathname.slice(2)}`,
+    `${origin}${pathname.toUpperCase()}`
+  ]
+}
+
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a reference of the agent's own", (it) => {
+  it.effect(
+    "is answered with the listing's, and neither passes a rule nor leads to its own address [S200, S207, S217]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+        const { ref: page, seller: shop } = yield* HttpWorld
+        seller.behaviour = {}
+        shop.behaviour = {}
+        const origins = [new URL(seller.url).origin, shop.origin].map((one) => `"${one}/"`).join()
+        const denied = `policy.rules=[{name: closed, origins: [${origins}], outcome: deny}]`
+        const before = yield* facilitator.balance(agent.publicKey())
+        for (const set of [[enabled, denied], [enabled]]) {
+          const client = yield* paying(set)
+          const [methods, received] = [seller.methods.length, shop.received.length]
+          for (const url of twins(seller.url)) {
+            const { body } = yield* pay(client, encodeReference({ type: "mcp", url, toolName: "add" }), args())
+            expect([url, body["code"]]).toEqual([url, expect.stringMatching(/^(INVALID_ARGUMENT|NO_RESULTS)$/)])
+            if (body["code"] === "INVALID_ARGUMENT") expect(body["details"].ref).toBe(ref)
+          }
+          for (const url of [...twins(`${shop.origin}/weather`), `${shop.origin}/cities/riga`]) {
+            const { body } = yield* fetched(client, encodeReference({ type: "http", url, toolName: "" }))
+            expect([url, body["code"]]).toEqual([url, expect.stringMatching(/^(INVALID_ARGUMENT|NO_RESULTS)$/)])
+          }
+          const { body } = yield* call(client, "x402_explain_payment", {
+            ref: encodeReference({ type: "mcp", url: twins(seller.url)[0]!, toolName: "add" })
+          })
+          expect(body["details"].ref).toBe(ref)
+          expect([seller.methods.length, shop.received.length]).toEqual([methods, received])
+        }
+        expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
+        // With its own reference the rule decides, and before the seller is contacted.
+        const client = yield* paying([enabled, denied])
+        const [methods, received] = [seller.methods.length, shop.received.length]
+        for (const { body } of [yield* pay(client, ref, args()), yield* fetched(client, page)])
+          expect(body).toMatchObject({ code: "PAYMENT_REJECTED", details: { rule: "closed" } })
+        expect([seller.methods.length, shop.received.length]).toEqual([methods, received])
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect("of a route leads to the listing, whose parameters are given apart [S200]", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { seller } = yield* HttpWorld
+      seller.behaviour = {}
+      const client = yield* paying([enabled])
+      const { body } = yield* fetched(client, refOf(seller, "/cities/riga"))
+      expect(body).toMatchObject({ code: "INVALID_ARGUMENT", details: { ref: refOf(seller, "/cities/:name") } })
+      const own = { ref: body["details"].ref, pathParameters: { name: "riga" }, query: query() }
+      expect((yield* call(client, "x402_fetch_resource", own)).body["receipt"]?.status).toBe("settled")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("finds an approval given back when the seller asks for something else [S217]", () =>
+    Effect.gen(function* () {
+      const { ref, seller, toolsUrl } = yield* PayWorld
+      const url = yield* toolsUrl(["policy.otherwise=approve"], undefined, { OPERATOR_API_KEYS: "boss:0f1e2d3c4b5a6978" })
+      const client = yield* connectHttp(url, agentKey.split(":")[1])
+      const own = args()
+      const methods = seller.methods.length
+      const { approval } = (yield* pay(client, ref, own)).body["details"]
+      expect(seller.methods.length).toBe(methods)
+      yield* Effect.promise(() =>
+        fetch(`${url}/approvals/${approval.id}`, {
+          method: "POST",
+          headers: { authorization: "Bearer 0f1e2d3c4b5a6978", "content-type": "application/json" },
+          body: JSON.stringify({ decision: "approve" })
+        })
+      )
+      seller.behaviour = { challenge: (asked) => ({ ...asked, accepts: [{ ...asked["accepts"][0], amount: "2001" }] }) }
+      expect((yield* pay(client, ref, own)).body["code"]).toBe("RESOURCE_CHANGED")
+      seller.behaviour = {}
+      expect((yield* pay(client, ref, own)).body["receipt"]?.status).toBe("settled")
+      expect((yield* pay(client, ref, own)).body["details"].approval.state).toBe("pending")
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,242 @@
+// A tool server that is killed while its payment is on the way, and what another process makes of it: the same one
+// started again on its state folder, a replica on the same PostgreSQL, one on a store that was restored. The payment
+// is sent again to the last byte or found on the ledger; it is never made a second time while it may be spent.
+import { expect, layer } from "@effect/vitest"
+import { Effect, Redacted, type Scope } from "effect"
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { startProgram } from "../../conformance/programs.ts"
+import { databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { freePort } from "../../support/freePort.ts"
+import { connectHttp, type Json } from "../mcp-tools/support.ts"
+import { httpAmount } from "./httpSeller.ts"
+import { fetched, HttpWorld, query } from "./httpWorld.ts"
+import { pay, payingSet, PayWorld, sealed } from "./payWorld.ts"
+import { amount } from "./seller.ts"
+
+const root = new URL("../../../", import.meta.url).pathname
+const agentKey = "0123456789abcdef"
+const readyMillisMax = 120_000
+let fresh = 0
+const args = () => ({ a: ++fresh, b: 120_000 })
+
+interface Server {
+  readonly url: string
+  /** Ends it at once, as a machine does that loses its power. */
+  readonly kill: Effect.Effect<void>
+}
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-restart-"))),
+  (state) => Effect.sync(() => rmSync(state, { recursive: true, force: true }))
+)
+
+const ready = (url: string, tail: () => string) =>
+  Effect.promise(async () => {
+    const until = performance.now() + readyMillisMax
+    const isReady = () =>
+      fetch(`${url}/readyz`).then(
+        ({ ok }) => ok,
+        () => false
+      )
+    while (!(await isReady())) {
+      if (performance.now() > until) throw new Error(`the tool server was not ready\n${tail()}`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  })
+
+/** A tool server as a process of its own; with a database its budget is there, else in the folder. */
+const start = Effect.fnUntraced(function* (
+  keystore: { readonly file: string; readonly key: string },
+  state: string,
+  database?: string
+): Effect.fn.Return<Server, unknown, Scope.Scope | PayWorld> {
+  const { facilitator } = yield* PayWorld
+  const port = yield* Effect.promise(freePort)
+  const set = [
+    ...payingSet(facilitator),
+    "transport=http",
+    `http.port=${port}`,
+    "http.host=127.0.0.1",
+    "http_payments.enabled=true",
+    `facilitator.base_url=${facilitator.url}`,
+    "signer.mode=encrypted-key",
+    `signer.keystore_file=${keystore.file}`,
+    `budget.store=${database === undefined ? "file" : "postgres"}`
+  ]
+  const program = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      startProgram(
+        process.execPath,
+        ["runtime/cli.ts", "tools", "--state", state, ...set.flatMap((one) => ["--set", one])],
+        {
+          cwd: root,
+          env: {
+            TOOLS_KEYSTORE_KEY: keystore.key,
+            TOOLS_API_KEYS: `agent:${agentKey}`,
+            ...(database === undefined ? {} : { DATABASE_URL: database })
+          }
+        }
+      )
+    ),
+    (program) => Effect.promise(() => program.stop())
+  )
+  const url = `http://127.0.0.1:${port}`
+  yield* ready(url, program.tail)
+  return { url, kill: Effect.promise(() => program.kill()) }
+})
+
+/** Calls and kills the server once the seller has settled; the seller's answer never comes. */
+const paidAndKilled = Effect.fnUntraced(function* (server: Server, ref: string, own: Json) {
+  const { seller } = yield* PayWorld
+  const settlements = seller.settlements.length
+  seller.behaviour = { paid: () => new Promise<never>(() => undefined) }
+  const client = yield* connectHttp(server.url, agentKey)
+  void client.callTool({ name: "x402_call_resource", arguments: { ref, arguments: own } }).catch(() => undefined)
+  yield* eventually(
+    Effect.sync(() => seller.settlements.length),
+    (now) => now > settlements
+  )
+  yield* server.kill
+  seller.behaviour = {}
+})
+
+const paymentsOf = (own: Json) =>
+  Effect.map(PayWorld, ({ seller }) =>
+    seller.calls.flatMap(({ args, payment }) =>
+      payment !== undefined && JSON.stringify(args) === JSON.stringify(own) ? [JSON.stringify(payment)] : []
+    )
+  )
+
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax })(
+  "a payment whose process was killed",
+  (it) => {
+    const onServer = it.effect.skipIf(!databaseKinds.includes("postgres"))
+
+    it.effect(
+      "is finished by the process that starts again on its folder, over MCP and HTTP, and nothing in it can be cashed",
+      () =>
+        Effect.gen(function* () {
+          const { agent, facilitator, ref } = yield* PayWorld
+          const { ref: page, seller: shop } = yield* HttpWorld
+          const before = yield* facilitator.balance(agent.publicKey())
+          const [keystore, state] = [sealed(agent.secret()), yield* folder]
+          const [own, asked] = [args(), { query: query() }]
+          const first = yield* start(keystore, state)
+          const settlements = shop.settlements.length
+          shop.behaviour = { paid: () => undefined }
+          const client = yield* connectHttp(first.url, agentKey)
+          void client.callTool({ name: "x402_fetch_resource", arguments: { ref: page, ...asked } }).catch(() => undefined)
+          yield* eventually(
+            Effect.sync(() => shop.settlements.length),
+            (now) => now > settlements
+          )
+          yield* paidAndKilled(first, ref, own)
+          shop.behaviour = {}
+          // A copy of the folder holds no signature that anybody could settle.
+          const files = ["reservations.json", ...readdirSync(join(state, "tools", "payments")).map((f) => `payments/${f}`)]
+          expect(files).toHaveLength(3)
+          const [sent] = yield* paymentsOf(own)
+          const transaction = JSON.parse(sent!).payload.transaction as string
+          for (const file of files) {
+            const text = readFileSync(join(state, "tools", file), "utf8")
+            expect(text).not.toContain(transaction.slice(0, 40))
+            expect(text).not.toContain("payload")
+          }
+          const copy = yield* folder
+          cpSync(state, copy, { recursive: true })
+
+          const again = yield* connectHttp((yield* start(keystore, state)).url, agentKey)
+          const tool = yield* pay(again, ref, own)
+          expect(tool.body).toMatchObject({ structuredContent: { sum: own.a + own.b }, receipt: { status: "settled" } })
+          expect((yield* fetched(again, page, asked)).body).toMatchObject({ receipt: { status: "settled" } })
+          expect(new Set(yield* paymentsOf(own)).size).toBe(1)
+          // Delivered: nothing of them is kept.
+          expect(readdirSync(join(state, "tools", "payments"))).toEqual([])
+
+          // The folder as it was before, restored: it knows of open payments, and sends the same again.
+          const restored = yield* connectHttp((yield* start(keystore, copy)).url, agentKey)
+          expect((yield* pay(restored, ref, own)).body["receipt"]?.paymentIdentifier).toBe(
+            tool.body["receipt"].paymentIdentifier
+          )
+          expect(new Set(yield* paymentsOf(own)).size).toBe(1)
+          expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount + httpAmount)
+        }).pipe(Effect.scoped),
+      480_000
+    )
+
+    onServer(
+      "is finished by a replica on the same PostgreSQL, and later than any memory lasts",
+      () =>
+        Effect.gen(function* () {
+          const { agent, facilitator, ref } = yield* PayWorld
+          const opened = yield* (yield* DatabaseSource).open
+          if (opened.kind !== "server") return yield* Effect.die(new Error("replicas need a server"))
+          const database = Redacted.value(opened.url)
+          const before = yield* facilitator.balance(agent.publicKey())
+          const keystore = sealed(agent.secret())
+          const own = args()
+          const first = yield* start(keystore, yield* folder, database)
+          const replica = yield* start(keystore, yield* folder, database)
+          yield* paidAndKilled(first, ref, own)
+          // Another key does not open what is kept: the call is held, and nothing is paid.
+          const other = yield* facilitator.account()
+          const stranger = yield* start(sealed(other.secret()), yield* folder, database)
+          expect((yield* pay(yield* connectHttp(stranger.url, agentKey), ref, own)).body).toMatchObject({
+            code: "SETTLEMENT_UNKNOWN"
+          })
+          const { body } = yield* pay(yield* connectHttp(replica.url, agentKey), ref, own)
+          expect(body).toMatchObject({ structuredContent: { sum: own.a + own.b }, receipt: { status: "settled" } })
+          expect(new Set(yield* paymentsOf(own)).size).toBe(1)
+          expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+        }).pipe(Effect.scoped, Effect.provide(sourceLayer("postgres"))),
+      480_000
+    )
+
+    it.effect(
+      "before it was settled is made a second time only once it is dead, and the receipt names the first",
+      () =>
+        Effect.gen(function* () {
+          const { agent, facilitator, ref, seller } = yield* PayWorld
+          const before = yield* facilitator.balance(agent.publicKey())
+          const [keystore, state] = [sealed(agent.secret()), yield* folder]
+          const own = args()
+          const first = yield* start(keystore, state)
+          const calls = seller.calls.length
+          seller.behaviour = { settle: () => new Promise<never>(() => undefined) }
+          const client = yield* connectHttp(first.url, agentKey)
+          void client.callTool({ name: "x402_call_resource", arguments: { ref, arguments: own } }).catch(() => undefined)
+          yield* eventually(
+            Effect.sync(() => seller.calls.slice(calls).length),
+            (now) => now > 1
+          )
+          yield* first.kill
+          // Not there: the seller does not answer, and nothing is signed anew.
+          seller.behaviour = { wire: (_, response) => (response.writeHead(503).end(), true) }
+          const again = yield* connectHttp((yield* start(keystore, state)).url, agentKey)
+          const held = yield* pay(again, ref, own)
+          expect(held.body["code"]).toBe("SETTLEMENT_UNKNOWN")
+          const { authorizedUntilLedger, paymentIdentifier } = held.body["details"]
+          const rpc = Effect.promise(async () => {
+            const answer = await fetch(facilitator.ledgerUrl, {
+              method: "POST",
+              headers: { "content-type": "application/json" },
+              body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getLatestLedger" })
+            })
+            return ((await answer.json()) as Json)["result"].sequence as number
+          })
+          yield* eventually(rpc, (sequence) => sequence > authorizedUntilLedger + 2)
+          seller.behaviour = {}
+          const { body } = yield* pay(again, ref, own)
+          expect(body).toMatchObject({ receipt: { status: "settled", replaces: [paymentIdentifier] } })
+          expect(body["receipt"].paymentIdentifier).not.toBe(paymentIdentifier)
+          expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+        }).pipe(Effect.scoped),
+      480_000
+    )
+  }
+)
