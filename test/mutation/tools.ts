@@ -28,6 +28,20 @@ const seller = inFile("mcp-tools-pay/seller/httpSeller.ts", http)
 const wire = inFile("mcp-tools-pay/seller/HttpWire.ts", http)
 const terms = inFile("mcp-tools-pay/seller/compareTerms.ts", http)
 const judge = inFile("mcp-tools-pay/call/Judge.ts", http)
+const ofTest =
+  (files: ReadonlyArray<string>, folder = "", environment: Readonly<Record<string, string>> = {}) =>
+  (name: string, from: string, to: string, file: string): Mutation => ({
+    name,
+    changes: [{ file: `plugins/${folder}${file}`, from, to }],
+    catcher: vitest(...files),
+    environment
+  })
+const delivery = ofTest(["test/plugins/mcp-tools-pay/delivery.daily.test.ts"], "mcp-tools-pay/")
+const reference = ofTest(["test/plugins/mcp-tools-pay/reference.daily.test.ts"])
+const canonical = ofTest(["test/plugins/mcp-tools-pay/canonical.test.ts"])
+const restart = ofTest(["test/plugins/mcp-tools-pay/restart.slow.test.ts"], "mcp-tools-pay/", {
+  TOLLKEEPER_TEST_SLOW: "only"
+})
 const policy = (name: string, from: string, to: string, file = "policy/Policy.ts"): Mutation =>
   inFile(
     `mcp-tools-pay/${file}`,
@@ -80,19 +94,99 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: another resource is paid for", '...(isOurs ? [] : ["resource.url"])', ""),
   judge(
     "judge: the ledger is not asked",
-    "(yield* isConfirmed(word.transaction!, open))",
-    "word.transaction !== undefined"
+    "if (proof !== undefined || (yield* elapsedMillis) >= end) return proof",
+    "if (proof === undefined || proof !== undefined) return { transaction: named, isNamed: true }"
   ),
-  judge("judge: another payer's settlement counts", '...(word.payer === authorization.payer ? [] : ["payer"])', ""),
-  inFile("mcp-tools-pay/call/Payments.ts", http)(
-    "payments: an open payment is forgotten",
-    "yield* (yield* OpenPayments).remember(open)",
-    ""
+  delivery(
+    "judge: a receipt that cannot be read throws content away",
+    "const proof = yield* find(word?.transaction, open)",
+    "const proof = word === undefined ? undefined : yield* find(word.transaction, open)",
+    "call/Judge.ts"
   ),
-  inFile("mcp-tools-pay/call/Payments.ts", vitest("test/plugins/mcp-tools-pay/machineClock.daily.test.ts"))(
-    "payments: a clock that is ahead has a call paid for twice",
-    "ledger < (one.authorization?.expirationLedger ?? ledger) + spentLedgers",
-    "false"
+  delivery(
+    "judge: another payer's receipt fits",
+    "word.payer === undefined || word.payer === authorization.payer",
+    "true",
+    "call/Judge.ts"
+  ),
+  delivery(
+    "judge: the nonce proves nothing",
+    "if (!spent) return undefined",
+    "if (spent || !spent) return undefined",
+    "payer/proveSpent.ts"
+  ),
+  delivery(
+    "delivery: content without proof is thrown away",
+    "const isKept = isContent && (yield* keepContent(open, keptOf(open, answer)))",
+    "const isKept = false",
+    "call/sendPayment.ts"
+  ),
+  delivery(
+    "delivery: content whose caller has gone is thrown away",
+    "const isLeft = !isAwaited() && (yield* keepContent(open, kept))",
+    "const isLeft = false",
+    "call/sendPayment.ts"
+  ),
+  delivery(
+    "delivery: a stream is read to its end",
+    '...(typeof message["id"] === "number" ? { reader: toRpcAnswer(message["id"]) } : {})',
+    "",
+    "seller/SellerSession.ts"
+  ),
+  delivery("delivery: JSON is read to the end of its connection", "reader: toJsonEnd,", "", "seller/httpSeller.ts"),
+  reference(
+    "reference: another spelling is taken for the listing's",
+    "if (own !== ref)",
+    'if (own === "")',
+    "mcp-tools-pay/call/purchase.ts"
+  ),
+  reference(
+    "reference: the policy decides after the seller was asked",
+    "const asked = yield* Effect.onError(shop.ask, () => giveBack)",
+    "const asked = yield* shop.ask",
+    "mcp-tools-pay/call/makePurchase.ts"
+  ),
+  canonical(
+    "rules: an origin is compared as it is written",
+    'return pathname === "/" && search === "" && !/[?#\\s]/.test(text) ? origin : undefined',
+    "return text",
+    "mcp-tools-pay/policy/canonicalRules.ts"
+  ),
+  canonical(
+    "rules: a muxed recipient is another than its account",
+    "if (StrKey.isValidMed25519PublicKey(address))",
+    'if (address === "")',
+    "mcp-tools-pay/policy/canonicalRules.ts"
+  ),
+  canonical(
+    "origins: a trailing dot is another host",
+    'hostname.replace(/\\.$/, "")',
+    "hostname",
+    "mcp-tools/canonicalOrigin.ts"
+  ),
+  canonical(
+    "origins: a mapped address is another host",
+    'return bytes?.length === 4 ? bytes.join(".") : bare',
+    "return bare",
+    "mcp-tools/canonicalOrigin.ts"
+  ),
+  restart(
+    "payments: an open payment is forgotten with its process",
+    "const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeAway)",
+    "const isKept = sealed !== identifier",
+    "call/Payments.ts"
+  ),
+  restart(
+    "payments: what is kept is not sealed",
+    'return prefix + Base64.encode(Uint8Array.from([...nonce, ...tag])) + "." + Base64.encode(sealed)',
+    'return prefix + Base64.encode(Uint8Array.from([...nonce, ...tag])) + "." + Base64.encode(sealed) + text',
+    "payer/PaymentSeal.ts"
+  ),
+  restart(
+    "payments: a second one does not name the first",
+    "...(replaces.length === 0 ? {} : { replaces })",
+    "",
+    "call/delivery.ts"
   ),
   inFile("mcp-tools-pay/call/OpenPayments.ts", vitest("test/plugins/mcp-tools-pay/OpenPayments.test.ts"))(
     "payments: the same call at once is paid for apart",
@@ -142,9 +236,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   policy(
     "policy: nothing is decided",
-    "yield* (yield* Policy).judge(purchase.invocation, caller)",
-    "yield* Policy",
-    "call/Payments.ts"
+    "const giveBack = yield* (yield* Policy).judge(invocation, caller)",
+    "yield* Policy\n  const giveBack = Effect.void",
+    "call/makePurchase.ts"
   ),
   policy("policy: a refusal is not one", 'if (decision.outcome === "deny")', 'if (decision.rule === "")'),
   policy("policy: nobody is asked", 'if (decision.outcome === "approve")', 'if (decision.rule === "")'),
@@ -155,8 +249,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   policy(
     "policy: an approval is used twice",
-    "return (yield* take(standing.id)) ? undefined : yield* waiting(standing)",
-    "return undefined"
+    "return (yield* take(standing.id)) ? standing : yield* waiting(standing)",
+    "return standing"
   ),
   policy(
     "policy: a person's no is a yes",
@@ -167,8 +261,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   policy("policy: a rule's amount is any", "amount > rule.above", "amount > 0n", "policy/decide.ts"),
   policy(
     "policy: a subdomain is any end",
-    "hostname.endsWith(one.slice(1)",
-    "hostname.endsWith(one.slice(2)",
+    "host.endsWith(one.slice(1)",
+    "host.endsWith(one.slice(2)",
     "policy/decide.ts"
   ),
   inFile("mcp-tools-pay/budget/Reservation.ts", vitest("test/plugins/mcp-tools-pay/budget.daily.test.ts"))(

@@ -38,7 +38,12 @@ const Payment = Schema.fromJsonString(
 )
 
 const Content = Schema.fromJsonString(
-  Schema.Struct({ version: Schema.Literal(1), content: Fields, misfits: Schema.Array(text), named: Schema.NullOr(text) })
+  Schema.Struct({
+    version: Schema.Literal(1),
+    content: Fields,
+    misfits: Schema.Array(text),
+    named: Schema.NullOr(text)
+  })
 )
 
 const decodePayment = Schema.decodeUnknownOption(Payment)

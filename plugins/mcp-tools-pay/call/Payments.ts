@@ -166,15 +166,7 @@ const standing = Effect.fnUntraced(function* (
   return open === undefined ? { _tag: "Held", reservation } : { _tag: "Open", open, reservation }
 })
 
-type Parts =
-  | BudgetStore
-  | OpenPayments
-  | PaymentBuilder
-  | PaymentSeal
-  | Judge
-  | Config
-  | Crypto
-  | WireWords
+type Parts = BudgetStore | OpenPayments | PaymentBuilder | PaymentSeal | Judge | Config | Crypto | WireWords
 
 export class Payments extends Context.Service<
   Payments,
@@ -219,9 +211,7 @@ export class Payments extends Context.Service<
             Effect.ensuring(once(purchase.invocation.key, buy(purchase, caller, seller, isAwaited)), seller.close)
           ),
         resume: ({ open, reservation }, connect) =>
-          inOwnFiber((isAwaited) =>
-            once(open.invocation.key, resumePayment(open, reservation, connect, isAwaited))
-          )
+          inOwnFiber((isAwaited) => once(open.invocation.key, resumePayment(open, reservation, connect, isAwaited)))
       })
     })
   )

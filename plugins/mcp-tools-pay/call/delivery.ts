@@ -43,10 +43,10 @@ const receiptOf = (
 
 /** The content with its receipt. */
 export const withReceipt = (open: OpenPayment, content: Output, proven: Proven) =>
-  Effect.map(
-    spelled,
-    (spell): Output => ({ ...content, receipt: receiptOf(open, spell(open.invocation.option.network), proven) })
-  )
+  Effect.map(spelled, (spell): Output => ({
+    ...content,
+    receipt: receiptOf(open, spell(open.invocation.option.network), proven)
+  }))
 
 const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept until then." : "")
 

@@ -12,7 +12,12 @@ import { Payments } from "./Payments.ts"
 /** What a seller answered to the call without payment. */
 export type Asked =
   | { readonly free: Output }
-  | { readonly free?: undefined; readonly challenge: Challenge; readonly option: PaymentOption; readonly seller: Seller }
+  | {
+      readonly free?: undefined
+      readonly challenge: Challenge
+      readonly option: PaymentOption
+      readonly seller: Seller
+    }
 
 /** Where the purchase is made. */
 export interface Shop {

@@ -101,8 +101,7 @@ export const resumePayment = Effect.fnUntraced(function* (
   }
   if (content !== undefined) {
     const proof = fate._tag === "Paid" ? fate.proof : yield* judge.find(open, named)
-    if (proof !== undefined)
-      return yield* deliver(open, content, provenOf(content, proof.transaction), isAwaited)
+    if (proof !== undefined) return yield* deliver(open, content, provenOf(content, proof.transaction), isAwaited)
   }
   const seller = yield* Effect.catch(connect, ({ message: why }) =>
     Effect.flatMap(faultOf(open, { _tag: "Unknown", why, transaction: named }, content !== undefined), Effect.fail)

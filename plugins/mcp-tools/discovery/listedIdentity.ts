@@ -12,6 +12,9 @@ export const listedIdentity = (resource: CanonicalResource): Effect.Effect<Ident
   return identity !== undefined && isCanonicalUrl(identity.url)
     ? Effect.succeed(identity)
     : Effect.fail(
-        fault("UPSTREAM_PROTOCOL_ERROR", "the facilitator lists this resource under an address in no canonical spelling")
+        fault(
+          "UPSTREAM_PROTOCOL_ERROR",
+          "the facilitator lists this resource under an address in no canonical spelling"
+        )
       )
 }

@@ -20,13 +20,25 @@ describe("an origin", () => {
       ["http://127.0.0.1", ["http://127.1/", "http://0x7f000001", "http://[::ffff:127.0.0.1]:80", "http://2130706433"]],
       ["https://[2001:db8::1]", ["https://[2001:DB8:0:0:0:0:0:1]/", "https://[2001:0db8::0001]:443"]]
     ]
-    for (const [origin, all] of spellings) for (const one of all) expect([one, canonicalOrigin(one)]).toEqual([one, origin])
-    for (const none of ["https://a@shop.example", "https://:p@shop.example", "mcp://shop", "shop.example", "https://../"])
+    for (const [origin, all] of spellings)
+      for (const one of all) expect([one, canonicalOrigin(one)]).toEqual([one, origin])
+    for (const none of [
+      "https://a@shop.example",
+      "https://:p@shop.example",
+      "mcp://shop",
+      "shop.example",
+      "https://../"
+    ])
       expect([none, canonicalOrigin(none)]).toEqual([none, undefined])
   })
 
   it("is the beginning of a listing's URL in that spelling, and nothing stands behind its path", () => {
-    for (const url of ["https://shop.example/", "https://shop.example/a/:name", "http://127.0.0.1:4100/mcp", "mcp://x/y"])
+    for (const url of [
+      "https://shop.example/",
+      "https://shop.example/a/:name",
+      "http://127.0.0.1:4100/mcp",
+      "mcp://x/y"
+    ])
       expect([url, isCanonicalUrl(url)]).toEqual([url, true])
     const others = `https://shop.example https://shop.example./a https://Shop.example/a https://shop.example:443/a
       https://shop.example/a?admin=1 https://shop.example/a# https://shop.example/a/../b https://u@shop.example/a
@@ -48,8 +60,9 @@ const question: PolicyQuestion = {
 }
 
 const read = (rule: object) =>
-  Effect.flatMap(decodeSection(policySection, { policy: { rules: [{ name: "no", outcome: "deny", ...rule }] } }), (policy) =>
-    Effect.map(canonicalRules(policy.rules), (rules) => decide({ ...policy, rules }, question).outcome)
+  Effect.flatMap(
+    decodeSection(policySection, { policy: { rules: [{ name: "no", outcome: "deny", ...rule }] } }),
+    (policy) => Effect.map(canonicalRules(policy.rules), (rules) => decide({ ...policy, rules }, question).outcome)
   )
 
 describe("an operator's rule", () => {

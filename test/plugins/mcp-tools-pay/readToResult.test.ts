@@ -19,7 +19,10 @@ describe("an answer of a seller", () => {
     const streams: ReadonlyArray<readonly [string, string]> = [
       ["alone", `data: ${answer}`],
       ["with a name, an id and a comment", `: hello\nevent: message\nid: 7\ndata: ${answer}`],
-      ["after a notification and another's answer", `data: {"method":"x"}\n\ndata: {"id":9,"result":{}}\n\ndata: ${answer}`],
+      [
+        "after a notification and another's answer",
+        `data: {"method":"x"}\n\ndata: {"id":9,"result":{}}\n\ndata: ${answer}`
+      ],
       ["with carriage returns", `event: message\r\ndata: {"id":9,"result":{}}\r\n\r\ndata:${answer}`],
       ["over two lines", `data: ${answer.replace(',"result"', '\ndata: ,"result"')}`]
     ]

@@ -84,7 +84,9 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a refer
   it.effect("finds an approval given back when the seller asks for something else [S217]", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
-      const url = yield* toolsUrl(["policy.otherwise=approve"], undefined, { OPERATOR_API_KEYS: "boss:0f1e2d3c4b5a6978" })
+      const url = yield* toolsUrl(["policy.otherwise=approve"], undefined, {
+        OPERATOR_API_KEYS: "boss:0f1e2d3c4b5a6978"
+      })
       const client = yield* connectHttp(url, agentKey.split(":")[1])
       const own = args()
       const methods = seller.methods.length
