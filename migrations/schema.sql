@@ -816,6 +816,8 @@ CREATE TABLE public.mcp_tools_reservations (
     transaction text,
     origin text,
     grade text,
+    payment text,
+    content text,
     CONSTRAINT mcp_tools_reservations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT mcp_tools_reservations_check CHECK (((state = ANY (ARRAY['reserved'::text, 'released'::text])) OR ((payer IS NOT NULL) AND (nonce IS NOT NULL) AND (expiration_ledger IS NOT NULL)))),
     CONSTRAINT mcp_tools_reservations_grade_check CHECK ((grade = ANY (ARRAY['proven'::text, 'provisional'::text]))),
@@ -1256,6 +1258,8 @@ CREATE INDEX kernel_sponsor_transactions_newest ON public.kernel_sponsor_transac
 CREATE UNIQUE INDEX kernel_sponsor_transactions_one_open ON public.kernel_sponsor_transactions USING btree (network, sponsor) WHERE (state = 'open'::text);
 
 CREATE INDEX mcp_tools_approvals_asked ON public.mcp_tools_approvals USING btree (asked_at);
+
+CREATE INDEX mcp_tools_reservations_content ON public.mcp_tools_reservations USING btree (id) WHERE (content IS NOT NULL);
 
 CREATE INDEX mcp_tools_reservations_ended ON public.mcp_tools_reservations USING btree (created_at) WHERE (state = ANY (ARRAY['spent'::text, 'settled'::text, 'released'::text]));
 

@@ -573,13 +573,6 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/trustedTime.ts", "test/kernel/trustedTime.daily.test.ts", [
     ["old before the ledger has told the time", "isSure ? now : 0", "now"]
   ]),
-  ...guards("plugins/mcp-tools-pay/call/OpenPayments.ts", "test/kernel/setClock.test.ts", [
-    [
-      "an open payment forgotten by the machine's clock",
-      "Effect.map(elapsedMillis, (now) => {",
-      "Effect.map(Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis), (now) => {"
-    ]
-  ]),
   ...guards("plugins/ledger-local/node/fork/Upstream.ts", "test/kernel/setClock.test.ts", [
     [
       "another network's answer waited for by the machine's clock",

@@ -104,7 +104,7 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     expect(yield* store.move(one.id, { state: "settled" })).toBe(true)
     expect(yield* store.move(one.id, { state: "released" })).toBe(false)
     expect(yield* store.move("pay_none", { state: "released" })).toBe(false)
-    expect(yield* store.ofInvocation("moves")).toEqual({ made: 1, undelivered: [] })
+    expect(yield* store.ofInvocation("moves")).toEqual({ made: 1, undelivered: [], released: [] })
 
     // Of calls that looked at one invocation at once, one is paid for; who looks again may pay again.
     const same = (made: number) =>
