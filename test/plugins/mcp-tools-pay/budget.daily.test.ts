@@ -106,6 +106,25 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     expect(yield* store.move("pay_none", { state: "released" })).toBe(false)
     expect(yield* store.ofInvocation("moves")).toEqual({ made: 1, undelivered: [], released: [] })
 
+    // What is kept beside one that is not delivered is there for whoever finishes it, and goes with its end.
+    const open = reservation({ agent: "key:kept beside", invocation: "kept beside", amount: 1n })
+    const again = reservation({ agent: "key:kept beside", invocation: "kept beside", amount: 1n })
+    expect(yield* store.keep(open.id, { payment: "none" })).toBe(false)
+    for (const [made, one] of [open, again].entries()) {
+      expect(yield* store.reserve(one, ceilings, made)).toBe("kept")
+      yield* store.move(one.id, { state: "signed", authorization })
+      expect(yield* store.keep(one.id, { payment: "signed" })).toBe(true)
+      if (one === open) yield* store.move(one.id, { state: "released" })
+    }
+    expect(yield* store.kept(open.id)).toEqual({})
+    expect(yield* store.keep(again.id, { content: "answer" })).toBe(true)
+    expect(yield* store.kept(again.id)).toEqual({ payment: "signed", content: "answer" })
+    yield* store.move(again.id, { state: "released" })
+    const beside = yield* store.ofInvocation("kept beside")
+    expect([beside.undelivered.map(({ id }) => id), beside.released]).toEqual([[again.id], [again.id, open.id]])
+    yield* store.forget(again.id)
+    expect((yield* store.ofInvocation("kept beside")).undelivered).toEqual([])
+
     // Of calls that looked at one invocation at once, one is paid for; who looks again may pay again.
     const same = (made: number) =>
       store.reserve(reservation({ agent: "key:same", invocation: "same", amount: 1n }), ceilings, made)
@@ -265,7 +284,8 @@ describeDatabases(
           expect(yield* kept).toEqual(
             [
               ...states.map((state) => `new ${state}`),
-              ...["old reserved", "old signed", "old unknown"],
+              // What is spent and undelivered is never paid for again, however old it is.
+              ...["old reserved", "old signed", "old spent", "old unknown"],
               // Three days are counted, whatever the machine's clock says.
               ...states.filter((state) => state !== "released").map((state) => `today ${state}`)
             ].toSorted()
