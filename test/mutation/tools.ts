@@ -37,6 +37,9 @@ const ofTest =
     environment
   })
 const delivery = ofTest(["test/plugins/mcp-tools-pay/delivery.daily.test.ts"], "mcp-tools-pay/")
+const crooks = ofTest(["test/plugins/mcp-tools-pay/crooks.slow.test.ts"], "mcp-tools-pay/", {
+  TOLLKEEPER_TEST_SLOW: "only"
+})
 const reference = ofTest(["test/plugins/mcp-tools-pay/reference.daily.test.ts"])
 const canonical = ofTest(["test/plugins/mcp-tools-pay/canonical.test.ts"])
 const restart = ofTest(["test/plugins/mcp-tools-pay/restart.slow.test.ts"], "mcp-tools-pay/", {
@@ -126,6 +129,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const isLeft = !isAwaited() && (yield* keepContent(open, kept))",
     "const isLeft = false",
     "call/sendPayment.ts"
+  ),
+  crooks(
+    "delivery: an error beside a failed settlement is what was bought",
+    'isContent: !(result["isError"] === true && settlement?.success === false)',
+    "isContent: true",
+    "seller/mcpSeller.ts"
+  ),
+  delivery(
+    "delivery: a client's error beside a failed settlement is what was bought",
+    "&& !(status >= 400 && settlement?.success === false)",
+    "",
+    "seller/httpSeller.ts"
   ),
   delivery(
     "delivery: a stream is read to its end",

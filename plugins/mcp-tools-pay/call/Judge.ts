@@ -121,6 +121,7 @@ export class Judge extends Context.Service<
           const { asksAgain, isContent, settlement: word } = answer
           if (asksAgain !== undefined && word?.success !== true)
             return word?.success === false ? notSettled(word) : { _tag: "StillRequired", reason: asksAgain.reason }
+          if (!isContent && word?.success === false) return notSettled(word)
           if (!isContent && word?.success !== true) return unknown("the seller answers with a failure of its own")
           const proof = yield* find(word?.transaction, open)
           if (proof !== undefined) {

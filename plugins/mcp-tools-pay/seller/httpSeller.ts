@@ -6,6 +6,7 @@ import { Base64 } from "effect/encoding"
 import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
 import type { Output, PaidAnswer, Seller } from "../call/Invocation.ts"
 import { toJsonEnd } from "./readToResult.ts"
+import type { SettlementWord } from "./SellerWire.ts"
 import { type HttpAnswer, paymentHeader, readHttpChallenge, readHttpSettlement } from "./HttpWire.ts"
 
 export interface HttpCall {
@@ -72,18 +73,23 @@ export const sendOnce = (
 /** Statuses by which a server, or one before it, says that the request may be made again. */
 const passing = new Set([408, 425, 429])
 
+/** A status of a client's error beside a settlement that failed comes in place of what was bought. */
+const isContent = ({ status }: HttpAnswer, settlement: SettlementWord | undefined): boolean =>
+  status < 500 && !passing.has(status) && !(status >= 400 && settlement?.success === false)
+
 /** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
 export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
   send: Effect.fnUntraced(function* (payment) {
     const answer = yield* sendOnce(upstream, call, paymentHeader(payment), timeoutMillis)
     const challenged = readHttpChallenge(answer)
+    const settlement = readHttpSettlement(answer)
     const paid: PaidAnswer = {
-      settlement: readHttpSettlement(answer),
+      settlement,
       asksAgain:
         challenged._tag === "None"
           ? undefined
           : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
-      isContent: answer.status < 500 && !passing.has(answer.status),
+      isContent: isContent(answer, settlement),
       content: yield* contentOf(upstream, answer)
     }
     return paid

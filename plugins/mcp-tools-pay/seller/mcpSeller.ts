@@ -7,13 +7,15 @@ import { type Fields, readChallenge, readSettlement } from "./SellerWire.ts"
 
 const readAnswer = (result: Fields): PaidAnswer => {
   const challenged = readChallenge(result)
+  const settlement = readSettlement(result)
   return {
-    settlement: readSettlement(result),
+    settlement,
     asksAgain:
       challenged._tag === "None"
         ? undefined
         : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
-    isContent: true,
+    // An error beside a settlement that failed is what a seller answers in place of what was bought.
+    isContent: !(result["isError"] === true && settlement?.success === false),
     content: {
       content: result["content"] ?? [],
       ...("structuredContent" in result ? { structuredContent: result["structuredContent"] } : {}),

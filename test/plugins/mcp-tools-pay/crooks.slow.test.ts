@@ -5,11 +5,18 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { eventually } from "../../support/eventually.ts"
 import { pay, PayWorld } from "./payWorld.ts"
-import { amount } from "./seller.ts"
+import { amount, type Behaviour } from "./seller.ts"
 import { type Json } from "../mcp-tools/support.ts"
 
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 5_000 })
+/** A seller that settles, and whose answer to a paid call is lost on the way. */
+const loses: Behaviour = {
+  wire: (message, response) => {
+    if (message["params"]?._meta?.["x402/payment"] !== undefined) response.write = () => (response.destroy(), true)
+    return false
+  }
+}
 /** A seller's lie is looked into for a moment only. */
 const soon = "network_security.confirm_timeout_ms=300"
 const day = (units: bigint) => `budget.max_per_day=${units}`
@@ -19,14 +26,14 @@ const saying = (settlement: Json): Json => ({ ...content, _meta: { "x402/payment
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller that has the payment", (it) => {
   it.effect(
-    "and answers nothing is asked again with the same payment: it is paid once, and what was bought is delivered [S104, S232]",
+    "and whose answer is lost is asked again with the same payment: it is paid once, and what was bought is delivered [S104, S232]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
         const client = yield* paying([day(2_000n)])
         const before = yield* facilitator.balance(agent.publicKey())
         const own = args()
-        seller.behaviour = { paid: () => content }
+        seller.behaviour = loses
         const calls = seller.calls.length
         const lost = yield* pay(client, ref, own)
         expect(lost.body).toMatchObject({
@@ -51,28 +58,40 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
   )
 
   it.effect(
-    "and lies about the settlement is not believed, and the budget stays held [S104, S215, S232]",
+    "and lies about the settlement is not believed: the ledger says what was paid, and the content is delivered [S104, S215, S232]",
     () =>
       Effect.gen(function* () {
-        const { paying, ref, seller } = yield* PayWorld
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
         seller.behaviour = {}
         const honest = yield* pay(yield* paying(), ref, args())
         const older = honest.body["receipt"].transaction
-        const lies: ReadonlyArray<readonly [string, (settled: Json) => Json]> = [
-          ["an older payment's transaction", (settled) => ({ ...settled, transaction: older })],
-          ["a transaction that is none", (settled) => ({ ...settled, transaction: "f".repeat(64) })],
-          ["no transaction", (settled) => ({ ...settled, transaction: "" })],
-          ["another payer", (settled) => ({ ...settled, payer: seller.payTo })],
-          ["another network", (settled) => ({ ...settled, network: "ledger:pubnet" })],
-          ["another amount", (settled) => ({ ...settled, amount: "1" })],
-          ["a success in words", () => ({ success: "true" })]
+        const lies: ReadonlyArray<readonly [lie: string, misfit: string, (settled: Json) => Json]> = [
+          ["an older payment's transaction", "transaction", (settled) => ({ ...settled, transaction: older })],
+          ["a transaction that is none", "transaction", (settled) => ({ ...settled, transaction: "f".repeat(64) })],
+          ["no transaction", "transaction", (settled) => ({ ...settled, transaction: "" })],
+          ["another payer", "payer", (settled) => ({ ...settled, payer: seller.payTo })],
+          ["another network", "network", (settled) => ({ ...settled, network: "ledger:pubnet" })],
+          ["another amount", "amount", (settled) => ({ ...settled, amount: "1" })],
+          ["a success in words", "success", () => ({ success: "true" })]
         ]
-        for (const [lie, change] of lies) {
+        const before = yield* facilitator.balance(agent.publicKey())
+        for (const [lie, misfit, change] of lies) {
           const client = yield* paying([day(2_000n), soon])
           seller.behaviour = { paid: () => saying(change(seller.settlements.at(-1)!)) }
-          expect({ lie, ...(yield* pay(client, ref, args())).body }).toMatchObject({ lie, code: "SETTLEMENT_UNKNOWN" })
+          const { body } = yield* pay(client, ref, args())
+          expect({ lie, ...body }).toMatchObject({
+            lie,
+            ...content,
+            receipt: {
+              status: "settled",
+              transaction: seller.settlements.at(-1)!["transaction"],
+              settledAmount: amount.toString(),
+              sellerReceiptFaults: expect.arrayContaining([misfit])
+            }
+          })
           expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
         }
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * BigInt(lies.length))
       }).pipe(Effect.scoped),
     240_000
   )
@@ -90,13 +109,17 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             payer: body["paymentPayload"].accepted.payTo
           })
       }
-      expect((yield* pay(client, ref, args())).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+      expect((yield* pay(client, ref, args())).body).toMatchObject({
+        code: "SETTLEMENT_UNKNOWN",
+        details: { contentKept: true }
+      })
       seller.behaviour = {}
     }).pipe(Effect.scoped)
   )
 
   it.effect(
-    "and settles it, and calls it rejected, keeps the budget held: its word releases nothing [S104, S231]",
+    "and settles it, and answers with an error that calls it rejected, delivers it for the same payment later: its word " +
+      "releases nothing, and its error is not what was bought [S104, S231]",
     () =>
       Effect.gen(function* () {
         const { paying, ref, seller } = yield* PayWorld
@@ -115,13 +138,21 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             }
           })
         }
-        expect((yield* pay(client, ref, args())).body).toMatchObject({
+        const own = args()
+        const calls = seller.calls.length
+        expect((yield* pay(client, ref, own)).body).toMatchObject({
           code: "PAYMENT_REJECTED",
           retryable: false,
           details: { reason: "invalid_ledger_auth_expired", authorizedUntilLedger: expect.any(Number) }
         })
         expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
         seller.behaviour = {}
+        expect((yield* pay(client, ref, own)).body).toMatchObject({
+          structuredContent: { sum: own.a + own.b },
+          receipt: { status: "settled" }
+        })
+        const payments = seller.calls.slice(calls).flatMap(({ payment }) => payment ?? [])
+        expect(new Set(payments.map((payment) => JSON.stringify(payment))).size).toBe(1)
       }).pipe(Effect.scoped)
   )
 
@@ -187,43 +218,46 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
   )
 
   it.effect(
-    "and is silent when the tool server starts again: the hold is in the file, and nothing is paid twice [S104, S232]",
+    "and loses its answer before the tool server starts again: what was bought is delivered for the same payment [S104, S232]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
         const folder = mkdtempSync(join(tmpdir(), "tollkeeper-budget-"))
         const own = args()
         const before = yield* facilitator.balance(agent.publicKey())
-        seller.behaviour = { paid: () => content }
+        seller.behaviour = loses
+        const calls = seller.calls.length
         const first = yield* Effect.scoped(
           Effect.flatMap(paying(["budget.store=file"], undefined, folder), (client) => pay(client, ref, own))
         )
         expect(first.body["code"]).toBe("SETTLEMENT_UNKNOWN")
         seller.behaviour = {}
-        const calls = seller.calls.length
         const second = yield* Effect.scoped(
           Effect.flatMap(paying(["budget.store=file"], undefined, folder), (client) => pay(client, ref, own))
         )
         expect(second.body).toMatchObject({
-          code: "SETTLEMENT_UNKNOWN",
-          details: { paymentIdentifier: first.body["details"].paymentIdentifier }
+          structuredContent: { sum: own.a + own.b },
+          receipt: { status: "settled", paymentIdentifier: first.body["details"].paymentIdentifier }
         })
-        expect(seller.calls.length).toBe(calls)
+        const payments = seller.calls.slice(calls).flatMap(({ payment }) => payment ?? [])
+        expect(new Set(payments.map((payment) => JSON.stringify(payment))).size).toBe(1)
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
         expect(JSON.parse(readFileSync(join(folder, "tools", "reservations.json"), "utf8"))).toMatchObject([
-          { state: "spent" }
+          { state: "settled" }
         ])
       }).pipe(Effect.scoped),
     240_000
   )
 
   it.effect(
-    "hears of an agent that cancels, and the payment goes on without it: it is settled, and booked as that [S104, S215]",
+    "hears of an agent that cancels, and the payment goes on without it: it is spent, and the same call gets what was " +
+      "bought [S104, S215]",
     () =>
       Effect.gen(function* () {
         const { paying, ref, seller } = yield* PayWorld
         const folder = mkdtempSync(join(tmpdir(), "tollkeeper-budget-"))
         const client = yield* paying(["budget.store=file"], undefined, folder)
+        const own = args()
         let finish: (() => void) | undefined
         const arrived = new Promise<void>((resolve) => {
           seller.behaviour = {
@@ -236,7 +270,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
         })
         const cancel = new AbortController()
         const called = client
-          .callTool({ name: "x402_call_resource", arguments: { ref, arguments: args() } }, undefined, {
+          .callTool({ name: "x402_call_resource", arguments: { ref, arguments: own } }, undefined, {
             signal: cancel.signal
           })
           .catch(() => "cancelled")
@@ -249,7 +283,14 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
         const state = Effect.sync(
           () => JSON.parse(readFileSync(join(folder, "tools", "reservations.json"), "utf8"))[0].state as string
         )
-        expect(yield* eventually(state, (now) => now !== "signed")).toBe("settled")
+        expect(yield* eventually(state, (now) => now !== "signed")).toBe("spent")
+        const calls = seller.calls.length
+        expect((yield* pay(client, ref, own)).body).toMatchObject({
+          structuredContent: { sum: own.a + own.b },
+          receipt: { status: "settled" }
+        })
+        expect(seller.calls.length).toBe(calls)
+        expect(yield* state).toBe("settled")
       }).pipe(Effect.scoped)
   )
 })

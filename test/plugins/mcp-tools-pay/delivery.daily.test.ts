@@ -99,6 +99,44 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
     240_000
   )
 
+  it.effect(
+    "is not the error that a seller answers in its place when it calls the settlement failed [S104, S232]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying } = yield* PayWorld
+        const { ref, seller } = yield* HttpWorld
+        const client = yield* paying([enabled])
+        const before = yield* facilitator.balance(agent.publicKey())
+        for (const [status, receipt, code] of [
+          [402, { success: false, transaction: "", network: "ledger:testnet", errorReason: "settlement_pending" }],
+          [402, undefined, "PAYMENT_REQUIRED"],
+          [409, { success: false, transaction: "", network: "ledger:testnet", errorReason: "settlement_pending" }],
+          [
+            400,
+            { success: false, transaction: "", network: "ledger:testnet", errorReason: "rejected" },
+            "PAYMENT_REJECTED"
+          ]
+        ] as const) {
+          const own = { query: query() }
+          const received = seller.received.length
+          seller.behaviour = {
+            paid: ({ headers: { "payment-response": _, ...headers } }) => ({
+              status,
+              headers: receipt === undefined ? headers : { ...headers, "payment-response": encode(receipt) },
+              body: "{}"
+            })
+          }
+          const failed = yield* fetched(client, ref, own)
+          expect([status, failed.body["code"]]).toEqual([status, code ?? "SETTLEMENT_UNKNOWN"])
+          seller.behaviour = {}
+          const { body } = yield* fetched(client, ref, own)
+          expect(body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
+          expect(new Set(paymentsIn(seller, received)).size).toBe(1)
+        }
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * 4n)
+      }).pipe(Effect.scoped)
+  )
+
   it.effect("in JSON is read to its end, though the seller never ends its answer [S214, S238]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
