@@ -23,6 +23,17 @@ const labelWidth = 14
 const textOf = ({ label, where }: GreetingLine): ReadonlyArray<string> =>
   where.map((address, index) => `  ${(index === 0 ? label : "").padEnd(labelWidth)}${address}`)
 
+/** Addresses that bind every interface, and the one of them by which this machine reaches itself. */
+const everyAddress: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1" }
+
+/** Where the process is reached from this machine and, when other machines reach it too, what was bound. */
+const boundLines = (label: string, { host, port }: { readonly host: string; readonly port: number }) => {
+  const near = everyAddress[host] ?? host
+  const url = `http://${near.includes(":") && !near.startsWith("[") ? `[${near}]` : near}:${port}`
+  const every = `every address of this machine (${host})`
+  return [{ label, where: [url] }, ...(host in everyAddress ? [{ label: "bound to", where: [every] }] : [])]
+}
+
 /** One message for who reads JSON by eye; each address ends at a blank. */
 const sentenceOf = (title: string, lines: ReadonlyArray<GreetingLine>): string =>
   [`${title}:`, ...lines.map(({ label, where }) => `${label} ${where.join(" ")}`)].join(" ").concat(" ")
@@ -30,13 +41,12 @@ const sentenceOf = (title: string, lines: ReadonlyArray<GreetingLine>): string =
 export const greeting = Effect.fnUntraced(function* ({ address, isForPeople, profile, stateFolder }: GreetingOptions) {
   const { commands, hints, lines, title } = yield* (yield* Greeting).told
   const chosen = yield* (yield* ListenAt).chosen
-  const host = address?.host === "0.0.0.0" ? "127.0.0.1" : address?.host
   const at: ReadonlyArray<GreetingLine> =
     address === undefined
       ? chosen?.at === "nowhere"
         ? [{ label: "reached", where: ["over stdin and stdout"] }]
         : []
-      : [{ label: title === undefined ? "facilitator" : "listens", where: [`http://${host}:${address.port}`] }]
+      : boundLines(title === undefined ? "facilitator" : "listens", address)
   const first = `${title ?? "Tollkeeper is ready"} (profile ${profile}; state in ${stateFolder})`
   const all = [...at, ...lines]
   const toTry = [...commands.map((command) => `Try it, in another terminal:  ${typed(command)}`), ...hints]

@@ -46,7 +46,9 @@ const httpSection = section("http", "The listener of the agent tools.", {
   }),
   allowed_hosts: list(Schema.String, {
     default: [],
-    doc: "Host headers that are answered. Empty: the loopback names on a loopback address, else any."
+    doc:
+      "Host headers that are answered. Empty: the names of this machine, http.host, and, where another address than " +
+      "loopback is bound, IP addresses."
   }),
   allowed_origins: list(Schema.String, {
     default: [],

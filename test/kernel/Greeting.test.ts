@@ -23,11 +23,24 @@ describe("the greeting", () => {
         "",
         "Tollkeeper is ready (profile local; state in .state)",
         "  facilitator   http://127.0.0.1:4022",
+        "  bound to      every address of this machine (0.0.0.0)",
         "  ledger        http://127.0.0.1:8000",
         "                https://127.0.0.1:8443",
         "",
         "Try it.",
         ""
+      ])
+    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+  )
+
+  it.effect("prints what was bound, and nothing of other machines where they cannot reach it", () =>
+    Effect.gen(function* () {
+      const bound = (host: string) =>
+        Effect.map(told({ host, port: 9 }), ({ out }) => out.split("\n").filter((line) => line.startsWith("  ")))
+      expect(yield* bound("127.0.0.1")).toEqual(["  facilitator   http://127.0.0.1:9"])
+      expect((yield* bound("::")).slice(-2)).toEqual([
+        "  facilitator   http://[::1]:9",
+        "  bound to      every address of this machine (::)"
       ])
     }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
   )

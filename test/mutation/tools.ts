@@ -382,5 +382,22 @@ export const mutations: ReadonlyArray<Mutation> = [
     "stdin is read before every plugin stands",
     'choose({ at: "nowhere", begins, closing: Effect.void })',
     'choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })\n  yield* Effect.orDie(begins)'
-  )
+  ),
+  inFile("mcp-tools/server/Admission.ts", transports)(
+    "admission: any name is answered where another address than loopback is bound",
+    "return !isLoopback(boundHost) && (name",
+    "return !isLoopback(boundHost) || (name"
+  ),
+  inFile("mcp-tools/server/Admission.ts", transports)(
+    "admission: pages are not looked at where another address than loopback is bound",
+    "origin === undefined || http",
+    "!isLoopback(host) || origin === undefined || http"
+  ),
+  {
+    name: "profile: the hosted tool server listens everywhere without keys",
+    changes: [
+      { file: "runtime/profiles/tools-hosted.yaml", from: "  port: 4522", to: "  host: 0.0.0.0\n  port: 4522" }
+    ],
+    catcher: vitest("test/runtime/contract.test.ts")
+  }
 ]

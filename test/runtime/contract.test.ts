@@ -110,6 +110,8 @@ it.effect("the hosted profile waits 5 s for a model, and its tool server finds a
     expect((yield* profileOf("hosted")).values["search"].semantic.timeout_ms).toBe(5_000)
     const { plugins, tree, values } = yield* profileOf("tools-hosted")
     expect([plugins, values["signer"].mode, values["transport"]]).toEqual([["mcp-tools"], "none", "http"])
+    // It listens on this machine alone until keys or a host are set.
+    expect(values["http"].host).toBeUndefined()
     expect(Object.keys(tree["networks"] as object)).toEqual(["ledger:testnet"])
     // Neither a database nor a ledger, nor anything that signs, comes in by need.
     const started = yield* select(makeCatalogue({ tree, secret: noSecret }), plugins)

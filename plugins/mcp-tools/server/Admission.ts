@@ -7,7 +7,8 @@ import { Callers } from "../../../kernel/http/Callers.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
-import { hostNameOf, isLoopback, isOwnHost } from "../../../kernel/http/strangers.ts"
+import { parseAddress } from "../../../kernel/http/addresses.ts"
+import { hostNameOf, isLoopback } from "../../../kernel/http/strangers.ts"
 import { Config } from "../Config.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -25,6 +26,22 @@ export const noSession = json(
 )
 export const badRequest = (status: number, message: string) =>
   json({ jsonrpc: "2.0", id: null, error: { code: -32_700, message } }, { status })
+
+/**
+ * Whether a Host header is answered, whatever address is bound: one that is listed or, where none is, this machine's.
+ * A name that is not listed may be one that a browser was tricked into resolving to this machine; an IP address cannot.
+ */
+export const isAnsweredHost = (
+  header: string | undefined,
+  boundHost: string,
+  allowedHosts: ReadonlyArray<string>
+): boolean => {
+  const name = hostNameOf(header)
+  if (name === undefined) return false
+  if (allowedHosts.length > 0) return allowedHosts.includes(name) || allowedHosts.includes(header!.toLowerCase())
+  if (isLoopback(name)) return true
+  return !isLoopback(boundHost) && (name === boundHost.toLowerCase() || parseAddress(name) !== undefined)
+}
 
 /** A page that this very server, on this machine, would have served. */
 const isOwn = (origin: string, { headers }: Request): boolean => {
@@ -52,14 +69,22 @@ export class Admission extends Context.Service<
       const host = http.host ?? (keys.keyed() ? "0.0.0.0" : "127.0.0.1")
       const rate = makeRateLimit(http.callsPerSecond)
       const admitPage = (request: Request): Effect.Effect<void, Response> => {
-        if (!isOwnHost(request.headers["host"], host, http.allowedHosts))
-          return Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
+        if (!isAnsweredHost(request.headers["host"], host, http.allowedHosts))
+          return Effect.fail(
+            refusal(403, "forbidden_host", "this name is not answered here; http.allowed_hosts lists those that are")
+          )
         const origin = request.headers["origin"]
         const isInvited =
           origin === undefined || http.allowedOrigins.includes(origin.toLowerCase()) || isOwn(origin, request)
         return isInvited
           ? Effect.void
-          : Effect.fail(refusal(403, "forbidden_origin", "pages of this origin may not ask"))
+          : Effect.fail(
+              refusal(
+                403,
+                "forbidden_origin",
+                "pages of this origin may not ask; http.allowed_origins lists those that may"
+              )
+            )
       }
       const unauthorized = refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
       return Admission.of({

@@ -379,6 +379,25 @@ describe("who is let in", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("are checked by Host and Origin wherever it binds, with keys and without [S246]", () =>
+    Effect.gen(function* () {
+      const origin = "http://evil.example"
+      for (const environment of [{}, keys]) {
+        const url = yield* start(["http.host=0.0.0.0"], environment)
+        const statuses = (path: string, headers: Record<string, string>, method = "POST") =>
+          Effect.map(send(url, path, { key, headers, method, body: initialize }), ({ status }) => status)
+        for (const path of ["/mcp", "/messages?sessionId=1"])
+          for (const headers of [{ host: "evil.example" }, { origin }, { host: "evil.example", origin }])
+            expect([path, headers, yield* statuses(path, headers)]).toEqual([path, headers, 403])
+        expect(yield* statuses("/mcp", { host: "192.0.2.7:4522" })).toBe(200)
+        expect(yield* statuses("/mcp", { host: "localhost" })).toBe(200)
+      }
+      const named = yield* start(["http.host=0.0.0.0", 'http.allowed_hosts=["tools.example"]'])
+      expect((yield* begin(named, { headers: { host: "tools.example" } })).status).toBe(200)
+      expect((yield* begin(named, { headers: { host: "192.0.2.7" } })).status).toBe(403)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is slowed down who asks too often, and told when to come again [S238]", () =>
     Effect.gen(function* () {
       const url = yield* start(["http.calls_per_second=1"])
