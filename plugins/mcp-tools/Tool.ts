@@ -2,6 +2,7 @@
 // what their arguments are held to, and a run that ends in a value or in a fault. An argument that the schema does not
 // name is refused, so no tool can be handed a secret in passing (S252).
 import { Data, Effect, Schema } from "effect"
+import { findStringifiedArgument, stringifiedFault } from "./stringified.ts"
 import { fault, faultSchema, type ToolFault } from "./ToolFault.ts"
 
 /** Who calls: the key or address, and the session. */
@@ -55,10 +56,30 @@ const open = (schema: unknown): unknown => {
   )
 }
 
-const schemaOf = (schema: Schema.Codec<any, any>): Record<string, unknown> => {
-  const { $defs: _, ...rest } = Schema.toJsonSchemaDocument(schema).schema as Record<string, unknown>
-  return rest
+const anyType = ["object", "array", "string", "number", "boolean", "null"]
+const typeWords = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"]
+
+/** A member that may be anything says so: a client that finds no type has been seen to send the text of an object. */
+const typed = (schema: unknown): unknown => {
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema
+  const { additionalProperties, anyOf, items, properties, ...rest } = schema as Readonly<Record<string, unknown>>
+  return {
+    ...(typeWords.some((word) => word in schema) ? {} : { type: anyType }),
+    ...rest,
+    ...(Array.isArray(anyOf) ? { anyOf: anyOf.map(typed) } : {}),
+    ...(items === undefined ? {} : { items: typed(items) }),
+    ...(typeof properties !== "object" || properties === null
+      ? {}
+      : { properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, typed(one)])) }),
+    // A map whose values may be anything needs no word for them.
+    ...(typeof additionalProperties !== "object" || Object.keys(additionalProperties ?? {}).length === 0
+      ? additionalProperties === false && { additionalProperties }
+      : { additionalProperties: typed(additionalProperties) })
+  }
 }
+
+const schemaOf = (schema: Schema.Codec<any, any>): Record<string, unknown> =>
+  typed(Schema.toJsonSchemaDocument(schema).schema) as Record<string, unknown>
 
 /**
  * What a call may answer with: the result, or a fault in its place. Official clients hold both to the schema that is
@@ -71,12 +92,16 @@ const orFault = ({ required, ...schema }: Record<string, unknown>): Record<strin
 
 export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I>): Tool => {
   const decode = Schema.decodeUnknownEffect(input, { onExcessProperty: "error", errors: "all" })
+  const inputSchema = { ...schemaOf(input), additionalProperties: false }
+  const { properties = {} } = inputSchema as { readonly properties?: Readonly<Record<string, unknown>> }
   return {
     ...about,
-    inputSchema: { ...schemaOf(input), additionalProperties: false },
+    inputSchema,
     outputSchema: orFault(open(schemaOf(output)) as Record<string, unknown>),
-    run: (given, caller) =>
-      decode(given ?? {}).pipe(
+    run: (given, caller) => {
+      const stringified = findStringifiedArgument(given, properties)
+      if (stringified !== undefined) return stringifiedFault(stringified)
+      return decode(given ?? {}).pipe(
         Effect.mapError(({ message }) =>
           fault("INVALID_ARGUMENT", "the arguments do not fit the tool", {
             faults: message
@@ -87,5 +112,6 @@ export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I
         ),
         Effect.flatMap((decoded) => run(decoded, caller))
       )
+    }
   }
 }

@@ -11,6 +11,7 @@ import { Wrapping } from "./discovery/wrapResource.ts"
 import { listedIdentity } from "./discovery/listedIdentity.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
+import { findStringified, stringifiedFault } from "./stringified.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
 import { fault, fetchFault, type FaultCode, retryableFault, ToolFault } from "./ToolFault.ts"
 import { Tools } from "./Tools.ts"
@@ -28,6 +29,7 @@ export {
   type FaultCode,
   fetchFault,
   hostOf,
+  findStringified,
   type Identity,
   type InputNeeded,
   listedIdentity,
@@ -35,6 +37,7 @@ export {
   ReferenceInput,
   retryableFault,
   spelled,
+  stringifiedFault,
   type Tool,
   ToolFault,
   Tools,

@@ -13,6 +13,7 @@ const vitest = (...files: ReadonlyArray<string>) => [
 const http = vitest("test/plugins/mcp-tools-pay/http.daily.test.ts")
 const hostile = vitest("test/plugins/mcp-tools-pay/hostile.daily.test.ts")
 const transports = vitest("test/plugins/mcp-tools/transports.daily.test.ts")
+const stringified = vitest("test/plugins/mcp-tools/stringified.test.ts")
 const composition = vitest("test/plugins/mcp-tools/composition.test.ts")
 
 const inFile =
@@ -399,5 +400,25 @@ export const mutations: ReadonlyArray<Mutation> = [
       { file: "runtime/profiles/tools-hosted.yaml", from: "  port: 4522", to: "  host: 0.0.0.0\n  port: 4522" }
     ],
     catcher: vitest("test/runtime/contract.test.ts")
-  }
+  },
+  inFile("mcp-tools/Tool.ts", stringified)(
+    "tools: the text of an object is taken for any JSON",
+    "if (stringified !== undefined)",
+    "if (false)"
+  ),
+  inFile("mcp-tools/Tool.ts", stringified)(
+    "tools: a member that may be anything names no type",
+    "{ type: anyType }",
+    "{}"
+  ),
+  inFile("mcp-tools/stringified.ts", stringified)(
+    "tools: an object that was stringified twice is taken",
+    "const encodingsMax = 3",
+    "const encodingsMax = 1"
+  ),
+  inFile("mcp-tools-pay/call/fetchResource.ts", http)(
+    "http: a body of null is the same call as no body",
+    "json === undefined ? {} : { json }",
+    "json === undefined ? { json: null } : { json }"
+  )
 ]

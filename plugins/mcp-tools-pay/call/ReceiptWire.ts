@@ -26,8 +26,8 @@ const Receipt = Schema.NullOr(
 ).annotate({ description: "Of the payment; null when nothing was asked for." })
 
 export const CallResult = Schema.Struct({
-  content: Schema.Unknown.annotate({ description: "As the seller's tool returned it." }),
-  structuredContent: Schema.optionalKey(Schema.Unknown),
+  content: Schema.Json.annotate({ description: "As the seller's tool returned it." }),
+  structuredContent: Schema.optionalKey(Schema.Json),
   isError: Schema.optionalKey(Schema.Boolean.annotate({ description: "The tool's own word." })),
   receipt: Receipt
 })
@@ -35,7 +35,7 @@ export const CallResult = Schema.Struct({
 export const FetchResult = Schema.Struct({
   status: Schema.Int,
   contentType: Schema.String,
-  json: Schema.optionalKey(Schema.Unknown.annotate({ description: "A body that is JSON." })),
+  json: Schema.optionalKey(Schema.Json.annotate({ description: "A body that is JSON." })),
   text: Schema.optionalKey(Schema.String.annotate({ description: "A body that is text." })),
   base64: Schema.optionalKey(Schema.String.annotate({ description: "Any other body." })),
   receipt: Receipt

@@ -9,8 +9,10 @@ import {
   defineTool,
   DiscoveryClient,
   fault,
+  findStringified,
   readReference,
   ReferenceInput,
+  stringifiedFault,
   type ToolFault,
   ToolsConfig,
   Upstreams,
@@ -68,6 +70,8 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
     })
   }
   const args = input.arguments ?? {}
+  const stringified = findStringified(args, declared?.inputSchema, "arguments")
+  if (stringified !== undefined) return yield* stringifiedFault(stringified)
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   return {
     invocation: { key, ref, versionHash, option, about },

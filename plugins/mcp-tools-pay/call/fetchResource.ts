@@ -9,8 +9,10 @@ import {
   defineTool,
   type DiscoveryClient,
   fault,
+  findStringified,
   readReference,
   ReferenceInput,
+  stringifiedFault,
   ToolsConfig,
   type Upstream,
   Upstreams,
@@ -22,6 +24,7 @@ import { compareHttpTerms } from "../seller/compareTerms.ts"
 import { contentOf, type HttpCall, httpSeller, sendOnce } from "../seller/httpSeller.ts"
 import { readHttpChallenge } from "../seller/HttpWire.ts"
 import type { Policy } from "../policy/Policy.ts"
+import { readBodySchema } from "../seller/SellerWire.ts"
 import { chooseTerms, type PayingPolicy } from "./chooseTerms.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
@@ -33,6 +36,9 @@ import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchas
 const texts = (description: string) =>
   Schema.optionalKey(Schema.Record(Schema.String, Schema.String).annotate({ description }))
 
+/** Any JSON; its schema names every type, so that a client sends an object as an object. */
+const Body = Schema.Json.annotate({ description: "Body, sent as JSON: the value itself, never its text." })
+
 const Input = Schema.Struct({
   ref: ReferenceInput,
   expectedVersionHash: Schema.optionalKey(VersionHashInput),
@@ -42,8 +48,8 @@ const Input = Schema.Struct({
   pathParameters: texts("Values of the `:name` segments of a dynamic route."),
   query: texts("Parameters of the query."),
   headers: texts("Request headers, of those that the operator allows."),
-  json: Schema.optionalKey(Schema.Unknown.annotate({ description: "Body, sent as JSON." })),
-  text: Schema.optionalKey(Schema.String.annotate({ description: "Body, sent as text." })),
+  json: Schema.optionalKey(Body),
+  text: Schema.optionalKey(Schema.String.annotate({ description: "Body, sent as text/plain." })),
   ...TermsInput
 })
 
@@ -62,9 +68,13 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const { about, identity, ref, resource, versionHash } = yield* currentResource(input.ref, input.expectedVersionHash)
   const operation = yield* chooseOperation(resource, input.method)
   const call = yield* httpCall(identity, resource, operation.method, input, http)
+  const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
+  if (stringified !== undefined) return yield* stringifiedFault(stringified)
   const option = yield* chooseTerms(operation, askedTerms(input))
-  const { headers = {}, json = null, text = null } = input
-  const args = { method: call.method, url: call.url.href, headers, json, text }
+  const { headers = {}, json, text } = input
+  // A body of JSON's null is a body: only what was given is part of the invocation.
+  const body = { ...(json === undefined ? {} : { json }), ...(text === undefined ? {} : { text }) }
+  const args = { method: call.method, url: call.url.href, headers, ...body }
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   return {
     invocation: { key, ref, versionHash, option, about },

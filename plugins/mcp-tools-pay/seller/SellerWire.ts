@@ -129,11 +129,23 @@ export interface DeclaredInput {
   readonly inputSchema: unknown
 }
 
-/** The declaration among extensions, in either spelling. */
-export const readDeclaration = (extensions: unknown): DeclaredInput | undefined => {
-  if (!isFields(extensions)) return undefined
+/** The catalog's extension among extensions, in either spelling. */
+const catalogExtension = (extensions: unknown): Fields => {
+  if (!isFields(extensions)) return {}
   const own = Object.entries(extensions).find(([key]) => neutralExtension(key) === "catalog")?.[1]
-  const info = isFields(own) ? own["info"] : undefined
+  return isFields(own) ? own : {}
+}
+
+/** The JSON Schema that a declaration has for the body of an HTTP request. */
+export const readBodySchema = (extensions: unknown): unknown =>
+  ["properties", "input", "properties", "body"].reduce<unknown>(
+    (schema, name) => (isFields(schema) && Object.hasOwn(schema, name) ? schema[name] : undefined),
+    catalogExtension(extensions)["schema"]
+  )
+
+/** The declaration among extensions. */
+export const readDeclaration = (extensions: unknown): DeclaredInput | undefined => {
+  const { info } = catalogExtension(extensions)
   const input = isFields(info) ? info["input"] : undefined
   if (!isFields(input)) return undefined
   const { inputSchema, toolName, transport } = input

@@ -119,6 +119,48 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
 })
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before an HTTP seller is paid", (it) => {
+  it.effect("an object that a client has turned into a string is refused: nobody is asked and nothing is paid", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying, ref: tool, seller: mcp } = yield* PayWorld
+      const { seller } = yield* HttpWorld
+      seller.behaviour = {}
+      mcp.behaviour = {}
+      const client = yield* paying([enabled])
+      const before = yield* facilitator.balance(agent.publicKey())
+      const [received, methods] = [seller.received.length, mcp.methods.length]
+      const companies = { ref: refOf(seller, "/companies") }
+      for (const [name, args, member] of [
+        ["x402_fetch_resource", { ...companies, json: '{"company":"Acme"}' }, "json"],
+        ["x402_fetch_resource", { ...companies, json: JSON.stringify('{"company":"Acme"}') }, "json"],
+        ["x402_fetch_resource", { ...companies, headers: '{"accept":"text/plain"}' }, "headers"],
+        ["x402_call_resource", { ref: tool, arguments: '{"a":1,"b":2}' }, "arguments"]
+      ] as const) {
+        const { body } = yield* call(client, name, args)
+        expect(body).toMatchObject({ code: "INVALID_ARGUMENT", message: expect.stringContaining(`\`${member}\` is a`) })
+      }
+      expect([seller.received.length, mcp.methods.length]).toEqual([received, methods])
+      expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a body of null and no body are two invocations, each with its own payment", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { seller } = yield* HttpWorld
+      seller.behaviour = {}
+      const client = yield* paying([enabled])
+      const companies = { ref: refOf(seller, "/companies"), query: query() }
+      // Two identical calls at once are one purchase; these are two.
+      const both = yield* Effect.all(
+        [{ json: null }, {}].map((body) => call(client, "x402_fetch_resource", { ...companies, ...body })),
+        { concurrency: "unbounded" }
+      )
+      const paid = both.map(({ body }) => body["receipt"]?.paymentIdentifier)
+      expect(new Set(paid).size, JSON.stringify(both)).toBe(2)
+      expect(paid).not.toContain(undefined)
+    }).pipe(Effect.scoped)
+  )
+
   /** Terms that were changed between the catalog and the live answer. */
   const changes: ReadonlyArray<readonly [member: string, change: (terms: Json) => Json]> = [
     ["amount", (terms) => ({ ...terms, amount: "3001" })],

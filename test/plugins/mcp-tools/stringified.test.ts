@@ -1,0 +1,88 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { findStringified } from "../../../plugins/mcp-tools/stringified.ts"
+import { defineTool } from "../../../plugins/mcp-tools/Tool.ts"
+
+const caller = { principal: "stdio", session: "stdio" }
+
+describe("findStringified", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      filter: { type: "object", properties: { inner: { type: ["array", "null"] } } },
+      rows: { type: "array", items: { type: "object" } },
+      note: { type: "string" },
+      any: {},
+      either: { type: ["object", "string"] },
+      shaped: { properties: { a: {} } }
+    }
+  }
+  const found = (value: unknown) => findStringified(value, schema, "arguments")?.member
+
+  it.each([
+    [{ filter: '{"a":1}' }, "arguments.filter"],
+    [{ filter: ' {"a":1}' }, "arguments.filter"],
+    [{ filter: JSON.stringify('{"a":1}') }, "arguments.filter"],
+    [{ filter: { inner: "[1]" } }, "arguments.filter.inner"],
+    [{ rows: "[]" }, "arguments.rows"],
+    [{ rows: [{}, "{}"] }, "arguments.rows.1"],
+    [{ shaped: "{}" }, "arguments.shaped"],
+    ['{"filter":{}}', "arguments"]
+  ])("finds the string that holds an object in %j", (value, member) => {
+    expect(found(value)).toBe(member)
+  })
+
+  it.each([[{ note: '{"a":1}' }], [{ any: "{}" }], [{ either: "{}" }], [{ filter: "text" }], [{ filter: '{"a":' }]])(
+    "leaves %j alone, which means a string or is none of JSON",
+    (value) => {
+      expect(found(value)).toBeUndefined()
+    }
+  )
+})
+
+describe("a tool", () => {
+  const runs: Array<unknown> = []
+  const tool = defineTool({
+    name: "probe",
+    title: "Probe",
+    description: "",
+    annotations: {},
+    pays: true,
+    input: Schema.Struct({
+      json: Schema.optionalKey(Schema.Json.annotate({ description: "Anything." })),
+      args: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+      text: Schema.optionalKey(Schema.String)
+    }),
+    output: Schema.Struct({ result: Schema.Json.annotate({ description: "Anything." }) }),
+    run: (input) => Effect.sync(() => (runs.push(input), { result: input }))
+  })
+
+  it.effect.each(["json", "args"])("refuses an object that a client has turned into a string: %s", (member) =>
+    Effect.gen(function* () {
+      for (const [text, holds] of [
+        ['{"city":"Riga"}', "object"],
+        ["[1]", "array"]
+      ] as const) {
+        const failed = yield* Effect.flip(tool.run({ [member]: text }, caller))
+        expect(failed).toMatchObject({
+          code: "INVALID_ARGUMENT",
+          message: `\`${member}\` is a string that holds a JSON ${holds}: pass the ${holds} itself. Nothing was paid.`
+        })
+      }
+      expect(runs).toEqual([])
+    })
+  )
+
+  it.effect("takes every other value as it is, null and a plain string included", () =>
+    Effect.gen(function* () {
+      for (const input of [{ json: null }, { json: "Riga" }, { json: "[unclosed" }, { text: '{"a":1}' }, {}])
+        expect(yield* tool.run(input, caller)).toEqual({ result: input })
+    })
+  )
+
+  it("names a type for every member, those that may be anything included", () => {
+    const anything = { type: ["object", "array", "string", "number", "boolean", "null"], description: "Anything." }
+    expect(tool.inputSchema).toMatchObject({ properties: { json: anything, args: { type: "object" } } })
+    expect(tool.outputSchema).toMatchObject({ properties: { result: anything } })
+  })
+})
