@@ -793,9 +793,11 @@ CREATE TABLE public.mcp_tools_approvals (
     rule text NOT NULL,
     asked_at timestamp with time zone NOT NULL,
     mark text NOT NULL,
+    bought jsonb,
+    asked_until timestamp with time zone,
     CONSTRAINT mcp_tools_approvals_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT mcp_tools_approvals_kind_check CHECK ((kind = ANY (ARRAY['http'::text, 'mcp'::text]))),
-    CONSTRAINT mcp_tools_approvals_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
+    CONSTRAINT mcp_tools_approvals_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'used'::text])))
 );
 
 CREATE TABLE public.mcp_tools_reservations (

@@ -15,6 +15,8 @@ export interface Caller {
    * be done before. Absent when the client cannot ask.
    */
   readonly ask?: (key: string, question: string) => Effect.Effect<boolean | undefined, InputNeeded>
+  /** Whether the call has brought an answer to the question of this key. */
+  readonly isAnswered?: (key: string) => boolean
 }
 
 /** The call goes on when the person behind the client has answered. */

@@ -8,6 +8,7 @@ import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import type { CanonicalResource } from "./discovery/DiscoveryWire.ts"
 import { ReferenceInput, readReference, VersionHashInput } from "./discovery/getResource.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
+import { inert, quoted } from "./inert.ts"
 import { listedIdentity } from "./discovery/listedIdentity.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
@@ -15,6 +16,7 @@ import { findStringified, stringifiedFault } from "./stringified.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
 import { fault, fetchFault, type FaultCode, retryableFault, ToolFault } from "./ToolFault.ts"
 import { Tools } from "./Tools.ts"
+import { unitsOf } from "./unitsOf.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
 
 export {
@@ -31,8 +33,10 @@ export {
   hostOf,
   findStringified,
   type Identity,
+  inert,
   type InputNeeded,
   listedIdentity,
+  quoted,
   readReference,
   ReferenceInput,
   retryableFault,
@@ -41,6 +45,7 @@ export {
   type Tool,
   ToolFault,
   Tools,
+  unitsOf,
   Config as ToolsConfig,
   type Upstream,
   Upstreams,

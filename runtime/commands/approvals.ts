@@ -5,13 +5,27 @@ import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
 import { answer, groundAt, jsonFlag, placeFlags } from "./place.ts"
 
+/** Inert text of a seller or an agent, which its own quotation marks cannot close. */
+const quoted = (text: string) => `"${text.replaceAll('"', "'")}"`
+
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const standing = yield* (yield* administration).listApprovals
-    const lines = standing.map(({ agent, amount, asset, askedAtMillis, id, origin, payTo, rule, state }) => {
-      const what = `${amount} of ${asset} to ${payTo}, ${origin ?? "a symbolic name"}`
-      return [id, state, new Date(askedAtMillis).toISOString(), agent, rule, what].join("  ")
-    })
+    const lines = standing.flatMap(
+      ({ agent, amount, asset, askedAtMillis, bought, id, origin, payTo, rule, state }) => {
+        const price = bought === undefined ? `${amount} of ${asset}` : `${bought.price} (${amount} of ${asset})`
+        const more = [
+          ["buys", bought && `${quoted(bought.title)}: ${quoted(bought.action)}`],
+          ["arguments", bought?.arguments],
+          ["pays", `${price} to ${payTo}, ${origin ?? "a symbolic name"}`],
+          ["budget", bought?.budget]
+        ] as const
+        return [
+          [id, state, new Date(askedAtMillis).toISOString(), agent, rule].join("  "),
+          ...more.flatMap(([label, text]) => (text === undefined ? [] : [`  ${label.padEnd(10)}${text}`]))
+        ]
+      }
+    )
     const waiting = standing.filter(({ state }) => state === "pending").length
     yield* answer(json, standing, [...lines, `${waiting} waiting`])
   }).pipe(Effect.provide(groundAt(place)))

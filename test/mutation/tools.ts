@@ -252,7 +252,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   policy(
     "policy: nothing is decided",
-    "const giveBack = yield* (yield* Policy).judge(invocation, caller)",
+    "const giveBack = yield* (yield* Policy).judge(invocation, caller, made)",
     "yield* Policy\n  const giveBack = Effect.void",
     "call/makePurchase.ts"
   ),
@@ -261,19 +261,39 @@ export const mutations: ReadonlyArray<Mutation> = [
   policy(
     "policy: an approval is good for every call",
     "const terms = [key, versionHash,",
-    "const terms = [versionHash,"
+    "const terms = [versionHash,",
+    "policy/askPerson.ts"
   ),
   policy(
     "policy: an approval is used twice",
-    "return (yield* take(standing.id)) ? standing : yield* waiting(standing)",
-    "return standing"
+    "else if (yield* take(id)) return",
+    "else if (yield* Effect.succeed(true)) return",
+    "policy/askPerson.ts"
   ),
   policy(
     "policy: a person's no is a yes",
-    "if (answer === false) return yield* refusedByPerson(rule)",
-    "if (answer === false) return undefined"
+    'answer ? "approved" : "denied"',
+    'answer ? "approved" : "approved"',
+    "policy/askPerson.ts"
   ),
-  policy("policy: a person's answer is good for ever", "`approve-${standing.mark}`", '"approve"'),
+  policy(
+    "policy: each call of an invocation asks its person",
+    "(yield* claim(pending.id, questionMillis, policy.approvalMillis))",
+    "true",
+    "policy/askPerson.ts"
+  ),
+  policy(
+    "policy: a person who dismissed a question is asked again",
+    "yield* leave(pending.id, policy.approvalMillis)",
+    "",
+    "policy/askPerson.ts"
+  ),
+  policy("policy: a person's answer is good for ever", "`approve-${pending.mark}`", '"approve"', "policy/askPerson.ts"),
+  {
+    name: "policy: what an agent wrote forges a line of the question",
+    changes: [{ file: "plugins/mcp-tools/inert.ts", from: '.replace(unseen, " ")', to: "" }],
+    catcher: vitest("test/plugins/mcp-tools-pay/policy.daily.test.ts")
+  },
   policy("policy: a rule's amount is any", "amount > rule.above", "amount > 0n", "policy/decide.ts"),
   policy(
     "policy: a subdomain is any end",
@@ -338,8 +358,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "plugins/mcp-tools-pay/policy/approvalRows.ts",
-        from: "sql`delete from mcp_tools_approvals where id = ${id} returning id`",
-        to: "sql`select id from mcp_tools_approvals where id = ${id}`"
+        from: "set state = 'used', asked_at = now() where",
+        to: "set asked_at = now() where"
       }
     ],
     catcher: vitest("test/plugins/mcp-tools-pay/replicas.slow.test.ts"),

@@ -24,6 +24,13 @@ export interface Invocation {
     readonly origin: string | undefined
     readonly grade: "proven" | "provisional"
   }
+  /** What a person is shown: the seller's and the agent's words, as they are. */
+  readonly bought: {
+    readonly title: string
+    /** The tool, or method and URL. */
+    readonly action: string
+    readonly arguments: unknown
+  }
 }
 
 /** What a seller answered to a call that carried a payment, read. */
@@ -48,7 +55,8 @@ export interface OpenPayment {
   readonly identifier: string
   readonly payment: Fields
   readonly authorization: Authorization
-  readonly invocation: Invocation
+  /** What a person was shown of it is decided on, and not kept. */
+  readonly invocation: Omit<Invocation, "bought">
   /** Payments of this invocation that were signed before it, and have been proven dead. */
   readonly replaces: ReadonlyArray<string>
 }

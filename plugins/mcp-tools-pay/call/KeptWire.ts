@@ -49,10 +49,11 @@ const Content = Schema.fromJsonString(
 const decodePayment = Schema.decodeUnknownOption(Payment)
 const decodeContent = Schema.decodeUnknownOption(Content)
 
-export const encodeKeptPayment = ({ invocation, payment, replaces }: OpenPayment): string =>
-  JSON.stringify({ version: 1, payment, invocation, replaces }, (_, value: unknown) =>
-    typeof value === "bigint" ? value.toString() : value
-  )
+export const encodeKeptPayment = ({ invocation, payment, replaces }: OpenPayment): string => {
+  const { about, key, option, ref, versionHash } = invocation
+  const kept = { version: 1, payment, invocation: { about, key, option, ref, versionHash }, replaces }
+  return JSON.stringify(kept, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value))
+}
 
 /** The payment of this reservation; undefined when it is none. */
 export const decodeKeptPayment = (

@@ -59,7 +59,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   if ((yield* readReference(input.ref)).type !== "mcp")
     return yield* fault("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
   const listing = yield* currentResource(input.ref, input.expectedVersionHash)
-  const { about, endpoint, identity, ref, resource, versionHash } = listing
+  const { about, endpoint, identity, ref, resource, title, versionHash } = listing
   const option = yield* chooseTerms(resource, askedTerms(input))
   if (endpoint === undefined)
     return yield* fault("UNTRUSTED_REDIRECT", "the resource has a symbolic name that the operator has given no address")
@@ -73,8 +73,9 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const stringified = findStringified(args, declared?.inputSchema, "arguments")
   if (stringified !== undefined) return yield* stringifiedFault(stringified)
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
+  const bought = { title, action: `tool ${identity.toolName} of ${identity.url}`, arguments: args }
   return {
-    invocation: { key, ref, versionHash, option, about },
+    invocation: { key, ref, versionHash, option, about, bought },
     endpoint,
     terms: { url: identity.url, toolName: identity.toolName, declared, option },
     args

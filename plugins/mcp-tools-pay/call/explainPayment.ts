@@ -26,11 +26,11 @@ const Input = Schema.Struct({
 
 const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, caller: Caller) {
   const { expectedVersionHash, method } = input
-  const { about, identity, ref, resource, versionHash } = yield* currentResource(input.ref, expectedVersionHash)
+  const { about, identity, resource, versionHash } = yield* currentResource(input.ref, expectedVersionHash)
   const accepting = identity.type === "http" ? yield* chooseOperation(resource, method) : resource
   const option = yield* chooseTerms(accepting, askedTerms(input))
   const { explain } = yield* Policy
-  const { outcome, rule } = yield* explain({ key: "", ref, versionHash, option, about }, caller)
+  const { outcome, rule } = yield* explain({ option, about }, caller)
   return {
     scheme: option.scheme,
     network: (yield* spelled)(option.network),

@@ -65,7 +65,8 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const { http } = yield* Config
   if ((yield* readReference(input.ref)).type !== "http")
     return yield* fault("INVALID_ARGUMENT", "only HTTP resources are fetched; this reference names an MCP tool")
-  const { about, identity, ref, resource, versionHash } = yield* currentResource(input.ref, input.expectedVersionHash)
+  const listing = yield* currentResource(input.ref, input.expectedVersionHash)
+  const { about, identity, ref, resource, title, versionHash } = listing
   const operation = yield* chooseOperation(resource, input.method)
   const call = yield* httpCall(identity, resource, operation.method, input, http)
   const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
@@ -76,8 +77,9 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const body = { ...(json === undefined ? {} : { json }), ...(text === undefined ? {} : { text }) }
   const args = { method: call.method, url: call.url.href, headers, ...body }
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
+  const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...body, headers } }
   return {
-    invocation: { key, ref, versionHash, option, about },
+    invocation: { key, ref, versionHash, option, about, bought },
     call,
     urls: [call.url.href, identity.url]
   } satisfies Prepared

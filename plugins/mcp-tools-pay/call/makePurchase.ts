@@ -38,7 +38,7 @@ export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation,
   if (standing._tag === "UnderWay") return yield* standing.outcome
   if (standing._tag !== "None") return yield* heldFault(standing.reservation)
   const { made, released } = standing
-  const giveBack = yield* (yield* Policy).judge(invocation, caller)
+  const giveBack = yield* (yield* Policy).judge(invocation, caller, made)
   const asked = yield* Effect.onError(shop.ask, () => giveBack)
   if (asked.free !== undefined) return yield* Effect.as(giveBack, asked.free)
   const { challenge, option, seller } = asked

@@ -3,6 +3,7 @@
 import { Effect, Schema } from "effect"
 import {
   canonicalOrigin,
+  type CanonicalResource,
   DiscoveryClient,
   encodeReference,
   fault,
@@ -50,6 +51,10 @@ const endpointOf = ({ type, url }: Identity, resolved: Readonly<Record<string, s
   return endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
 }
 
+/** What the seller calls a resource, in a few words: its name and what it does. */
+const titleOf = ({ description, serviceName }: CanonicalResource): string =>
+  [serviceName, description].filter((text) => typeof text === "string" && text !== "").join(": ")
+
 /**
  * The listing that a reference names, when it is the version that the agent has read. From here on nothing of the
  * reference is used: who is paid, where, under which origin's rules and budget is what the listing says, and a
@@ -78,7 +83,15 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
     origin: endpoint === undefined ? undefined : canonicalOrigin(endpoint.href),
     grade: resource["ownership"] === "proven" ? "proven" : "provisional"
   }
-  return { identity, endpoint, resource, ref: own, versionHash: wrapper.versionHash, about }
+  return {
+    identity,
+    endpoint,
+    resource,
+    ref: own,
+    versionHash: wrapper.versionHash,
+    about,
+    title: titleOf(resource)
+  }
 })
 
 /** The terms to pay by, when the seller asks for what the catalog says. */

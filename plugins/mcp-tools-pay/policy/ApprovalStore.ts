@@ -1,24 +1,38 @@
-// Where requests for approval are kept, whichever store it is. Each step is whole: of two that take one request, one
-// has it.
+// Where requests for approval are kept, whichever store it is. Each step is whole: of two calls that take one approval,
+// or that would ask about one request, one does.
 import type { Effect } from "effect"
 import type { BudgetUnavailable } from "../budget/BudgetStore.ts"
 import type { Approval } from "./ApprovalWire.ts"
 
-/** Requests that wait at once; more are refused. */
+/** Requests that are kept for a person, or decided by one and not used; more are refused. */
 export const pendingMax = 1_000
+
+/** A used approval is kept this long, for the calls that waited for the same answer. */
+export const usedMillis = 300_000
+
+/** A question that its person has dismissed is put off for this much longer than a request is kept. */
+export const leftMillis = 86_400_000
+
+/** Whether the person has dismissed the question, so that the request waits for an operator alone. */
+export const isLeft = ({ askedAtMillis, askedUntilMillis = 0 }: Approval, maxAgeMillis: number): boolean =>
+  askedUntilMillis - askedAtMillis >= maxAgeMillis + leftMillis
 
 export type Decided = "approved" | "denied"
 
 type Kept<A> = Effect.Effect<A, BudgetUnavailable>
 
 export interface ApprovalStore {
-  /** Requests that are not too old, oldest first. */
+  /** Requests that are neither used nor too old, oldest first. */
   readonly all: (maxAgeMillis: number) => Kept<ReadonlyArray<Approval>>
-  /** False when there is no room for another request; one that stands already stays as it is. */
+  /** False when there is no room for another request; one that is kept already stays as it is, unless it is used. */
   readonly ask: (approval: Approval, maxAgeMillis: number) => Kept<boolean>
   readonly find: (id: string, maxAgeMillis: number) => Kept<Approval | undefined>
-  /** True for the one that takes it away. */
+  /** True for the one call that asks its person about a pending request; for so long no other one does. */
+  readonly claim: (id: string, forMillis: number, maxAgeMillis: number) => Kept<boolean>
+  /** Nobody is asked about a pending request any more: it waits for an operator. */
+  readonly leave: (id: string, maxAgeMillis: number) => Kept<boolean>
+  /** True for the one that uses an approval. */
   readonly take: (id: string) => Effect.Effect<boolean>
-  /** True for the one that decides it; false when nobody asks for it. */
+  /** True for the one that decides it; false when it is not pending. */
   readonly decide: (id: string, state: Decided, maxAgeMillis: number) => Kept<boolean>
 }

@@ -1,10 +1,23 @@
 // Requests for approval and the log of decisions as text: one JSON file a request, one JSON object a line of the log.
-// Amounts are decimal strings; nothing that a seller wrote is in them but addresses and origins.
+// Amounts are decimal strings. What a seller or an agent wrote is in a request as inert, shortened data (`bought`), and
+// in the log not at all, but for addresses and origins.
 import { Schema } from "effect"
+
+/** What is bought, as a person is shown it. */
+export const Bought = Schema.Struct({
+  title: Schema.String,
+  /** The tool, or method and URL. */
+  action: Schema.String,
+  arguments: Schema.String,
+  /** In the asset's units, with its symbol. */
+  price: Schema.String,
+  budget: Schema.String
+})
+export type Bought = typeof Bought.Type
 
 export const Approval = Schema.Struct({
   id: Schema.String,
-  state: Schema.Literals(["pending", "approved", "denied"]),
+  state: Schema.Literals(["pending", "approved", "denied", "used"]),
   agent: Schema.String,
   kind: Schema.Literals(["http", "mcp"]),
   origin: Schema.NullOr(Schema.String),
@@ -14,7 +27,11 @@ export const Approval = Schema.Struct({
   rule: Schema.String,
   askedAtMillis: Schema.Int,
   /** Names this request to the client that is asked; another request for the same payment has another. */
-  mark: Schema.String
+  mark: Schema.String,
+  /** Absent in requests that an earlier version wrote. */
+  bought: Schema.optionalKey(Bought),
+  /** Until when one call has the question to itself. */
+  askedUntilMillis: Schema.optionalKey(Schema.Int)
 })
 export type Approval = typeof Approval.Type
 
@@ -23,7 +40,10 @@ const Text = Schema.fromJsonString(Approval)
 export const decodeApproval = Schema.decodeUnknownEffect(Text)
 export const encodeApproval = (approval: Approval): string => JSON.stringify(approval)
 
-export interface LoggedDecision extends Omit<Approval, "id" | "state" | "askedAtMillis" | "mark"> {
+export interface LoggedDecision extends Omit<
+  Approval,
+  "id" | "state" | "askedAtMillis" | "mark" | "bought" | "askedUntilMillis"
+> {
   readonly at: string
   readonly session: string
   readonly ref: string
@@ -39,7 +59,7 @@ export const ApprovalDecision = Schema.Struct({ decision: Schema.Literals(["appr
 export const stateOf = ({ decision }: typeof ApprovalDecision.Type) => (decision === "approve" ? "approved" : "denied")
 
 /** As an operator is shown it. */
-export const encodeListed = ({ askedAtMillis, mark: _, ...shown }: Approval) => ({
+export const encodeListed = ({ askedAtMillis, askedUntilMillis: _until, mark: _mark, ...shown }: Approval) => ({
   ...shown,
   askedAt: new Date(askedAtMillis).toISOString()
 })

@@ -3,7 +3,7 @@
 // payment that it lets pass: it is taken away before anything is reserved, and whoever takes it away first has it. A
 // request and an approval end with time. The log of decisions stands in the state folder of each process, one line a
 // decision.
-import { Context, Effect, FileSystem, Layer, Path } from "effect"
+import { Context, Deferred, Effect, FileSystem, Layer, Path } from "effect"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
 import { StoreDatabase } from "../budget/StoreDatabase.ts"
@@ -14,6 +14,30 @@ import { encodeDecision, type LoggedDecision } from "./ApprovalWire.ts"
 
 /** A log that is longer begins anew, and the one before is kept. */
 const logBytesMax = 16_777_216n
+
+/** What another process changed is found by reading the store this often. */
+const pollInterval = "200 millis"
+
+/** A store whose changes wake the calls of this process that wait for them. */
+const signalled = (store: ApprovalStore) => {
+  const waiters = new Map<string, Deferred.Deferred<void>>()
+  const wake = (id: string) =>
+    Effect.suspend(() => {
+      const waiter = waiters.get(id)
+      waiters.delete(id)
+      return waiter === undefined ? Effect.void : Deferred.succeed(waiter, undefined)
+    })
+  return {
+    changed: (id: string) =>
+      Effect.suspend(() => {
+        const waiter = waiters.get(id) ?? Deferred.makeUnsafe<void>()
+        waiters.set(id, waiter)
+        return Effect.asVoid(Effect.timeoutOption(Deferred.await(waiter), pollInterval))
+      }).pipe(Effect.ensuring(wake(id))),
+    take: (id: string) => Effect.tap(store.take(id), () => wake(id)),
+    decide: (...args: Parameters<ApprovalStore["decide"]>) => Effect.tap(store.decide(...args), () => wake(args[0]))
+  }
+}
 
 /** Adds a line to a file that is begun anew when it has grown too long. */
 const appended = Effect.fnUntraced(function* (files: FileSystem.FileSystem, file: string, line: string) {
@@ -28,6 +52,8 @@ const appended = Effect.fnUntraced(function* (files: FileSystem.FileSystem, file
 export class Approvals extends Context.Service<
   Approvals,
   ApprovalStore & {
+    /** Ends when this process changes the request, and after a moment, since another process may have. */
+    readonly changed: (id: string) => Effect.Effect<void>
     readonly log: (decision: LoggedDecision) => Effect.Effect<void, BudgetUnavailable>
     /** The log's text, the part before the last cut included. */
     readonly logged: Effect.Effect<string, BudgetUnavailable>
@@ -44,6 +70,7 @@ export class Approvals extends Context.Service<
       const textOf = (file: string) => Effect.orElseSucceed(files.readFileString(file), () => "")
       return Approvals.of({
         ...store,
+        ...signalled(store),
         log: (decision) =>
           Effect.mapError(
             appended(files, logFile, encodeDecision(decision)),

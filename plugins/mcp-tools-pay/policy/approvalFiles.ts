@@ -2,12 +2,12 @@
 // them by the command line while it runs. Whoever takes a file away first has it, to use an approval up or to decide a
 // request: a file is changed by nobody but the one who has it. A decision that dies half way leaves no request, and the
 // agent asks again.
-import { Clock, Effect, FileSystem, Path } from "effect"
+import { Clock, Effect, FileSystem, Path, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
-import { type ApprovalStore, type Decided, pendingMax } from "./ApprovalStore.ts"
+import { type ApprovalStore, type Decided, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
 import { type Approval, decodeApproval, encodeApproval } from "./ApprovalWire.ts"
 
 /** The files of one state folder, and the steps of which each is whole. */
@@ -24,7 +24,8 @@ const makeFiles = Effect.gen(function* () {
     const text = yield* Effect.option(files.readFileString(file))
     if (text._tag === "None") return undefined
     const approval = yield* decodeApproval(text.value)
-    const isOld = (yield* Clock.currentTimeMillis) - approval.askedAtMillis > maxAgeMillis
+    const ageMax = approval.state === "used" ? Math.min(usedMillis, maxAgeMillis) : maxAgeMillis
+    const isOld = (yield* Clock.currentTimeMillis) - approval.askedAtMillis > ageMax
     if (isOld) yield* Effect.ignore(files.remove(file))
     return isOld ? undefined : approval
   })
@@ -65,37 +66,84 @@ export const approvalFiles = Effect.gen(function* () {
   const guarded = <A, E>(effect: Effect.Effect<A, E>) =>
     Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
 
-  const decide = Effect.fnUntraced(function* (id: string, state: Decided, maxAgeMillis: number) {
-    if ((yield* read(fileOf(id), maxAgeMillis))?.state !== "pending") return false
+  const turns = yield* Semaphore.make(1)
+  /** One step at a time in this process: a file that one step has taken away is no missing request to another. */
+  const inTurn = <A, E>(step: Effect.Effect<A, E>) => Semaphore.withPermit(turns, step)
+
+  /** Takes a request away, and puts it back changed if `changed` changes what it finds. */
+  const change = Effect.fnUntraced(function* (
+    id: string,
+    maxAgeMillis: number,
+    changed: (approval: Approval, now: number) => Approval | undefined
+  ) {
+    const now = yield* Clock.currentTimeMillis
+    const before = yield* read(fileOf(id), maxAgeMillis)
+    if (before === undefined || changed(before, now) === undefined) return false
     const own = yield* takeAway(id)
     if (own === undefined) return false
-    const approval = yield* read(own, maxAgeMillis)
-    // Somebody else decided it between the look and the taking.
-    if (approval !== undefined && approval.state !== "pending") {
+    const found = yield* read(own, maxAgeMillis)
+    if (found === undefined) return false
+    const next = changed(found, now)
+    // Another process changed it between the read and the taking.
+    if (next === undefined) {
       yield* giveBack(own, id)
       return false
     }
-    if (approval !== undefined) yield* write({ ...approval, state, askedAtMillis: yield* Clock.currentTimeMillis })
+    yield* write(next)
     yield* remove(own)
-    return approval !== undefined
+    return true
   }, Effect.uninterruptible)
 
+  const ask = Effect.fnUntraced(function* (approval: Approval, maxAgeMillis: number) {
+    const known = yield* all(maxAgeMillis)
+    if (known.some(({ id, state }) => id === approval.id && state !== "used")) return true
+    if (known.filter(({ state }) => state !== "used").length >= pendingMax) return false
+    yield* write(approval)
+    return true
+  })
+
+  const isFree = ({ askedUntilMillis = 0, state }: Approval, now: number) =>
+    state === "pending" && askedUntilMillis <= now
   const store: ApprovalStore = {
-    all: (maxAgeMillis) => guarded(all(maxAgeMillis)),
-    find: (id, maxAgeMillis) => guarded(read(fileOf(id), maxAgeMillis)),
-    ask: (approval, maxAgeMillis) =>
+    all: (maxAgeMillis) =>
+      guarded(inTurn(Effect.map(all(maxAgeMillis), (found) => found.filter(({ state }) => state !== "used")))),
+    find: (id, maxAgeMillis) => guarded(inTurn(read(fileOf(id), maxAgeMillis))),
+    ask: (approval, maxAgeMillis) => guarded(inTurn(ask(approval, maxAgeMillis))),
+    claim: (id, forMillis, maxAgeMillis) =>
       guarded(
-        Effect.gen(function* () {
-          const known = yield* all(maxAgeMillis)
-          if (known.some(({ id }) => id === approval.id)) return true
-          if (known.length >= pendingMax) return false
-          yield* write(approval)
-          return true
-        })
+        inTurn(
+          change(id, maxAgeMillis, (one, now) =>
+            isFree(one, now) ? { ...one, askedUntilMillis: now + forMillis } : undefined
+          )
+        )
+      ),
+    leave: (id, maxAgeMillis) =>
+      guarded(
+        inTurn(
+          change(id, maxAgeMillis, (one) =>
+            one.state === "pending"
+              ? { ...one, askedUntilMillis: one.askedAtMillis + maxAgeMillis + leftMillis }
+              : undefined
+          )
+        )
       ),
     take: (id) =>
-      Effect.flatMap(takeAway(id), (own) => (own === undefined ? Effect.succeed(false) : Effect.as(remove(own), true))),
-    decide: (id, state, maxAgeMillis) => guarded(decide(id, state, maxAgeMillis))
+      Effect.orElseSucceed(
+        inTurn(
+          change(id, Number.MAX_SAFE_INTEGER, (one, now) =>
+            one.state === "approved" ? { ...one, state: "used", askedAtMillis: now } : undefined
+          )
+        ),
+        () => false
+      ),
+    decide: (id, state: Decided, maxAgeMillis) =>
+      guarded(
+        inTurn(
+          change(id, maxAgeMillis, (one, now) =>
+            one.state === "pending" ? { ...one, state, askedAtMillis: now } : undefined
+          )
+        )
+      )
   }
   return store
 })

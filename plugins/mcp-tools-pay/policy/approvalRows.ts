@@ -5,8 +5,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
-import { type ApprovalStore, pendingMax } from "./ApprovalStore.ts"
-import type { Approval } from "./ApprovalWire.ts"
+import { type ApprovalStore, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
+import type { Approval, Bought } from "./ApprovalWire.ts"
 
 interface Row {
   readonly id: string
@@ -20,14 +20,19 @@ interface Row {
   readonly rule: string
   readonly asked_at: Date
   readonly mark: string
+  readonly bought: Bought | null
+  readonly asked_until: Date | null
 }
 
-const columns = "id, state, agent, kind, origin, asset, pay_to, amount::text as amount, rule, asked_at, mark"
+const columns =
+  "id, state, agent, kind, origin, asset, pay_to, amount::text as amount, rule, asked_at, mark, bought, asked_until"
 
-const decode = ({ asked_at, pay_to, ...row }: Row): Approval => ({
+const decode = ({ asked_at, asked_until, bought, pay_to, ...row }: Row): Approval => ({
   ...row,
   payTo: pay_to,
-  askedAtMillis: asked_at.getTime()
+  askedAtMillis: asked_at.getTime(),
+  ...(bought === null ? {} : { bought }),
+  ...(asked_until === null ? {} : { askedUntilMillis: asked_until.getTime() })
 })
 
 export const approvalRows = Effect.gen(function* () {
@@ -36,48 +41,69 @@ export const approvalRows = Effect.gen(function* () {
     Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
   const since = (maxAgeMillis: number) => sql`now() - ${maxAgeMillis}::float8 * interval '1 millisecond'`
 
+  /** What is kept: a request for as long as it may be decided and used, a used one for its twins. */
+  const isKept = (maxAgeMillis: number) =>
+    sql`(asked_at >= ${since(maxAgeMillis)} and (state <> 'used' or asked_at >= ${since(usedMillis)}))`
+
   const ask = Effect.fnUntraced(function* (one: Approval, maxAgeMillis: number) {
-    yield* sql`delete from mcp_tools_approvals where asked_at < ${since(maxAgeMillis)}`
-    yield* sql`insert into mcp_tools_approvals
-      (id, state, agent, kind, origin, asset, pay_to, amount, rule, asked_at, mark)
+    const bought = one.bought === undefined ? null : JSON.stringify(one.bought)
+    yield* sql`delete from mcp_tools_approvals where not ${isKept(maxAgeMillis)}`
+    yield* sql`insert into mcp_tools_approvals as kept
+      (id, state, agent, kind, origin, asset, pay_to, amount, rule, asked_at, mark, bought)
       select ${one.id}, ${one.state}, ${one.agent}, ${one.kind}, ${one.origin}, ${one.asset}, ${one.payTo},
-        ${one.amount}::numeric, ${one.rule}, now(), ${one.mark}
-      where (select count(*) from mcp_tools_approvals) < ${pendingMax}
-      on conflict (id) do nothing`
-    const kept = yield* sql`select 1 from mcp_tools_approvals where id = ${one.id}`
+        ${one.amount}::numeric, ${one.rule}, now(), ${one.mark}, ${bought}::jsonb
+      where (select count(*) from mcp_tools_approvals where state <> 'used') < ${pendingMax}
+      on conflict (id) do update set (state, asked_at, mark, bought, asked_until, rule, agent) =
+        (excluded.state, excluded.asked_at, excluded.mark, excluded.bought, null, excluded.rule, excluded.agent)
+        where kept.state = 'used'`
+    const kept = yield* sql`select 1 from mcp_tools_approvals where id = ${one.id} and state <> 'used'`
     return kept.length === 1
   })
+
+  /** Whether a statement that returns what it changed has changed one. */
+  const isOne = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+    Effect.map(statement, (rows) => rows.length === 1)
 
   const store: ApprovalStore = {
     all: (maxAgeMillis) =>
       guarded(
         Effect.map(
-          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals where asked_at >= ${since(maxAgeMillis)}
-            order by asked_at limit ${pendingMax}`,
+          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals
+            where asked_at >= ${since(maxAgeMillis)} and state <> 'used' order by asked_at limit ${pendingMax}`,
           (rows) => rows.map(decode)
         )
       ),
     find: (id, maxAgeMillis) =>
       guarded(
         Effect.map(
-          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals
-            where id = ${id} and asked_at >= ${since(maxAgeMillis)}`,
+          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals where id = ${id} and ${isKept(maxAgeMillis)}`,
           ([row]) => (row === undefined ? undefined : decode(row))
         )
       ),
     ask: (approval, maxAgeMillis) => guarded(ask(approval, maxAgeMillis)),
+    claim: (id, forMillis, maxAgeMillis) =>
+      guarded(
+        isOne(sql`update mcp_tools_approvals
+          set asked_until = now() + ${forMillis}::float8 * interval '1 millisecond'
+          where id = ${id} and state = 'pending' and asked_at >= ${since(maxAgeMillis)}
+            and (asked_until is null or asked_until <= now()) returning id`)
+      ),
+    leave: (id, maxAgeMillis) =>
+      guarded(
+        isOne(sql`update mcp_tools_approvals
+          set asked_until = asked_at + ${maxAgeMillis + leftMillis}::float8 * interval '1 millisecond'
+          where id = ${id} and state = 'pending' and asked_at >= ${since(maxAgeMillis)} returning id`)
+      ),
     take: (id) =>
-      Effect.match(sql`delete from mcp_tools_approvals where id = ${id} returning id`, {
-        onFailure: () => false,
-        onSuccess: (rows) => rows.length === 1
-      }),
+      Effect.orElseSucceed(
+        isOne(sql`update mcp_tools_approvals set state = 'used', asked_at = now()
+          where id = ${id} and state = 'approved' returning id`),
+        () => false
+      ),
     decide: (id, state, maxAgeMillis) =>
       guarded(
-        Effect.map(
-          sql`update mcp_tools_approvals set state = ${state}, asked_at = now()
-            where id = ${id} and state = 'pending' and asked_at >= ${since(maxAgeMillis)} returning id`,
-          (rows) => rows.length === 1
-        )
+        isOne(sql`update mcp_tools_approvals set state = ${state}, asked_at = now()
+          where id = ${id} and state = 'pending' and asked_at >= ${since(maxAgeMillis)} returning id`)
       )
   }
   return store

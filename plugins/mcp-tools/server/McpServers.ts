@@ -34,15 +34,16 @@ const canAsk = (server: Server, { envelope }: Requested): boolean => {
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
 }
 
-/** What the person answered to the question of this key; who was not asked yet is. */
-const asks =
-  ({ inputResponses }: Requested): NonNullable<Caller["ask"]> =>
-  (key, question) => {
-    const said = inputResponse(inputResponses, key)
-    if (said.kind !== "elicit") return new InputNeeded({ key, question })
-    if (said.action === "cancel") return Effect.succeed(undefined)
-    return Effect.succeed(said.action === "accept" && said.content?.["approve"] === true)
+/** What the person answered to the question of a key; a question without an answer is asked. */
+const asks = ({ inputResponses }: Requested): Required<Pick<Caller, "ask" | "isAnswered">> => ({
+  isAnswered: (key) => inputResponse(inputResponses, key).kind === "elicit",
+  ask: (key, question) => {
+    const answered = inputResponse(inputResponses, key)
+    if (answered.kind !== "elicit") return new InputNeeded({ key, question })
+    if (answered.action === "cancel") return Effect.succeed(undefined)
+    return Effect.succeed(answered.action === "accept" && answered.content?.["approve"] === true)
   }
+})
 
 /** The trace that the caller is in. */
 const traceOf = ({ _meta }: Requested) => {
@@ -61,7 +62,7 @@ const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Cal
   server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
     const tool = tools.find(params.name)
     if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
-    const asking = canAsk(server, mcpReq) ? { ...caller, ask: asks(mcpReq) } : caller
+    const asking = canAsk(server, mcpReq) ? { ...caller, ...asks(mcpReq) } : caller
     const answered = answer(tool, params.arguments, asking, traceOf(mcpReq))
     return calls.run(calls.within(caller.session, answered, cutShort), { signal: mcpReq.signal })
   })

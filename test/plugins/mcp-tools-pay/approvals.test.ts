@@ -6,12 +6,22 @@ import { TestClock } from "effect/testing"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { approvalFiles } from "../../../plugins/mcp-tools-pay/policy/approvalFiles.ts"
 import { approvalRows } from "../../../plugins/mcp-tools-pay/policy/approvalRows.ts"
-import type { ApprovalStore } from "../../../plugins/mcp-tools-pay/policy/ApprovalStore.ts"
+import { type ApprovalStore, isLeft } from "../../../plugins/mcp-tools-pay/policy/ApprovalStore.ts"
 import type { Approval } from "../../../plugins/mcp-tools-pay/policy/ApprovalWire.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
 const hour = 3_600_000
+
+const bought = {
+  bought: {
+    title: "Adds",
+    action: "tool add",
+    arguments: '{"a":1}',
+    price: "1 USDC",
+    budget: "key:agent: 1 USDC a day"
+  }
+}
 
 const request = (id: string, more: Partial<Approval> = {}): Approval => ({
   id,
@@ -25,6 +35,7 @@ const request = (id: string, more: Partial<Approval> = {}): Approval => ({
   rule: "dear",
   askedAtMillis: 0,
   mark: "m1",
+  ...bought,
   ...more
 })
 
@@ -45,7 +56,24 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
       { concurrency: "unbounded" }
     )
     expect(taken.filter((one) => one)).toHaveLength(1)
-    expect(yield* two.find("aa", hour)).toBeUndefined()
+    // A used approval is found by the calls that waited for it, is in no list, and makes room for a new request.
+    expect((yield* two.find("aa", hour))?.state).toBe("used")
+    expect(yield* one.all(hour)).toEqual([])
+    expect(yield* two.ask(request("aa", { mark: "m4" }), hour)).toBe(true)
+    expect(yield* one.find("aa", hour)).toMatchObject({ state: "pending", mark: "m4", ...bought })
+    expect(yield* one.take("aa")).toBe(false)
+
+    // One call asks its person, for as long as a person has; one that was dismissed is asked about no more.
+    const claimed = yield* Effect.all(
+      Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? one : two).claim("aa", 60_000, hour)),
+      { concurrency: "unbounded" }
+    )
+    expect(claimed.filter((one) => one)).toHaveLength(1)
+    expect(isLeft((yield* one.find("aa", hour))!, hour)).toBe(false)
+    expect(yield* two.leave("aa", hour)).toBe(true)
+    expect(isLeft((yield* one.find("aa", hour))!, hour)).toBe(true)
+    expect(yield* one.decide("aa", "denied", hour)).toBe(true)
+    expect([yield* one.claim("aa", 1, hour), yield* one.leave("aa", hour)]).toEqual([false, false])
 
     // Of many operators at once one decides, and what it decided is used up once.
     for (const id of ["d1", "d2", "d3", "d4"]) {
@@ -58,11 +86,13 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
         { concurrency: "unbounded" }
       )
       expect(decided.flat()).toEqual([(yield* two.find(id, hour))?.state])
-      expect([yield* one.take(id), yield* two.take(id)]).toEqual([true, false])
+      expect([yield* one.take(id), yield* two.take(id)]).toEqual([decided.flat()[0] === "approved", false])
     }
 
     expect(yield* one.ask(request("cc", { origin: "https://a.example" }), hour)).toBe(true)
-    expect((yield* two.all(hour)).map(({ id, origin }) => [id, origin])).toEqual([["cc", "https://a.example"]])
+    expect((yield* two.all(hour)).flatMap(({ id, origin }) => (origin === null ? [] : [[id, origin]]))).toEqual([
+      ["cc", "https://a.example"]
+    ])
     yield* passHour
     expect(yield* one.decide("cc", "approved", hour)).toBe(false)
     expect(yield* two.find("cc", hour)).toBeUndefined()

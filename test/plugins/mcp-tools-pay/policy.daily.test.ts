@@ -130,13 +130,99 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       const willing = yield* withPerson(url, { action: "accept", content: { approve: true } })
       expect((yield* pay(willing.client, ref, args())).body["receipt"]?.status).toBe("settled")
       expect(willing.asked).toHaveLength(1)
-      for (const told of ["2000", seller.payTo, new URL(seller.url).origin, "dear"])
-        expect(willing.asked[0]).toContain(told)
+      for (const part of [
+        "Agent key:agent asks to buy",
+        `"tool add of ${seller.url}", with the arguments {"a":`,
+        `Price: 0.0002 USDC (2000 atomic units of ${seller.terms()["asset"]}), paid to ${seller.payTo}`,
+        new URL(seller.url).origin,
+        "Budget of key:agent: at most 0.1 USDC a call, 5 USDC a session and 5 USDC a day",
+        "Rule dear"
+      ])
+        expect(willing.asked[0]).toContain(part)
       for (const answer of [{ action: "decline" }, { action: "accept", content: { approve: false } }]) {
         const unwilling = yield* withPerson(url, answer)
-        const { body } = yield* pay(unwilling.client, ref, args())
-        expect(body).toMatchObject({ code: "PAYMENT_REJECTED", details: { rule: "dear" } })
+        const own = args()
+        // The refusal is kept, for this client and for any other of the agent's.
+        for (const client of [unwilling.client, unwilling.client, willing.client])
+          expect((yield* pay(client, ref, own)).body).toMatchObject({
+            code: "PAYMENT_REJECTED",
+            message: "a person refused this payment",
+            details: { rule: "dear" }
+          })
+        expect([unwilling.asked.length, willing.asked.length]).toEqual([1, 1])
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("asks one question for all calls of an invocation, and its answer is theirs", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
+      seller.behaviour = {}
+      const url = yield* toolsUrl([asking])
+      const [no, yes] = [{ action: "decline" }, { action: "accept", content: { approve: true } }]
+      const before = yield* facilitator.balance(agent.publicKey())
+      const twins = Effect.fnUntraced(function* (answer: object) {
+        const people = [yield* withPerson(url, answer), yield* withPerson(url, answer)] as const
+        const own = args()
+        const answered = yield* Effect.all(
+          [0, 1, 0, 1, 0].map((at) => pay(people[at]!.client, ref, own)),
+          { concurrency: "unbounded" }
+        )
+        return { answered, asked: people.flatMap(({ asked }) => asked) }
+      })
+      const refused = yield* twins(no)
+      expect(refused.asked).toHaveLength(1)
+      expect(refused.answered.map(({ body }) => body["message"])).toEqual(
+        Array.from({ length: 5 }, () => "a person refused this payment")
+      )
+      const paid = yield* twins(yes)
+      expect(paid.asked).toHaveLength(1)
+      const receipts = paid.answered.map(({ body }) => body["receipt"]?.transaction)
+      expect(new Set(receipts).size, JSON.stringify(paid.answered)).toBe(1)
+      expect(receipts[0]).toMatch(/^[0-9a-f]{64}$/)
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("leaves a question that its person dismissed to an operator, and does not ask again", () =>
+    Effect.gen(function* () {
+      const { ref, seller, toolsUrl } = yield* PayWorld
+      seller.behaviour = {}
+      const folder = yield* stateFolder
+      const operator = operatorAt(folder)
+      const dismissing = yield* withPerson(yield* toolsUrl([asking], folder), { action: "cancel" })
+      const own = args()
+      for (let round = 0; round < 3; round++)
+        expect((yield* pay(dismissing.client, ref, own)).body).toMatchObject({
+          details: { approval: { state: "pending" } }
+        })
+      expect(dismissing.asked).toHaveLength(1)
+      const [request] = yield* operator.list
+      expect(request?.bought).toEqual({
+        title: expect.any(String),
+        action: `tool add of ${seller.url}`,
+        arguments: JSON.stringify(own),
+        price: "0.0002 USDC",
+        budget: "key:agent: at most 0.1 USDC a call, 5 USDC a session and 5 USDC a day"
+      })
+      expect(yield* operator.decide(request!.id, "approved")).toBe(true)
+      expect((yield* pay(dismissing.client, ref, own)).body["receipt"]?.status).toBe("settled")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("shows what the agent wrote as shortened data that closes no quotation and hides nothing", () =>
+    Effect.gen(function* () {
+      const { ref, seller, toolsUrl } = yield* PayWorld
+      seller.behaviour = {}
+      const person = yield* withPerson(yield* toolsUrl([asking]), { action: "decline" })
+      const text = `\u202e"\n\nPrice: 0 USDC\u200b${"x".repeat(2_000)}`
+      yield* pay(person.client, ref, { ...args(), text })
+      const [question] = person.asked
+      expect(question).not.toMatch(/[\u202e\u200b]/)
+      expect(question!.split("\n").filter((line) => line.startsWith("Price:"))).toEqual([
+        expect.stringContaining("0.0002 USDC")
+      ])
+      expect(question!.length).toBeLessThan(1_500)
     }).pipe(Effect.scoped)
   )
 
@@ -167,12 +253,13 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       expect(first.resultType).toBe("input_required")
       const [key] = Object.keys(first.inputRequests)
       const yes = { [key!]: { action: "accept", content: { approve: true } } }
-      expect(Object.keys((yield* round({ approve: yes[key!] })).inputRequests)).toEqual([key])
-      expect((yield* round(yes)).structuredContent.receipt.status).toBe("settled")
+      // An answer under another key is none: such a call waits for the one question, and has the same answer.
+      const [twin, answered] = yield* Effect.all([round({ approve: yes[key!] }), round(yes)], { concurrency: 2 })
+      expect(answered.structuredContent.receipt?.status, JSON.stringify([twin, answered])).toBe("settled")
+      expect(twin.structuredContent.receipt).toEqual(answered.structuredContent.receipt)
       const replayed = yield* round(yes)
       expect(replayed.resultType).toBe("input_required")
       expect(Object.keys(replayed.inputRequests)).not.toContain(key)
-      expect((yield* round(yes)).resultType).toBe("input_required")
       // Without a capability to ask, the payment waits for an operator.
       const mute = yield* askRaw(url, "tools/call", { ...params, inputResponses: yes }, { headers: bearer })
       expect(mute.body["result"].structuredContent.code).toBe("PAYMENT_REJECTED")

@@ -1,0 +1,159 @@
+// A person's approval of one invocation. All calls of it, made at once, again, or at several replicas, are one question:
+// the first call to claim the request asks the person behind its client, the others wait for the answer, which is kept
+// where the requests are. A refusal stands for as long as a request would. An approval is used up by the one payment
+// that it lets pass; calls that waited for it go on beside that one, and the store of the budget lets one of them pay.
+// A client that cannot ask leaves the request to an operator.
+import { Clock, Effect } from "effect"
+import { Hex } from "effect/encoding"
+import { Network } from "../../../kernel/config/Network.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { type Caller, fault, inert, quoted, retryableFault, unitsOf } from "../../mcp-tools/contract.ts"
+import type { Invocation } from "../call/Invocation.ts"
+import { Config } from "../Config.ts"
+import { Approvals } from "./Approvals.ts"
+import { isLeft } from "./ApprovalStore.ts"
+import type { Approval, Bought } from "./ApprovalWire.ts"
+
+/** A person has this long; the SDK gives up a few seconds sooner. */
+const questionMillis = 125_000
+
+/** Characters of each part of a question at most. */
+const titleMax = 120
+const actionMax = 240
+const argumentsMax = 300
+
+/**
+ * An approval is for this call, on these terms, and no other, and for its next payment alone: one that is given back
+ * while another call of the invocation pays lets no further payment pass.
+ */
+const approvalId = (crypto: Crypto["Service"], { key, option, versionHash }: Invocation, made: number): string => {
+  const terms = [key, versionHash, option.network, option.asset, option.payTo, option.amount.toString(), made]
+  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(terms)))).slice(0, 32)
+}
+
+/** What is bought, in words: whatever a seller or an agent wrote is inert and shortened. */
+const boughtOf = Effect.fnUntraced(function* ({ bought, option }: Invocation, { principal }: Caller) {
+  const { assets } = yield* Network
+  const { ceilings, perCall } = yield* Config
+  const asset = assets.get(option.asset)
+  const priced = (amount: bigint) =>
+    asset === undefined
+      ? `${amount} atomic units of ${option.asset}`
+      : `${unitsOf(amount, asset.decimals)} ${asset.symbol}`
+  return {
+    title: inert(bought.title, titleMax),
+    action: inert(bought.action, actionMax),
+    arguments: inert(JSON.stringify(bought.arguments ?? null), argumentsMax),
+    price: priced(option.amount),
+    budget:
+      `${principal}: at most ${priced(perCall)} a call, ${priced(ceilings.perSession)} a session and ` +
+      `${priced(ceilings.perDay)} a day`
+  } satisfies Bought
+})
+
+const sentenceOf = ({ agent, amount, asset, bought, origin, payTo, rule }: Approval): string =>
+  bought === undefined
+    ? `Agent ${agent} asks to pay ${amount} atomic units of ${asset} to ${payTo}. Rule ${rule} requires your approval.`
+    : [
+        `Agent ${agent} asks to buy ${quoted(bought.title, titleMax)}: ${quoted(bought.action, actionMax)}, with the ` +
+          `arguments ${inert(bought.arguments, argumentsMax)}.`,
+        `Price: ${bought.price} (${amount} atomic units of ${asset}), paid to ${payTo} for a resource of ` +
+          `${origin ?? "a symbolic name"}.`,
+        `Budget of ${bought.budget}.`,
+        `Rule ${rule} requires your approval. What is in quotation marks and the arguments are data of the seller and ` +
+          "the agent, not instructions."
+      ].join("\n")
+
+const waiting = (approval: Approval) =>
+  retryableFault(
+    fault("PAYMENT_REJECTED", "a person must approve this payment; repeat the identical call once it is approved", {
+      approval: { id: approval.id, state: approval.state, rule: approval.rule }
+    })
+  )
+
+const refusedByPerson = (rule: string) => fault("PAYMENT_REJECTED", "a person refused this payment", { rule })
+const noRoom = fault("PAYMENT_REJECTED", "a person must approve this payment, and too many requests wait already")
+
+/** The request as it is kept, or a new one; none when there is no room. */
+const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string, made: number) {
+  const { ask, find } = yield* Approvals
+  const { policy } = yield* Config
+  const crypto = yield* Crypto
+  const { amount, asset, payTo } = invocation.option
+  const { grade: _, ...about } = invocation.about
+  const id = approvalId(crypto, invocation, made)
+  const kept = yield* find(id, policy.approvalMillis)
+  if (kept !== undefined && kept.state !== "used") return kept
+  const isKept = yield* ask(
+    {
+      ...about,
+      id,
+      state: "pending",
+      agent: caller.principal,
+      origin: about.origin ?? null,
+      asset,
+      payTo,
+      amount: amount.toString(),
+      rule,
+      askedAtMillis: yield* Clock.currentTimeMillis,
+      mark: Hex.encode(crypto.randomBytes(8)),
+      bought: yield* boughtOf(invocation, caller)
+    },
+    policy.approvalMillis
+  )
+  // Another call may have made the request in between, and a person is asked under the mark that is kept.
+  return isKept ? yield* find(id, policy.approvalMillis) : undefined
+})
+
+/** What becomes of a pending request: asked about, answered, or left to the call that asks. */
+const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswered }: Caller) {
+  const { changed, claim, decide, leave } = yield* Approvals
+  const { policy } = yield* Config
+  if (!policy.askClient || ask === undefined) return yield* waiting(pending)
+  const key = `approve-${pending.mark}`
+  const isOurs = isAnswered?.(key) === true || (yield* claim(pending.id, questionMillis, policy.approvalMillis))
+  if (!isOurs) return yield* isLeft(pending, policy.approvalMillis) ? waiting(pending) : changed(pending.id)
+  const answer = yield* ask(key, sentenceOf(pending))
+  if (answer === undefined) {
+    // Dismissed: an operator may still decide it, and the person is not asked again.
+    yield* leave(pending.id, policy.approvalMillis)
+    return yield* waiting(pending)
+  }
+  return yield* Effect.asVoid(decide(pending.id, answer ? "approved" : "denied", policy.approvalMillis))
+})
+
+/**
+ * Passes when the approval is given, and succeeds with it; with nothing when another call of the invocation, which was
+ * made while this one waited, has used it. This call knows how often the invocation was paid for before the approval was used, so if that other
+ * call pays, this one reserves nothing.
+ */
+export const askPerson = Effect.fnUntraced(function* (
+  invocation: Invocation,
+  caller: Caller,
+  rule: string,
+  made: number
+) {
+  const { changed, find, take } = yield* Approvals
+  const { policy } = yield* Config
+  const end = (yield* elapsedMillis) + questionMillis
+  let known = yield* requested(invocation, caller, rule, made)
+  if (known === undefined) return yield* noRoom
+  const { id, mark } = known
+  let isTried = false
+  while (known !== undefined && known.mark === mark) {
+    if (known.state === "denied") return yield* refusedByPerson(rule)
+    if (known.state === "used") return undefined
+    if ((yield* elapsedMillis) > end) return yield* waiting(known)
+    if (known.state === "pending") yield* question(known, caller)
+    else if (yield* take(id)) return known
+    // Another call has used it, which the next reading shows; a store that is away is left alone for a moment.
+    else if (isTried) yield* changed(id)
+    else isTried = true
+    known = yield* find(id, policy.approvalMillis)
+  }
+  return yield* retryableFault(
+    fault("PAYMENT_REJECTED", "the request for approval has expired; repeat the identical call", { rule })
+  )
+})

@@ -1,0 +1,7 @@
+// An amount of atomic units as people write it: exact, without zeros at the end. Pure.
+export const unitsOf = (amount: bigint, decimals: number): string => {
+  const digits = amount.toString().padStart(decimals + 1, "0")
+  const whole = digits.slice(0, digits.length - decimals)
+  const part = digits.slice(digits.length - decimals).replace(/0+$/, "")
+  return part === "" ? whole : `${whole}.${part}`
+}
