@@ -12,12 +12,12 @@ interface Bucket {
 /** Principals remembered at most. */
 const bucketsMax = 50_000
 
-/** Takes one token; the answer is the seconds to wait, 0 when the request may pass. */
-export const makeRateLimit = (perSecond: number): ((principal: string) => Effect.Effect<number>) => {
+/** Takes one token, or `cost` tokens or none; the answer is the seconds to wait, 0 when the request may pass. */
+export const makeRateLimit = (perSecond: number): ((principal: string, cost?: number) => Effect.Effect<number>) => {
   if (perSecond === 0) return () => Effect.succeed(0)
   const burst = perSecond * 2
   const buckets = new Map<string, Bucket>()
-  return (principal) =>
+  return (principal, cost = 1) =>
     Effect.map(elapsedMillis, (now) => {
       const bucket = buckets.get(principal) ?? { tokens: burst, at: now }
       const elapsed = Math.max(0, now - bucket.at) / 1_000
@@ -25,8 +25,8 @@ export const makeRateLimit = (perSecond: number): ((principal: string) => Effect
       bucket.at = now
       // Set anew, so that the map's order is that of last use.
       putNewest(buckets, bucketsMax, principal, bucket)
-      if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond))
-      bucket.tokens -= 1
+      if (bucket.tokens < cost) return Math.max(1, Math.ceil((cost - bucket.tokens) / perSecond))
+      bucket.tokens -= cost
       return 0
     })
 }

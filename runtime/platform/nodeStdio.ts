@@ -2,27 +2,33 @@
 // lines; a reader that is slower than the writer holds it up. Bytes that are not UTF-8 become replacement characters.
 import { Deferred, Effect, Layer, Stream } from "effect"
 import process from "node:process"
-import { Stdio } from "../../kernel/platform/Stdio.ts"
+import { type LongLine, Stdio } from "../../kernel/platform/Stdio.ts"
 
-/** Splits text into lines, dropping what is longer than allowed while it arrives. */
-async function* linesOf(chunks: AsyncIterable<string>, lengthMax: number): AsyncGenerator<string | undefined> {
+/** Characters that are kept of either end of a line that is too long. */
+const endLength = 1_024
+
+/** Splits text into lines; of what is longer than allowed, both ends are kept while it arrives. */
+export async function* linesOf(chunks: AsyncIterable<string>, lengthMax: number): AsyncGenerator<string | LongLine> {
   let line = ""
-  let tooLong = false
+  let beginning: string | undefined
+  const ended = () => {
+    const text = line.replace(/\r$/, "")
+    const whole = beginning === undefined ? text : { beginning, end: text.slice(-endLength) }
+    line = ""
+    beginning = undefined
+    return whole
+  }
   for await (const chunk of chunks) {
     const parts = chunk.split("\n")
     for (const [index, part] of parts.entries()) {
-      if (!tooLong) line += part
-      if (line.length > lengthMax) {
-        line = ""
-        tooLong = true
-      }
+      line += part
+      if (beginning === undefined && line.length > lengthMax) beginning = line.slice(0, endLength)
+      if (beginning !== undefined) line = line.slice(-endLength)
       if (index === parts.length - 1) break
-      yield tooLong ? undefined : line.replace(/\r$/, "")
-      line = ""
-      tooLong = false
+      yield ended()
     }
   }
-  if (line !== "") yield line
+  if (line !== "") yield ended()
 }
 
 /** The port for Node and Deno. */

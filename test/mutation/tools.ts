@@ -440,5 +440,30 @@ export const mutations: ReadonlyArray<Mutation> = [
     "http: a body of null is the same call as no body",
     "json === undefined ? {} : { json }",
     "json === undefined ? { json: null } : { json }"
+  ),
+  inFile("mcp-tools/server/streamableRoutes.ts", transports)(
+    "batches: count as one message",
+    "yield* count(caller, read.messages.length - 1)",
+    ""
+  ),
+  inFile("mcp-tools/server/messages.ts", transports)(
+    "batches: are read in every revision",
+    "if (revision !== batchRevision)",
+    "if (revision === undefined)"
+  ),
+  inFile("mcp-tools/server/messages.ts", transports)(
+    "batches: an empty one is none",
+    "value.length === 0",
+    "value.length < 0"
+  ),
+  inFile("mcp-tools/server/StreamableTransport.ts", transports)(
+    "cancelled: the stream of a batch stays open",
+    "if (id !== undefined) this.#end(id) } } #end",
+    "} } #end"
+  ),
+  inFile("mcp-tools/server/messages.ts", vitest("test/plugins/mcp-tools/messages.test.ts"))(
+    "stdio: a line that is too long has no id",
+    "idFirst.exec(beginning)?.[1] ?? idLast.exec(end)?.[1]",
+    "idFirst.exec(beginning)?.[1]"
   )
 ]

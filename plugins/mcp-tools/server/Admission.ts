@@ -10,6 +10,7 @@ import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { parseAddress } from "../../../kernel/http/addresses.ts"
 import { hostNameOf, isLoopback } from "../../../kernel/http/strangers.ts"
 import { Config } from "../Config.ts"
+import { errorOf, type Refused, rpcCode } from "./messages.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -20,12 +21,11 @@ const refusal = (status: number, error: string, message: string, headers: Readon
 /** The answer when there is no room for another session. */
 export const noRoom = (retryAfterSeconds: number) =>
   refusal(503, "too_many_sessions", "no session is free", { "retry-after": String(retryAfterSeconds) })
-export const noSession = json(
-  { jsonrpc: "2.0", id: null, error: { code: -32_001, message: "Session not found" } },
-  { status: 404 }
-)
-export const badRequest = (status: number, message: string) =>
-  json({ jsonrpc: "2.0", id: null, error: { code: -32_700, message } }, { status })
+export const noSession = json(errorOf({ code: rpcCode.noSession, id: null, message: "Session not found" }), {
+  status: 404
+})
+/** An error of the protocol as an HTTP answer. */
+export const badRequest = (status: number, refused: Refused) => json(errorOf(refused), { status })
 
 /**
  * Whether a Host header is answered, whatever address is bound: one that is listed or, where none is, this machine's.
@@ -56,6 +56,8 @@ export class Admission extends Context.Service<
     readonly host: string
     /** Who asks; fails with the answer. */
     readonly admit: (request: Request) => Effect.Effect<string, Response>
+    /** Counts messages of a batch besides the one that its request was counted as; fails with the answer. */
+    readonly count: (caller: string, messages: number) => Effect.Effect<void, Response>
     /** Lets in an operator, by a key of `operator_keys_env`; fails with the answer. */
     readonly admitOperator: (request: Request) => Effect.Effect<string, Response>
   }
@@ -87,17 +89,23 @@ export class Admission extends Context.Service<
             )
       }
       const unauthorized = refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
+      const count = Effect.fnUntraced(function* (source: string, messages: number) {
+        const waitSeconds = yield* rate(source, messages)
+        if (waitSeconds > 0)
+          yield* Effect.fail(
+            refusal(429, "too_many_requests", "too many requests; each message of a batch is one", {
+              "retry-after": String(waitSeconds)
+            })
+          )
+      })
       return Admission.of({
         host,
+        count: (source, messages) => (messages > 0 ? count(source, messages) : Effect.void),
         admit: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
           yield* admitPage(request)
           const caller = callers.identify(request)
           if (Option.isNone(caller)) return yield* Effect.fail(unauthorized)
-          const waitSeconds = yield* rate(caller.value.source)
-          if (waitSeconds > 0)
-            return yield* Effect.fail(
-              refusal(429, "too_many_requests", "too many requests", { "retry-after": String(waitSeconds) })
-            )
+          yield* count(caller.value.source, 1)
           return caller.value.source
         }),
         admitOperator: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {

@@ -2,6 +2,8 @@
 // of which names where to POST (S184). Messages wait in a bounded queue; a client that does not read them loses its
 // stream. A comment now and then keeps proxies from closing a quiet stream.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
+import { Batches } from "./Batches.ts"
+import { cancelledBy } from "./messages.ts"
 import { type Cause, Effect, Queue, Schedule, Stream } from "effect"
 
 const waitingMax = 256
@@ -17,6 +19,7 @@ export class SseTransport implements Transport {
   readonly sessionId: string
   /** What the GET is answered with. */
   readonly events: Stream.Stream<Uint8Array>
+  readonly #batches = new Batches()
   readonly #queue: Queue.Queue<Uint8Array, Cause.Done>
 
   static readonly make = (sessionId: string) =>
@@ -38,10 +41,26 @@ export class SseTransport implements Transport {
     return Promise.resolve()
   }
 
+  /** What one POST has brought. */
+  receive(messages: ReadonlyArray<JSONRPCMessage>, isBatch: boolean): void {
+    if (isBatch) this.#batches.begin(messages)
+    for (const message of messages) {
+      this.onmessage?.(message)
+      const cancelled = cancelledBy(message)
+      const whole = cancelled === undefined ? undefined : this.#batches.cancel(cancelled)
+      if (whole !== undefined) this.#write(whole)
+    }
+  }
+
   send(message: JSONRPCMessage): Promise<void> {
-    // JSON holds no raw line break, so one event is one line of data.
-    if (!Queue.offerUnsafe(this.#queue, eventOf("message", JSON.stringify(message)))) return this.close()
+    const sent = this.#batches.answer(message)
+    if (sent !== undefined) this.#write(sent)
     return Promise.resolve()
+  }
+
+  #write(sent: unknown): void {
+    // JSON holds no raw line break, so one event is one line of data.
+    if (!Queue.offerUnsafe(this.#queue, eventOf("message", JSON.stringify(sent)))) this.#end()
   }
 
   close(): Promise<void> {

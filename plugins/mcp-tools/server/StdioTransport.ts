@@ -1,5 +1,6 @@
 // MCP over stdin and stdout, one message a line, in the era that the client's first message is of. A line that is no
-// message is answered with a parse error and changes nothing. When stdin ends, calls that have begun are answered
+// message, or that passes a bound, is answered with an error of the protocol, under its id where it has one, and changes
+// nothing; a notification is never answered. When stdin ends, calls that have begun are answered
 // first, and then the process ends (S181).
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
 import { serveStdio as serveEras } from "@modelcontextprotocol/server/stdio"
@@ -10,12 +11,21 @@ import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { ListenAt } from "../../../kernel/http/ListenAt.ts"
 import { Stdio } from "../../../kernel/platform/Stdio.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Batches } from "./Batches.ts"
 import { Calls } from "./Calls.ts"
 import { McpServers } from "./McpServers.ts"
-import { messageIn } from "./messageIn.ts"
+import {
+  answeredBy,
+  cancelledBy,
+  errorOf,
+  readMessages,
+  type Refused,
+  refusedLine,
+  refusedText,
+  type RequestId
+} from "./messages.ts"
 
 const encoder = new TextEncoder()
-const parseError = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_700, message: "Parse error" } })
 
 /** Calls that have begun when stdin ends are waited for this long. */
 const drainTimeout = "25 seconds"
@@ -27,6 +37,9 @@ export class StdioTransport implements Transport {
   /** Ends when no call is open, or when they were waited for long enough. */
   readonly answered: Effect.Effect<void>
   readonly #write: (line: string) => Promise<void>
+  readonly #batches = new Batches()
+  #initializes: RequestId | undefined
+  #revision: string | undefined
   readonly #calls = new Set<unknown>()
   readonly #idle = Latch.makeUnsafe(true)
 
@@ -39,15 +52,35 @@ export class StdioTransport implements Transport {
     return Promise.resolve()
   }
 
-  receive(message: JSONRPCMessage): void {
-    if ("method" in message && message.method === "tools/call" && "id" in message) this.#begin(message.id)
-    if ("method" in message && message.method === "notifications/cancelled") this.#end(message.params?.["requestId"])
-    this.onmessage?.(message)
+  /** The revision that was negotiated. */
+  get revision(): string | undefined {
+    return this.#revision
+  }
+
+  /** What one line has brought. */
+  receive(messages: ReadonlyArray<JSONRPCMessage>, isBatch: boolean): void {
+    if (isBatch) this.#batches.begin(messages)
+    for (const message of messages) {
+      if ("method" in message && "id" in message) {
+        if (message.method === "tools/call") this.#begin(message.id)
+        if (message.method === "initialize") this.#initializes = message.id
+      }
+      this.onmessage?.(message)
+      const cancelled = cancelledBy(message)
+      if (cancelled === undefined) continue
+      const whole = this.#batches.cancel(cancelled)
+      if (whole !== undefined) void this.#write(JSON.stringify(whole))
+      this.#end(cancelled)
+    }
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    await this.#write(JSON.stringify(message))
-    if (!("method" in message)) this.#end(message.id)
+    const id = answeredBy(message)
+    if (id !== undefined && id === this.#initializes && "result" in message)
+      this.#revision = String(message.result["protocolVersion"])
+    const sent = this.#batches.answer(message)
+    if (sent !== undefined) await this.#write(JSON.stringify(sent))
+    if (id !== undefined) this.#end(id)
   }
 
   close(): Promise<void> {
@@ -66,18 +99,24 @@ export class StdioTransport implements Transport {
 }
 
 /** Hands each line to the transport until stdin ends. */
-const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax: number): Effect.Effect<void> =>
-  Stream.runForEach(stdio.lines(lengthMax), (line) => {
-    if (line !== undefined && line.trim() === "") return Effect.void
-    const read =
-      line === undefined
-        ? Effect.succeed(undefined)
-        : Effect.match(parseJson(encoder.encode(line)), { onFailure: () => undefined, onSuccess: (value) => value })
-    return Effect.flatMap(read, (value) => {
-      const message = messageIn(value)
-      return message === undefined ? stdio.write(parseError) : Effect.sync(() => transport.receive(message))
+const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax: number): Effect.Effect<void> => {
+  const refuse = (refused: Refused | undefined) =>
+    refused === undefined ? Effect.void : stdio.write(JSON.stringify(errorOf(refused)))
+  const take = (value: unknown) => {
+    const read = readMessages(value, transport.revision)
+    if (read._tag === "Refused") return refuse(read)
+    const messages = read._tag === "One" ? [read.message] : read.messages
+    return Effect.sync(() => transport.receive(messages, read._tag === "Batch"))
+  }
+  return Stream.runForEach(stdio.lines(lengthMax), (line) => {
+    if (typeof line !== "string") return refuse(refusedLine(line))
+    if (line.trim() === "") return Effect.void
+    return Effect.matchEffect(parseJson(encoder.encode(line)), {
+      onFailure: ({ message }) => refuse(refusedText(line, message)),
+      onSuccess: take
     })
   })
+}
 
 /** Chooses stdin and stdout; the first line is read once every plugin stands and `before` has passed. */
 export const serveStdio = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {

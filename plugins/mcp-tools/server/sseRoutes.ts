@@ -3,12 +3,11 @@
 import { Effect } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
-import { Admission, badRequest, noRoom, noSession } from "./Admission.ts"
+import { Admission, noRoom, noSession } from "./Admission.ts"
 import { McpServers } from "./McpServers.ts"
 import { Sessions } from "./Sessions.ts"
 import { SseTransport } from "./SseTransport.ts"
-import { messageIn } from "./messageIn.ts"
-import { readMessage } from "./streamableRoutes.ts"
+import { readMessage, received } from "./streamableRoutes.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -21,13 +20,13 @@ const streamHeaders = {
 export const addSseRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
-  const { admit } = yield* Admission
+  const admission = yield* Admission
   const router = yield* HttpRouter.HttpRouter
   const sessions = (yield* Sessions).table<SseTransport>({ staysOpen: true })
 
   const open = (request: Request) =>
     Effect.gen(function* () {
-      const principal = yield* admit(request)
+      const principal = yield* admission.admit(request)
       const room = yield* sessions.makeRoom(principal)
       if (!room.isFree) return noRoom(room.retryAfterSeconds)
       const id = sessions.newId()
@@ -44,13 +43,14 @@ export const addSseRoutes = Effect.gen(function* () {
 
   const post = (request: Request) =>
     Effect.gen(function* () {
-      const principal = yield* admit(request)
+      const principal = yield* admission.admit(request)
       const id = new URL(request.url, "http://localhost").searchParams.get("sessionId") ?? ""
       const session = yield* sessions.find(id, principal)
       if (session === undefined) return noSession
-      const message = messageIn(yield* readMessage(request, bytesMax))
-      if (message === undefined) return badRequest(400, "not a JSON-RPC message")
-      session.transport.onmessage?.(message)
+      const value = yield* readMessage(request, bytesMax)
+      const revision = session.server.getNegotiatedProtocolVersion()
+      const messages = yield* Effect.provideService(received(value, revision, principal), Admission, admission)
+      session.transport.receive(messages, Array.isArray(value))
       return HttpServerResponse.text("Accepted", { status: 202 })
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 

@@ -1,7 +1,7 @@
 // Streamable HTTP at `/mcp`: the official transports of both eras behind our own door. A session begins with
 // `initialize`, is named by `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
 // A request in the envelope of 2026-07-28 has none.
-import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
+import { isInitializeRequest, type JSONRPCMessage } from "@modelcontextprotocol/server"
 import { Effect, Stream } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
@@ -9,11 +9,12 @@ import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { Admission, badRequest, noRoom, noSession } from "./Admission.ts"
 import { McpServers } from "./McpServers.ts"
+import { readMessages, refusedText, requestsIn, rpcCode } from "./messages.ts"
 import { Sessions } from "./Sessions.ts"
 import { Stateless } from "./Stateless.ts"
+import { StreamableTransport } from "./StreamableTransport.ts"
 
 type Incoming = HttpServerRequest.HttpServerRequest
-type Transport = WebStandardStreamableHTTPServerTransport
 
 /** The request without its body, which is read apart. */
 const bare = (request: Incoming): Request =>
@@ -34,23 +35,49 @@ const primed = (response: Response): HttpServerResponse.HttpServerResponse => {
   })
 }
 
+/** The answer to what names no session and begins none. */
+const unnamed = (messages: ReadonlyArray<JSONRPCMessage>) =>
+  badRequest(400, {
+    code: rpcCode.server,
+    id: requestsIn(messages)[0] ?? null,
+    message: "Bad Request: a session is required: initialize first, then send Mcp-Session-Id"
+  })
+
+const utf8 = new TextDecoder()
+const accepted = HttpServerResponse.text("Accepted", { status: 202 })
+
+/** The JSON of a request's body; fails with the answer, which for a notification that is refused says nothing of it. */
 export const readMessage = (request: Incoming, bytesMax: number) =>
   readBody(request, bytesMax).pipe(
-    Effect.flatMap((bytes) => parseJson(bytes)),
-    Effect.mapError((error) =>
-      error._tag === "BodyRefused" ? badRequest(error.status, error.message) : badRequest(400, error.message)
+    Effect.mapError(({ message, status }) => badRequest(status, { code: rpcCode.server, id: null, message })),
+    Effect.flatMap((bytes) =>
+      Effect.mapError(parseJson(bytes), ({ message }) => {
+        const refused = refusedText(utf8.decode(bytes), message)
+        return refused === undefined ? accepted : badRequest(400, refused)
+      })
     )
   )
+
+/** What was sent, read within the conversation's revision, each message of a batch counted; fails with the answer. */
+export const received = (value: unknown, revision: string | undefined, caller: string) =>
+  Effect.gen(function* () {
+    const { count } = yield* Admission
+    const read = readMessages(value, revision)
+    if (read._tag === "Refused") return yield* Effect.fail(badRequest(400, read))
+    if (read._tag === "One") return [read.message]
+    yield* count(caller, read.messages.length - 1)
+    return read.messages
+  })
 
 export const addStreamableRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
-  const { admit } = yield* Admission
+  const admission = yield* Admission
   const stateless = yield* Stateless
   const router = yield* HttpRouter.HttpRouter
-  const sessions = (yield* Sessions).table<Transport>()
+  const sessions = (yield* Sessions).table<StreamableTransport>()
 
-  const hand = (transport: Transport, request: Incoming, parsedBody?: unknown) =>
+  const hand = (transport: StreamableTransport, request: Incoming, parsedBody?: unknown) =>
     Effect.map(
       Effect.promise(() => transport.handleRequest(bare(request), parsedBody === undefined ? {} : { parsedBody })),
       primed
@@ -60,7 +87,7 @@ export const addStreamableRoutes = Effect.gen(function* () {
     const room = yield* sessions.makeRoom(principal)
     if (!room.isFree) return noRoom(room.retryAfterSeconds)
     const id = sessions.newId()
-    const transport = new WebStandardStreamableHTTPServerTransport({
+    const transport = new StreamableTransport({
       sessionIdGenerator: () => id,
       onsessionclosed: () => sessions.remove(id)
     })
@@ -74,19 +101,27 @@ export const addStreamableRoutes = Effect.gen(function* () {
 
   const handle = (request: Incoming) =>
     Effect.gen(function* () {
-      const principal = yield* admit(request)
+      const principal = yield* admission.admit(request)
       const id = request.headers["mcp-session-id"]
       const message = request.method === "POST" ? yield* readMessage(request, bytesMax) : undefined
       const asked = bare(request)
       if (id === undefined && message !== undefined && (yield* stateless.isOurs(asked, message)))
         return primed(yield* stateless.handle(asked, message, principal))
-      if (id === undefined) {
-        return request.method === "POST" && isInitializeRequest(message)
-          ? yield* begin(request, message, principal)
-          : badRequest(400, "a session is required: initialize first, then send Mcp-Session-Id")
-      }
-      const session = yield* sessions.find(id, principal)
-      return session === undefined ? noSession : yield* hand(session.transport, request, message)
+      const session = id === undefined ? undefined : yield* sessions.find(id, principal)
+      if (id !== undefined && session === undefined) return noSession
+      const revision = session?.server.getNegotiatedProtocolVersion()
+      const messages =
+        message === undefined
+          ? []
+          : yield* Effect.provideService(received(message, revision, principal), Admission, admission)
+      if (session === undefined)
+        return isInitializeRequest(message) ? yield* begin(request, message, principal) : unnamed(messages)
+      const { transport } = session
+      transport.begin(messages)
+      const response = yield* hand(transport, request, message)
+      if (response.status >= 400) transport.forget(messages)
+      else transport.cancel(messages)
+      return response
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
   for (const method of ["POST", "GET", "DELETE"] as const) yield* router.add(method, "/mcp", handle)

@@ -232,6 +232,130 @@ describe("Streamable HTTP", () => {
   )
 })
 
+const beginAs = (url: string, protocolVersion: string) =>
+  Effect.map(
+    send(url, "/mcp", { body: { ...initialize, params: { ...initialize.params, protocolVersion } } }),
+    ({ headers }) => String(headers["mcp-session-id"])
+  )
+const ping = (id: number | string) => ({ jsonrpc: "2.0", id, method: "ping" })
+const errorIn = ({ status, text }: { readonly status: number; readonly text: string }) => {
+  const { error, id } = JSON.parse(text) as Json
+  return [status, error?.code, id]
+}
+
+describe("a batch", () => {
+  it.effect("is refused where the negotiated revision has none, and an empty one everywhere [S182]", () =>
+    Effect.gen(function* () {
+      const url = yield* start()
+      const old = yield* beginAs(url, "2025-03-26")
+      for (const revision of ["2024-11-05", "2025-06-18", "2025-11-25"]) {
+        const session = yield* beginAs(url, revision)
+        expect(errorIn(yield* send(url, "/mcp", { session, body: [ping(1)] }))).toEqual([400, -32600, null])
+      }
+      for (const session of [old, undefined])
+        expect(errorIn(yield* send(url, "/mcp", { ...(session && { session }), body: [] }))).toEqual([
+          400,
+          -32600,
+          null
+        ])
+      const many = Array.from({ length: 101 }, (_, id) => ping(id))
+      expect(errorIn(yield* send(url, "/mcp", { session: old, body: many }))).toEqual([400, -32600, null])
+      const answered = yield* send(url, "/mcp", { session: old, body: [ping(1), ping("b")] })
+      expect(answered.text.match(/"id":(1|"b")/g)).toHaveLength(2)
+      // A session cannot begin within one.
+      expect((yield* send(url, "/mcp", { body: [initialize] })).status).toBe(400)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("counts as many messages as it has [S238]", () =>
+    Effect.gen(function* () {
+      const url = yield* start(["http.calls_per_second=5"])
+      const session = yield* beginAs(url, "2025-03-26")
+      const batch = (length: number) =>
+        send(url, "/mcp", { session, body: Array.from({ length }, (_, id) => ping(id)) })
+      expect((yield* batch(100)).status).toBe(429)
+      expect((yield* batch(8)).status).toBe(200)
+      expect((yield* batch(2)).status).toBe(429)
+      yield* TestClock.adjust("1 second")
+      expect((yield* batch(4)).status).toBe(200)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("an error of the protocol", () => {
+  it.effect("has the protocol's code, and the id of the message where it has one", () =>
+    Effect.gen(function* () {
+      const url = yield* start()
+      const { session } = yield* begin(url)
+      const deep = "[".repeat(40) + "]".repeat(40)
+      for (const [body, expected] of [
+        ["{", [400, -32700, null]],
+        [`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":${deep}}}`, [400, -32600, 7]],
+        ['{"jsonrpc":"2.0","id":"a","id":"a","method":"ping"}', [400, -32600, "a"]],
+        ["null", [400, -32600, null]],
+        ['{"jsonrpc":"1.0","id":8,"method":"ping"}', [400, -32600, 8]],
+        ['{"jsonrpc":"2.0","id":9}', [400, -32600, 9]]
+      ] as const)
+        expect([body.slice(0, 60), errorIn(yield* send(url, "/mcp", { session, body }))]).toEqual([
+          body.slice(0, 60),
+          expected
+        ])
+      expect(errorIn(yield* send(url, "/mcp", { body: ping(3) }))).toEqual([400, -32000, 3])
+      expect(errorIn(yield* send(url, "/mcp", { session: "0".repeat(32), body: ping(3) }))).toEqual([404, -32001, null])
+      const unknown = yield* send(url, "/mcp", { session, body: { jsonrpc: "2.0", id: 4, method: "tools/none" } })
+      expect(dataOf(unknown.text)).toMatchObject({ id: 4, error: { code: -32601 } })
+      // A notification is not answered, whatever becomes of it.
+      const refused = `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":${deep}}}`
+      expect((yield* send(url, "/mcp", { session, body: refused })).status).toBe(202)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a cancelled call", () => {
+  it.live("ends its stream, and the stream of a batch with the last of its calls", () =>
+    Effect.gen(function* () {
+      const asked: Array<() => void> = []
+      const facilitatorUrl = yield* standIn((_, response) => {
+        asked.push(() =>
+          response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(pageOf(listedResource())))
+        )
+      })
+      const url = yield* startTools({ facilitatorUrl })
+      const session = yield* beginAs(url, "2025-03-26")
+      const search = (id: number) => ({
+        jsonrpc: "2.0",
+        id,
+        method: "tools/call",
+        params: { name: "x402_search_resources", arguments: {} }
+      })
+      const cancel = (requestId: number) =>
+        send(url, "/mcp", {
+          session,
+          body: { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }
+        })
+      const begun = Effect.fnUntraced(function* (body: unknown, calls: number) {
+        const before = asked.length
+        const stream = yield* Effect.forkChild(send(url, "/mcp", { session, body }))
+        yield* eventually(
+          Effect.sync(() => asked.length),
+          (now) => now >= before + calls
+        )
+        return stream
+      })
+      const one = yield* begun(search(5), 1)
+      expect((yield* cancel(5)).status).toBe(202)
+      expect((yield* Fiber.join(one)).text).not.toContain("data:")
+      const two = yield* begun([search(6), search(7)], 2)
+      yield* cancel(6)
+      for (const answer of asked) answer()
+      const { text } = yield* Fiber.join(two)
+      expect(text.match(/"id":\d/g)).toEqual(['"id":7'])
+      // The session goes on.
+      expect((yield* send(url, "/mcp", { session, body: ping(8) })).text).toContain('"id":8')
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("SSE", () => {
   it.live("serves clients that predate Streamable HTTP, over /sse and /messages [S184]", () =>
     Effect.gen(function* () {

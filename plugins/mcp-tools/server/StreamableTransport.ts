@@ -1,0 +1,44 @@
+// The official transport of Streamable HTTP, which ends the stream of a POST when none of its requests is to be
+// answered any more. The SDK ends it with the last answer; a call that its client has cancelled has none, and its stream
+// would stay open for as long as the session.
+import { type JSONRPCMessage, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
+import { answeredBy, cancelledBy, type RequestId, requestsIn } from "./messages.ts"
+
+export class StreamableTransport extends WebStandardStreamableHTTPServerTransport {
+  readonly #open = new Map<RequestId, Set<RequestId>>()
+
+  /** The messages of one POST, before they are handled. */
+  begin(messages: ReadonlyArray<JSONRPCMessage>): void {
+    const open = new Set(requestsIn(messages))
+    for (const id of open) this.#open.set(id, open)
+  }
+
+  /** They were refused. */
+  forget(messages: ReadonlyArray<JSONRPCMessage>): void {
+    for (const id of requestsIn(messages)) this.#open.delete(id)
+  }
+
+  /** Ends the streams of what these messages have cancelled, after they are handled. */
+  cancel(messages: ReadonlyArray<JSONRPCMessage>): void {
+    for (const message of messages) {
+      const id = cancelledBy(message)
+      if (id !== undefined) this.#end(id)
+    }
+  }
+
+  override async send(...[message, options]: Parameters<WebStandardStreamableHTTPServerTransport["send"]>) {
+    const id = answeredBy(message)
+    try {
+      await super.send(message, options)
+    } finally {
+      if (id !== undefined) this.#end(id)
+    }
+  }
+
+  #end(id: RequestId): void {
+    const open = this.#open.get(id)
+    this.#open.delete(id)
+    open?.delete(id)
+    if (open?.size === 0) this.closeSSEStream(id)
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { Batches } from "../../../plugins/mcp-tools/server/Batches.ts"
+import { readMessages, refusedLine } from "../../../plugins/mcp-tools/server/messages.ts"
+import { StdioTransport } from "../../../plugins/mcp-tools/server/StdioTransport.ts"
+import { linesOf } from "../../../runtime/platform/nodeStdio.ts"
+
+const long = "x".repeat(5_000)
+
+describe("a line that is too long", () => {
+  const read = (text: string) =>
+    Effect.map(
+      Stream.runCollect(
+        Stream.fromAsyncIterable(
+          linesOf(
+            (async function* () {
+              for (let at = 0; at < text.length; at += 700) yield text.slice(at, at + 700)
+            })(),
+            2_000
+          ),
+          (error) => error
+        )
+      ),
+      (lines) => [...lines]
+    )
+
+  it.effect("is refused under its id, wherever the id stands, and the next line is read", () =>
+    Effect.gen(function* () {
+      const params = { arguments: { text: `${long} "id":99}` } }
+      for (const [message, id] of [
+        [{ jsonrpc: "2.0", id: 7, method: "tools/call", params }, 7],
+        [{ method: "tools/call", params, jsonrpc: "2.0", id: 8 }, 8],
+        [{ method: "tools/call", params, id: "nine", jsonrpc: "2.0" }, "nine"],
+        [{ jsonrpc: "2.0", method: "notifications/x", params }, null]
+      ] as const) {
+        const [first, second] = yield* read(`${JSON.stringify(message)}\r\n{"short":1}\n`)
+        expect(typeof first).toBe("object")
+        expect(refusedLine(first as Exclude<typeof first, string | undefined>)).toMatchObject({ code: -32600, id })
+        expect(second).toBe('{"short":1}')
+      }
+    })
+  )
+})
+
+const call = (id: number) => ({ jsonrpc: "2.0" as const, id, method: "tools/call", params: { name: "x" } })
+const result = (id: number) => ({ jsonrpc: "2.0" as const, id, result: {} })
+
+describe("the answers to a batch", () => {
+  it("are one array, without those that were cancelled", () => {
+    const batches = new Batches()
+    batches.begin([call(1), call(2), call(3)])
+    expect(batches.answer(result(9))).toEqual(result(9))
+    expect(batches.answer(result(3))).toBeUndefined()
+    expect(batches.cancel(1)).toBeUndefined()
+    expect(batches.answer(result(2))).toEqual([result(3), result(2)])
+    batches.begin([call(4)])
+    expect(batches.cancel(4)).toBeUndefined()
+  })
+
+  it.effect("are written over stdio in the revision that has batches, and in no other", () =>
+    Effect.gen(function* () {
+      const written: Array<unknown> = []
+      const transport = new StdioTransport(async (line) => void written.push(JSON.parse(line)))
+      expect(readMessages([call(1)], transport.revision)).toMatchObject({ _tag: "Refused", code: -32600 })
+      transport.receive([{ jsonrpc: "2.0", id: 0, method: "initialize", params: {} }], false)
+      yield* Effect.promise(() => transport.send({ jsonrpc: "2.0", id: 0, result: { protocolVersion: "2025-03-26" } }))
+      expect(readMessages([call(1)], transport.revision)._tag).toBe("Batch")
+      transport.receive([call(1), call(2)], true)
+      yield* Effect.promise(() => transport.send(result(2)))
+      yield* Effect.promise(() => transport.send(result(1)))
+      expect(written.slice(1)).toEqual([[result(2), result(1)]])
+    })
+  )
+})
