@@ -148,6 +148,8 @@ export interface ConfigValues {
   readonly allowInsecureLocal: boolean
   readonly caps: NetworkCaps
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
+  /** Names of the assets that the enabled networks list, by contract. */
+  readonly assets: ReadonlyMap<string, { readonly symbol: string; readonly decimals: number }>
   /** Enabled networks, neutral. */
   readonly networks: ReadonlyArray<NeutralNetwork>
 }
@@ -182,6 +184,13 @@ const readNetworks = Effect.fnUntraced(function* (table: Readonly<Record<string,
     ? yield* refuse("networks", "known networks are ledger:testnet and ledger:pubnet")
     : known
 })
+
+const assetsOf = (table: unknown): ConfigValues["assets"] =>
+  new Map(
+    Object.values(table as Readonly<Record<string, { readonly enabled: boolean; readonly assets: ReadonlyArray<any> }>>)
+      .filter(({ enabled }) => enabled)
+      .flatMap(({ assets = [] }) => assets.map(({ contract, decimals, symbol }) => [contract, { symbol, decimals }]))
+  )
 
 /** Refused with all that speaks against it, as a facilitator is. */
 const checkPubnet = Effect.fnUntraced(function* (served: Served) {
@@ -246,7 +255,8 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const signer = yield* settings.section(signerSection)
       const allowInsecureLocal = yield* settings.section(insecureSection)
       const security = yield* settings.section(networkSecuritySection)
-      const networks = yield* readNetworks(yield* settings.look(networksSection(settings.declared.networkKeys)))
+      const table = yield* settings.look(networksSection(settings.declared.networkKeys))
+      const networks = yield* readNetworks(table)
       yield* checkPubnet({ networks, transport, apiKeysEnv: http.api_keys_env, signerMode: signer.mode })
       const resolvedMcpEndpoints = yield* readEndpoints(security.resolved_mcp_endpoints)
       return Config.of({
@@ -266,6 +276,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
           connectionsMax: security.max_concurrent_connections
         },
         resolvedMcpEndpoints,
+        assets: assetsOf(table),
         networks
       })
     })

@@ -34,13 +34,18 @@ export interface Tool {
   readonly annotations: Readonly<Record<string, boolean>>
   /** Whether a call can spend the payer's money. */
   readonly pays: boolean
+  /** The result in few words, for a client that reads `structuredContent`; absent: the same JSON. */
+  readonly textOf?: ((result: Readonly<Record<string, unknown>>) => string) | undefined
   readonly run: (
     input: unknown,
     caller: Caller
   ) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault | InputNeeded>
 }
 
-export interface ToolSpec<A, I> extends Pick<Tool, "name" | "title" | "description" | "annotations" | "pays"> {
+export interface ToolSpec<A, I> extends Pick<
+  Tool,
+  "name" | "title" | "description" | "annotations" | "pays" | "textOf"
+> {
   readonly input: Schema.Codec<A, I>
   /** Of a result that is no fault; agents are told of both, and the tests hold results to it. */
   readonly output: Schema.Codec<any, any>
@@ -64,7 +69,17 @@ const typeWords = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"]
 /** A member that may be anything says so: a client that finds no type has been seen to send the text of an object. */
 const typed = (schema: unknown): unknown => {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema
-  const { additionalProperties, anyOf, items, properties, ...rest } = schema as Readonly<Record<string, unknown>>
+  // Lengths and patterns are held to, and not listed: they cost every agent's context, and no agent counts.
+  const {
+    additionalProperties,
+    allOf: _,
+    anyOf,
+    items,
+    maxLength: _length,
+    pattern: _pattern,
+    properties,
+    ...rest
+  } = schema as Readonly<Record<string, unknown>>
   return {
     ...(typeWords.some((word) => word in schema) ? {} : { type: anyType }),
     ...rest,

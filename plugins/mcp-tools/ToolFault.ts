@@ -50,19 +50,8 @@ export const faultBody = ({ code, details, isRetryable, message }: ToolFault): R
   ...(details === undefined ? {} : { details })
 })
 
-/** The JSON Schema of `faultBody`. */
-export const faultSchema = {
-  type: "object",
-  description: "A failure; `isError` is set.",
-  properties: {
-    schemaVersion: { const: schemaVersion },
-    code: { enum: Object.keys(retryable) },
-    message: { type: "string" },
-    retryable: { type: "boolean" },
-    details: {}
-  },
-  required: ["schemaVersion", "code", "message", "retryable"]
-} as const
+/** What of `faultBody` a listed schema names; the rest is in the server's instructions, once for all tools. */
+export const faultSchema = { required: ["schemaVersion", "code", "message", "retryable"] } as const
 
 /** What a fetch that came to nothing means to an agent. `who` is asked: the facilitator, the seller. */
 export const fetchFault =

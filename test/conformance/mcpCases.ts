@@ -135,7 +135,8 @@ const inspects = async (target: ReadonlyArray<string>, era: "legacy" | "modern",
   const call = ["--method", "tools/call", "--tool-name", "x402_search_resources"]
   const found = await ask(...call, "--tool-arg", "limit=1")
   strictEqual(found.structuredContent.x402Version, 2)
-  deepStrictEqual(JSON.parse(found.content[0].text), found.structuredContent)
+  const [{ wrapper }] = found.structuredContent.resources
+  ok(found.content[0].text.startsWith("1. ") && found.content[0].text.endsWith(`ref ${wrapper.ref}`))
 }
 
 /** A fault is what the inspector shows of a call that fails, and no complaint of its own. */

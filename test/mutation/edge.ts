@@ -373,7 +373,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an instance's service is listed", "if (isInstanceAddress(host))", "if (host === undefined)"]
   ]),
   ...guards("kernel/http/RateLimit.ts", "test/kernel/http/RateLimit.test.ts", [
-    ["no limit", "if (bucket.tokens < 1) return", "if (bucket.tokens < -1e9) return"],
+    ["no limit", "if (bucket.tokens < cost) return", "if (bucket.tokens < -1e9) return"],
     [
       "a bucket without a bottom",
       "Math.min(burst, bucket.tokens + elapsed * perSecond)",

@@ -2,28 +2,15 @@
 // is passed on as it came.
 import { Schema } from "effect"
 
+/** Named in one sentence: a schema of each member would be most of what an agent reads of the tool. */
 const Receipt = Schema.NullOr(
-  Schema.Struct({
-    paymentIdentifier: Schema.String,
-    ref: Schema.String,
-    versionHash: Schema.String,
-    network: Schema.String,
-    scheme: Schema.String,
-    asset: Schema.String,
-    payTo: Schema.String,
-    authorizedAmount: Schema.String.annotate({ description: "Atomic units, as all amounts." }),
-    settledAmount: Schema.String,
-    transaction: Schema.NullOr(Schema.String),
-    status: Schema.Literals(["settled", "released"]).annotate({ description: "released: never paid." }),
-    source: Schema.Literals(["seller", "ledger"]).annotate({ description: "Who named the transaction." }),
-    sellerReceiptFaults: Schema.optionalKey(
-      Schema.Array(Schema.String).annotate({ description: "What of the seller's own receipt does not fit." })
-    ),
-    replaces: Schema.optionalKey(
-      Schema.Array(Schema.String).annotate({ description: "Earlier payments of this call, dead unspent." })
-    )
-  })
-).annotate({ description: "Of the payment; null when nothing was asked for." })
+  Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.String)]))
+).annotate({
+  description:
+    "paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount, settledAmount (atomic " +
+    "units), transaction or null, status (settled; released: never paid), source (seller or ledger: who named the " +
+    "transaction), sellerReceiptFaults, replaces (earlier payments of this call, dead); null if nothing was paid."
+})
 
 export const CallResult = Schema.Struct({
   content: Schema.Json.annotate({ description: "As the seller's tool returned it." }),

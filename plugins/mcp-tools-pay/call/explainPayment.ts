@@ -51,8 +51,7 @@ export const explainTool = Effect.gen(function* () {
     name: "x402_explain_payment",
     title: "What a payment would be",
     description:
-      "What would be paid for a resource, and whether the operator's policy allows it, requires a person's approval " +
-      "or refuses it, with the name of the rule. Nothing is paid, and the seller is not asked.",
+      "What would be paid, and whether the operator's policy allows it, asks a person or refuses. Nothing is paid.",
     annotations: { readOnlyHint: true, openWorldHint: true },
     pays: false,
     input: Input,

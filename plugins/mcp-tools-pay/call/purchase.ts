@@ -19,14 +19,12 @@ import type { AskedTerms } from "./chooseTerms.ts"
 
 /** Which of a resource's terms an agent pays, and how much at most. */
 export const TermsInput = {
-  network: Schema.optionalKey(
-    Schema.String.annotate({ description: "Network to pay on; absent: the one that is enabled." })
-  ),
-  scheme: Schema.optionalKey(Schema.String.annotate({ description: "Payment scheme; only exact is paid." })),
-  asset: Schema.optionalKey(Schema.String.annotate({ description: "Contract address of the token to pay with." })),
+  network: Schema.optionalKey(Schema.String.annotate({ description: "Default: the one enabled." })),
+  scheme: Schema.optionalKey(Schema.String.annotate({ description: "Only exact is paid." })),
+  asset: Schema.optionalKey(Schema.String.annotate({ description: "Token's contract." })),
   maxAtomicAmount: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/)).annotate({
-      description: "The most this call may cost, in atomic units of the asset, as a decimal string."
+      description: "Most it may cost, atomic units."
     })
   )
 }

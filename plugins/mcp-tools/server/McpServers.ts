@@ -25,6 +25,11 @@ const askTimeoutMillis = 120_000
 /** How long a client may keep the list of tools: it changes with the process alone. */
 const listMillis = 60_000
 
+/** The first revision whose clients read `structuredContent`. */
+const structureRevision = "2025-06-18"
+
+const readsStructure = (server: Server): boolean => (server.getNegotiatedProtocolVersion() ?? "") >= structureRevision
+
 type Requested = ServerContext["mcpReq"]
 
 /** The client can show its person a form. */
@@ -63,7 +68,7 @@ const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Cal
     const tool = tools.find(params.name)
     if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
     const asking = canAsk(server, mcpReq) ? { ...caller, ...asks(mcpReq) } : caller
-    const answered = answer(tool, params.arguments, asking, traceOf(mcpReq))
+    const answered = answer(tool, params.arguments, asking, traceOf(mcpReq), readsStructure(server))
     return calls.run(calls.within(caller.session, answered, cutShort), { signal: mcpReq.signal })
   })
   return server

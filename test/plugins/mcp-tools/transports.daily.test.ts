@@ -106,13 +106,14 @@ describe("Streamable HTTP", () => {
           "asset",
           "extensions",
           "limit",
-          "cursor"
+          "cursor",
+          "detail"
         ])
         const fault = ["schemaVersion", "code", "message", "retryable"]
         expect(
           tools.map(({ outputSchema }) => (outputSchema as Json)["anyOf"].map(({ required }: Json) => required))
         ).toEqual([
-          [["x402Version", "resources", "partialResults", "pagination"], fault],
+          [["x402Version", "partialResults", "pagination"], fault],
           [["x402Version", "resource", "wrapper"], fault]
         ])
         expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])

@@ -1,0 +1,55 @@
+// A search result as one line: what it does, its price in the asset's units, its grade, its evidence and its reference,
+// so that an agent can choose among results without reading each declaration. What the seller wrote is inert and
+// shortened; `x402_get_resource` has the rest. Pure.
+import { inert, quoted } from "../inert.ts"
+import { unitsOf } from "../unitsOf.ts"
+import { type CanonicalResource, standingOf } from "./DiscoveryWire.ts"
+import type { WrappedResource } from "./wrapResource.ts"
+
+export interface AssetName {
+  readonly symbol: string
+  readonly decimals: number
+}
+
+const wordsMax = 140
+const whereMax = 80
+/** Prices of one line at most. */
+const pricesMax = 2
+
+const textIn = (value: unknown): string => (typeof value === "string" ? value : "")
+
+const whatItDoes = ({ description, serviceName, toolName }: CanonicalResource): string =>
+  [...new Set([textIn(serviceName), textIn(toolName), textIn(description)])].filter((text) => text !== "").join(": ")
+
+const priceOf = (option: unknown, assets: ReadonlyMap<string, AssetName>): ReadonlyArray<string> => {
+  const { amount, asset, scheme } = Object(option) as Readonly<Record<string, unknown>>
+  if (typeof amount !== "string" || !/^\d{1,39}$/.test(amount) || typeof asset !== "string") return []
+  const known = assets.get(asset)
+  const price =
+    known === undefined
+      ? `${amount} atomic units of ${inert(asset, 60)}`
+      : `${unitsOf(BigInt(amount), known.decimals)} ${known.symbol}`
+  return [scheme === "exact" ? price : `${inert(textIn(scheme), 20)} ${price}`]
+}
+
+const evidenceOf = (resource: CanonicalResource): string => {
+  const { isPaidFor } = standingOf(resource)
+  const { payers, settlements } = resource
+  if (typeof settlements === "number" && settlements > 0)
+    return `${settlements} settled${typeof payers === "number" ? ` by ${payers} payers` : ""} in 30 days`
+  return isPaidFor ? "payment observed" : "no payment observed"
+}
+
+export const lineOf = ({ resource, wrapper }: WrappedResource, assets: ReadonlyMap<string, AssetName>): string => {
+  const { isProven } = standingOf(resource)
+  const accepts = Array.isArray(resource["accepts"]) ? resource["accepts"] : []
+  const prices = accepts.flatMap((option) => priceOf(option, assets))
+  return [
+    quoted(whatItDoes(resource), wordsMax),
+    `${textIn(resource["type"])} ${inert(textIn(resource["resource"]), whereMax)}`,
+    prices.slice(0, pricesMax).join(" or ") || "no price",
+    `owner ${isProven ? "proven" : "unproven"}${wrapper.status === "stale" ? ", stale" : ""}`,
+    evidenceOf(resource),
+    `ref ${wrapper.ref}`
+  ].join(" | ")
+}
