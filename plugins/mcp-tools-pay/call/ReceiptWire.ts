@@ -2,14 +2,17 @@
 // is passed on as it came.
 import { Schema } from "effect"
 
-/** Named in one sentence: a schema of each member would be most of what an agent reads of the tool. */
+/**
+ * Named in one sentence: a schema of each member would be most of what an agent reads of the tool. `source`: who named
+ * the transaction, the seller or the ledger. `sellerReceiptFaults`: what of the seller's own receipt does not fit.
+ * `replaces`: earlier payments of the call, proven dead. The last two are lists; the transaction may be null.
+ */
 const Receipt = Schema.NullOr(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.String)]))
 ).annotate({
   description:
     "paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount, settledAmount (atomic " +
-    "units), transaction or null, status (settled; released: never paid), source (seller or ledger: who named the " +
-    "transaction), sellerReceiptFaults, replaces (earlier payments of this call, dead); null if nothing was paid."
+    "units), transaction, status, source, sellerReceiptFaults, replaces; null if nothing was paid."
 })
 
 export const CallResult = Schema.Struct({
