@@ -11,8 +11,8 @@ const Receipt = Schema.NullOr(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.String)]))
 ).annotate({
   description:
-    "paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount, settledAmount (atomic " +
-    "units), transaction, status, source, sellerReceiptFaults, replaces; null if nothing was paid."
+    "paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount, settledAmount, " +
+    "transaction, status, source, sellerReceiptFaults, replaces; null if free."
 })
 
 export const CallResult = Schema.Struct({
