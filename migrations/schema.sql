@@ -287,6 +287,13 @@ CREATE TABLE public.catalog_authorizations (
     at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.catalog_claim_payers (
+    resource_id bigint NOT NULL,
+    claim text NOT NULL,
+    payer text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.catalog_claims (
     resource_id bigint NOT NULL,
     pay_to text NOT NULL,
@@ -294,6 +301,16 @@ CREATE TABLE public.catalog_claims (
     option jsonb NOT NULL,
     first_seen_at timestamp with time zone NOT NULL,
     last_seen_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.catalog_contenders (
+    resource_id bigint NOT NULL,
+    claim text NOT NULL,
+    pay_to text NOT NULL,
+    declaration jsonb NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    settled_at timestamp with time zone
 );
 
 CREATE TABLE public.catalog_decisions (
@@ -477,6 +494,8 @@ CREATE TABLE public.catalog_resources (
     uptime real,
     standing_at timestamp with time zone,
     price_changed_at timestamp with time zone,
+    words_at timestamp with time zone,
+    listed_by text,
     CONSTRAINT catalog_resources_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text]))),
     CONSTRAINT catalog_resources_ownership_check CHECK ((ownership = ANY (ARRAY['provisional'::text, 'proven'::text]))),
     CONSTRAINT catalog_resources_state_check CHECK ((state = ANY (ARRAY['active'::text, 'stale'::text, 'quarantined'::text, 'removed'::text]))),
@@ -505,6 +524,14 @@ CREATE TABLE public.catalog_sales (
 CREATE TABLE public.catalog_secrets (
     name text NOT NULL,
     secret text NOT NULL
+);
+
+CREATE TABLE public.catalog_signatures (
+    resource_id bigint NOT NULL,
+    signature text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    operation text NOT NULL,
+    is_current boolean NOT NULL
 );
 
 CREATE TABLE public.catalog_versions (
@@ -988,8 +1015,14 @@ ALTER TABLE ONLY public.catalog_activity
 ALTER TABLE ONLY public.catalog_authorizations
     ADD CONSTRAINT catalog_authorizations_pkey PRIMARY KEY (authorization_key);
 
+ALTER TABLE ONLY public.catalog_claim_payers
+    ADD CONSTRAINT catalog_claim_payers_pkey PRIMARY KEY (resource_id, claim, payer);
+
 ALTER TABLE ONLY public.catalog_claims
     ADD CONSTRAINT catalog_claims_pkey PRIMARY KEY (resource_id, pay_to);
+
+ALTER TABLE ONLY public.catalog_contenders
+    ADD CONSTRAINT catalog_contenders_pkey PRIMARY KEY (resource_id, claim);
 
 ALTER TABLE ONLY public.catalog_decisions
     ADD CONSTRAINT catalog_decisions_pkey PRIMARY KEY (id);
@@ -1038,6 +1071,9 @@ ALTER TABLE ONLY public.catalog_sales
 
 ALTER TABLE ONLY public.catalog_secrets
     ADD CONSTRAINT catalog_secrets_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.catalog_signatures
+    ADD CONSTRAINT catalog_signatures_pkey PRIMARY KEY (resource_id, signature);
 
 ALTER TABLE ONLY public.catalog_versions
     ADD CONSTRAINT catalog_versions_pkey PRIMARY KEY (resource_id, version);
@@ -1179,6 +1215,8 @@ CREATE INDEX analytics_standings_address ON public.analytics_standings USING btr
 
 CREATE INDEX catalog_authorizations_at ON public.catalog_authorizations USING btree (at);
 
+CREATE INDEX catalog_claim_payers_at ON public.catalog_claim_payers USING btree (at);
+
 CREATE INDEX catalog_decisions_resource ON public.catalog_decisions USING btree (resource_id, id DESC);
 
 CREATE INDEX catalog_impressions_at ON public.catalog_impressions USING btree (at);
@@ -1314,8 +1352,14 @@ CREATE TRIGGER kernel_settlements_of_version_01 BEFORE INSERT ON public.kernel_s
 ALTER TABLE ONLY public.catalog_activity
     ADD CONSTRAINT catalog_activity_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.catalog_claim_payers
+    ADD CONSTRAINT catalog_claim_payers_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.catalog_claims
     ADD CONSTRAINT catalog_claims_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_contenders
+    ADD CONSTRAINT catalog_contenders_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.catalog_decisions
     ADD CONSTRAINT catalog_decisions_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
@@ -1331,6 +1375,9 @@ ALTER TABLE ONLY public.catalog_payers
 
 ALTER TABLE ONLY public.catalog_probes
     ADD CONSTRAINT catalog_probes_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_signatures
+    ADD CONSTRAINT catalog_signatures_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.catalog_versions
     ADD CONSTRAINT catalog_versions_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;

@@ -2,13 +2,15 @@
 // and the request is pinned to one of them, so that neither a second look-up nor a mixed answer leads inside. Each
 // redirect is a new judgement and stays on its origin. Everything is bounded: time, bytes, hops.
 import { Effect, Schema } from "effect"
-import { type BodyReader, Outbound, type OutboundAnswer } from "../platform/Outbound.ts"
+import { type BodyReader, Outbound, type OutboundAnswer, type OutboundFailed } from "../platform/Outbound.ts"
 import { isInstanceAddress, isPublicAddress, parseAddress } from "./addresses.ts"
 import { isLocalName } from "./localNames.ts"
 
 /** Why nothing was fetched. `blocked` is our own refusal; nothing was sent then. */
 export class FetchRefused extends Schema.TaggedError<FetchRefused>()("FetchRefused", {
-  reason: Schema.Literals(["blocked", "insecure", "redirected", "unresolved", "unreachable", "timeout", "too_large"])
+  reason: Schema.Literals(["blocked", "insecure", "redirected", "unresolved", "unreachable", "timeout", "too_large"]),
+  /** As `OutboundFailed.isAuthoritative`: the other side said so, and not a fault of ours or of the way there. */
+  isAuthoritative: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 export interface FetchPolicy {
@@ -49,6 +51,14 @@ export const isDialable = (url: URL): boolean => url.username === "" && url.pass
 
 const refuse = (reason: FetchRefused["reason"]) => new FetchRefused({ reason })
 
+const refuseAs =
+  (reason?: FetchRefused["reason"]) =>
+  (failed: OutboundFailed): FetchRefused =>
+    new FetchRefused({
+      reason: reason ?? failed.reason,
+      ...(failed.isAuthoritative === true ? { isAuthoritative: true } : {})
+    })
+
 /** The address to dial for a URL; refused when the URL or any of its addresses is not allowed. */
 export const pinAddress = Effect.fnUntraced(function* (
   url: URL,
@@ -60,9 +70,7 @@ export const pinAddress = Effect.fnUntraced(function* (
   const host = url.hostname.replace(/^\[|\]$/g, "")
   if (!policy.allowLocal && isLocalName(host)) return yield* refuse("blocked")
   const addresses =
-    parseAddress(host) === undefined
-      ? yield* Effect.mapError(outbound.resolve(host), () => refuse("unresolved"))
-      : [host]
+    parseAddress(host) === undefined ? yield* Effect.mapError(outbound.resolve(host), refuseAs("unresolved")) : [host]
   const [first] = addresses
   if (first === undefined) return yield* refuse("unresolved")
   if (!policy.allowLocal && !addresses.every(isPublicAddress)) return yield* refuse("blocked")
@@ -89,7 +97,7 @@ export const safeFetch = Effect.fn("safeFetch")(
           timeoutMillis: policy.timeoutMillis,
           bytesMax: policy.bytesMax
         }),
-        ({ reason }) => refuse(reason)
+        refuseAs()
       )
       const location = answer.headers["location"]
       if (answer.status < 300 || answer.status > 399 || location === undefined) return { ...answer, url }

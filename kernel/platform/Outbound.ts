@@ -6,7 +6,9 @@ import { Context, type Effect, Schema } from "effect"
 
 /** A name that does not resolve, a connection that fails, an answer that is too long or too late. */
 export class OutboundFailed extends Schema.TaggedError<OutboundFailed>()("OutboundFailed", {
-  reason: Schema.Literals(["unresolved", "unreachable", "timeout", "too_large"])
+  reason: Schema.Literals(["unresolved", "unreachable", "timeout", "too_large"]),
+  /** The name does not exist by its own name servers, or the host itself refused the connection. */
+  isAuthoritative: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** The head of an answer. */

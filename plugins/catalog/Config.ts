@@ -2,7 +2,7 @@
 // discovery shows, and how often the owners of origins are asked. The names are the specification's (S286–S295).
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
-import { choice, flag, integer, section, table } from "../../kernel/config/Setting.ts"
+import { choice, flag, integer, list, section, table } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
 const indexing = section("indexing", "What becomes a listing.", {
@@ -145,6 +145,12 @@ const security = section(
       unit: "seconds",
       doc: "Shortest time between two questions about one resource, and to one origin's document."
     }),
+    canary_urls: list(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/@]+(\/\S*)?$/)), {
+      default: ["https://stellar.org/"],
+      doc:
+        "Asked (HEAD) before an origin that cannot be reached counts as gone: only while one of them, or another origin, " +
+        "answers. Empty: another origin alone."
+    }),
     probe_again_hours: integer({
       default: 24,
       min: 1,
@@ -184,6 +190,8 @@ export interface CatalogValues {
   readonly probeBytesMax: number
   readonly probePauseSeconds: number
   readonly probeAgainHours: number
+  /** Asked before an origin counts as gone. */
+  readonly canaryUrls: ReadonlyArray<string>
   /** Recipients by the label of the key that answers for them. */
   readonly recipients: Readonly<Record<string, ReadonlyArray<string>>>
   /** Connectable endpoint by symbolic `mcp://` identifier. */
@@ -235,6 +243,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         probeBytesMax: origins.probe_response_bytes,
         probePauseSeconds: origins.probe_pause_seconds,
         probeAgainHours: origins.probe_again_hours,
+        canaryUrls: origins.canary_urls,
         recipients: origins.recipients,
         resolvedMcpEndpoints: resolved,
         cursorSecret: settings.secret("FACILITATOR_CURSOR_SECRET")

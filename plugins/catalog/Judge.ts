@@ -4,13 +4,16 @@
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { PaymentObservation } from "../../kernel/payment/Extension.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Config } from "./Config.ts"
 import { type Declaration, type Identity, isRejection, type Rejection } from "./declaration/Declaration.ts"
 import { offerOf, readDeclaration } from "./declaration/DeclarationWire.ts"
 import { makePace } from "./declaration/paceWork.ts"
 import { makeValidator } from "./declaration/validateInfo.ts"
 import { Hints } from "./ownership/Hints.ts"
+import { readSignature } from "./ownership/signedDeclaration.ts"
 import { Listings } from "./store/Listings.ts"
+import { claimOf } from "./store/mergeDeclaration.ts"
 import { type Carrier, isFree, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
 import { Turns } from "./Turns.ts"
 
@@ -53,6 +56,7 @@ export class Judge extends Context.Service<
       const config = yield* Config
       const listings = yield* Listings
       const hints = yield* Hints
+      const crypto = yield* Crypto
       const validate = makeValidator()
       const pace = makePace(readingPace)
       const readings = new Turns({ atOnceMax: 1, waitingMax })
@@ -75,7 +79,14 @@ export class Judge extends Context.Service<
         const declaration = found.value
         const { identity } = declaration
         if (isRejection(declaration)) return { identity, recorded: rejected(declaration.reason, declaration.detail) }
-        const carrier = { stage, payer, grade, authorization, now }
+        const signed =
+          grade === "declared"
+            ? Option.none<string>()
+            : readSignature(crypto, value, declaration.terms.payTo, () => claimOf(crypto, declaration))
+        const carrier: Carrier = Option.match(signed, {
+          onNone: () => ({ stage, payer, grade, authorization, now }),
+          onSome: (signature) => ({ stage, payer, grade: "declared", signature, authorization, now })
+        })
         const done = yield* recordings.run(asker, listings.record(declaration, carrier).pipe(Effect.catch(failed)))
         const recorded = Option.getOrElse(done, () => crowded)
         if (recorded.isHint === true) yield* hints.ask(declaration.identity, declaration.operation.method, payer)

@@ -44,11 +44,17 @@ const digestOf = (
   return text.length <= textMax ? text : Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
 }
 
-const saleOf = ({ payer, payment, stage, transaction }: PaymentObservation): Sale | undefined => {
+const saleOf = (
+  { payer, payment, stage, transaction }: PaymentObservation,
+  { claim }: Pick<Recorded, "claim">
+): Sale | undefined => {
   if (stage !== "settled" || Option.isNone(transaction)) return undefined
-  const { amount, payTo } = payment.requirements
-  const settled = Option.getOrElse(amount, () => 0n)
-  return { transaction: transaction.value, payer, payTo, amount: settled.toString() }
+  const { amount, payTo, scheme } = payment.requirements
+  const settled = Option.getOrElse(amount, () => 0n).toString()
+  // Schemes that charge for what was used settle less than the price that is named.
+  const isAtPrice = scheme !== "exact" || settled === offered(payment).amountText
+  const evidence = claim === undefined || !isAtPrice ? {} : { claim }
+  return { transaction: transaction.value, payer, payTo, amount: settled, ...evidence }
 }
 
 /** What was observed is found again under the spelling the URL would be listed as, even when it cannot be. */
@@ -76,10 +82,13 @@ const observedOf = (
 
 const touching =
   (sightings: Sightings["Service"]) =>
-  (observation: PaymentObservation, { decision, resourceId }: Recorded, now: Date): Effect.Effect<void> =>
-    resourceId === undefined || decision === "rejected"
-      ? Effect.void
-      : sightings.touch(resourceId, now, saleOf(observation))
+  (observation: PaymentObservation, recorded: Recorded, now: Date): Effect.Effect<void> => {
+    const { decision, isContender, resourceId } = recorded
+    if (resourceId === undefined) return Effect.void
+    const sale = saleOf(observation, recorded)
+    if (decision !== "rejected") return sightings.touch(resourceId, now, sale)
+    return isContender !== true || sale === undefined ? Effect.void : sightings.contend(resourceId, now, sale)
+  }
 
 /** Judges what nobody else is judging now, and tells everybody who waits for it. */
 const makeFirst = Effect.fnUntraced(function* (remembered: Remembered) {
@@ -139,7 +148,9 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
         const grade = yield* recipients.gradeOf(principal, requirements.payTo)
         const digest = digestOf(crypto, observation, { ...sent, grade })
         const known = remembered.recall(digest, startedAt)
-        if (known !== undefined) {
+        // A settlement by words that are not shown is recorded: the claim that it speaks for must be kept.
+        const isEvidence = observation.stage === "settled" && known?.recorded.isContender === true
+        if (known !== undefined && !isEvidence) {
           yield* touch(observation, known.recorded, new Date(startedAt))
           return known.outcome
         }

@@ -2,7 +2,7 @@
 // given address and to no other; the name in the URL is used for the Host header and for the certificate alone. A
 // request that is interrupted drops its socket.
 import { Effect, Layer } from "effect"
-import { lookup } from "node:dns/promises"
+import { lookup, Resolver } from "node:dns/promises"
 import * as http from "node:http"
 import * as https from "node:https"
 import { isIP } from "node:net"
@@ -13,11 +13,30 @@ const resolveTimeout = "3 seconds"
 
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
 
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined)
+
+/**
+ * Whether the name servers say that a name does not exist. The system's lookup reports a missing name and a resolver
+ * that failed alike on some systems, so the name servers are asked themselves.
+ */
+const isNoName = (host: string): Effect.Effect<boolean> =>
+  Effect.promise(() =>
+    new Resolver({ timeout: 1_000, tries: 1 }).resolve4(host).then(
+      () => false,
+      (error: unknown) => codeOf(error) === "ENOTFOUND"
+    )
+  )
+
 const resolve = (host: string): Effect.Effect<ReadonlyArray<string>, OutboundFailed> =>
-  Effect.tryPromise({ try: () => lookup(host, { all: true, verbatim: true }), catch: () => failed("unresolved") }).pipe(
+  Effect.tryPromise({ try: () => lookup(host, { all: true, verbatim: true }), catch: codeOf }).pipe(
     Effect.map((found) => found.map(({ address }) => address)),
+    Effect.catch((code) =>
+      Effect.flatMap(code === "ENOTFOUND" ? isNoName(host) : Effect.succeed(false), (isAuthoritative) =>
+        Effect.fail(new OutboundFailed({ reason: "unresolved", ...(isAuthoritative ? { isAuthoritative } : {}) }))
+      )
+    ),
     Effect.timeout(resolveTimeout),
-    Effect.mapError(() => failed("unresolved"))
+    Effect.catchTag("TimeoutError", () => Effect.fail(failed("unresolved")))
   )
 
 const firstOf = (headers: http.IncomingHttpHeaders): Record<string, string> =>
@@ -65,7 +84,12 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
         incoming.once("error", () => resume(Effect.fail(failed("unreachable"))))
       }
     )
-    outgoing.once("error", () => resume(Effect.fail(failed("unreachable"))))
+    outgoing.once("error", (error) => {
+      const isAuthoritative = codeOf(error) === "ECONNREFUSED"
+      resume(
+        Effect.fail(new OutboundFailed({ reason: "unreachable", ...(isAuthoritative ? { isAuthoritative } : {}) }))
+      )
+    })
     // A connection that becomes another protocol is dropped, and is no answer.
     outgoing.once("upgrade", (_, socket) => {
       socket.destroy()

@@ -7,7 +7,9 @@ import { SqlClient, type Statement } from "effect/sql"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type Grade, raisedBy } from "../declaration/Grade.ts"
 import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
-import { resourceKey } from "../store/ResourceWire.ts"
+import type { ResourceState } from "../contract.ts"
+import { isDead } from "../store/Resources.ts"
+import { type Kept, resourceKey } from "../store/ResourceWire.ts"
 import { cleanString } from "../declaration/cleanText.ts"
 
 interface ObservationRow {
@@ -29,7 +31,8 @@ interface ListingRow {
   readonly type: string
   readonly resource: string
   readonly tool_name: string
-  readonly state: string
+  readonly state: ResourceState
+  readonly declaration: Kept
   readonly state_reason: string | null
   readonly verification: string
   readonly ownership: string
@@ -95,7 +98,13 @@ const toListing = (row: ListingRow) => ({
   verification: row.verification,
   ownership: row.ownership,
   grade: row.grade,
-  raisedBy: raisedBy[row.grade],
+  raisedBy: raisedBy({
+    grade: row.grade,
+    type: row.type as "http" | "mcp",
+    methods: row.declaration.operations.map(({ method }) => method),
+    isDynamic: row.declaration.about.routeTemplate !== undefined,
+    isDead: isDead(row)
+  }),
   version: row.version,
   versionHash: row.version_hash,
   firstSeenAt: row.first_seen_at.toISOString(),
@@ -135,7 +144,7 @@ const observationsWhere = Effect.fnUntraced(function* (which: Statement.Fragment
 const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason,
-      r.verification, r.ownership, r.version, r.version_hash, r.grade, r.last_look_at, p.detail as looked,
+      r.declaration, r.verification, r.ownership, r.version, r.version_hash, r.grade, r.last_look_at, p.detail as looked,
       r.first_seen_at, a.last_seen_at
     from catalog_resources r join catalog_activity a on a.resource_id = r.id
     left join catalog_probes p on p.resource_id = r.id

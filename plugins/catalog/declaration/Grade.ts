@@ -14,11 +14,36 @@ export type Grade = (typeof grades)[number]
 export const mayDisplace = (newer: Grade, older: Grade): boolean =>
   newer !== "claimed" && grades.indexOf(newer) >= grades.indexOf(older)
 
-/** What a seller can do so that words are believed more. */
-export const raisedBy: Readonly<Record<Grade, string>> = {
-  claimed:
-    "show control of the recipient (POST /catalog/v1/challenge) and settle with that key, or let the origin answer " +
-    "with its 402 or /.well-known/x402",
-  declared: "let the origin answer with its 402 or /.well-known/x402",
-  origin: "nothing: these are the origin's own words"
+/** A listing, as far as it decides what would raise its grade. */
+export interface Raisable {
+  readonly grade: Grade
+  readonly type: "http" | "mcp"
+  /** HTTP methods listed. */
+  readonly methods: ReadonlyArray<string>
+  readonly isDynamic: boolean
+  /** Looks at its origin found nobody who asks to be paid. */
+  readonly isDead: boolean
+}
+
+const documents =
+  "name it, with `accepts`, in /.well-known/x402, /.well-known/x402.json or (x-payment-info) openapi.json"
+
+/** Where the origin is listened to: its live 402 where that may be asked for, else its documents alone. */
+const originAdvice = ({ isDynamic, methods, type }: Raisable): string => {
+  if (type === "mcp") return `let the origin ${documents}, and allow an unpaid call of the tool (\`unpaidCall\`)`
+  const isAsked = !isDynamic && methods.some((method) => method === "GET" || method === "HEAD")
+  return isAsked
+    ? `let the origin answer with its 402 to GET or HEAD, or ${documents}`
+    : `let the origin ${documents}; no other method than GET and HEAD is ever requested`
+}
+
+const ownAdvice =
+  "settle a payment that carries these words, sign the declaration with the account that is paid, or, where this " +
+  "facilitator has keys, show control of that account (POST /catalog/v1/challenge) and settle under the key"
+
+/** What a seller can do so that words are believed more, and so that what was found dead is shown. */
+export const raisedBy = (listing: Raisable): string => {
+  const { grade, isDead } = listing
+  if (grade === "origin") return isDead ? originAdvice(listing) : "nothing: these are the origin's own words"
+  return grade === "declared" ? originAdvice(listing) : `${ownAdvice}; or ${originAdvice(listing)}`
 }

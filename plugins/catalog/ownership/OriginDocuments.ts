@@ -1,9 +1,11 @@
 // The documents of origins, each asked for once for all resources of one and kept for a while; later it is asked for on
-// condition that it has changed. Every request goes through `safeFetch`, on a leash (attacks 49).
+// condition that it has changed. Every request goes through `safeFetch`, on a leash (attacks 49). A host that cannot be
+// reached counts as gone only by an authoritative answer and while a canary, some other host outside, answers.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
 import { putNewest } from "../../../kernel/putNewest.ts"
+import { makeCanary } from "./canary.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"
 
@@ -22,6 +24,8 @@ export interface OriginDocument {
   readonly document: Uint8Array
   readonly detail: string
   readonly isLocal: boolean
+  /** The origin does not exist, or refuses connections, by an authoritative answer. */
+  readonly isGone?: boolean
   /** The entity tag it came with. */
   readonly tag?: string
 }
@@ -57,6 +61,8 @@ export class OriginDocuments extends Context.Service<
   {
     /** One request to a stranger, within the settings' bounds. */
     readonly send: (url: URL, method: string, more?: MoreOfRequest) => Effect.Effect<OutboundAnswer, FetchRefused>
+    /** Whether a failure says that the origin is gone: an authoritative answer, while other hosts can be reached. */
+    readonly isGone: (url: URL, refused: FetchRefused) => Effect.Effect<boolean>
     /** `/.well-known/x402`. */
     readonly wellKnown: (origin: string) => Effect.Effect<OriginDocument>
     /** `/.well-known/x402.json`. */
@@ -78,12 +84,19 @@ export class OriginDocuments extends Context.Service<
         bytesMax: config.probeBytesMax,
         redirectsMax: 2
       }
-      const request = (url: URL, method: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>
+      const sent = (url: URL, method: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>
         Effect.provideService(
           safeFetch(url, { method, headers, ...(body === undefined ? {} : { body }) }, policy),
           Outbound,
           outbound
         )
+      const canary = makeCanary((url) => sent(url, "HEAD", agent), config.canaryUrls)
+
+      const request = (...asked: Parameters<typeof sent>) =>
+        Effect.tap(sent(...asked), () => Effect.map(elapsedMillis, (now) => canary.answered(asked[0], now)))
+
+      const isGone = (url: URL, { isAuthoritative }: FetchRefused) =>
+        isAuthoritative === true ? canary.isOutsideSeen(url) : Effect.succeed(false)
 
       const ask = (url: URL, word: string, before: OriginDocument) =>
         request(url, "GET", before.tag === undefined ? agent : { ...agent, "if-none-match": before.tag }).pipe(
@@ -98,12 +111,13 @@ export class OriginDocuments extends Context.Service<
               ...(isTagged ? { tag } : {})
             }
           }),
-          Effect.catch(({ reason }: FetchRefused) =>
-            Effect.succeed<OriginDocument>({
+          Effect.catch((refused: FetchRefused) =>
+            Effect.map(isGone(url, refused), (gone): OriginDocument => ({
               document: nothing,
-              detail: `${word} ${reason}`,
-              isLocal: reason === "blocked"
-            })
+              detail: `${word} ${refused.reason}`,
+              isLocal: refused.reason === "blocked",
+              ...(gone ? { isGone: true } : {})
+            }))
           )
         )
 
@@ -129,6 +143,7 @@ export class OriginDocuments extends Context.Service<
         })
 
       return OriginDocuments.of({
+        isGone,
         send: (url, method, more) => request(url, method, { ...agent, ...more?.headers }, more?.body),
         wellKnown: documentAt("/.well-known/x402", "well-known"),
         manifest: documentAt("/.well-known/x402.json", "manifest"),

@@ -138,6 +138,8 @@ export const declarationOf = (
   return { sentKey, value: isFields(output["input"]) ? { info: output } : {} }
 }
 
+const bodyMethods = ["POST", "PUT", "PATCH"]
+
 /** The declaration as one of this HTTP method; what says otherwise is not believed. */
 const ofMethod = (value: Fields, method: string): Fields => {
   const { routeTemplate: _, ...rest } = value
@@ -145,7 +147,9 @@ const ofMethod = (value: Fields, method: string): Fields => {
   const input = isFields(info["input"]) ? info["input"] : {}
   const isSame = (input["method"] ?? method) === method && (input["type"] ?? "http") === "http"
   const { discoverable: _told, ...told } = isSame ? input : ({} as Fields)
-  return { ...(isSame ? rest : {}), info: { ...(isSame ? info : {}), input: { ...told, type: "http", method } } }
+  // A document need not say what a body is like.
+  const sent = bodyMethods.includes(method) ? { bodyType: "json", body: {}, ...told } : told
+  return { ...(isSame ? rest : {}), info: { ...(isSame ? info : {}), input: { ...sent, type: "http", method } } }
 }
 
 /** Neutral keys of the seller's extensions. */

@@ -45,7 +45,10 @@ export interface AskedResource {
  */
 export type Share = "claimed" | "free" | "own"
 
-/** Whether somebody there asks to be paid; `unknown`: it could not be asked, or did not say. */
+/**
+ * Whether somebody there asks to be paid. `origin_gone` only by an authoritative answer (`OriginDocuments.isGone`);
+ * `unknown`: it could not be asked, or did not say.
+ */
 export type Life = "alive" | "origin_gone" | "not_found" | "no_payment_required" | "unknown"
 
 export interface OriginAnswer {
@@ -79,9 +82,6 @@ const lifeOf = ({ status }: Live402): Life => {
   return status >= 200 && status < 300 ? "no_payment_required" : "unknown"
 }
 
-const lifeOfRefusal = (reason: FetchRefused["reason"]): Life =>
-  reason === "unreachable" || reason === "unresolved" ? "origin_gone" : "unknown"
-
 const liveOf = (answer: Live402, { resource }: Identity, method: string): Live => ({
   word: readLive402(answer),
   offer: readLiveOffer(answer, resource, method),
@@ -102,17 +102,30 @@ const liveOfTool = ({ isServedUnpaid, offer, status }: ToolAnswer): Live => ({
   isLocal: false
 })
 
-const unreached = (reason: FetchRefused["reason"], method: string): Live => ({
+const unreached = (reason: FetchRefused["reason"], method: string, isGone: boolean): Live => ({
   word: silence,
   offer: undefined,
-  life: lifeOfRefusal(reason),
+  life: isGone ? "origin_gone" : "unknown",
   detail: `, ${method} ${reason}`,
   isLocal: reason === "blocked"
 })
 
-/** Any sign of life outweighs the rest; else what was said first. */
-const lifeOfAll = (live: ReadonlyArray<Live>): Life =>
-  live.some(({ life }) => life === "alive") ? "alive" : (live[0]?.life ?? "unknown")
+/**
+ * Any sign of life outweighs the rest: a 402, or terms in the origin's documents for an operation that was not asked or
+ * that answered without a payment (a trial). What the documents name and the page does not find may need its inputs.
+ * Else what was said first.
+ */
+const lifeOfAll = (
+  live: ReadonlyArray<Live>,
+  declarations: ReadonlyArray<Declaration>,
+  asked: ReadonlyArray<string>
+): Life => {
+  const isServed = live.some(({ life }) => life === "no_payment_required")
+  const isDocumented = declarations.some(({ operation }) => isServed || !asked.includes(operation.method))
+  if (isDocumented || live.some(({ life }) => life === "alive")) return "alive"
+  const first = live[0]?.life ?? "unknown"
+  return first === "not_found" && declarations.length > 0 ? "unknown" : first
+}
 
 /** What the origin names goes before what its pages ask for. */
 const wordOfAll = (named: OriginWord, live: ReadonlyArray<Live>): OriginWord =>
@@ -128,7 +141,7 @@ const isOf =
 /** What is asked of an origin beside its own document, and how its offers are read. */
 const questions = Effect.gen(function* () {
   const config = yield* Config
-  const { manifest, openApi, send } = yield* OriginDocuments
+  const { isGone, manifest, openApi, send } = yield* OriginDocuments
   const { assets } = yield* PricedAssets
   const pace = makePace(readingPace)
   const options = { config: { ...config, requireValidSchema: false }, validate: makeValidator() }
@@ -146,16 +159,19 @@ const questions = Effect.gen(function* () {
       (all) => all.flat()
     )
 
-  const askTool = (identity: Identity, args: Readonly<Record<string, unknown>>): Effect.Effect<Live> =>
-    callTool(send, endpointOf(identity, config.resolvedMcpEndpoints), identity, args).pipe(
-      Effect.map(liveOfTool),
-      Effect.catch(({ reason }: FetchRefused) => Effect.succeed(unreached(reason, "call")))
-    )
+  const unreachedAt = (url: URL, method: string) => (refused: FetchRefused) =>
+    Effect.map(isGone(url, refused), (gone) => unreached(refused.reason, method, gone))
+
+  const askTool = (identity: Identity, args: Readonly<Record<string, unknown>>): Effect.Effect<Live> => {
+    const endpoint = endpointOf(identity, config.resolvedMcpEndpoints)
+    const called = Effect.map(callTool(send, endpoint, identity, args), liveOfTool)
+    return Effect.catch(called, unreachedAt(endpoint, "call"))
+  }
 
   const askLive = (identity: Identity, method: string): Effect.Effect<Live> =>
     send(new URL(identity.resource), method).pipe(
       Effect.map((answer) => liveOf(answer, identity, method)),
-      Effect.catch(({ reason }: FetchRefused) => Effect.succeed(unreached(reason, method)))
+      Effect.catch(unreachedAt(new URL(identity.resource), method))
     )
 
   /** What the origin's documents offer of a resource that cannot be asked itself. */
@@ -197,7 +213,7 @@ export class Origins extends Context.Service<
         const base = baseOf(identity, config.resolvedMcpEndpoints)
         const nothing = { word: silence, declarations: [], life: "unknown" as const, isLocal: false }
         if (base === undefined) return { ...nothing, detail: "a symbolic name without an endpoint" }
-        const { detail, document, isLocal } = yield* wellKnown(base)
+        const { detail, document, isGone, isLocal } = yield* wellKnown(base)
         const named = readWellKnown(readJson(document), identity, base)
         if (named.delisted || isLocal) return { ...nothing, word: named, detail, isLocal }
         const methods =
@@ -210,7 +226,9 @@ export class Origins extends Context.Service<
             ? yield* Effect.forEach(methods, (method) => askLive(identity, method))
             : [yield* askTool(identity, args)]
         const offered = live.flatMap(({ offer }) => offer ?? [])
-        const isSilent = methods.length === 0 && offered.length === 0
+        // Where no live page gave its terms, the documents may: for an operation that is not asked (a POST), or for
+        // one that is served without payment as a trial.
+        const isSilent = offered.length === 0 && isGone !== true
         const offers = isSilent ? yield* documented(identity, base, document) : offered
         const word = wordOfAll(named, live)
         const recipients = (payTo: string) => word.payTos.length === 0 || word.payTos.includes(payTo)
@@ -219,7 +237,7 @@ export class Origins extends Context.Service<
         return {
           word: told,
           declarations,
-          life: live.length === 0 && declarations.length > 0 ? "alive" : lifeOfAll(live),
+          life: isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods),
           detail: `${detail}${live.map((one) => one.detail).join("")}`,
           isLocal: live.some((one) => one.isLocal)
         }

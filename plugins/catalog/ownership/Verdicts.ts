@@ -1,6 +1,7 @@
 // What follows from a look at an origin, in one transaction: who owns the resource, what is listed of it, and whether
 // it lives. The origin's own words take the place of any other; a resource that nobody asks to be paid for, twice in a
-// row, goes stale until its origin answers again. The fence of the question's lease is checked in the same
+// row, goes stale until its origin answers again. Dead looks belong to the operation and the words that were probed, and
+// a settled payment refutes them for as long as `probe_again_hours`. The fence of the question's lease is checked in the same
 // transaction, so an answer that comes too late changes nothing.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -42,6 +43,10 @@ const nextLook = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSec
       else ${after(seconds)} end`
 }
 
+/** What a look is about: the operations that are listed, and whose words name them. */
+export const subjectOf = ({ declaration, grade }: Pick<ResourceRow, "declaration" | "grade">): string =>
+  [grade, ...declaration.operations.map(({ method }) => method)].join(" ")
+
 const claimsOf = (sql: SqlClient.SqlClient, id: bigint) =>
   sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id} order by last_seen_at desc`
 
@@ -79,7 +84,9 @@ export class Verdicts extends Context.Service<
       id: bigint,
       fence: bigint,
       asked: OriginAnswer,
-      now: Date
+      now: Date,
+      /** The words that the look was about (`subjectOf`); default: those listed now. */
+      subject?: string
     ) => Effect.Effect<boolean, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Verdicts") {
@@ -91,13 +98,17 @@ export class Verdicts extends Context.Service<
       const { carryOut } = yield* Execution
       const { count, list, take, weigh } = yield* aftermath
 
-      const apply = (id: bigint, fence: bigint, asked: OriginAnswer, now: Date) =>
+      const apply = (id: bigint, fence: bigint, given: OriginAnswer, now: Date, subject?: string) =>
         inTransaction(
           Effect.gen(function* () {
             const [probe] = yield* sql<Probe>`select attempts, dead from catalog_probes
               where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
+            // Other words and other operations came meanwhile: that nobody asks to be paid for the former ones says nothing
+            // of these.
+            const isOutdated = subject !== undefined && subject !== subjectOf(row)
+            const asked = isOutdated && isDead(given.life) ? { ...given, life: "unknown" as const } : given
             const claims = yield* claimsOf(sql, id)
             const verdict = verdictOn(row, claims, asked)
             const words = isHeld(row) || verdict._tag === "Removed" ? undefined : wordsIn(row, asked)
@@ -163,6 +174,13 @@ const aftermath = Effect.gen(function* () {
       where r.id = ${row.id}`
   })
 
+  /** A payment that counts was settled for it lately: whoever was paid has served it. */
+  const wasSold = Effect.fnUntraced(function* ({ id }: ResourceRow, now: Date) {
+    const since = new Date(now.getTime() - config.probeAgainHours * 3_600_000)
+    const sales = yield* sql`select 1 from catalog_sales where resource_id = ${id} and counts and at > ${since} limit 1`
+    return sales.length > 0
+  })
+
   /** Moves what died or lives again. */
   const weigh = Effect.fnUntraced(function* (row: ResourceRow, life: Life, dead: number, now: Date) {
     const isStale = row.state === "stale"
@@ -178,6 +196,7 @@ const aftermath = Effect.gen(function* () {
       (row.state !== "active" && !(isStale && row.state_reason === "not_seen"))
     )
       return false
+    if (row.grade !== "origin" && (yield* wasSold(row, now))) return false
     const gone = { by: "facilitator", move: "went_stale", from: row.state, to: "stale", reason: life } as const
     yield* moveState(sql, facts, row.id, now, gone)
     return true

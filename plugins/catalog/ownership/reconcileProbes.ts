@@ -8,10 +8,11 @@ import { reconciler } from "../../../kernel/Actor.ts"
 import { Database } from "../../../kernel/database/Database.ts"
 import { ageMillis, trustedMillis } from "../../../kernel/trustedTime.ts"
 import type { Kept } from "../store/ResourceWire.ts"
+import type { Grade } from "../declaration/Grade.ts"
 import type { ResourceType } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
 import { Origins } from "./Origins.ts"
-import { Verdicts } from "./Verdicts.ts"
+import { subjectOf, Verdicts } from "./Verdicts.ts"
 
 /** In one turn. */
 const batchMax = 8
@@ -43,6 +44,7 @@ interface DueRow {
   readonly tool_name: string
   readonly origin: string | null
   readonly declaration: Kept
+  readonly grade: Grade
 }
 
 /**
@@ -58,7 +60,7 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, stands: boolean
         where stands = ${stands} and due_at <= ${now} and (leased_until is null or leased_until < ${now})
         order by due_at limit ${batchMax} for update skip locked)
       returning resource_id, fence, stands, free)
-    select r.id, due.fence, due.stands, due.free, r.type, r.resource, r.tool_name, r.origin, r.declaration
+    select r.id, due.fence, due.stands, due.free, r.type, r.resource, r.tool_name, r.origin, r.declaration, r.grade
     from due join catalog_resources r on r.id = due.resource_id`
 }
 
@@ -105,7 +107,7 @@ export const startProbes = Effect.gen(function* () {
       yield* sql`update catalog_probes set leased_until = null,
           due_at = case when ${row.free} and not free and due_at < leased_until then due_at else ${later} end
         where resource_id = ${row.id} and fence = ${row.fence}`
-    } else if (yield* apply(row.id, row.fence, asked, now)) yield* moved
+    } else if (yield* apply(row.id, row.fence, asked, now, subjectOf(row))) yield* moved
   })
 
   /** Whether anything was due. */

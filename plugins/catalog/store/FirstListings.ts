@@ -81,13 +81,14 @@ export class FirstListings extends Context.Service<
           {
             verification: isListable ? "payment_observed" : "unverified",
             ownership: "provisional",
-            pay_tos: [declaration.terms.payTo]
+            pay_tos: [declaration.terms.payTo],
+            listed_by: isFree(carrier) ? carrier.payer : null
           },
           now
         )
         if (id === undefined) return undefined
         yield* begin(id, { by: "facilitator", isFree: isFree(carrier), now, reason: "payment_observed" })
-        return { decision: isListable ? "listed" : "held", resourceId: id, versionHash: hash } as Recorded
+        return { decision: isListable ? "listed" : "held", resourceId: id, versionHash: hash, claim: hash } as Recorded
       })
 
       /** Lists what the authorization has not listed anything before; where nothing is listed it is not used up. */
@@ -105,7 +106,11 @@ export class FirstListings extends Context.Service<
 
       const listOrigin = Effect.fnUntraced(function* ({ isPaid, payTos, words }: OriginListing, now: Date) {
         const verification = isPaid ? "payment_observed" : "unverified"
-        const id = yield* versions.insert(words, { verification, ownership: "proven", pay_tos: payTos }, now)
+        const id = yield* versions.insert(
+          words,
+          { verification, ownership: "proven", pay_tos: payTos, listed_by: null },
+          now
+        )
         if (id === undefined) return false
         yield* begin(id, { by: "origin", isFree: false, now, reason: "origin_names_owner" })
         return true

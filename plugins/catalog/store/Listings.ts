@@ -11,6 +11,31 @@ import { Redeclarations } from "./Redeclarations.ts"
 import { lockResource } from "./Resources.ts"
 import { identityKey } from "./ResourceWire.ts"
 
+const wasReplaced = (sql: SqlClient.SqlClient, id: bigint, signature: string) =>
+  Effect.map(
+    sql`select 1 from catalog_signatures where resource_id = ${id} and signature = ${signature} and not is_current`,
+    (rows) => rows.length > 0
+  )
+
+/** Signatures kept of one resource; none is kept of what `max_versions_per_day` refused. */
+const signaturesMax = 1_000
+
+const keepSignature = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  id: bigint,
+  { operation: { method } }: Declaration,
+  signature: string,
+  now: Date
+) {
+  yield* sql`update catalog_signatures set is_current = false where resource_id = ${id} and operation = ${method}
+    and signature <> ${signature}`
+  yield* sql`insert into catalog_signatures
+    ${sql.insert({ resource_id: id, signature, at: now, operation: method, is_current: true })}
+    on conflict (resource_id, signature) do nothing`
+  yield* sql`delete from catalog_signatures where resource_id = ${id} and signature in (
+    select signature from catalog_signatures where resource_id = ${id} order by at desc offset ${signaturesMax})`
+})
+
 export class Listings extends Context.Service<
   Listings,
   {
@@ -29,9 +54,20 @@ export class Listings extends Context.Service<
         const key = identityKey(crypto, declaration.identity)
         const once = Effect.gen(function* () {
           const row = yield* lockResource(sql, { key })
-          return row === undefined
-            ? yield* first.list(declaration, carrier)
-            : yield* redeclarations.take(row, declaration, carrier)
+          const { signature } = carrier
+          if (signature === undefined)
+            return row === undefined
+              ? yield* first.list(declaration, carrier)
+              : yield* redeclarations.take(row, declaration, carrier)
+          // A signature that a later one has replaced is an old price that anybody may have kept.
+          const isReplaced = row !== undefined && (yield* wasReplaced(sql, row.id, signature))
+          const own: Carrier = isReplaced ? { ...carrier, grade: "claimed" } : carrier
+          const recorded =
+            row === undefined ? yield* first.list(declaration, own) : yield* redeclarations.take(row, declaration, own)
+          const isTaken = recorded?.resourceId !== undefined && !["held", "rejected"].includes(recorded.decision)
+          if (isTaken && !isReplaced)
+            yield* keepSignature(sql, recorded.resourceId, declaration, signature, carrier.now)
+          return recorded
         })
         // Listed by somebody else between the look and the insert: then it is there now.
         const twice = Effect.flatMap(once, (recorded) => (recorded === undefined ? once : Effect.succeed(recorded)))

@@ -15,6 +15,10 @@ export interface Recorded {
   readonly versionHash?: string
   /** Of what is unchanged: as long as the resource stands so, the same declaration is. */
   readonly standing?: string
+  /** Version hash of the words that the declaration alone makes, where what settles by them is evidence for them. */
+  readonly claim?: string
+  /** It claims other words than those shown: what settles by it is recorded anew, for it may displace them. */
+  readonly isContender?: true
   /** Nothing was listed: the origin is to be asked whether there is such a resource. */
   readonly isHint?: true
 }
@@ -23,8 +27,10 @@ export interface Recorded {
 export interface Carrier {
   readonly stage: "verified" | "settled"
   readonly payer: string
-  /** `declared` under a principal that showed control of the recipient. */
+  /** `declared` under a principal that showed control of the recipient, or by a signature of the recipient's account. */
   readonly grade: Exclude<Grade, "origin">
+  /** Digest of that signature. */
+  readonly signature?: string
   /** As `PaymentObservation.authorization`. */
   readonly authorization: () => Option.Option<string>
   readonly now: Date

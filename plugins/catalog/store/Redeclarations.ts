@@ -11,11 +11,24 @@ import { Changes } from "./Changes.ts"
 import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
 import { type Claimant, Quotas } from "./Quotas.ts"
 import { type Carrier, claimantOf, isFree, type Recorded, rejected, unavailable } from "./Recorded.ts"
-import { liveOptions, moveState, requestProbe, type ResourceRow, tellChange } from "./Resources.ts"
+import { isDead, liveOptions, moveState, requestProbe, type ResourceRow, revive, tellChange } from "./Resources.ts"
+import { Contenders } from "./Contenders.ts"
 import { Versions } from "./Versions.ts"
 
 /** Claims kept of one resource: enough for the origin to choose from, too few to fill a disk with. */
 const claimsMax = 8
+
+/**
+ * Words of a claim that nothing settled, and that looks at the operation they name have refuted: they give way to a
+ * claim of another operation. Where the whole origin is gone that says nothing.
+ */
+const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
+  isDead(row) &&
+  row.state_reason !== "origin_gone" &&
+  row.grade === "claimed" &&
+  row.ownership === "provisional" &&
+  !row.is_sold &&
+  row.declaration.operations.every(({ method }) => method !== operation.method)
 
 /** What was stale because nobody was seen returns with a payment; a dead one returns when its origin answers. */
 const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
@@ -29,11 +42,14 @@ const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
 const standingWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   row: ResourceRow,
+  declaration: Declaration,
   grade: Grade,
   listable: boolean
 ) {
   const isFirst =
-    row.state === "quarantined" || (row.verification === "unverified" && row.grade !== "origin" && listable)
+    row.state === "quarantined" ||
+    (listable && isRefuted(row, declaration)) ||
+    (row.verification === "unverified" && row.grade !== "origin" && listable)
   if (isFirst) return { before: undefined, isFirst }
   const before = { kept: row.declaration, options: yield* liveOptions(sql, row.id) }
   return { before: grade === row.grade || grade === "claimed" ? before : undefined, isFirst }
@@ -98,6 +114,9 @@ const differing = (row: ResourceRow, { grade }: Carrier): Recorded => ({
   resourceId: row.id
 })
 
+const operationsOf = ({ operations }: Pick<Words["kept"], "operations">): string =>
+  operations.map(({ method }) => method).join(" ")
+
 const taken = (decision: Recorded["decision"], { id, standing }: ResourceRow, versionHash: string): Recorded => ({
   decision,
   resourceId: id,
@@ -124,6 +143,19 @@ export class Redeclarations extends Context.Service<
       const quotas = yield* Quotas
       const { asked } = yield* Changes
       const versions = yield* Versions
+      const contenders = yield* Contenders
+
+      /** What settles by these words may displace the claim that is shown. */
+      const contend = Effect.fnUntraced(function* (
+        row: ResourceRow,
+        declaration: Declaration,
+        carrier: Carrier,
+        recorded: Recorded
+      ) {
+        if (row.grade !== "claimed" || carrier.grade !== "claimed") return recorded
+        const claim = yield* contenders.keep(row.id, declaration, carrier)
+        return { ...recorded, claim, isContender: true as const }
+      })
 
       const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, now: Date) {
         const { payTo } = declaration.terms
@@ -165,27 +197,34 @@ export class Redeclarations extends Context.Service<
       const take = Effect.fnUntraced(function* (found: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const { grade, now, stage } = carrier
         if (found.state === "removed") return unavailable(`removed: ${found.state_reason}`, found.id)
-        if (!found.pay_tos.includes(declaration.terms.payTo)) return yield* claim(found, declaration, now)
+        if (!found.pay_tos.includes(declaration.terms.payTo))
+          return yield* contend(found, declaration, carrier, yield* claim(found, declaration, now))
         if (isClosed(found)) return unavailable(`quarantined: ${found.state_reason}`, found.id)
         const row = yield* restated(sql, versions, found, declaration.identity, now)
         const listable = config.indexOn === "verified" || stage === "settled"
-        const { before, isFirst } = yield* standingWords(sql, row, grade, listable)
+        const { before, isFirst } = yield* standingWords(sql, row, declaration, grade, listable)
         const words = mergeDeclaration(before, declaration, grade)
         const { hash } = versions.bodyOf(words)
         const changed = hash !== row.version_hash
         if (changed && !listable) return { decision: "held", resourceId: row.id } as Recorded
         if (changed && !isFirst && !mayDisplace(grade, row.grade)) {
           if (row.state !== "active" || row.verification === "unverified") yield* settle(row, false, listable, now)
-          return yield* differs(row, carrier)
+          return yield* contend(row, declaration, carrier, yield* differs(row, carrier))
         }
         const faulty = changed ? yield* replace(row, words, claimantOf(declaration, carrier)) : undefined
         if (faulty !== undefined) return faulty
         if (!changed && mayDisplace(grade, row.grade) && grade !== row.grade) yield* versions.keep(row.id, words, now)
+        // Words of a higher grade or of another operation void the looks that found the former ones dead.
+        const isOther =
+          (mayDisplace(grade, row.grade) && grade !== row.grade) ||
+          (changed && operationsOf(row.declaration) !== operationsOf(words.kept))
+        if (isDead(row) && isOther) yield* revive(sql, facts, row, now, "words_changed")
         const decision = yield* settle(row, changed, listable, now)
-        return taken(decision, found, hash)
+        const recorded = taken(decision, found, hash)
+        return grade === "claimed" ? { ...recorded, claim: hash } : recorded
       })
 
       return Redeclarations.of({ take })
     })
-  )
+  ).pipe(Layer.provide(Contenders.layer))
 }

@@ -27,6 +27,8 @@ export interface ResourceRow {
   /** Whose words it shows. */
   readonly grade: Grade
   readonly standing: string
+  /** A settled payment that counts was for it. */
+  readonly is_sold: boolean
 }
 
 /**
@@ -37,7 +39,8 @@ const standing = "md5(concat_ws(' ', state, verification, grade, version_hash, a
 
 const rowColumns =
   "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, " +
-  `pay_tos, version, version_hash, declaration, grade, ${standing} as standing`
+  `pay_tos, version, version_hash, declaration, grade, ${standing} as standing, ` +
+  "exists (select 1 from catalog_activity a where a.resource_id = catalog_resources.id and a.earned > 0) as is_sold"
 
 /** How each of these resources stands, by its id. */
 export const readStandings = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>
@@ -109,6 +112,26 @@ export const moveState = Effect.fnUntraced(function* (
     ${move.to === "active" ? null : move.reason}, state_changed_at = ${now} where id = ${id}`
   yield* recordMove(sql, id, now, move)
   yield* tellChange(facts, id, move.move)
+})
+
+/** A look found that nobody there asks to be paid. */
+export const isDead = ({ state, state_reason }: Pick<ResourceRow, "state" | "state_reason">): boolean =>
+  state === "stale" && (state_reason ?? "not_seen") !== "not_seen"
+
+/** The dead looks of a listing are void: they were of other words, of another operation, or a settlement refutes them. */
+export const voidDeadLooks = (sql: SqlClient.SqlClient, id: bigint) =>
+  sql`update catalog_probes set dead = 0 where resource_id = ${id} and dead > 0`
+
+/** Returns a listing that looks found dead. */
+export const revive = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  facts: Facts["Service"],
+  { id, state }: Pick<ResourceRow, "id" | "state">,
+  now: Date,
+  reason: string
+) {
+  yield* voidDeadLooks(sql, id)
+  yield* moveState(sql, facts, id, now, { by: "facilitator", move: "returned", from: state, to: "active", reason })
 })
 
 /**

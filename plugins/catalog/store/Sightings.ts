@@ -10,6 +10,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { trustedClock } from "../../../kernel/trustedTime.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
+import { Contenders } from "./Contenders.ts"
 import { Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
 import { storeBatch } from "./storeSightings.ts"
 
@@ -25,6 +26,8 @@ export class Sightings extends Context.Service<
     readonly touch: (id: bigint, at: Date, sale: Sale | undefined) => Effect.Effect<void>
     /** The same of one that was not sold, at once. */
     readonly seen: (id: bigint, at: Date) => void
+    /** A payment was settled to a recipient that the listing does not name: evidence for its claim. */
+    readonly contend: (id: bigint, at: Date, sale: Sale) => Effect.Effect<void>
     readonly observe: (observed: ObservedDeclaration) => Effect.Effect<void>
     /** Stores what has gathered. What fails is kept for the next time. */
     readonly flush: Effect.Effect<void, SqlError.SqlError>
@@ -41,8 +44,9 @@ export class Sightings extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const facts = yield* Facts
-      const { dustBelow } = yield* Config
-      const { listed } = yield* Changes
+      const config = yield* Config
+      const { asked, listed, moved } = yield* Changes
+      const { contest } = yield* Contenders
       const gathered = new Gathered(yield* Crypto)
       const trusted = yield* trustedClock
 
@@ -53,14 +57,18 @@ export class Sightings extends Context.Service<
         const now = new Date(yield* trusted)
         const batch = gathered.take(now)
         if (batch === undefined) return
-        const { fresh, isRaised, standings } = yield* inTransaction(
-          storeBatch(sql, facts, batch, { dustBelow, now })
+        const { fresh, isAsked, isRaised, isRevived, standings } = yield* inTransaction(
+          storeBatch(sql, facts, batch, config, now)
         ).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.onError(() => Effect.sync(() => gathered.putBack(batch)))
         )
         tell(standings, yield* Clock.currentTimeMillis)
         if (isRaised) yield* listed
+        if (isAsked) yield* asked
+        const sold = [...new Set([...batch.sales.values()].map(({ resourceId }) => resourceId))]
+        const isContested = sold.length > 0 && (yield* contest(sold, now))
+        if (isRevived || isContested) yield* moved
         for (const digest of fresh) gathered.countRow(batch.observations.get(digest)!.payer)
       }).pipe(Effect.withSpan("catalog.flush"))
 
@@ -74,6 +82,7 @@ export class Sightings extends Context.Service<
       return Sightings.of({
         touch: (id, at, sale) => gathering(() => gathered.touch(id, at, sale)),
         seen: (id, at) => gathered.see(id, at),
+        contend: (id, at, sale) => gathering(() => gathered.contend(id, at, sale)),
         observe: (observed) => gathering(() => gathered.observe(observed)),
         flush,
         dueIn: Effect.sync(() => (gathered.isPressing ? gather : beat)),
@@ -81,5 +90,5 @@ export class Sightings extends Context.Service<
         onStanding: (heard) => Effect.sync(() => void (tell = heard))
       })
     })
-  )
+  ).pipe(Layer.provide(Contenders.layer))
 }

@@ -1,7 +1,7 @@
 // The versions of a resource and the options that come and go with them, written in the caller's transaction. A version
 // is the public body as it was served; its hash tells one from the next. The newest words of each grade are kept apart.
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type LiveOption, type NamedOption, optionName, type Words } from "./mergeDeclaration.ts"
@@ -16,7 +16,10 @@ export interface Body {
 /** Of what somebody stands for since it is listed. */
 const fromTheStart = new Date(0)
 
-type OwnershipStanding = Pick<ResourceRow, "verification" | "ownership" | "pay_tos">
+interface OwnershipStanding extends Pick<ResourceRow, "verification" | "ownership" | "pay_tos"> {
+  /** The payer whose payment listed it at no cost. */
+  readonly listed_by: string | null
+}
 
 export class Versions extends Context.Service<
   Versions,
@@ -49,6 +52,12 @@ export class Versions extends Context.Service<
         return { document: JSON.stringify(body), hash: versionHash(crypto, body) }
       }
 
+      /** Looks that found nobody were of the words and operations listed then. */
+      const voidOthersLooks = (id: bigint, { grade, kept }: Words) =>
+        sql`update catalog_probes p set dead = 0 from catalog_resources r where r.id = ${id} and p.resource_id = r.id
+          and p.dead > 0 and (r.grade <> ${grade} or jsonb_path_query_array(r.declaration, '$.operations[*].method')
+            <> ${JSON.stringify(kept.operations.map(({ method }) => method))}::jsonb)`
+
       const insert = Effect.fnUntraced(function* (words: Words, standing: OwnershipStanding, now: Date) {
         const { identity, kept } = words
         const body = bodyOf(words)
@@ -69,6 +78,7 @@ export class Versions extends Context.Service<
           declaration: JSON.stringify(kept),
           extensions: kept.extensions,
           document: body.document,
+          words_at: now,
           first_seen_at: now,
           updated_at: now
         })} on conflict (key) do nothing returning id`
@@ -86,6 +96,7 @@ export class Versions extends Context.Service<
       ) {
         const { identity, kept } = words
         const body = bodyOf(words)
+        yield* voidOthersLooks(id, words)
         const isRepriced = yield* changeOptions(sql, id, yield* liveOptions(sql, id), words.options, now)
         yield* insertVersion(sql, id, version + 1, words, body, now)
         yield* keepWords(sql, id, words, body, now)
@@ -95,11 +106,14 @@ export class Versions extends Context.Service<
           version = ${version + 1}, version_hash = ${body.hash}, declaration = ${JSON.stringify(kept)}::jsonb,
           grade = ${words.grade}, extensions = ${kept.extensions}, document = ${body.document}, updated_at = ${now},
           standing_at = coalesce(standing_at, ${standsFrom(words, now)}),
+          words_at = case when ${saidOf(sql, "declaration->'about'")} is distinct from
+            ${saidOf(sql, sql`${JSON.stringify(kept.about)}::jsonb`)} then ${now} else words_at end,
           price_changed_at = case when ${isRepriced} then ${now} else price_changed_at end
           where id = ${id}`
       })
 
       const keep = Effect.fnUntraced(function* (id: bigint, words: Words, now: Date) {
+        yield* voidOthersLooks(id, words)
         yield* keepWords(sql, id, words, bodyOf(words), now)
         yield* sql`update catalog_resources set grade = ${words.grade},
           standing_at = coalesce(standing_at, ${standsFrom(words, now)}) where id = ${id}`
@@ -108,6 +122,12 @@ export class Versions extends Context.Service<
       return Versions.of({ bodyOf, insert, apply, keep })
     })
   )
+}
+
+/** What a listing says in words, of its description as JSON; a copy has the same. */
+const saidOf = (sql: SqlClient.SqlClient, about: string | Statement.Fragment) => {
+  const said = typeof about === "string" ? sql.literal(about) : about
+  return sql`concat_ws(' ', ${said}->>'serviceName', ${said}->>'description', ${said}->>'tags')`
 }
 
 const standsFrom = ({ grade }: Words, now: Date): Date | null => (grade === "claimed" ? null : now)

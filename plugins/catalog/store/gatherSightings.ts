@@ -49,6 +49,10 @@ export interface Sale {
   readonly payTo: string
   /** Atomic units that were settled. */
   readonly amount: string
+  /** The claim that it is evidence for (`Recorded.claim`): it paid the recipient and the price that this names. */
+  readonly claim?: string
+  /** To a recipient that the listing does not name: evidence for the claim alone. */
+  readonly isContested?: true
 }
 
 export interface Sold extends Sale {
@@ -123,6 +127,13 @@ export class Gathered {
     if (sale === undefined || this.#sales.has(sale.transaction)) return Effect.void
     if (this.#sales.size >= salesMax) return measure(metrics.dropped, 1)
     this.#sales.set(sale.transaction, { ...sale, resourceId: id, at })
+    return Effect.void
+  }
+
+  contend(id: bigint, at: Date, sale: Sale): Effect.Effect<void> {
+    if (this.#sales.has(sale.transaction)) return Effect.void
+    if (this.#sales.size >= salesMax) return measure(metrics.dropped, 1)
+    this.#sales.set(sale.transaction, { ...sale, isContested: true, resourceId: id, at })
     return Effect.void
   }
 

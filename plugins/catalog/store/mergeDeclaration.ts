@@ -2,9 +2,10 @@
 // of one grade. One more declaration of the same grade replaces the operation and the option that it is about; the
 // words about the resource are the newest ones. Pure.
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
-import { encodeOption, type Kept, type KeptOption } from "./ResourceWire.ts"
+import { encodeBody, encodeOption, type Kept, type KeptOption, versionHash } from "./ResourceWire.ts"
 
 /** An option with what tells it from the others of its operation. */
 export interface NamedOption extends KeptOption {
@@ -63,6 +64,12 @@ export const mergeDeclaration = (
   const name = optionName(option)
   const options = (before?.options ?? []).filter((one) => optionName(one) !== name)
   return { grade, identity, kept, options: [...options, option] }
+}
+
+/** The version hash of the words that a declaration alone makes. */
+export const claimOf = (crypto: Crypto["Service"], declaration: Declaration): string => {
+  const { identity, kept, options } = mergeDeclaration(undefined, declaration, "claimed")
+  return versionHash(crypto, encodeBody(identity, kept, options))
 }
 
 /** All declarations of one resource as words; undefined for none. */

@@ -54,6 +54,8 @@ export const ageCatalog = Effect.gen(function* () {
   const authorizations = yield* sql`delete from catalog_authorizations where authorization_key in (
     select authorization_key from catalog_authorizations where at < ${before(400 * day)} order by at
     limit ${deletedMax}) returning 1`
+  const payers = yield* sql`delete from catalog_claim_payers where ctid in (
+    select ctid from catalog_claim_payers where at < ${before(31 * day)} limit ${deletedMax}) returning 1`
   yield* sql`delete from catalog_looks where day < ${before(31 * day)
     .toISOString()
     .slice(0, 10)}::date`
@@ -66,6 +68,7 @@ export const ageCatalog = Effect.gen(function* () {
     stale === batchMax ||
     observations.length === deletedMax ||
     sales.length === deletedMax ||
+    payers.length === deletedMax ||
     authorizations.length === deletedMax
   )
 })

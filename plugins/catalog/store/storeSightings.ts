@@ -5,7 +5,8 @@ import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/Facts.ts"
 import { type Sold as SoldData, soldFact } from "../contract.ts"
 import type { Batch, Observed, Sold, Touch } from "./gatherSightings.ts"
-import { moveState, readStandings, tellChange } from "./Resources.ts"
+import type { CatalogValues } from "../Config.ts"
+import { moveState, readStandings, requestProbe, type ResourceRow, revive, tellChange } from "./Resources.ts"
 
 /** Settled payments told in one fact. */
 const toldMax = 500
@@ -14,27 +15,32 @@ const recentMillis = 30 * 86_400_000
 const recountMillis = 86_400_000
 
 /**
- * Stores what one flush took: the digests of observations that are new, whether anything was raised, and how what was
- * touched stands.
+ * Stores what one flush took: the digests of observations that are new, whether anything was raised or revived or a
+ * look asked for, and how what was touched stands.
  */
 export const storeBatch = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
   batch: Batch,
-  { dustBelow, now }: { readonly dustBelow: number; readonly now: Date }
+  config: CatalogValues,
+  now: Date
 ) {
-  const { observations, sales, touches } = batch
+  const { dustBelow } = config
+  const { observations, touches } = batch
   yield* lockActivity(sql, batch)
-  if (touches.size > 0) yield* storeTouches(sql, facts, touches, now)
-  let isRaised = false
+  const isAsked = touches.size > 0 && (yield* storeTouches(sql, facts, touches, config, now))
+  const sales = new Map([...batch.sales].filter(([, { isContested }]) => isContested !== true))
+  let [isRaised, isRevived] = [false, false]
   if (sales.size > 0) {
     yield* storeSales(sql, sales, { dustBelow, now })
     isRaised = yield* raiseSold(sql, facts, sales, now)
+    isRevived = yield* reviveSold(sql, facts, sales, now)
     yield* tellSales(sql, facts, sales)
   }
+  if (batch.sales.size > 0) yield* storeClaimPayers(sql, batch.sales, dustBelow)
   const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
   const standings = touches.size > 0 ? yield* readStandings(sql, [...touches.keys()]) : new Map<bigint, string>()
-  return { fresh, isRaised, standings }
+  return { fresh, isAsked, isRaised, isRevived, standings }
 })
 
 /** Replicas store the same resources at the same time: in one order, none waits for another that waits for it. */
@@ -48,6 +54,7 @@ const storeTouches = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
   batch: ReadonlyMap<bigint, Touch>,
+  config: CatalogValues,
   now: Date
 ) {
   const rows = [...batch].map(([id, { lastSeenAt, observed }]) => ({
@@ -72,7 +79,48 @@ const storeTouches = Effect.fnUntraced(function* (
       reason: "payment_observed"
     })
   }
+  // What looks found dead is looked at again: whoever pays for it may know better.
+  const dead = yield* sql<{ id: bigint }>`select id from catalog_resources
+    where state = 'stale' and coalesce(state_reason, 'not_seen') <> 'not_seen' and id in (select value::bigint
+      from jsonb_array_elements_text(${JSON.stringify([...batch.keys()].map(String))}::jsonb)) order by id`
+  for (const { id } of dead) yield* requestProbe(sql, id, config, { isFree: true, now })
+  return dead.length > 0
 })
+
+/**
+ * Whoever settled for a listing was served: what looks found dead lives, but for what the origin itself has said (its
+ * answer stands above payments). True when any does.
+ */
+const reviveSold = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  facts: Facts["Service"],
+  batch: ReadonlyMap<string, Sold>,
+  now: Date
+) {
+  const transactions = JSON.stringify([...batch.keys()])
+  const sold = yield* sql<Pick<ResourceRow, "id" | "state">>`select r.id, r.state from catalog_resources r
+    where r.state = 'stale' and r.state_reason <> 'not_seen' and r.grade <> 'origin' and r.id in (
+      select s.resource_id from catalog_sales s where s.counts
+        and s.transaction in (select value from jsonb_array_elements_text(${transactions}::jsonb)))
+    order by r.id for update skip locked`
+  for (const row of sold) yield* revive(sql, facts, row, now, "payment_settled")
+  return sold.length > 0
+})
+
+/** Which payers settled by which claim: money that counts, to the recipient and at the price that it names. */
+const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>, dustBelow: number) => {
+  const rows = [...batch.values()].flatMap(({ amount, at, claim, payTo, payer, resourceId }) =>
+    claim === undefined ? [] : [{ amount, at, claim, pay_to: payTo, payer, resource_id: String(resourceId) }]
+  )
+  if (rows.length === 0) return Effect.void
+  return sql`insert into catalog_claim_payers (resource_id, claim, payer, at)
+    select g.resource_id, g.claim, g.payer, max(g.at)
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(resource_id bigint, claim text, payer text,
+      pay_to text, amount numeric, at timestamptz)
+    where ${countsForRank(sql, dustBelow)} and exists (select 1 from catalog_resources r where r.id = g.resource_id)
+    group by g.resource_id, g.claim, g.payer order by g.resource_id, g.claim, g.payer
+    on conflict (resource_id, claim, payer) do update set at = greatest(catalog_claim_payers.at, excluded.at)`
+}
 
 /**
  * Whether a sale counts for rank: not what is dust, not what one pays to itself, and not what comes from somebody whom

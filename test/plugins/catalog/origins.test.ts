@@ -18,6 +18,7 @@ const settings = {
   probeTimeoutMillis: 5_000,
   probeBytesMax: 262_144,
   probePauseSeconds: 60,
+  canaryUrls: ["https://canary.example.org/"],
   resolvedMcpEndpoints: { "mcp://calculator": "https://calc.example.com/mcp" }
 } as unknown as CatalogValues
 
@@ -35,7 +36,8 @@ interface Rpc {
   readonly params: Readonly<Record<string, any>>
 }
 
-type Answer = OutboundAnswer | OutboundFailed["reason"] | "never"
+/** `refused`: by the host itself. */
+type Answer = OutboundAnswer | OutboundFailed["reason"] | "never" | "refused"
 
 /** `addresses` are what a name resolves to, one look-up after another; the last one stays. */
 const network = (
@@ -45,7 +47,12 @@ const network = (
   const sent: Array<string> = []
   let looked = 0
   const outbound = Outbound.of({
-    resolve: () => Effect.sync(() => addresses[Math.min(looked++, addresses.length - 1)]!),
+    resolve: (host) =>
+      /^(gone|erring)/.test(host)
+        ? Effect.fail(
+            new OutboundFailed({ reason: "unresolved", ...(host.startsWith("gone") ? { isAuthoritative: true } : {}) })
+          )
+        : Effect.sync(() => addresses[Math.min(looked++, addresses.length - 1)]!),
     send: ({ address, body, bytesMax, headers, method, url }) => {
       sent.push(`${method} ${url} at ${address}`)
       expect(body === undefined).toBe(method !== "POST")
@@ -56,7 +63,11 @@ const network = (
       return given === "never"
         ? Effect.never
         : typeof given === "string"
-          ? Effect.fail(new OutboundFailed({ reason: given }))
+          ? Effect.fail(
+              given === "refused"
+                ? new OutboundFailed({ reason: "unreachable", isAuthoritative: true })
+                : new OutboundFailed({ reason: given })
+            )
           : Effect.succeed(given)
     }
   })
@@ -199,7 +210,9 @@ describe("asking an origin", () => {
       yield* ask(resourceOf("https://d.example.com", { methods: ["POST", "HEAD"] }))
       expect(sent.slice(10)).toEqual([
         "GET https://d.example.com/.well-known/x402 at 93.184.216.34",
-        "HEAD https://d.example.com/x at 93.184.216.34"
+        "HEAD https://d.example.com/x at 93.184.216.34",
+        "GET https://d.example.com/.well-known/x402.json at 93.184.216.34",
+        "GET https://d.example.com/openapi.json at 93.184.216.34"
       ])
     })
   )
@@ -307,8 +320,56 @@ describe("asking an origin", () => {
       for (let at = 0; at < 3; at++) yield* other.ask(resourceOf(shop, { type: "mcp" }))
       expect(yield* other.ask(resourceOf(shop, { type: "mcp" }))).toBe("later")
       expect(other.called).toHaveLength(16)
-      const nobody = network((url) => (url.endsWith("/x402") ? allowing({ unpaidCall: true }) : "unreachable"))
-      expect(yield* nobody.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "origin_gone" })
+      const refusing = network((url) => (url.endsWith("/x402") ? allowing({ unpaidCall: true }) : "refused"))
+      expect(yield* refusing.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "origin_gone" })
+    })
+  )
+
+  it.effect.each<readonly [string, string, Answer, string]>([
+    ["a name that does not exist", "gone", { status: 404, headers: {}, body: new Uint8Array() }, "origin_gone"],
+    ["a name that does not exist while no other host answers", "gone", "timeout", "unknown"],
+    ["a resolver that errs", "erring", { status: 404, headers: {}, body: new Uint8Array() }, "unknown"],
+    [
+      "a connection refused by the host",
+      "refusing",
+      { status: 503, headers: {}, body: new Uint8Array() },
+      "origin_gone"
+    ],
+    ["a connection refused while no other host answers", "refusing", "unreachable", "unknown"],
+    ["a connection that breaks", "broken", { status: 200, headers: {}, body: new Uint8Array() }, "unknown"]
+  ])("says of %s what an authoritative answer says, whatever method is listed", ([_, name, canary, life]) =>
+    Effect.gen(function* () {
+      for (const methods of [["GET"], ["POST"]]) {
+        const { ask, sent } = network((url) =>
+          url === "https://canary.example.org/" ? canary : url.includes("refusing") ? "refused" : "unreachable"
+        )
+        const origin = `https://${name}.example.com`
+        expect(yield* ask(resourceOf(origin, { methods }))).toMatchObject({ life, declarations: [] })
+        // Asked once, however many origins cannot be reached.
+        for (const other of ["gone1", "gone2"]) yield* ask(resourceOf(`https://${other}.example.com`, { methods }))
+        expect(sent.filter((line) => line.includes("canary")).length).toBeLessThanOrEqual(1)
+      }
+    })
+  )
+
+  it.effect("takes a page that is served as a trial for alive where the documents name its price, and no other", () =>
+    Effect.gen(function* () {
+      const served = { status: 200, headers: {}, body: new TextEncoder().encode("{}") }
+      const accepts = [{ scheme: "exact", network: "ledger:testnet", asset: "CUSDC", amount: "5", payTo: owner }]
+      const lifeWith = (page: OutboundAnswer, entry: object | undefined) =>
+        Effect.map(
+          network((url) => {
+            if (url.endsWith("/x")) return page
+            return url.endsWith("/x402") && entry !== undefined ? ok({ payTo: owner, resources: [entry] }) : missing
+          }).ask(resourceOf(shop)),
+          (answer) => (answer === "later" ? answer : [answer.life, answer.declarations.length])
+        )
+      const entry = { resource: "/x", accepts }
+      expect(yield* lifeWith(served, entry)).toEqual(["alive", 1])
+      expect(yield* lifeWith(served, undefined)).toEqual(["no_payment_required", 0])
+      expect(yield* lifeWith(served, { resource: "/y", accepts })).toEqual(["no_payment_required", 0])
+      expect(yield* lifeWith(missing, { ...entry, method: "POST" })).toEqual(["alive", 1])
+      expect(yield* lifeWith(missing, entry)).toEqual(["unknown", 1])
     })
   )
 
@@ -318,12 +379,12 @@ describe("asking an origin", () => {
       const answers = yield* Effect.forEach(Array.from({ length: 25 }), () => ask(resourceOf(shop)), {
         concurrency: "unbounded"
       })
-      expect(sent.filter((line) => line.includes("well-known"))).toHaveLength(1)
+      expect(sent.filter((line) => line.includes("well-known/x402 at"))).toHaveLength(1)
       expect(sent.filter((line) => line.includes("/x at"))).toHaveLength(20)
       expect(answers.filter((answer) => answer === "later")).toHaveLength(5)
       yield* TestClock.adjust("60 seconds")
       yield* ask(resourceOf(shop))
-      expect(sent).toHaveLength(23)
+      expect(sent).toHaveLength(27)
     })
   )
 
@@ -349,7 +410,11 @@ describe("asking an origin", () => {
   it.effect("keeps documents in bounded room: a flood of large ones puts the oldest out", () =>
     Effect.gen(function* () {
       const { ask, sent } = network((url) =>
-        url.includes("large") ? ok({ payTo: owner, padding: "x".repeat(200_000) }) : ok({ payTo: owner })
+        !url.endsWith("/x402")
+          ? missing
+          : url.includes("large")
+            ? ok({ payTo: owner, padding: "x".repeat(200_000) })
+            : ok({ payTo: owner })
       )
       const countOf = (name: string) =>
         sent.filter((line) => line.includes(`//${name}.example.com/.well-known/x402 `)).length

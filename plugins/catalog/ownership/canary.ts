@@ -1,0 +1,44 @@
+// A canary look: whether hosts outside can be reached at all. An answer of any public host within five minutes says so,
+// and else one of the canary URLs of the settings is asked, at most once a minute. Without an answer a failed request
+// says nothing of its origin: the fault may be this machine's network or its resolver. Local hosts need no canary.
+import { Effect } from "effect"
+import { isPublicAddress, parseAddress } from "../../../kernel/http/addresses.ts"
+import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
+import { isLocalName } from "../../../kernel/http/localNames.ts"
+
+/** How long an answer of any public host stands for all of them. */
+const seenMillis = 300_000
+/** Between two canary looks. */
+const pauseMillis = 60_000
+
+const isOutside = ({ hostname }: URL): boolean => {
+  const host = hostname.replace(/^\[|\]$/g, "")
+  return parseAddress(host) === undefined ? !isLocalName(host) : isPublicAddress(host)
+}
+
+/** A redirect elsewhere and an answer that is too long are answers too. */
+const isAnswer = ({ reason }: FetchRefused): boolean => reason === "redirected" || reason === "too_large"
+
+export const makeCanary = (ask: (url: URL) => Effect.Effect<unknown, FetchRefused>, urls: ReadonlyArray<string>) => {
+  let seenAt = -Infinity
+  let askedAt = -Infinity
+  const answered = (url: URL, now: number): void => {
+    if (isOutside(url)) seenAt = Math.max(seenAt, now)
+  }
+  const isOutsideSeen = Effect.fnUntraced(function* (target: URL) {
+    if (!isOutside(target)) return true
+    const now = yield* elapsedMillis
+    if (now - seenAt < seenMillis) return true
+    if (now - askedAt < pauseMillis) return false
+    askedAt = now
+    for (const url of urls) {
+      const isReached = yield* Effect.match(ask(new URL(url)), { onSuccess: () => true, onFailure: isAnswer })
+      if (!isReached) continue
+      seenAt = now
+      return true
+    }
+    return false
+  })
+  return { answered, isOutsideSeen }
+}

@@ -1,0 +1,144 @@
+// Claims that contend for one listing. Among what payments merely claimed, the words are shown that *settled*, to the
+// payTo and at the price that they name, for the most distinct payers of thirty days; the first of equals, and what was
+// only verified below all of them (decisions 4). Declared and origin words are out of reach. Every claim that differs
+// from what is shown is kept here, bounded; payers are counted as sales are stored, and a listing changes its words and,
+// while its ownership is provisional, its recipient in a transaction of its own.
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Config } from "../Config.ts"
+import type { Declaration } from "../declaration/Declaration.ts"
+import { claimOf, mergeDeclaration } from "./mergeDeclaration.ts"
+import type { Carrier } from "./Recorded.ts"
+import { isDead, lockResource, recordMove, requestProbe, type ResourceRow, revive, tellChange } from "./Resources.ts"
+import { Versions } from "./Versions.ts"
+
+/** Claims kept of one resource. What was only verified gives way to what settled, and then the oldest to the newest. */
+const contendersMax = 16
+const recentMillis = 30 * 86_400_000
+
+interface Contender {
+  readonly claim: string
+  readonly pay_to: string
+  readonly declaration: Declaration
+  readonly payers: number
+}
+
+/** Distinct payers of a claim that count: none of a circle of payments. */
+const payersOf = (sql: SqlClient.SqlClient, since: Date) => sql`select p.claim, count(*)::int as payers
+    from catalog_claim_payers p where p.resource_id = r.id and p.at > ${since} and not exists (
+      select 1 from catalog_payers k where k.resource_id = p.resource_id and k.payer = p.payer and k.circle)
+    group by p.claim`
+
+export class Contenders extends Context.Service<
+  Contenders,
+  {
+    /** Keeps a claim that differs from what is shown, and returns its hash. In the caller's transaction. */
+    readonly keep: (
+      id: bigint,
+      declaration: Declaration,
+      carrier: Pick<Carrier, "now" | "stage">
+    ) => Effect.Effect<string, SqlError.SqlError>
+    /** Shows of each of these resources the claim that has settled for the most payers; true when any changed. */
+    readonly contest: (ids: ReadonlyArray<bigint>, now: Date) => Effect.Effect<boolean, SqlError.SqlError>
+  }
+>()("tollkeeper/catalog/Contenders") {
+  static readonly layer = Layer.effect(
+    Contenders,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const facts = yield* Facts
+      const config = yield* Config
+      const crypto = yield* Crypto
+      const versions = yield* Versions
+
+      const keep = Effect.fnUntraced(function* (
+        id: bigint,
+        declaration: Declaration,
+        { now, stage }: Pick<Carrier, "now" | "stage">
+      ) {
+        const claim = claimOf(crypto, declaration)
+        yield* sql`delete from catalog_contenders where resource_id = ${id} and claim in (
+          select claim from catalog_contenders where resource_id = ${id} and claim <> ${claim}
+          order by settled_at desc nulls last, last_at desc offset ${contendersMax - 1})`
+        yield* sql`insert into catalog_contenders ${sql.insert({
+          resource_id: id,
+          claim,
+          pay_to: declaration.terms.payTo,
+          declaration: JSON.stringify({ ...declaration, terms: { ...declaration.terms, amount: null } }),
+          first_at: now,
+          last_at: now,
+          settled_at: stage === "settled" ? now : null
+        })} on conflict (resource_id, claim) do update set last_at = excluded.last_at,
+          settled_at = coalesce(excluded.settled_at, catalog_contenders.settled_at)`
+        return claim
+      })
+
+      /** The claim with more payers than what is shown; none where there is none. */
+      const winnerOf = Effect.fnUntraced(function* ({ id, version_hash }: ResourceRow, now: Date) {
+        const since = new Date(now.getTime() - recentMillis)
+        const [winner] = yield* sql<Contender>`with counted as (
+            select n.* from catalog_resources r cross join lateral (${payersOf(sql, since)}) n where r.id = ${id}
+          ) select c.claim, c.pay_to, c.declaration, n.payers from catalog_contenders c
+            join counted n on n.claim = c.claim join catalog_resources r on r.id = c.resource_id
+          where c.resource_id = ${id} and c.claim <> ${version_hash}
+            and (r.ownership = 'provisional' or c.pay_to = any(r.pay_tos))
+            and n.payers > coalesce((select payers from counted where claim = ${version_hash}), 0)
+          order by n.payers desc, c.first_at limit 1`
+        return winner
+      })
+
+      /** The recipient changes: what was sold counts for whom it was paid. */
+      const moveOwner = Effect.fnUntraced(function* (row: ResourceRow, { claim, pay_to }: Contender, now: Date) {
+        const { id, state } = row
+        yield* sql`update catalog_resources set pay_tos = ${[pay_to]}, standing_at = coalesce(standing_at, ${now})
+          where id = ${id}`
+        yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = ${pay_to}`
+        yield* sql`update catalog_sales set counts = false where resource_id = ${id}`
+        yield* sql`delete from catalog_payers where resource_id = ${id}`
+        yield* sql`insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
+          select resource_id, payer, 1, at, true from catalog_claim_payers where resource_id = ${id} and claim = ${claim}`
+        yield* sql`update catalog_activity a set settled = p.payers, payers = p.payers, earned = p.payers,
+            recent_settled = p.payers, recent_payers = p.payers, recent_at = ${now}, last_settled_at = p.at
+          from (select count(*) as payers, max(at) as at from catalog_claim_payers
+            where resource_id = ${id} and claim = ${claim}) p where a.resource_id = ${id}`
+        const detail = `${row.pay_tos.join(",")} → ${pay_to}`
+        const move = { by: "facilitator", move: "displaced", from: state, to: state, reason: "settled_claim" } as const
+        yield* recordMove(sql, id, now, { ...move, detail })
+      })
+
+      const contestOne = Effect.fnUntraced(function* (id: bigint, now: Date) {
+        yield* sql`select 1 from catalog_activity where resource_id = ${id} for update`
+        const row = yield* lockResource(sql, { id })
+        if (row === undefined || row.grade !== "claimed" || (row.state !== "active" && row.state !== "stale"))
+          return false
+        const winner = yield* winnerOf(row, now)
+        if (winner === undefined) return false
+        const { declaration } = winner
+        const terms = { ...declaration.terms, amount: Option.none() }
+        yield* versions.apply(row, mergeDeclaration(undefined, { ...declaration, terms }, "claimed"), now)
+        if (!row.pay_tos.includes(winner.pay_to)) yield* moveOwner(row, winner, now)
+        if (isDead(row)) yield* revive(sql, facts, row, now, "payment_settled")
+        yield* requestProbe(sql, id, config, { isFree: false, now })
+        yield* tellChange(facts, id, "version")
+        return true
+      })
+
+      const contest = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>, now: Date) {
+        const open = yield* sql<{ id: bigint }>`select r.id from catalog_resources r where r.grade = 'claimed'
+          and r.id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb))
+          and exists (select 1 from catalog_contenders c where c.resource_id = r.id and c.claim <> r.version_hash)
+          order by r.id`
+        const changed = yield* Effect.forEach(open, ({ id }) => inTransaction(contestOne(id, now)))
+        return changed.some(Boolean)
+      })
+
+      return Contenders.of({
+        keep,
+        contest: (ids, now) => Effect.provideService(contest(ids, now), SqlClient.SqlClient, sql)
+      })
+    })
+  ).pipe(Layer.provide(Versions.layer))
+}

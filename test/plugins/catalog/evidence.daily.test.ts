@@ -1,0 +1,190 @@
+// Claims against evidence, over HTTP: a listing that a free payment hid, squatted words on a facilitator without keys,
+// declarations that an account has signed, and what an origin's silence may mean.
+import { Keypair } from "@stellar/stellar-sdk"
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { describe } from "vitest"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { sellingPage, startOrigin } from "./startOrigin.ts"
+import {
+  bindRecipients,
+  bodyDeclaration,
+  declaring,
+  explain,
+  type Json,
+  outcomes,
+  queryDeclaration,
+  resolve,
+  sellerKey,
+  verified,
+  withKey
+} from "./support.ts"
+
+const start = (database: (typeof databaseKinds)[number], set: ReadonlyArray<string>, environment = {}) =>
+  startFacilitator({
+    database,
+    environment,
+    closeMillis: 1_000,
+    set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_pause_seconds=0", ...set]
+  })
+
+const listingOf = (facilitator: Facilitator, url: string) =>
+  Effect.map(explain(facilitator, url), ({ listings }) => listings[0] as Json)
+
+const shown = (facilitator: Facilitator, url: string) =>
+  Effect.map(resolve(facilitator, url), ({ json, status }) => (status === 200 ? (json.resource as Json) : undefined))
+
+/** Looks until the listing is as expected. */
+const lookUntil = (facilitator: Facilitator, url: string, is: (listing: Json) => boolean) =>
+  eventually(Effect.andThen(facilitator.sql`update catalog_probes set due_at = now()`, listingOf(facilitator, url)), is)
+
+const settled = Effect.fnUntraced(function* (facilitator: Facilitator, body: unknown) {
+  const answer = yield* facilitator.settle(body)
+  expect(answer.json).toMatchObject({ success: true })
+  return outcomes(answer)?.["catalog"] as Json | undefined
+})
+
+describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
+  it.live(
+    "of a seller that serves POST alone outweighs a stranger's free GET: it returns by a settlement and by its own key",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const otherKey = "other:0123456789abcdef-other"
+          const keyed = yield* start(database, [], { FACILITATOR_API_KEYS: `${sellerKey},${otherKey}` })
+          const facilitator = withKey(keyed, otherKey)
+          const origin = yield* startOrigin
+          // As common frameworks do, GET of a path that takes POST is not found.
+          const post = sellingPage({ payTo: "G", asset: testnetUsdc })
+          for (const path of ["/settled", "/keyed"])
+            origin.answers.set(path, ({ method }) => (method === "POST" ? post : { status: 404 }))
+          const stranger = yield* facilitator.account()
+          const buyer = yield* facilitator.account()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const lie = { payer: stranger, payTo, about: { description: "Lies" } }
+          const truth = { payer: buyer, payTo, extension: bodyDeclaration(), about: { description: "Reports" } }
+          const hide = Effect.fnUntraced(function* (url: string) {
+            yield* verified(facilitator, yield* declaring(facilitator, { ...lie, url }))
+            const hidden = yield* lookUntil(facilitator, url, (one) => one["status"] === "stale")
+            expect(hidden["reason"]).toBe("not_found")
+            expect(hidden["raisedBy"]).toContain("/.well-known/x402")
+          })
+          const alive = { status: "active", operations: [{ method: "POST" }], description: "Reports" }
+          const settledUrl = `${origin.url}/settled`
+          yield* hide(settledUrl)
+          yield* settled(facilitator, yield* declaring(facilitator, { ...truth, url: settledUrl }))
+          yield* eventually(shown(facilitator, settledUrl), (one) => one?.["description"] === "Reports")
+          expect(yield* shown(facilitator, settledUrl)).toMatchObject({ ...alive, grade: "claimed" })
+          const keyedUrl = `${origin.url}/keyed`
+          yield* hide(keyedUrl)
+          yield* bindRecipients(facilitator, [payTo])
+          const { outcome } = yield* verified(
+            withKey(keyed),
+            yield* declaring(facilitator, { ...truth, url: keyedUrl })
+          )
+          expect(outcome).toEqual({ status: "success" })
+          expect(yield* shown(facilitator, keyedUrl)).toMatchObject({ ...alive, grade: "declared" })
+          // Nor do looks hide it again: POST is never asked.
+          yield* facilitator.sql`update catalog_probes set due_at = now()`
+          yield* Effect.sleep("3 seconds")
+          expect((yield* listingOf(facilitator, settledUrl))["status"]).toBe("active")
+        })
+      ),
+    240_000
+  )
+
+  it.live(
+    "without keys is what settled: the first words and another's recipient give way to it, more payers to fewer, dust counts nothing",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database, ["catalog_security.probe_origins=false"])
+          const url = "https://keyless.example.com/report"
+          const other = "https://keyless.example.com/other"
+          const stranger = yield* facilitator.account()
+          const buyers = yield* Effect.forEach([1, 2, 3], () => facilitator.account())
+          const payTo = (yield* facilitator.account()).publicKey()
+          const own = { payTo, about: { description: "Reports" }, extension: bodyDeclaration() }
+          const lie = { payer: stranger, payTo, url, about: { description: "Lies" } }
+          yield* verified(facilitator, yield* declaring(facilitator, { ...lie, amount: 90_000_000n }))
+          expect(yield* shown(facilitator, url)).toMatchObject({ description: "Lies" })
+          // A hundredth of a cent says nothing, and neither does what a recipient pays itself.
+          yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[0]!, url, amount: 1n }))
+          yield* Effect.sleep("2 seconds")
+          expect(yield* shown(facilitator, url)).toMatchObject({ description: "Lies" })
+          yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[0]!, url }))
+          yield* eventually(shown(facilitator, url), (one) => one?.["description"] === "Reports")
+          expect((yield* shown(facilitator, url))!["accepts"]).toMatchObject([{ amount: "1000", payTo }])
+          // One against one: the first stays.
+          yield* settled(facilitator, yield* declaring(facilitator, { ...lie, amount: 500n }))
+          yield* Effect.sleep("2 seconds")
+          expect(yield* shown(facilitator, url)).toMatchObject({ description: "Reports" })
+          // A stranger's recipient that nobody has paid gives way too.
+          const mine = (yield* facilitator.account()).publicKey()
+          yield* verified(facilitator, yield* declaring(facilitator, { ...lie, url: other, payTo: mine }))
+          yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[1]!, url: other }))
+          yield* eventually(shown(facilitator, other), (one) => one?.["accepts"][0].payTo === payTo)
+          expect(yield* shown(facilitator, other)).toMatchObject({ description: "Reports", payers: 1 })
+        })
+      ),
+    240_000
+  )
+
+  it.live(
+    "is declared without a key by a signature of the recipient's account, for these words and this price, and not again once replaced",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database, ["catalog_security.probe_origins=false"])
+          const url = "https://signed.example.com/report"
+          const stranger = yield* facilitator.account()
+          const seller = yield* facilitator.account()
+          const payTo = seller.publicKey()
+          const hashes = Effect.map(explain(facilitator, url), ({ listings }) => listings[0].versionHash as string)
+          const declaredWith = (amount: bigint, more: Json) =>
+            declaring(facilitator, {
+              payer: stranger,
+              payTo,
+              url,
+              amount,
+              about: { description: "Reports" },
+              extension: { ...queryDeclaration(), ...more }
+            })
+          const sign = (key: Keypair, text: string) => {
+            const digest = createHash("sha256").update(`Stellar Signed Message:\n${text}`).digest()
+            return Buffer.from(key.sign(digest)).toString("base64")
+          }
+          const priced = Effect.map(shown(facilitator, url), (one) => [one?.["grade"], one?.["accepts"][0].amount])
+          yield* verified(facilitator, yield* declaredWith(1_000n, {}))
+          const signature = sign(seller, yield* hashes)
+          // Another's signature, and this one for another price, declare nothing.
+          yield* verified(facilitator, yield* declaredWith(1_000n, { signature: sign(stranger, yield* hashes) }))
+          yield* facilitator.verify(yield* declaredWith(7_000n, { signature }))
+          expect(yield* priced).toEqual(["claimed", "1000"])
+          const first = yield* declaredWith(1_000n, { signature })
+          yield* verified(facilitator, first)
+          expect(yield* priced).toEqual(["declared", "1000"])
+          // The next price is signed for: its hash is that of the listing with it.
+          const listing = (yield* shown(facilitator, url))!
+          const { canonicalJson } = yield* Effect.promise(() => import("../../../kernel/payment/canonicalJson.ts"))
+          const { lastingOf } = yield* Effect.promise(() => import("../../../plugins/catalog/contract.ts"))
+          const dearer = JSON.parse(JSON.stringify(listing).replaceAll('"amount":"1000"', '"amount":"2000"')) as Json
+          const hash = createHash("sha256")
+            .update(canonicalJson(lastingOf(dearer)))
+            .digest("hex")
+          const signedAt = "2031-03-01"
+          const second = yield* declaredWith(2_000n, { signedAt, signature: sign(seller, `${hash} ${signedAt}`) })
+          yield* verified(facilitator, second)
+          expect(yield* priced).toEqual(["declared", "2000"])
+          yield* facilitator.verify(yield* declaredWith(1_000n, { signature }))
+          yield* Effect.sleep("1 second")
+          expect(yield* priced).toEqual(["declared", "2000"])
+        })
+      ),
+    240_000
+  )
+})
