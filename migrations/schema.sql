@@ -379,6 +379,12 @@ CREATE TABLE public.catalog_missed_words (
     last_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.catalog_named_paths (
+    origin text NOT NULL,
+    path text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.catalog_observations (
     id bigint NOT NULL,
     digest text NOT NULL,
@@ -1039,6 +1045,9 @@ ALTER TABLE ONLY public.catalog_missed_searches
 ALTER TABLE ONLY public.catalog_missed_words
     ADD CONSTRAINT catalog_missed_words_pkey PRIMARY KEY (words);
 
+ALTER TABLE ONLY public.catalog_named_paths
+    ADD CONSTRAINT catalog_named_paths_pkey PRIMARY KEY (origin, path);
+
 ALTER TABLE ONLY public.catalog_observations
     ADD CONSTRAINT catalog_observations_digest_key UNIQUE (digest);
 
@@ -1224,6 +1233,8 @@ CREATE INDEX catalog_impressions_at ON public.catalog_impressions USING btree (a
 CREATE INDEX catalog_looks_day ON public.catalog_looks USING btree (day);
 
 CREATE INDEX catalog_missed_words_asked ON public.catalog_missed_words USING btree (sessions DESC, times DESC, words);
+
+CREATE INDEX catalog_named_paths_at ON public.catalog_named_paths USING btree (at);
 
 CREATE INDEX catalog_observations_age ON public.catalog_observations USING btree (last_at);
 

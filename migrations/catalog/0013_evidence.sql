@@ -49,3 +49,12 @@ update catalog_resources r set words_at = v.at from (
         document::jsonb->>'tags')) as words from catalog_versions) said
     ) changed where is_new group by resource_id
   ) v where v.resource_id = r.id;
+
+-- Paths that an origin's own documents name, in the loosest spelling: no template of somebody else answers for them.
+create table catalog_named_paths (
+  origin text not null,
+  path text not null,
+  at timestamptz not null,
+  primary key (origin, path)
+);
+create index catalog_named_paths_at on catalog_named_paths (at);

@@ -71,6 +71,20 @@ export const readTemplate = (value: unknown): string | undefined => {
   return template
 }
 
+/**
+ * A path in the loosest spelling that a server may take for the same: decoded, lower case, no path parameters (`;x=1`),
+ * no empty segments, dots or spaces at a segment's end. Two paths of one spelling may be one resource.
+ */
+export const loosePath = (path: string): string =>
+  (fullyDecoded(path) ?? path)
+    .normalize("NFKC")
+    .toLowerCase()
+    .split(/[/\\]/)
+    .map((segment) => segment.replace(/;.*$/, "").replace(/[\s.]+$/, ""))
+    .filter((segment) => segment !== "")
+    .map((segment) => `/${segment}`)
+    .join("")
+
 /** Whether a concrete path is one of the paths that a template means. */
 export const matchesTemplate = (template: string, path: string): boolean => {
   const [expected, given] = [template.split("/"), path.split("/")]

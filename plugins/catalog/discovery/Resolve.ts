@@ -1,12 +1,14 @@
-// One current resource by its type, URL and, for MCP, its tool's name. A concrete URL of a dynamic route leads to the
-// route's entry; of several templates that fit, an owner's goes before a stranger's, then the one with the most literal
-// segments (S110–S112, S315).
+// One current resource by its type, URL and, for MCP, its tool's name. An identity that exists, in whatever state, ends
+// the search: what is hidden or removed resolves to nothing. Otherwise a concrete URL of a dynamic route leads to the
+// route's entry, but only where the origin's owner has shown the template or the recipient that it names, and never for
+// a path that a listing or a document of the origin names, however it is spelled. Of several templates that fit, the
+// origin's own goes first, then the one with the most literal segments (S110–S112, S315).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
 import type { ResourceType } from "../contract.ts"
-import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
+import { loosePath, matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { identityKey } from "../store/ResourceWire.ts"
 import { visible } from "./conditions.ts"
 import { bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
@@ -52,23 +54,50 @@ export class Resolve extends Context.Service<
         sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)}
           where r.key = ${key} and ${visible(sql, config)}`
 
+      /** A listing in any state, or a document of the origin, names this path, perhaps in another spelling. */
+      const isNamed = Effect.fnUntraced(function* (origin: string, resource: string) {
+        const path = loosePath(resource.slice(origin.length))
+        const spellings = [path, `${path}/`, resource.slice(origin.length).toLowerCase()].map((one) => origin + one)
+        const rows = yield* sql`select 1 from catalog_named_paths where origin = ${origin} and path = ${path}
+          union all (select 1 from catalog_resources r where r.origin = ${origin} and r.type = 'http'
+            and lower(r.resource) = any(${spellings}) and not (r.declaration->'about' ? 'routeTemplate') limit 1)`
+        return rows.length > 0
+      })
+
+      /**
+       * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has named,
+       * or what a recipient has declared where nothing of the origin pays another one.
+       */
+      const templatesOf = (origin: string) =>
+        sql<Template>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template
+          from catalog_resources r
+          where r.origin = ${origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
+            and (r.ownership = 'proven' or exists (select 1 from catalog_resources o
+                where o.origin = ${origin} and o.ownership = 'proven' and o.pay_tos && r.pay_tos)
+              or (r.grade = 'declared' and not exists (select 1 from catalog_resources o
+                where o.origin = ${origin} and not o.pay_tos && r.pay_tos)))
+            and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
+
+      const byTemplate = Effect.fnUntraced(function* ({ origin, resource }: ResourceUrl) {
+        if (origin === undefined) return undefined
+        const path = resource.slice(origin.length)
+        const fitting = (yield* templatesOf(origin)).filter(({ template }) => matchesTemplate(template, path))
+        const [best] = fitting.sort(byFitness)
+        if (best === undefined || (yield* isNamed(origin, resource))) return undefined
+        const [found] = yield* byKey(best.key)
+        return found
+      })
+
       const find = Effect.fn("Catalog.resolve")(function* (request: ResolveRequest) {
         const read = spellResourceUrl(request.type, request.url)
         if (read === undefined) return Option.none<BodyRow>()
         const { type, toolName } = request
-        const [exact] = yield* byKey(identityKey(crypto, { type, resource: read.resource, toolName }))
+        const key = identityKey(crypto, { type, resource: read.resource, toolName })
+        const [exact] = yield* byKey(key)
         if (exact !== undefined) return Option.some(exact)
-        if (type === "mcp" || read.origin === undefined) return Option.none<BodyRow>()
-        const dynamic = yield* sql<Template>`select r.key, r.ownership,
-            r.declaration->'about'->>'routeTemplate' as template
-          from catalog_resources r
-          where r.origin = ${read.origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
-            and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
-        const path = read.resource.slice(read.origin.length)
-        const [best] = dynamic.filter(({ template }) => matchesTemplate(template, path)).sort(byFitness)
-        if (best === undefined) return Option.none<BodyRow>()
-        const [found] = yield* byKey(best.key)
-        return Option.fromUndefinedOr(found)
+        const hidden = type === "mcp" ? [] : yield* sql`select 1 from catalog_resources where key = ${key}`
+        if (type === "mcp" || hidden.length > 0) return Option.none<BodyRow>()
+        return Option.fromUndefinedOr(yield* byTemplate(read))
       })
 
       return Resolve.of({

@@ -247,3 +247,15 @@ export const readManifest = (document: unknown, base: string): ReadonlyArray<Nam
   isFields(document)
     ? entries(document["resources"] ?? document["items"]).flatMap((entry) => readEntry(entry, base))
     : []
+
+/** The URLs of an origin's own that a document names, listed or delisted. */
+export const readNames = (document: unknown, base: string): ReadonlyArray<string> => {
+  if (!isFields(document)) return []
+  const named = [...entries(document["resources"] ?? document["items"]), ...entries(document["delist"])]
+  return named.flatMap((entry) => {
+    const url = isFields(entry) ? namedUrl(entry) : entry
+    if (typeof url !== "string" || !URL.canParse(url, base)) return []
+    const spelled = spellResourceUrl("http", new URL(url, base).href)
+    return spelled?.origin === base ? [spelled.resource] : []
+  })
+}

@@ -27,6 +27,7 @@ import {
   readLive402,
   readLiveOffer,
   readManifest,
+  readNames,
   readWellKnown,
   silence
 } from "./OriginWire.ts"
@@ -60,6 +61,8 @@ export interface OriginAnswer {
   readonly detail: string
   /** The origin's name leads inside; where that is not allowed, it cannot be listed. */
   readonly isLocal: boolean
+  /** Resources that the documents read for it name, whether or not they are to be listed. */
+  readonly named?: ReadonlyArray<string>
 }
 
 /** Live questions to one origin in a minute: of a part, and of those before it together. */
@@ -186,7 +189,14 @@ const questions = Effect.gen(function* () {
     return described.filter(isOf(identity)).flatMap(({ offers }) => offers)
   })
 
-  return { askLive, askTool, documented, read }
+  /** What all documents of an origin name; those that were read lately are not asked for again. */
+  const namesOf = Effect.fnUntraced(function* (base: string, document: Uint8Array) {
+    const listed = readNames(readJson((yield* manifest(base)).document), base)
+    const described = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos: [] })
+    return [...readNames(readJson(document), base), ...listed, ...described.map(({ resource }) => resource)]
+  })
+
+  return { askLive, askTool, documented, namesOf, read }
 })
 
 export class Origins extends Context.Service<
@@ -203,7 +213,7 @@ export class Origins extends Context.Service<
     Effect.gen(function* () {
       const config = yield* Config
       const { wellKnown } = yield* OriginDocuments
-      const { askLive, askTool, documented, read } = yield* questions
+      const { askLive, askTool, documented, namesOf, read } = yield* questions
       const mayAsk = countQuestions()
 
       const ask = Effect.fn("Catalog.askOrigin")(function* (
@@ -215,7 +225,8 @@ export class Origins extends Context.Service<
         if (base === undefined) return { ...nothing, detail: "a symbolic name without an endpoint" }
         const { detail, document, isGone, isLocal } = yield* wellKnown(base)
         const named = readWellKnown(readJson(document), identity, base)
-        if (named.delisted || isLocal) return { ...nothing, word: named, detail, isLocal }
+        if (named.delisted || isLocal)
+          return { ...nothing, word: named, detail, isLocal, named: readNames(readJson(document), base) }
         const methods =
           identity.type === "mcp" || isDynamic ? [] : safeMethods.filter((one) => asked.methods.includes(one))
         const args = identity.type === "mcp" ? readUnpaidCall(readJson(document), identity, base) : undefined
@@ -239,7 +250,8 @@ export class Origins extends Context.Service<
           declarations,
           life: isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods),
           detail: `${detail}${live.map((one) => one.detail).join("")}`,
-          isLocal: live.some((one) => one.isLocal)
+          isLocal: live.some((one) => one.isLocal),
+          named: isSilent ? yield* namesOf(base, document) : readNames(readJson(document), base)
         }
       })
 

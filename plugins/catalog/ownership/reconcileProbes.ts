@@ -11,6 +11,7 @@ import type { Kept } from "../store/ResourceWire.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { ResourceType } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
+import { keepNamedPaths } from "./namedPaths.ts"
 import { Origins } from "./Origins.ts"
 import { subjectOf, Verdicts } from "./Verdicts.ts"
 
@@ -86,6 +87,7 @@ export const startProbes = Effect.gen(function* () {
   const { ask } = yield* Origins
   const { apply } = yield* Verdicts
   const { moved } = yield* Changes
+  const keepNamed = keepNamedPaths(sql)
 
   const judge = Effect.fnUntraced(function* (row: DueRow) {
     const identity = {
@@ -107,7 +109,10 @@ export const startProbes = Effect.gen(function* () {
       yield* sql`update catalog_probes set leased_until = null,
           due_at = case when ${row.free} and not free and due_at < leased_until then due_at else ${later} end
         where resource_id = ${row.id} and fence = ${row.fence}`
-    } else if (yield* apply(row.id, row.fence, asked, now, subjectOf(row))) yield* moved
+    } else {
+      yield* keepNamed(row.origin ?? "", asked.named ?? [], now)
+      if (yield* apply(row.id, row.fence, asked, now, subjectOf(row))) yield* moved
+    }
   })
 
   /** Whether anything was due. */

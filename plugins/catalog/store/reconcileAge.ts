@@ -56,6 +56,8 @@ export const ageCatalog = Effect.gen(function* () {
     limit ${deletedMax}) returning 1`
   const payers = yield* sql`delete from catalog_claim_payers where ctid in (
     select ctid from catalog_claim_payers where at < ${before(31 * day)} limit ${deletedMax}) returning 1`
+  yield* sql`delete from catalog_named_paths where ctid in (
+    select ctid from catalog_named_paths where at < ${before(31 * day)} limit ${deletedMax})`
   yield* sql`delete from catalog_looks where day < ${before(31 * day)
     .toISOString()
     .slice(0, 10)}::date`

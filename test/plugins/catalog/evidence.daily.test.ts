@@ -187,4 +187,73 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
       ),
     240_000
   )
+
+  it.live(
+    "resolves no hidden, differently spelled or documented path to a stranger's template, and an owner's own to its route",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database, [])
+          const origin = yield* startOrigin
+          const payer = yield* facilitator.account()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const mine = (yield* facilitator.account()).publicKey()
+          const accepts = [
+            {
+              scheme: "exact",
+              network: "ledger:testnet",
+              asset: testnetUsdc,
+              amount: "1000",
+              payTo,
+              maxTimeoutSeconds: 60
+            }
+          ]
+          origin.answers.set("/.well-known/x402", {
+            status: 200,
+            body: {
+              payTo,
+              resources: [{ resource: "/v1/unlisted" }, { resource: "/v1/report", accepts }],
+              delist: ["/v1/gone"]
+            }
+          })
+          const declare = (path: string, to: string, more: Json = {}) =>
+            Effect.flatMap(declaring(facilitator, { payer, payTo: to, url: `${origin.url}${path}`, ...more }), (body) =>
+              facilitator.verify(body)
+            )
+          yield* declare("/v1/report", payTo)
+          const first = yield* eventually(shown(facilitator, `${origin.url}/v1/report`), (one) => one !== undefined)
+          expect(first!["accepts"][0].payTo).toBe(payTo)
+          const template = { extension: queryDeclaration({ routeTemplate: "/v1/:name" }) }
+          yield* declare("/v1/anything", mine, template)
+          yield* declare("/v2/anything", payTo, { extension: queryDeclaration({ routeTemplate: "/v2/:name" }) })
+          yield* eventually(listingOf(facilitator, `${origin.url}/v2/7`), (one) => one?.["ownership"] === "proven")
+          const stateOf = (path: string) =>
+            Effect.map(resolve(facilitator, `${origin.url}${path}`), ({ status }) => status)
+          expect((yield* shown(facilitator, `${origin.url}/v2/7`))!["accepts"][0].payTo).toBe(payTo)
+          // Somebody else's template is no answer for any path, whoever asks how; nor is the owner's for a named one.
+          yield* facilitator.sql`update catalog_resources set state = 'stale', state_reason = 'not_found'
+            where resource = ${`${origin.url}/v1/report`}`
+          yield* facilitator.sql`update catalog_resources set ownership = 'proven', state = 'active', state_reason = null
+            where resource like '%/:name'`
+          const paths = [
+            "report",
+            "REPORT",
+            "report;x=1",
+            "report.",
+            "report%2E",
+            "%72eport",
+            "unlisted",
+            "gone",
+            "Unlisted;a"
+          ]
+          for (const path of paths) expect([path, yield* stateOf(`/v1/${path}`)]).toEqual([path, 404])
+          expect(yield* stateOf("/v1/other")).toBe(200)
+          yield* facilitator.sql`update catalog_resources set ownership = 'provisional', grade = 'claimed',
+              pay_tos = array[${mine}]
+            where resource like '%/v1/:name'`
+          expect(yield* stateOf("/v1/other")).toBe(404)
+        })
+      ),
+    240_000
+  )
 })

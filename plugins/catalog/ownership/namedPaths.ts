@@ -1,0 +1,27 @@
+// The paths that origins' documents name, kept so that no template of somebody else resolves for them. Written when a
+// probe has read documents that name others than the last time; a path that was not named for a month is forgotten.
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { putNewest } from "../../../kernel/putNewest.ts"
+import { loosePath } from "../declaration/resourceUrl.ts"
+import { originsMax } from "./OriginDocuments.ts"
+
+/** Of one origin. */
+const pathsMax = 2_000
+/** What is still named is written again after this. */
+const againMillis = 86_400_000
+
+export const keepNamedPaths = (sql: SqlClient.SqlClient) => {
+  const written = new Map<string, { readonly text: string; readonly at: number }>()
+  return Effect.fnUntraced(function* (origin: string, named: ReadonlyArray<string>, now: Date) {
+    const concrete = named.filter((resource) => !/[:*{[]/.test(resource.slice(origin.length)))
+    const paths = [...new Set(concrete.map((resource) => loosePath(resource.slice(origin.length))))].slice(0, pathsMax)
+    const text = paths.join("\n")
+    const before = written.get(origin)
+    if (paths.length === 0 || (before?.text === text && now.getTime() - before.at < againMillis)) return
+    putNewest(written, originsMax, origin, { text, at: now.getTime() })
+    yield* sql`insert into catalog_named_paths (origin, path, at)
+      select ${origin}, value, ${now} from jsonb_array_elements_text(${JSON.stringify(paths.toSorted())}::jsonb)
+      on conflict (origin, path) do update set at = excluded.at`
+  })
+}
