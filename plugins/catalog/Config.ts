@@ -53,6 +53,14 @@ const indexing = section("indexing", "What becomes a listing.", {
       "First listings per UTC day that payments may claim of one origin, verified and settled ones apart, and that " +
       "one owner may declare; one payer may begin an eighth of them."
   }),
+  max_free_listings_per_hour: integer({
+    default: 20,
+    min: 1,
+    max: 10_000_000,
+    doc:
+      "First listings of one payer in an hour by payments that are only verified, whatever origins and recipients they " +
+      "name; beyond it the origin is asked."
+  }),
   max_declared_bytes_per_day: integer({
     default: 67_108_864,
     min: 65_536,
@@ -175,6 +183,8 @@ export interface CatalogValues {
   readonly exampleBytesMax: number
   readonly newResourcesPerDayMax: number
   readonly versionsPerDayMax: number
+  /** Of one payer whose payments are only verified. */
+  readonly freeListingsPerHourMax: number
   readonly declaredBytesPerDayMax: number
   /** Atomic units. */
   readonly dustBelow: number
@@ -229,6 +239,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         schemaBytesMax: index.max_schema_bytes,
         exampleBytesMax: index.max_example_bytes,
         newResourcesPerDayMax: index.max_new_resources_per_day,
+        freeListingsPerHourMax: index.max_free_listings_per_hour,
         versionsPerDayMax: index.max_versions_per_day,
         declaredBytesPerDayMax: index.max_declared_bytes_per_day,
         dustBelow: index.dust_below,

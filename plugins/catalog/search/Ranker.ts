@@ -237,7 +237,8 @@ export class Ranker extends Context.Service<
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,
-          prefersCheap: request.prefersCheap
+          prefersCheap: request.prefersCheap,
+          query: request.query
         })
         const more =
           !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)

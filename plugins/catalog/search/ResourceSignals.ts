@@ -14,7 +14,7 @@ import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
 import { sketchOf } from "./textSketch.ts"
 
 const keptMillis = 60_000
-const keptMax = 50_000
+const keptMax = 20_000
 /** Characters of a listing's words that are held against others'. */
 const textMax = 600
 
@@ -22,6 +22,8 @@ export interface Wish {
   /** A filter names the recipient. */
   readonly isOfOneSeller: boolean
   readonly prefersCheap: boolean
+  /** What was asked: claims are held against each other by what it matches. */
+  readonly query: string
 }
 
 export class ResourceSignals extends Context.Service<
@@ -48,7 +50,8 @@ export class ResourceSignals extends Context.Service<
             >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt",
               (select left(concat_ws(' ', about->>'serviceName', about->>'description', about->>'tags'), ${textMax})
                 from (select r.declaration->'about' as about offset 0) declared) as text,
-              r.standing_at is not null as stands,
+              r.standing_at is not null as stands, coalesce(r.words_at, r.first_seen_at) as "wordsAt",
+              r.listed_by as "listedBy",
               (select min(o.amount) from catalog_options o where o.resource_id = r.id and o.retired_at is null
                 and o.asset = ${dollar.contract})::float8 / ${10 ** dollar.decimals}::float8 as price
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
@@ -60,14 +63,14 @@ export class ResourceSignals extends Context.Service<
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
         const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
-          const signals = { ...read, sketch: sketchOf(text) }
+          const signals = { ...read, sketch: sketchOf(text), ...(read.stands ? {} : { claimed: text }) }
           putNewest(known, keptMax, signals.id, { signals, at: now })
         }
       })
 
       const apply = Effect.fnUntraced(function* (
         hits: ReadonlyArray<Fused>,
-        { isOfOneSeller, prefersCheap }: Wish
+        { isOfOneSeller, prefersCheap, query }: Wish
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
@@ -75,13 +78,13 @@ export class ResourceSignals extends Context.Service<
         yield* learn(hits.slice(0, consideredMax), at)
         const weighed = weigh(hits, { get: signalsOf }, { ...weights, prefersCheap }, now)
         if (isOfOneSeller) return { hits: weighed, isCrowded: false }
-        const spread = spreadSellers(weighed.slice(0, consideredMax), signalsOf)
+        const spread = spreadSellers(weighed.slice(0, consideredMax), signalsOf, query)
         const rest = weighed.slice(consideredMax)
         if (rest.length === 0) return spread
         // The page is full: who sells what is behind it decides nothing.
         if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
         yield* learn(rest, at)
-        return spreadSellers(weighed, signalsOf)
+        return spreadSellers(weighed, signalsOf, query)
       }, spanned("Catalog.signals"))
 
       return ResourceSignals.of({ apply })

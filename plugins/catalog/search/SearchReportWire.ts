@@ -93,9 +93,12 @@ export const SearchConversion = Schema.Struct({
   impressions: units("Pages of results that were shown, empty ones included."),
   impressions_without_results: count,
   sessions: count,
-  verified_impressions: units("Led to a verified payment of a resource that was shown."),
-  settled_impressions: units("Led to a settled one."),
-  settlements_at_1: units("Settled, of what stood first."),
+  verified_impressions: units(
+    "Resources shown to a session that a verified payment followed; once, however often the session asked."
+  ),
+  settled_impressions: units("The same of a settled one."),
+  settlements_attributed: units("Settled payments, once for each session that was shown their resource before."),
+  settlements_at_1: units("Those of what was shown first, at the best position of the session."),
   settlements_at_3: count,
   settlements_at_5: count,
   byMode: Schema.Record(

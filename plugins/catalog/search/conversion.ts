@@ -1,5 +1,6 @@
-// Which searches led to payments: a payment is attributed to the impressions of its resource within the window before
-// it. That is a direction, not a cause (S174–S177). Verified payments come from the catalog's observations, which keep
+// Which searches led to payments: a payment is attributed once to each session that was shown its resource within the
+// window before it, at the best position shown, so that a caller who asks sixty times counts once. That is a direction,
+// not a cause (S174–S177). Verified payments come from the catalog's observations, which keep
 // the first and the last of equal ones; settled ones from the journal.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -24,6 +25,7 @@ interface TotalRow {
   readonly sessions: bigint
   readonly verified: bigint
   readonly settled: bigint
+  readonly attributed: bigint
   readonly at1: bigint
   readonly at3: bigint
   readonly at5: bigint
@@ -54,41 +56,43 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
   const window = sql.literal(`interval '${attributionHours} hours'`)
   const [total] = yield* sql<TotalRow>`
     with shown as (
-      select i.id as impression, i.at, s.resource_id, i.first_position + s.place as position
+      -- A session is one caller's day: however often it asks, it has seen a resource once, at the best place.
+      select i.session, s.resource_id, min(i.at) as since, max(i.at) as until,
+        min(i.first_position + s.place) as position
       from catalog_impressions i, unnest(i.resource_ids) with ordinality as s (resource_id, place)
-        where i.at >= ${since}
+        where i.at >= ${since} group by i.session, s.resource_id
     ), paid as (
       select r.id as resource_id, ended.at from kernel_facts ended
       join kernel_facts begun on begun.subject = ended.subject and begun.type = ${recordedType}
       join catalog_resources r on r.resource = split_part(split_part(begun.data->>'resourceUrl', '?', 1), '#', 1)
       where ended.type = ${endedType("settled")} and ended.at >= ${since}
     ), happened as (
-      select resource_id, at, 'shown' as kind, impression, position from shown
-      union all select resource_id, at, 'paid', null, null from paid
-      union all select o.resource_id, unnest(array[o.first_at, o.last_at]), 'verified', null, null
+      select resource_id, at, 1 as step, 'paid' as kind, null as session, null::bigint as position from paid
+      union all select o.resource_id, unnest(array[o.first_at, o.last_at]), 1, 'verified', null, null
       from catalog_observations o where o.resource_id is not null and o.last_at >= ${since}
-    ), followed as (
-      -- Back in time by resource: the last seen is the next to come, and of one moment what happened comes before what
-      -- was shown.
-      select *, min(at) filter (where kind <> 'shown') over back as verified_at,
-        min(at) filter (where kind = 'paid') over back as settled_at
-      from happened
-      window back as (partition by resource_id order by at desc, kind = 'shown' rows unbounded preceding)
-    ), judged as (
-      select impression, position, coalesce(verified_at <= at + ${window}, false) as verified,
-        coalesce(settled_at <= at + ${window}, false) as settled
-      from followed where kind = 'shown'
+      union all select resource_id, since, 0, 'since', session, position from shown
+      union all select resource_id, until + ${window}, 2, 'until', session, position from shown
+    ), counted as (
+      -- How many had happened by then: the difference of a session's two ends is what fell between them.
+      select session, resource_id, position, kind, count(*) filter (where kind = 'paid') over forth as paid,
+        count(*) filter (where kind in ('paid', 'verified')) over forth as verified
+      from happened window forth as (partition by resource_id order by at, step rows unbounded preceding)
+    ), attributed as (
+      select session, resource_id, position, sum(case kind when 'until' then paid else -paid end) as paid,
+        sum(case kind when 'until' then verified else -verified end) as verified
+      from counted where kind in ('since', 'until') group by session, resource_id, position
     )
     select (select count(*) from catalog_impressions where at >= ${since}) as impressions,
       (select count(*) from catalog_impressions where at >= ${since} and resource_ids = '{}'
         and first_position = 0) as empty,
       (select count(distinct session) from catalog_impressions where at >= ${since}) as sessions,
-      count(distinct impression) filter (where verified) as verified, count(distinct impression)
-        filter (where settled) as settled,
-      count(*) filter (where settled and position <= 1) as at1, count(*) filter (where settled
-        and position <= 3) as at3, count(*) filter (where settled and position <= 5) as at5,
+      count(*) filter (where verified > 0) as verified, count(*) filter (where paid > 0) as settled,
+      coalesce(sum(paid), 0)::bigint as attributed,
+      coalesce(sum(paid) filter (where position <= 1), 0)::bigint as at1,
+      coalesce(sum(paid) filter (where position <= 3), 0)::bigint as at3,
+      coalesce(sum(paid) filter (where position <= 5), 0)::bigint as at5,
       (select max(position) - min(position) from kernel_facts) as journal
-    from judged`
+    from attributed`
   const modes = yield* modesOf(sql, since)
   const report = {
     hours,
@@ -99,6 +103,7 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
     sessions: String(total!.sessions),
     verified_impressions: String(total!.verified),
     settled_impressions: String(total!.settled),
+    settlements_attributed: String(total!.attributed),
     settlements_at_1: String(total!.at1),
     settlements_at_3: String(total!.at3),
     settlements_at_5: String(total!.at5),

@@ -183,6 +183,14 @@ const fields = {
     max: 1,
     doc: "Each further hit of one origin keeps this share of its score; 1 turns it off."
   }),
+  evidence_margin: fraction({
+    default: 0.3,
+    min: 0,
+    max: 1,
+    doc:
+      "What payments merely claim precedes a listing with evidence (settled payers, its origin, its recipient's key) only " +
+      "when it is more relevant by more than this share; 1 puts evidence first always."
+  }),
   unproven_share: fraction({
     default: 0.9,
     min: 0,

@@ -1,5 +1,6 @@
-// What a resource's use and age add to its rank, and what its origin's other hits take from it; and that what is merely
-// claimed comes behind what somebody stands for and is as relevant. All are shares with a
+// What a resource's use and age add to its rank, and what its origin's other hits take from it. Evidence goes first
+// where relevance is about equal: what is merely claimed precedes a hit that its origin, its recipient's key or a
+// settled payment stands for only when it is more relevant by more than `search.evidence_margin`. All are shares with a
 // bound from the settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer
 // counts once however often it pays; freshness fades over a month without being seen; each further hit of one origin
 // loses a little. Pure.
@@ -20,6 +21,8 @@ export interface Signals {
   readonly lastSeenAt: Date
   /** Its recipient, its origin or a settled payment stands for it. */
   readonly stands: boolean
+  /** When it began to say what it says: of equals the oldest words come first. */
+  readonly wordsAt?: Date
   /** The least that it costs in the asset that stands for the dollar, in whole ones; null for what offers none. */
   readonly price: number | null
 }
@@ -30,7 +33,7 @@ export interface Weighed extends Fused {
 
 export type SignalWeights = Pick<
   SearchValues,
-  "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share"
+  "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share" | "evidence_margin"
 > & {
   /** The query wishes for what is cheap. */
   readonly prefersCheap: boolean
@@ -39,6 +42,45 @@ export type SignalWeights = Pick<
 /** A score gains at most this share by costing little, where that is wished for; half of it at a cent. */
 const cheapShare = 0.05
 const centDollars = 0.01
+
+/** How relevant each hit is, as a share of the best by the branch that finds it most relevant. */
+const relevanceShares = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> => {
+  const best = new Map<string, number>()
+  for (const { standings } of hits)
+    for (const [mode, { relevance }] of Object.entries(standings))
+      best.set(mode, Math.max(best.get(mode) ?? 0, relevance))
+  const shareOf = ({ standings }: Weighed): number =>
+    Math.max(0, ...Object.entries(standings).map(([mode, { relevance }]) => relevance / (best.get(mode)! || 1)))
+  return new Map(hits.map((hit) => [hit.id, shareOf(hit)]))
+}
+
+/**
+ * Merges what is merely claimed into what has evidence, each in its order: a claim goes before the evidence that is
+ * still to come only where it is more relevant than the most relevant of that by more than the margin.
+ */
+export const evidenceFirst = (
+  hits: ReadonlyArray<Weighed>,
+  hasEvidence: (id: bigint) => boolean,
+  margin: number
+): ReadonlyArray<Weighed> => {
+  const shares = relevanceShares(hits)
+  const proven = hits.filter(({ id }) => hasEvidence(id))
+  const claimed = hits.filter(({ id }) => !hasEvidence(id))
+  if (proven.length === 0 || claimed.length === 0) return hits
+  // The greatest relevance from each proven hit on.
+  const rest = proven.map(({ id }) => shares.get(id)!)
+  for (let at = rest.length - 2; at >= 0; at--) rest[at] = Math.max(rest[at]!, rest[at + 1]!)
+  const merged: Array<Weighed> = []
+  let next = 0
+  for (const hit of claimed) {
+    const share = shares.get(hit.id)!
+    while (share > 0 && next < proven.length && rest[next]! >= (1 - margin) * share) merged.push(proven[next++]!)
+    // Behind it in the order of scores is what is more relevant by far and has a lower score all the same.
+    while (next < proven.length && proven[next]!.score >= hit.score) merged.push(proven[next++]!)
+    merged.push(hit)
+  }
+  return [...merged, ...proven.slice(next)]
+}
 
 /** Pure: the considered hits anew, best first, and the rest behind them. */
 export const weigh = (
@@ -68,6 +110,9 @@ export const weigh = (
       return { id, score, standings, origin: signals.origin, popularity, freshness }
     })
     .sort(byScore)
+  const ageOf = (id: bigint): number => known.get(id)?.wordsAt?.getTime() ?? 0
+  // Equal scores: the oldest words first.
+  const byAge = (a: Fused, b: Fused): number => b.score - a.score || ageOf(a.id) - ageOf(b.id) || byScore(a, b)
   const seen = new Map<string, number>()
   const spread = considered.map(({ freshness, id, origin, popularity, score, standings }): Weighed => {
     const originHits = origin === null ? 0 : (seen.get(origin) ?? 0)
@@ -79,5 +124,7 @@ export const weigh = (
       signals: { popularity, freshness, originHits }
     }
   })
-  return [...spread.sort(byScore), ...hits.slice(consideredMax)]
+  const ordered = spread.sort(byAge)
+  const hasEvidence = (id: bigint): boolean => known.get(id)?.stands === true
+  return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin), ...hits.slice(consideredMax)]
 }

@@ -1,10 +1,12 @@
 // At most so many places of one seller on a first page, of a search as of browsing, by its origin and by whom
 // it has paid, and, of a search, of texts that say nearly the same, whoever's they are: whoever lists one
-// thing a hundred times, under as many names, crowds nobody out. Of such texts those stay that were listed
-// first: a copy never takes the place of what it was copied from. What is too many goes behind the first page
+// thing a hundred times, under as many names, crowds nobody out. Of such texts those stay that have evidence, and then
+// the oldest words, whichever row is older: a copy never takes the place of what it was copied from, and what is as
+// relevant follows it. Claims are held against each other by what the query matched in them too, so that padding makes
+// no other text of one, and three places are those of one payer whose free payments listed them. What is too many goes behind the first page
 // in its order, or behind the others where they do not fill it: none is lost, and later pages hold the rest.
 // Pure.
-import { groupAlike } from "./textSketch.ts"
+import { groupAlike, matchedSketches } from "./textSketch.ts"
 
 /** Places of a first page. */
 export const pageSize = 20
@@ -16,6 +18,13 @@ const textsMax = 60
 export interface Seller {
   readonly origin: string | null
   readonly payTos: ReadonlyArray<string>
+  /** The payer whose free payment listed it; for what has evidence it does not matter. */
+  readonly listedBy?: string | null
+  /** Its recipient, its origin or a settled payment stands for it. */
+  readonly stands?: boolean
+  readonly wordsAt?: Date
+  /** The words of what is merely claimed. */
+  readonly claimed?: string
   /** What its listing says (`sketchOf`); empty where that is too little, and left out where it does not matter. */
   readonly sketch?: string
 }
@@ -26,31 +35,84 @@ export interface Spread<H> {
   readonly isCrowded: boolean
 }
 
-const namesOf = ({ origin, payTos }: Seller): ReadonlyArray<string> =>
-  origin === null ? payTos : [`origin ${origin}`, ...payTos]
+const namesOf = ({ listedBy, origin, payTos, stands }: Seller): ReadonlyArray<string> => [
+  ...(origin === null ? [] : [`origin ${origin}`]),
+  ...payTos,
+  ...(stands === true || listedBy === undefined || listedBy === null ? [] : [`payer ${listedBy}`])
+]
 
-/** Of texts that say nearly the same, all but the first listed. */
-const copiesAmong = (
-  hits: ReadonlyArray<{ readonly id: bigint }>,
-  sellerOf: (id: bigint) => Seller | undefined
-): ReadonlySet<bigint> => {
-  const copies = new Set<bigint>()
-  // Who fits on the first page crowds nobody out of it.
-  if (hits.length <= pageSize) return copies
-  const sketches = hits.map(({ id }) => sellerOf(id)?.sketch ?? "")
-  for (const places of groupAlike(sketches, textsMax)) {
-    if (places.length <= ofOneTextMax) continue
-    const ids = places.map((place) => hits[place]!.id).sort((a, b) => (a < b ? -1 : 1))
-    for (const id of ids.slice(ofOneTextMax)) copies.add(id)
+type SellerOf = (id: bigint) => Seller | undefined
+
+/** Evidence first, then the oldest words, then what was listed first. */
+const byOriginality =
+  (sellerOf: SellerOf) =>
+  (a: bigint, b: bigint): number => {
+    const [one, two] = [sellerOf(a), sellerOf(b)]
+    const evidence = Number(two?.stands === true) - Number(one?.stands === true)
+    return evidence || (one?.wordsAt?.getTime() ?? 0) - (two?.wordsAt?.getTime() ?? 0) || (a < b ? -1 : 1)
   }
-  return copies
+
+/** Hits in groups that say nearly the same: by all their words, and claims by what the query matched in them. */
+const groupsAmong = (
+  hits: ReadonlyArray<{ readonly id: bigint }>,
+  sellerOf: SellerOf,
+  query: string
+): ReadonlyArray<ReadonlyArray<bigint>> => {
+  const sellers = hits.map(({ id }) => sellerOf(id))
+  const idsOf = (groups: ReadonlyArray<ReadonlyArray<number>>) =>
+    groups.filter(({ length }) => length > 1).map((places) => places.map((place) => hits[place]!.id))
+  const whole = groupAlike(
+    sellers.map((seller) => seller?.sketch ?? ""),
+    textsMax
+  )
+  const matched = groupAlike(
+    matchedSketches(
+      sellers.map((seller) => seller?.claimed),
+      query
+    ),
+    textsMax
+  )
+  return [...idsOf(whole), ...idsOf(matched)]
 }
 
-export const spreadSellers = <H extends { readonly id: bigint }>(
+/** Of texts that say nearly the same, all but the most original. */
+const copiesAmong = (groups: ReadonlyArray<ReadonlyArray<bigint>>, sellerOf: SellerOf): ReadonlySet<bigint> =>
+  new Set(groups.flatMap((ids) => ids.toSorted(byOriginality(sellerOf)).slice(ofOneTextMax)))
+
+/** Scores of hits that differ by so little say nothing. */
+const equalShare = 0.05
+
+/**
+ * Hits of one text that are about as relevant, in the order of originality: they change places among themselves. What
+ * is more relevant than its copy by its other words keeps its place.
+ */
+const originalsFirst = <H extends { readonly id: bigint; readonly score?: number }>(
   hits: ReadonlyArray<H>,
-  sellerOf: (id: bigint) => Seller | undefined
+  groups: ReadonlyArray<ReadonlyArray<bigint>>,
+  sellerOf: SellerOf
+): ReadonlyArray<H> => {
+  const ordered = [...hits]
+  for (const ids of groups) {
+    const places = ordered.flatMap(({ id }, place) => (ids.includes(id) ? [place] : []))
+    const best = ordered[places[0]!]!.score
+    if (best === undefined) continue
+    const equal = places.filter((place) => (ordered[place]!.score ?? 0) >= (1 - equalShare) * best)
+    const sorted = equal.map((place) => ordered[place]!).sort((a, b) => byOriginality(sellerOf)(a.id, b.id))
+    equal.forEach((place, at) => (ordered[place] = sorted[at]!))
+  }
+  return ordered
+}
+
+/** `query`: what was asked; empty for browsing. */
+export const spreadSellers = <H extends { readonly id: bigint; readonly score?: number }>(
+  given: ReadonlyArray<H>,
+  sellerOf: SellerOf,
+  query = ""
 ): Spread<H> => {
-  const copies = copiesAmong(hits, sellerOf)
+  const groups = groupsAmong(given, sellerOf, query)
+  const hits = originalsFirst(given, groups, sellerOf)
+  // Who fits on the first page crowds nobody out of it.
+  const copies = hits.length <= pageSize ? new Set<bigint>() : copiesAmong(groups, sellerOf)
   const seen = new Map<string, number>()
   const first: Array<H> = []
   const behind: Array<H> = []

@@ -14,13 +14,16 @@ const hashOf = (word: string): number => {
   return (hash ^ (hash >>> 16)) & 0xffff
 }
 
+const wordsOf = (text: string): ReadonlyArray<string> =>
+  text
+    .normalize("NFKC")
+    .toLowerCase()
+    .match(/\p{L}{2,}/gu) ?? []
+
 /** Rising hashes, one a code unit; empty where the text says too little. */
-export const sketchOf = (text: string): string => {
-  const words =
-    text
-      .normalize("NFKC")
-      .toLowerCase()
-      .match(/\p{L}{2,}/gu) ?? []
+export const sketchOf = (text: string): string => sketchOfWords(wordsOf(text))
+
+const sketchOfWords = (words: ReadonlyArray<string>): string => {
   const hashes = [...new Set(words.map(hashOf))].sort((a, b) => a - b)
   return hashes.length < wordsMin ? "" : String.fromCharCode(...hashes.slice(0, hashesMax))
 }
@@ -85,4 +88,29 @@ export const groupAlike = (sketches: ReadonlyArray<string>, most: number): Reado
     }
   }
   return groups
+}
+
+/** Words on either side of one that the query names, which are held against another text's. */
+const aroundMax = 6
+
+/**
+ * Of each text (undefined: none) a sketch of what the query matched in it and of the words around that, without those
+ * that no other of the texts has: words that were added to make it another text are in none of it. Empty where too
+ * little is left.
+ */
+export const matchedSketches = (texts: ReadonlyArray<string | undefined>, query: string): ReadonlyArray<string> => {
+  const asked = new Set(wordsOf(query))
+  if (asked.size === 0) return texts.map(() => "")
+  const all = texts.map((text) => (text === undefined ? [] : wordsOf(text)))
+  const counts = new Map<string, number>()
+  for (const words of all) for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return all.map((words) => {
+    const shared = words.filter((word) => counts.get(word)! > 1)
+    const near = new Set<string>()
+    shared.forEach((word, at) => {
+      if (!asked.has(word)) return
+      for (const one of shared.slice(Math.max(0, at - aroundMax), at + aroundMax + 1)) near.add(one)
+    })
+    return sketchOfWords([...near])
+  })
 }

@@ -64,14 +64,16 @@ export class FirstListings extends Context.Service<
       const refused = (share: Share, good: string): Recorded =>
         share === "payer_used_up"
           ? unavailable(`today's ${good} are used up`)
-          : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
+          : share === "hour_used_up"
+            ? awaitsOrigin("what one payer may list in an hour by payments that are only verified is used up")
+            : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
 
       const listed = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
         const { grade, now, stage } = carrier
         const claimant = claimantOf(declaration, carrier)
         const listing = yield* quotas.takeListing(claimant)
         if (listing !== "taken") return refused(listing, "new listings")
-        const words = mergeDeclaration(undefined, declaration, grade)
+        const words = { ...mergeDeclaration(undefined, declaration, grade), isFree: isFree(carrier) }
         const { document, hash } = versions.bodyOf(words)
         const bytes = yield* quotas.takeBytes(claimant, document.length)
         if (bytes !== "taken") return refused(bytes, "bytes")

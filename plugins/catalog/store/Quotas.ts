@@ -18,11 +18,13 @@ export interface Claimant {
   readonly stage: "verified" | "settled"
   /** Control of the recipient was shown. */
   readonly isOwner: boolean
+  /** It cost its payer nothing. */
+  readonly isFree: boolean
   readonly now: Date
 }
 
 /** What came of asking: used up by the payer itself, or by others for the same origin. */
-export type Share = "taken" | "payer_used_up" | "place_used_up"
+export type Share = "taken" | "payer_used_up" | "place_used_up" | "hour_used_up"
 
 type Taken = Effect.Effect<boolean, SqlError.SqlError>
 type Shared = Effect.Effect<Share, SqlError.SqlError>
@@ -69,8 +71,19 @@ export class Quotas extends Context.Service<
         return "place_used_up" as const
       })
 
+      /** Of what payers list at no cost, an hour's part of one, whatever names and recipients it gives. */
+      const takeHour = ({ isFree, now, payer }: Claimant): Taken =>
+        isFree
+          ? take(`free listings of payer ${payer} at ${now.getUTCHours()}`, now, config.freeListingsPerHourMax)
+          : Effect.succeed(true)
+
+      const takeListing = Effect.fnUntraced(function* (claimant: Claimant) {
+        const share = yield* takeShares("listings", claimant, config.newResourcesPerDayMax)
+        return share !== "taken" || (yield* takeHour(claimant)) ? share : ("hour_used_up" as const)
+      })
+
       return Quotas.of({
-        takeListing: (claimant) => takeShares("listings", claimant, config.newResourcesPerDayMax),
+        takeListing,
         takeBytes: (claimant, bytes) => takeShares("bytes", claimant, config.declaredBytesPerDayMax, bytes),
         takeVersion: (resourceId, now) => take(`versions ${resourceId}`, now, config.versionsPerDayMax)
       })

@@ -36,9 +36,12 @@ export interface Carrier {
   readonly now: Date
 }
 
-/** It cost its payer nothing, and nobody answers for it. */
-export const isFree = ({ grade, stage }: Pick<Carrier, "grade" | "stage">): boolean =>
-  stage === "verified" && grade === "claimed"
+/**
+ * It cost its payer nothing, and nobody who is known here answers for it: any account signs for itself, and accounts are
+ * made at will.
+ */
+export const isFree = ({ grade, signature, stage }: Pick<Carrier, "grade" | "signature" | "stage">): boolean =>
+  stage === "verified" && (grade === "claimed" || signature !== undefined)
 
 export const rejected = (reason: PublicReason, detail: string, resourceId?: bigint): Recorded => ({
   decision: "rejected",
@@ -59,11 +62,15 @@ export const awaitsOrigin = (detail: string): Recorded => ({
   isHint: true
 })
 
-export const claimantOf = ({ identity, terms }: Declaration, { grade, now, payer, stage }: Carrier): Claimant => ({
+export const claimantOf = (
+  { identity, terms }: Declaration,
+  { grade, now, payer, signature, stage }: Carrier
+): Claimant => ({
   now,
   payer,
   payTo: terms.payTo,
   place: identity.origin ?? identity.resource,
   stage,
-  isOwner: grade === "declared"
+  isOwner: grade === "declared" && signature === undefined,
+  isFree: isFree({ grade, stage, ...(signature === undefined ? {} : { signature }) })
 })

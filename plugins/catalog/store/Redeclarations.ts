@@ -203,7 +203,7 @@ export class Redeclarations extends Context.Service<
         const row = yield* restated(sql, versions, found, declaration.identity, now)
         const listable = config.indexOn === "verified" || stage === "settled"
         const { before, isFirst } = yield* standingWords(sql, row, declaration, grade, listable)
-        const words = mergeDeclaration(before, declaration, grade)
+        const words = { ...mergeDeclaration(before, declaration, grade), isFree: isFree(carrier) }
         const { hash } = versions.bodyOf(words)
         const changed = hash !== row.version_hash
         if (changed && !listable) return { decision: "held", resourceId: row.id } as Recorded

@@ -72,7 +72,7 @@ export class Versions extends Context.Service<
           state_changed_at: now,
           ...standing,
           grade: words.grade,
-          standing_at: words.grade === "claimed" ? null : fromTheStart,
+          standing_at: standsFrom(words, fromTheStart),
           version: 1,
           version_hash: body.hash,
           declaration: JSON.stringify(kept),
@@ -130,7 +130,8 @@ const saidOf = (sql: SqlClient.SqlClient, about: string | Statement.Fragment) =>
   return sql`concat_ws(' ', ${said}->>'serviceName', ${said}->>'description', ${said}->>'tags')`
 }
 
-const standsFrom = ({ grade }: Words, now: Date): Date | null => (grade === "claimed" ? null : now)
+const standsFrom = ({ grade, isFree }: Words, now: Date): Date | null =>
+  grade === "claimed" || isFree === true ? null : now
 
 const sameOption = (a: NamedOption, b: NamedOption): boolean =>
   optionName(a) === optionName(b) && canonicalJson(a.option) === canonicalJson(b.option)

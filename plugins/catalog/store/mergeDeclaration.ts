@@ -24,6 +24,8 @@ export interface LiveOption extends NamedOption {
 
 export interface Words {
   readonly grade: Grade
+  /** They came at no cost, by a signature that any account can make: nothing stands for them yet. */
+  readonly isFree?: boolean
   readonly identity: Identity
   readonly kept: Kept
   readonly options: ReadonlyArray<NamedOption>

@@ -25,6 +25,7 @@ export const values = {
   staleAfterHours: 168,
   newResourcesPerDayMax: 16,
   versionsPerDayMax: 3,
+  freeListingsPerHourMax: 10_000,
   declaredBytesPerDayMax: 1_000_000,
   dustBelow: 100,
   probeOrigins: true,

@@ -50,20 +50,29 @@ const recount = ({ observed, paid, shown }: History, since: number) => {
       .filter(({ last }) => last >= since)
       .flatMap(({ first, last, resource }) => [first, last].map((at) => ({ at, resource })))
   ]
-  const follows = (events: ReadonlyArray<Happened>, { at }: Shown, resource: number) =>
-    events.some((one) => one.resource === resource && one.at >= at && one.at <= at + 24 * hour)
-  const count = (events: ReadonlyArray<Happened>) =>
-    String(searches.filter((one) => one.ids.some((resource) => follows(events, one, resource))).length)
-  const places = searches.flatMap((one) =>
-    one.ids.flatMap((resource, at) => (follows(settled, one, resource) ? [one.first + at + 1] : []))
+  // What a session was shown, from when to when, and where at best.
+  const pairs = [...new Set(searches.flatMap(({ ids, session }) => ids.map((id) => `${session} ${id}`)))].map(
+    (pair) => {
+      const [session, resource] = [pair.split(" ")[0]!, Number(pair.split(" ")[1])]
+      const mine = searches.filter((one) => one.session === session && one.ids.includes(resource))
+      const times = mine.map(({ at }) => at)
+      const position = Math.min(...mine.map(({ first, ids }) => first + ids.indexOf(resource) + 1))
+      return { resource, position, since: Math.min(...times), until: Math.max(...times) + 24 * hour }
+    }
   )
-  const within = (most: number) => String(places.filter((place) => place <= most).length)
+  type Pair = (typeof pairs)[number]
+  const followed = (events: ReadonlyArray<Happened>, { resource, since, until }: Pair) =>
+    events.filter((one) => one.resource === resource && one.at >= since && one.at <= until).length
+  const count = (events: ReadonlyArray<Happened>) => String(pairs.filter((pair) => followed(events, pair) > 0).length)
+  const within = (most: number) =>
+    String(pairs.filter(({ position }) => position <= most).reduce((sum, pair) => sum + followed(settled, pair), 0))
   return {
     impressions: String(searches.length),
     impressions_without_results: String(searches.filter(({ first, ids }) => ids.length + first === 0).length),
     sessions: String(new Set(searches.map(({ session }) => session)).size),
     verified_impressions: count(verified),
     settled_impressions: count(settled),
+    settlements_attributed: within(Infinity),
     settlements_at_1: within(1),
     settlements_at_3: within(3),
     settlements_at_5: within(5)

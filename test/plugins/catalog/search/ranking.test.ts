@@ -318,6 +318,7 @@ describe("signals", () => {
     freshness_weight: 0.02,
     origin_decay: 0.98,
     unproven_share: 0.9,
+    evidence_margin: 0.3,
     prefersCheap: false
   }
   const list = (count: number) =>
@@ -422,10 +423,25 @@ describe("a first page", () => {
     })
     const { hits } = spreadSellers(list, sellerOf)
     // Best first are 100, 99 and so on: the copies of what 71, 72 and 73 say.
-    expect(hits.slice(0, 4).map(({ id }) => Number(id))).toEqual([73, 72, 71, 30])
+    expect(hits.slice(0, 4).map(({ id }) => Number(id))).toEqual([71, 72, 73, 30])
     expect(new Set(hits.map(({ id }) => id)).size).toBe(40)
-    // Where all fit on the page nobody is crowded out, and the order stays.
-    expect(spreadSellers(list.slice(0, 20), sellerOf).hits).toEqual(list.slice(0, 20))
+    // Where all fit on the page none is put behind it, and copies that are as relevant follow the first listed.
+    expect(spreadSellers(list.slice(0, 20), sellerOf).hits).toHaveLength(20)
+    const texts = new Map(
+      [1n, 2n, 3n].map((id) => [
+        id,
+        { origin: null, payTos: [`G${id}`], sketch: sketchOf("weather of any harbour by the hour"), stands: false }
+      ])
+    )
+    const wordsAt = (id: bigint) => ({ ...texts.get(id)!, wordsAt: new Date(id === 3n ? 0 : 1), stands: id === 2n })
+    const hitsOf = (scores: ReadonlyArray<number>) => scores.map((score, at) => ({ id: BigInt(at + 1), score }))
+    const idsOf = (scores: ReadonlyArray<number>) =>
+      spreadSellers(hitsOf(scores), wordsAt).hits.map(({ id }) => Number(id))
+    // Evidence, then the age of the words; and what is more relevant by far keeps its place.
+    expect([idsOf([1, 0.99, 0.98]), idsOf([1, 0.5, 0.98])]).toEqual([
+      [2, 3, 1],
+      [3, 2, 1]
+    ])
   })
 
   it("tells texts that say nearly the same, without their numbers and order", () => {

@@ -1,0 +1,121 @@
+// A free flood and copies, over HTTP: what nothing stands for does not stand before settled payers at about equal
+// relevance, padding makes no other text, one payer has three places, and an original stands before its copies.
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { type IngestedResource, ingest } from "../../relevance/ingest.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { browse, declaring, verified } from "./support.ts"
+
+const listing = (name: string, description: string, payTo: string): IngestedResource => ({
+  name,
+  type: "http",
+  url: `https://${name}.example/v1`,
+  toolName: "",
+  serviceName: name,
+  description,
+  tags: [],
+  info: { input: { type: "http", method: "GET" } },
+  options: [{ scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: "100", payTo }]
+})
+
+/** Letters that no other listing has. */
+const padding = (at: number, count: number): string =>
+  Array.from(
+    { length: count },
+    (_, word) => `q${"abcdefghij"[at % 10]}${"klmnopqrst"[Math.floor(at / 10)]}${"uvwxyzabcd"[word]}`
+  ).join(" ")
+
+const honest = listing("tides", "Tide tables and sea levels for any harbour, by the hour.", "GTIDES")
+const flood = Array.from({ length: 36 }, (_, at) =>
+  listing(
+    `flood-${at}`,
+    `${padding(at, 9)} Tide tables, tide tables and sea levels for any harbour ${padding(at, 4)}`,
+    `GF${at % 12}`
+  )
+)
+const original = listing("harvest", "Predicts the harvest of an orchard from photographs of its blossoms.", "GHARVEST")
+const copies = [1, 2, 3].map((at) => listing(`bland-${at}`, original.description, `GBLAND${at}`))
+const others = Array.from({ length: 40 }, (_, at) =>
+  listing(`ledger-${at}`, `Bookkeeping accounts, series ${at}.`, `GO${at}`)
+)
+
+const search = (facilitator: Facilitator, query: string) =>
+  Effect.map(facilitator.ask(`/discovery/search?${new URLSearchParams({ query })}`), ({ json }) =>
+    (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
+  )
+
+const untilIndexed = (facilitator: Facilitator, count: number) =>
+  eventually(
+    Effect.map(
+      facilitator.sql<{ words: number }>`select count(*)::int as words from search_lexical_documents`,
+      ([row]) => row!.words === count
+    )
+  )
+
+const run = (effect: Effect.Effect<void, unknown, unknown>) =>
+  Effect.runPromise(Effect.scoped(effect).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>)
+
+describe.each(databaseKinds)("a free flood on %s", (database) => {
+  it(
+    "stands behind what has settled payers, has three places of a page, and copies follow the original",
+    () =>
+      run(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, channels: 1 })
+          const all = [...copies, ...others, honest, original, ...flood]
+          yield* facilitator.publishedBy(ingest(facilitator.sql, all))
+          yield* untilIndexed(facilitator, all.length)
+          yield* facilitator.sql`update catalog_activity set earned = 5, recent_payers = 5 where resource_id =
+          (select id from catalog_resources where key = 'tides')`
+          yield* facilitator.sql`update catalog_resources set standing_at = now() where key = 'tides'`
+          yield* facilitator.sql`update catalog_resources set listed_by = 'GFLOOD' where key like 'flood-%'`
+          // The bland ones are older, and say it since today.
+          yield* facilitator.sql`update catalog_resources set words_at = now() + interval '1 hour' where key like 'bland-%'`
+          for (const query of ["tide tables and sea levels for any harbour", "tide tables", "sea levels by the hour"]) {
+            const names = yield* search(facilitator, query)
+            expect(names[0], query).toBe("tides")
+            const others = names.slice(0, 1 + names.findLastIndex((name) => !name.startsWith("flood")))
+            expect(others.filter((name) => name.startsWith("flood")).length, query).toBeLessThanOrEqual(3)
+          }
+          for (const query of ["harvest of an orchard", original.description])
+            expect((yield* search(facilitator, query))[0], query).toBe("harvest")
+        })
+      ),
+    240_000
+  )
+
+  it(
+    "lists so many an hour for one payer, whatever names and recipients it wears",
+    () =>
+      run(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({
+            database,
+            closeMillis: 1_000,
+            set: [
+              "plugins=[ledger-local, x402-exact, catalog]",
+              "catalog_security.probe_origins=false",
+              "indexing.max_free_listings_per_hour=5"
+            ]
+          })
+          const payer = yield* facilitator.account()
+          const payTos = yield* Effect.forEach([1, 2, 3], () => facilitator.account())
+          const statuses: Array<string> = []
+          for (let at = 0; at < 8; at++) {
+            const payTo = payTos[at % 3]!.publicKey()
+            const body = yield* declaring(facilitator, { payer, payTo, url: `https://flood${at}.example.com/v1` })
+            const { status } = at < 5 ? (yield* verified(facilitator, body)).outcome! : { status: "processing" }
+            if (at >= 5) yield* facilitator.verify(body)
+            statuses.push(status)
+          }
+          expect(statuses.filter((status) => status === "success")).toHaveLength(5)
+          yield* Effect.sleep("1 second")
+          expect((yield* browse(facilitator))["pagination"].total).toBe(5)
+        })
+      ),
+    240_000
+  )
+})
