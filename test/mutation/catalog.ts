@@ -45,6 +45,73 @@ const leasing = inFile("ownership/reconcileProbes.ts", "probes")
 const raised = inFile("store/storeSightings.ts", "probes")
 const documented = inFile("ownership/OriginDocuments.ts", "origins")
 
+const evident = (file: string) => inFile(file, "evidence.daily")
+const flooded = (file: string) => inFile(file, "flood.daily")
+const ranked = (file: string) => inFile(file, "search/ranking")
+
+const ofEvidence: ReadonlyArray<Mutation> = [
+  evident("store/storeSightings.ts")(
+    "dust is evidence for a claim",
+    "where ${countsForRank(sql, dustBelow)} and exists",
+    "where exists"
+  ),
+  evident("store/Contenders.ts")(
+    "a claim with as many payers displaces the first",
+    "n.payers > coalesce(",
+    "n.payers >= coalesce("
+  ),
+  evident("store/Redeclarations.ts")(
+    "what settles by other words is no evidence",
+    "yield* contenders.keep(row.id, declaration, carrier)",
+    'yield* Effect.succeed("")'
+  ),
+  evident("store/Redeclarations.ts")(
+    "words of a higher grade do not void dead probes",
+    "if (isDead(row) && isOther)",
+    "if (false)"
+  ),
+  evident("store/Listings.ts")(
+    "a replaced signature declares again",
+    "const isReplaced = row !== undefined &&",
+    "const isReplaced = row === undefined &&"
+  ),
+  evident("ownership/signedDeclaration.ts")(
+    "a signature of any account declares",
+    "isSignedText(crypto, payTo, text, bytes)",
+    "bytes.length > 0"
+  ),
+  evident("discovery/Resolve.ts")("a hidden listing does not end a resolve", "hidden.length > 0", "false"),
+  evident("discovery/Resolve.ts")("a named path resolves to a template", "|| (yield* isNamed(origin, resource))", ""),
+  evident("discovery/Resolve.ts")(
+    "any template answers",
+    "and (r.ownership = 'proven' or exists",
+    "and (true or exists"
+  ),
+  inFile("ownership/OriginDocuments.ts", "origins")(
+    "a host counts as gone while nothing outside answers",
+    "isAuthoritative === true ? canary.isOutsideSeen(url) : Effect.succeed(false)",
+    "Effect.succeed(isAuthoritative === true)"
+  ),
+  inFile("ownership/OriginDocuments.ts", "origins")(
+    "a resolver that errs says that a host is gone",
+    "isAuthoritative === true ? canary.isOutsideSeen(url) : Effect.succeed(false)",
+    "canary.isOutsideSeen(url)"
+  ),
+  asked("a trial is dead though the documents name its price", "isServed || !asked.includes", "!asked.includes"),
+  flooded("search/signals.ts")("a claim stands before evidence", "rest[next]! >= (1 - margin) * share", "false"),
+  flooded("search/spreadSellers.ts")(
+    "copies stand before the original",
+    "const hits = originalsFirst(given, groups, sellerOf)",
+    "const hits = given"
+  ),
+  flooded("store/Quotas.ts")(
+    "one payer lists at no cost without end",
+    'return share !== "taken" || (yield* takeHour(claimant)) ? share',
+    'return share !== "taken" || true ? share'
+  ),
+  ranked("search/spreadSellers.ts")("evidence is no originality", "return evidence ||", "return 0 * evidence ||")
+]
+
 const ofGrades: ReadonlyArray<Mutation> = [
   graded("a claim displaces a claim", 'newer !== "claimed" &&', ""),
   graded("a lower grade displaces a higher one", "grades.indexOf(newer) >= grades.indexOf(older)", "true"),
@@ -373,6 +440,7 @@ const ofHash: ReadonlyArray<Mutation> = [
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...ofGrades,
+  ...ofEvidence,
   ...ofQuotas,
   ...ofLooks,
   ...ofDocuments,

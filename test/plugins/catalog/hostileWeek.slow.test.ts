@@ -1,0 +1,14 @@
+// A sample of the hostile week: the whole one is `npm run bench -- hostile-week`.
+import { describe, expect, it } from "vitest"
+import { hostileWeek } from "../../bench/hostileWeek.ts"
+import { databaseKinds } from "../../support/databases.ts"
+
+describe.each(databaseKinds)("a hostile week on %s", (database) => {
+  it("leaves honest listings of every kind right and on the first page for their questions, each day", async () => {
+    const days = await hostileWeek({ sellers: 12, hostile: 144, days: 2, database })
+    expect(days).toEqual([
+      { right: 12, first: 12, lost: [] },
+      { right: 12, first: 12, lost: [] }
+    ])
+  }, 600_000)
+})
