@@ -109,6 +109,16 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     'return share !== "taken" || (yield* takeHour(claimant)) ? share',
     'return share !== "taken" || true ? share'
   ),
+  flooded("search/Searcher.ts")(
+    "a later page shows what passes the filters no more",
+    "isLater ? yield* passing(cut, read.filters) : cut",
+    "cut"
+  ),
+  flooded("search/Searcher.ts")(
+    "anybody is told how a place came about",
+    "if (read.explain && !mayExplain())",
+    "if (read.explain && Option.isNone(callers.identify(request)))"
+  ),
   ranked("search/spreadSellers.ts")("evidence is no originality", "return evidence ||", "return 0 * evidence ||")
 ]
 

@@ -5,13 +5,13 @@
 import { Context, Effect, Exit, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
-import type { SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { elapsedMillis } from "../../../kernel/elapsed.ts"
 import { Callers } from "../../../kernel/http/Callers.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { remembered } from "../../../kernel/remembered.ts"
 import { spanned } from "../../../kernel/spanned.ts"
-import { Catalog, Search, SearchSettings } from "../contract.ts"
+import { Catalog, type Filters, isFiltered, Search, SearchSettings } from "../contract.ts"
 import type { SearchValues } from "./searchSection.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import { secretOf } from "../store/secretOf.ts"
@@ -99,16 +99,21 @@ const listFor = Effect.fnUntraced(function* (
   return { position, ranking }
 })
 
-/** The page of a list. Its cursor carries the list. */
+/** Of some resources those that pass the filters now, in their order. */
+type Passing = (ids: ReadonlyArray<bigint>, filters: Filters) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
+
+/** The page of a list. Its cursor carries the list, and what passed the filters then need not pass them now. */
 const pageOf = Effect.fnUntraced(function* (
-  catalog: Catalog["Service"],
+  { catalog, passing }: { readonly catalog: Catalog["Service"]; readonly passing: Passing },
   read: ReadSearch,
   listed: Listed,
   sealed: { readonly snapshot: bigint; readonly fingerprint: string }
 ) {
   const { position } = listed
   const { ids, isAnswered, isPartial, more, shown } = position
-  const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
+  const cut = ids.slice(shown, shown + read.limit)
+  const isLater = read.cursor !== undefined && isFiltered(read.filters)
+  const bodies = yield* catalog.bodies(isLater ? yield* passing(cut, read.filters) : cut)
   const next = shown + read.limit
   const cursor =
     next < ids.length || (more && next <= ids.length)
@@ -140,6 +145,15 @@ export class Searcher extends Context.Service<
     Searcher,
     Effect.gen(function* () {
       const catalog = yield* Catalog
+      const sql = yield* SqlClient.SqlClient
+      const passing: Passing = (ids, filters) =>
+        ids.length === 0
+          ? Effect.succeed([])
+          : Effect.map(
+              sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) with ordinality v (id, place)
+                where ${catalog.condition(filters, { id: "v.id" })} order by v.place`.unprepared,
+              (rows) => rows.map(({ id }) => id)
+            )
       const rankings = { made: (yield* Ranker).rank, kept: yield* keepRankings }
       const settings = yield* SearchSettings
       const registry = yield* Search
@@ -164,7 +178,9 @@ export class Searcher extends Context.Service<
         request: HttpServerRequest.HttpServerRequest
       ): Effect.fn.Return<SearchAnswer, SqlError.SqlError> {
         if (registry.branches().length === 0) return { _tag: "Disabled" } as const
-        if (read.explain && Option.isNone(callers.identify(request))) return { _tag: "Unauthorized" } as const
+        const mayExplain = () =>
+          callers.isOperator(request) || Option.exists(callers.identify(request), ({ keyed }) => keyed)
+        if (read.explain && !mayExplain()) return { _tag: "Unauthorized" } as const
         const seconds = yield* pauseFor(request)
         if (seconds > 0) return { _tag: "TooMany", seconds } as const
         const startedAt = yield* elapsedMillis
@@ -176,7 +192,10 @@ export class Searcher extends Context.Service<
         const intent = readIntent(read.query, read.filters, assets)
         const asked = { ...read, query: intent.query, filters: intent.filters, prefersCheap: intent.prefersCheap }
         const list = yield* listFor(rankings, settings, asked, snapshot, Option.getOrUndefined(from))
-        const { page, shownIds } = yield* pageOf(catalog, read, list, { snapshot, fingerprint })
+        const { page, shownIds } = yield* pageOf({ catalog, passing }, { ...read, filters: intent.filters }, list, {
+          snapshot,
+          fingerprint
+        })
         yield* observers.tell({
           query: read.query,
           mode: read.mode,

@@ -82,6 +82,16 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
           }
           for (const query of ["harvest of an orchard", original.description])
             expect((yield* search(facilitator, query))[0], query).toBe("harvest")
+          // A later page applies the filters again, and how a place came about is shown under a key alone.
+          const filtered = { query: "bookkeeping accounts", asset: "CASSET", maxPrice: "100", limit: "5" }
+          const { json: page } = yield* facilitator.ask(`/discovery/search?${new URLSearchParams(filtered)}`)
+          expect(page.resources).toHaveLength(5)
+          yield* facilitator.sql`update catalog_options set amount = 101`
+          const { json: later } = yield* facilitator.ask(
+            `/discovery/search?${new URLSearchParams({ ...filtered, cursor: page.pagination.cursor })}`
+          )
+          expect(later.resources).toEqual([])
+          expect((yield* facilitator.ask("/discovery/search?query=tide&explain=1")).status).toBe(401)
         })
       ),
     240_000
