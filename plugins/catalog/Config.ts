@@ -58,7 +58,8 @@ const indexing = section("indexing", "What becomes a listing.", {
     min: 1,
     max: 10_000_000,
     doc:
-      "First listings of one payer in an hour by payments that are only verified, whatever origins and recipients they " +
+      "First listings of one payer in an hour by payments that are only verified, whatever " +
+      "origins and recipients they " +
       "name; beyond it the origin is asked."
   }),
   max_declared_bytes_per_day: integer({
@@ -156,7 +157,8 @@ const security = section(
     canary_urls: list(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/@]+(\/\S*)?$/)), {
       default: ["https://stellar.org/"],
       doc:
-        "Asked (HEAD) before an origin that cannot be reached counts as gone: only while one of them, or another origin, " +
+        "Asked (HEAD) before an origin that cannot be reached counts as gone: only while one of " +
+        "them, or another origin, " +
         "answers. Empty: another origin alone."
     }),
     probe_again_hours: integer({

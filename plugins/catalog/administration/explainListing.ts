@@ -144,7 +144,8 @@ const observationsWhere = Effect.fnUntraced(function* (which: Statement.Fragment
 const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason,
-      r.declaration, r.verification, r.ownership, r.version, r.version_hash, r.grade, r.last_look_at, p.detail as looked,
+      r.declaration, r.verification, r.ownership, r.version, r.version_hash, r.grade, r.last_look_at,
+      p.detail as looked,
       r.first_seen_at, a.last_seen_at
     from catalog_resources r join catalog_activity a on a.resource_id = r.id
     left join catalog_probes p on p.resource_id = r.id

@@ -65,7 +65,8 @@ export class Resolve extends Context.Service<
       })
 
       /**
-       * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has named,
+       * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has
+       * named,
        * or what a recipient has declared where nothing of the origin pays another one.
        */
       const templatesOf = (origin: string) =>

@@ -1,7 +1,9 @@
 // What follows from a look at an origin, in one transaction: who owns the resource, what is listed of it, and whether
 // it lives. The origin's own words take the place of any other; a resource that nobody asks to be paid for, twice in a
-// row, goes stale until its origin answers again. Dead looks belong to the operation and the words that were probed, and
-// a settled payment refutes them for as long as `probe_again_hours`. The fence of the question's lease is checked in the same
+// row, goes stale until its origin answers again. Dead looks belong to the operation and the words that were probed,
+// and
+// a settled payment refutes them for as long as `probe_again_hours`. The fence of the question's lease is checked in
+// the same
 // transaction, so an answer that comes too late changes nothing.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -105,7 +107,8 @@ export class Verdicts extends Context.Service<
               where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
-            // Other words and other operations came meanwhile: that nobody asks to be paid for the former ones says nothing
+            // Other words and other operations came meanwhile: that nobody asks to be paid for the former ones says
+            // nothing
             // of these.
             const isOutdated = subject !== undefined && subject !== subjectOf(row)
             const asked = isOutdated && isDead(given.life) ? { ...given, life: "unknown" as const } : given

@@ -188,7 +188,8 @@ const fields = {
     min: 0,
     max: 1,
     doc:
-      "What payments merely claim precedes a listing with evidence (settled payers, its origin, its recipient's key) only " +
+      "What payments merely claim precedes a listing with evidence (settled payers, its origin, " +
+      "its recipient's key) only " +
       "when it is more relevant by more than this share; 1 puts evidence first always."
   }),
   unproven_share: fraction({

@@ -3,7 +3,8 @@
 // thing a hundred times, under as many names, crowds nobody out. Of such texts those stay that have evidence, and then
 // the oldest words, whichever row is older: a copy never takes the place of what it was copied from, and what is as
 // relevant follows it. Claims are held against each other by what the query matched in them too, so that padding makes
-// no other text of one, and three places are those of one payer whose free payments listed them. What is too many goes behind the first page
+// no other text of one, and three places are those of one payer whose free payments listed them. What is too many
+// goes behind the first page
 // in its order, or behind the others where they do not fill it: none is lost, and later pages hold the rest.
 // Pure.
 import { groupAlike, matchedSketches } from "./textSketch.ts"

@@ -1,7 +1,8 @@
 // Claims that contend for one listing. Among what payments merely claimed, the words are shown that *settled*, to the
 // payTo and at the price that they name, for the most distinct payers of thirty days; the first of equals, and what was
 // only verified below all of them (decisions 4). Declared and origin words are out of reach. Every claim that differs
-// from what is shown is kept here, bounded; payers are counted as sales are stored, and a listing changes its words and,
+// from what is shown is kept here, bounded; payers are counted as sales are stored, and a listing changes its words
+// and,
 // while its ownership is provisional, its recipient in a transaction of its own.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -99,7 +100,8 @@ export class Contenders extends Context.Service<
         yield* sql`update catalog_sales set counts = false where resource_id = ${id}`
         yield* sql`delete from catalog_payers where resource_id = ${id}`
         yield* sql`insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
-          select resource_id, payer, 1, at, true from catalog_claim_payers where resource_id = ${id} and claim = ${claim}`
+          select resource_id, payer, 1, at, true from catalog_claim_payers
+          where resource_id = ${id} and claim = ${claim}`
         yield* sql`update catalog_activity a set settled = p.payers, payers = p.payers, earned = p.payers,
             recent_settled = p.payers, recent_payers = p.payers, recent_at = ${now}, last_settled_at = p.at
           from (select count(*) as payers, max(at) as at from catalog_claim_payers

@@ -27,7 +27,10 @@ export interface Recorded {
 export interface Carrier {
   readonly stage: "verified" | "settled"
   readonly payer: string
-  /** `declared` under a principal that showed control of the recipient, or by a signature of the recipient's account. */
+  /**
+   * `declared` under a principal that showed control of the recipient, or by a signature of the recipient's
+   * account.
+   */
   readonly grade: Exclude<Grade, "origin">
   /** Digest of that signature. */
   readonly signature?: string
@@ -37,7 +40,8 @@ export interface Carrier {
 }
 
 /**
- * It cost its payer nothing, and nobody who is known here answers for it: any account signs for itself, and accounts are
+ * It cost its payer nothing, and nobody who is known here answers for it: any account signs for itself, and accounts
+ * are
  * made at will.
  */
 export const isFree = ({ grade, signature, stage }: Pick<Carrier, "grade" | "signature" | "stage">): boolean =>

@@ -118,7 +118,10 @@ export const moveState = Effect.fnUntraced(function* (
 export const isDead = ({ state, state_reason }: Pick<ResourceRow, "state" | "state_reason">): boolean =>
   state === "stale" && (state_reason ?? "not_seen") !== "not_seen"
 
-/** The dead looks of a listing are void: they were of other words, of another operation, or a settlement refutes them. */
+/**
+ * The dead looks of a listing are void: they were of other words, of another operation, or a settlement refutes
+ * them.
+ */
 export const voidDeadLooks = (sql: SqlClient.SqlClient, id: bigint) =>
   sql`update catalog_probes set dead = 0 where resource_id = ${id} and dead > 0`
 

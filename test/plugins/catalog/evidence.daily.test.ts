@@ -98,7 +98,8 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
-    "without keys is what settled: the first words and another's recipient give way to it, more payers to fewer, dust counts nothing",
+    "without keys is what settled: the first words and another's recipient give way to it, more" +
+      " payers to fewer, dust counts nothing",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -135,7 +136,8 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
-    "is declared without a key by a signature of the recipient's account, for these words and this price, and not again once replaced",
+    "is declared without a key by a signature of the recipient's account, for these words and " +
+      "this price, and not again once replaced",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -189,7 +191,8 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
-    "resolves no hidden, differently spelled or documented path to a stranger's template, and an owner's own to its route",
+    "resolves no hidden, differently spelled or documented path to a stranger's template, and " +
+      "an owner's own to its route",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -233,7 +236,8 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           // Somebody else's template is no answer for any path, whoever asks how; nor is the owner's for a named one.
           yield* facilitator.sql`update catalog_resources set state = 'stale', state_reason = 'not_found'
             where resource = ${`${origin.url}/v1/report`}`
-          yield* facilitator.sql`update catalog_resources set ownership = 'proven', state = 'active', state_reason = null
+          yield* facilitator.sql`update catalog_resources set ownership = 'proven', state = 'active',
+              state_reason = null
             where resource like '%/:name'`
           const paths = [
             "report",

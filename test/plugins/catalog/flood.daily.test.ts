@@ -73,7 +73,8 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
           yield* facilitator.sql`update catalog_resources set standing_at = now() where key = 'tides'`
           yield* facilitator.sql`update catalog_resources set listed_by = 'GFLOOD' where key like 'flood-%'`
           // The bland ones are older, and say it since today.
-          yield* facilitator.sql`update catalog_resources set words_at = now() + interval '1 hour' where key like 'bland-%'`
+          yield* facilitator.sql`update catalog_resources set words_at = now() + interval '1 hour'
+            where key like 'bland-%'`
           for (const query of ["tide tables and sea levels for any harbour", "tide tables", "sea levels by the hour"]) {
             const names = yield* search(facilitator, query)
             expect(names[0], query).toBe("tides")
