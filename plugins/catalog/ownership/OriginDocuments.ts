@@ -56,6 +56,32 @@ export interface MoreOfRequest {
   readonly body?: Uint8Array
 }
 
+/** Requests to hosts outside, each of which that is answered shows the canary that they can be reached. */
+const makeRequests = (config: Config["Service"], outbound: Outbound["Service"]) => {
+  const policy = {
+    allowLocal: config.allowLocalOrigins,
+    allowPlain: !config.requireHttpsOrigins || config.allowLocalOrigins,
+    timeoutMillis: config.probeTimeoutMillis,
+    bytesMax: config.probeBytesMax,
+    redirectsMax: 2
+  }
+  const sent = (url: URL, method: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>
+    Effect.provideService(
+      safeFetch(url, { method, headers, ...(body === undefined ? {} : { body }) }, policy),
+      Outbound,
+      outbound
+    )
+  const canary = makeCanary((url) => sent(url, "HEAD", agent), config.canaryUrls)
+
+  const request = (...asked: Parameters<typeof sent>) =>
+    Effect.tap(sent(...asked), () => Effect.map(elapsedMillis, (now) => canary.answered(asked[0], now)))
+
+  const isGone = (url: URL, { isAuthoritative }: FetchRefused) =>
+    isAuthoritative === true ? canary.isOutsideSeen(url) : Effect.succeed(false)
+
+  return { isGone, request }
+}
+
 export class OriginDocuments extends Context.Service<
   OriginDocuments,
   {
@@ -76,28 +102,8 @@ export class OriginDocuments extends Context.Service<
     Effect.gen(function* () {
       const config = yield* Config
       const outbound = yield* Outbound
+      const { isGone, request } = makeRequests(config, outbound)
       const kept = new Map<string, Kept>()
-      const policy = {
-        allowLocal: config.allowLocalOrigins,
-        allowPlain: !config.requireHttpsOrigins || config.allowLocalOrigins,
-        timeoutMillis: config.probeTimeoutMillis,
-        bytesMax: config.probeBytesMax,
-        redirectsMax: 2
-      }
-      const sent = (url: URL, method: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>
-        Effect.provideService(
-          safeFetch(url, { method, headers, ...(body === undefined ? {} : { body }) }, policy),
-          Outbound,
-          outbound
-        )
-      const canary = makeCanary((url) => sent(url, "HEAD", agent), config.canaryUrls)
-
-      const request = (...asked: Parameters<typeof sent>) =>
-        Effect.tap(sent(...asked), () => Effect.map(elapsedMillis, (now) => canary.answered(asked[0], now)))
-
-      const isGone = (url: URL, { isAuthoritative }: FetchRefused) =>
-        isAuthoritative === true ? canary.isOutsideSeen(url) : Effect.succeed(false)
-
       const ask = (url: URL, word: string, before: OriginDocument) =>
         request(url, "GET", before.tag === undefined ? agent : { ...agent, "if-none-match": before.tag }).pipe(
           Effect.map(({ body, headers, status }): OriginDocument => {

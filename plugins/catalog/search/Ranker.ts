@@ -185,6 +185,16 @@ const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: Rea
   return [...first, ...top.filter(({ id }) => !ids.includes(id)), ...hits.slice(top.length)]
 }
 
+const passingOf = (sql: SqlClient.SqlClient, catalog: Catalog["Service"]): Passing =>
+  Effect.fnUntraced(function* (ids, { few, filters, snapshot }) {
+    if (ids.length === 0) return new Set()
+    const passed = yield* few
+    if (passed !== undefined) return new Set(passed)
+    const rows = yield* sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
+      where ${catalog.condition(filters, { id: "v.id", snapshot })}`.unprepared
+    return new Set(rows.map(({ id }) => id))
+  })
+
 export class Ranker extends Context.Service<
   Ranker,
   { readonly rank: (request: RankRequest) => Effect.Effect<Ranking, SqlError.SqlError> }
@@ -200,6 +210,7 @@ export class Ranker extends Context.Service<
       const reranker = yield* Reranker
       const rare = yield* RareFilters
       const fits = keepFits()
+      const passing = passingOf(sql, catalog)
 
       const reranked = Effect.fnUntraced(function* (
         query: string,
@@ -213,15 +224,6 @@ export class Ranker extends Context.Service<
           Effect.map((ids) => ({ hits: inOrder(hits, top, ids), reranking: "used" as const })),
           Effect.catch((error) => Effect.as(Effect.logWarning(error.message), { hits, reranking: "failed" as const }))
         )
-      })
-
-      const passing: Passing = Effect.fnUntraced(function* (ids, { few, filters, snapshot }) {
-        if (ids.length === 0) return new Set()
-        const passed = yield* few
-        if (passed !== undefined) return new Set(passed)
-        const rows = yield* sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
-          where ${catalog.condition(filters, { id: "v.id", snapshot })}`.unprepared
-        return new Set(rows.map(({ id }) => id))
       })
 
       const rankSought = Effect.fnUntraced(function* (request: Sought): Effect.fn.Return<Ranking, SqlError.SqlError> {

@@ -47,6 +47,32 @@ const modesOf = (sql: SqlClient.SqlClient, since: Date) =>
         filter (where reranking = 'failed') as "rerankerFallbacks"
     from catalog_impressions where at >= ${since} group by mode order by mode`
 
+const reportOf = (hours: number, total: TotalRow, modes: ReadonlyArray<ModeRow>): Conversion["report"] => ({
+  hours,
+  attribution: "resource_within_window",
+  attribution_window_hours: attributionHours,
+  impressions: String(total.impressions),
+  impressions_without_results: String(total.empty),
+  sessions: String(total.sessions),
+  verified_impressions: String(total.verified),
+  settled_impressions: String(total.settled),
+  settlements_attributed: String(total.attributed),
+  settlements_at_1: String(total.at1),
+  settlements_at_3: String(total.at3),
+  settlements_at_5: String(total.at5),
+  byMode: Object.fromEntries(
+    modes.map(({ impressions, mode, p50, p95, rerankerFallbacks, semanticFallbacks }) => [
+      mode,
+      {
+        impressions: String(impressions),
+        latency_ms: { p50, p95 },
+        semantic_fallbacks: String(semanticFallbacks),
+        reranker_fallbacks: String(rerankerFallbacks)
+      }
+    ])
+  )
+})
+
 /** `hours` back from now. Counts are decimal strings. */
 export const conversion = Effect.fn("Catalog.conversion")(function* (
   sql: SqlClient.SqlClient,
@@ -94,30 +120,5 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       (select max(position) - min(position) from kernel_facts) as journal
     from attributed`
   const modes = yield* modesOf(sql, since)
-  const report = {
-    hours,
-    attribution: "resource_within_window",
-    attribution_window_hours: attributionHours,
-    impressions: String(total!.impressions),
-    impressions_without_results: String(total!.empty),
-    sessions: String(total!.sessions),
-    verified_impressions: String(total!.verified),
-    settled_impressions: String(total!.settled),
-    settlements_attributed: String(total!.attributed),
-    settlements_at_1: String(total!.at1),
-    settlements_at_3: String(total!.at3),
-    settlements_at_5: String(total!.at5),
-    byMode: Object.fromEntries(
-      modes.map(({ impressions, mode, p50, p95, rerankerFallbacks, semanticFallbacks }) => [
-        mode,
-        {
-          impressions: String(impressions),
-          latency_ms: { p50, p95 },
-          semantic_fallbacks: String(semanticFallbacks),
-          reranker_fallbacks: String(rerankerFallbacks)
-        }
-      ])
-    )
-  }
-  return { report, examined: total!.impressions + (total!.journal ?? 0n) }
+  return { report: reportOf(hours, total!, modes), examined: total!.impressions + (total!.journal ?? 0n) }
 })

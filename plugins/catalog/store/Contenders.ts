@@ -2,8 +2,7 @@
 // payTo and at the price that they name, for the most distinct payers of thirty days; the first of equals, and what was
 // only verified below all of them (decisions 4). Declared and origin words are out of reach. Every claim that differs
 // from what is shown is kept here, bounded; payers are counted as sales are stored, and a listing changes its words
-// and,
-// while its ownership is provisional, its recipient in a transaction of its own.
+// and, while its ownership is provisional, its recipient in a transaction of its own.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -32,6 +31,45 @@ const payersOf = (sql: SqlClient.SqlClient, since: Date) => sql`select p.claim, 
     from catalog_claim_payers p where p.resource_id = r.id and p.at > ${since} and not exists (
       select 1 from catalog_payers k where k.resource_id = p.resource_id and k.payer = p.payer and k.circle)
     group by p.claim`
+
+/** The claim with more payers than what is shown; none where there is none. */
+const winnerOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { id, version_hash }: ResourceRow, now: Date) {
+  const since = new Date(now.getTime() - recentMillis)
+  const [winner] = yield* sql<Contender>`with counted as (
+      select n.* from catalog_resources r cross join lateral (${payersOf(sql, since)}) n where r.id = ${id}
+    ) select c.claim, c.pay_to, c.declaration, n.payers from catalog_contenders c
+      join counted n on n.claim = c.claim join catalog_resources r on r.id = c.resource_id
+    where c.resource_id = ${id} and c.claim <> ${version_hash}
+      and (r.ownership = 'provisional' or c.pay_to = any(r.pay_tos))
+      and n.payers > coalesce((select payers from counted where claim = ${version_hash}), 0)
+    order by n.payers desc, c.first_at limit 1`
+  return winner
+})
+
+/** The recipient changes: what was sold counts for whom it was paid. */
+const moveOwner = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  row: ResourceRow,
+  { claim, pay_to }: Contender,
+  now: Date
+) {
+  const { id, state } = row
+  yield* sql`update catalog_resources set pay_tos = ${[pay_to]}, standing_at = coalesce(standing_at, ${now})
+    where id = ${id}`
+  yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = ${pay_to}`
+  yield* sql`update catalog_sales set counts = false where resource_id = ${id}`
+  yield* sql`delete from catalog_payers where resource_id = ${id}`
+  yield* sql`insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
+    select resource_id, payer, 1, at, true from catalog_claim_payers
+    where resource_id = ${id} and claim = ${claim}`
+  yield* sql`update catalog_activity a set settled = p.payers, payers = p.payers, earned = p.payers,
+      recent_settled = p.payers, recent_payers = p.payers, recent_at = ${now}, last_settled_at = p.at
+    from (select count(*) as payers, max(at) as at from catalog_claim_payers
+      where resource_id = ${id} and claim = ${claim}) p where a.resource_id = ${id}`
+  const detail = `${row.pay_tos.join(",")} → ${pay_to}`
+  const move = { by: "facilitator", move: "displaced", from: state, to: state, reason: "settled_claim" } as const
+  yield* recordMove(sql, id, now, { ...move, detail })
+})
 
 export class Contenders extends Context.Service<
   Contenders,
@@ -77,51 +115,17 @@ export class Contenders extends Context.Service<
         return claim
       })
 
-      /** The claim with more payers than what is shown; none where there is none. */
-      const winnerOf = Effect.fnUntraced(function* ({ id, version_hash }: ResourceRow, now: Date) {
-        const since = new Date(now.getTime() - recentMillis)
-        const [winner] = yield* sql<Contender>`with counted as (
-            select n.* from catalog_resources r cross join lateral (${payersOf(sql, since)}) n where r.id = ${id}
-          ) select c.claim, c.pay_to, c.declaration, n.payers from catalog_contenders c
-            join counted n on n.claim = c.claim join catalog_resources r on r.id = c.resource_id
-          where c.resource_id = ${id} and c.claim <> ${version_hash}
-            and (r.ownership = 'provisional' or c.pay_to = any(r.pay_tos))
-            and n.payers > coalesce((select payers from counted where claim = ${version_hash}), 0)
-          order by n.payers desc, c.first_at limit 1`
-        return winner
-      })
-
-      /** The recipient changes: what was sold counts for whom it was paid. */
-      const moveOwner = Effect.fnUntraced(function* (row: ResourceRow, { claim, pay_to }: Contender, now: Date) {
-        const { id, state } = row
-        yield* sql`update catalog_resources set pay_tos = ${[pay_to]}, standing_at = coalesce(standing_at, ${now})
-          where id = ${id}`
-        yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = ${pay_to}`
-        yield* sql`update catalog_sales set counts = false where resource_id = ${id}`
-        yield* sql`delete from catalog_payers where resource_id = ${id}`
-        yield* sql`insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
-          select resource_id, payer, 1, at, true from catalog_claim_payers
-          where resource_id = ${id} and claim = ${claim}`
-        yield* sql`update catalog_activity a set settled = p.payers, payers = p.payers, earned = p.payers,
-            recent_settled = p.payers, recent_payers = p.payers, recent_at = ${now}, last_settled_at = p.at
-          from (select count(*) as payers, max(at) as at from catalog_claim_payers
-            where resource_id = ${id} and claim = ${claim}) p where a.resource_id = ${id}`
-        const detail = `${row.pay_tos.join(",")} → ${pay_to}`
-        const move = { by: "facilitator", move: "displaced", from: state, to: state, reason: "settled_claim" } as const
-        yield* recordMove(sql, id, now, { ...move, detail })
-      })
-
       const contestOne = Effect.fnUntraced(function* (id: bigint, now: Date) {
         yield* sql`select 1 from catalog_activity where resource_id = ${id} for update`
         const row = yield* lockResource(sql, { id })
         if (row === undefined || row.grade !== "claimed" || (row.state !== "active" && row.state !== "stale"))
           return false
-        const winner = yield* winnerOf(row, now)
+        const winner = yield* winnerOf(sql, row, now)
         if (winner === undefined) return false
         const { declaration } = winner
         const terms = { ...declaration.terms, amount: Option.none() }
         yield* versions.apply(row, mergeDeclaration(undefined, { ...declaration, terms }, "claimed"), now)
-        if (!row.pay_tos.includes(winner.pay_to)) yield* moveOwner(row, winner, now)
+        if (!row.pay_tos.includes(winner.pay_to)) yield* moveOwner(sql, row, winner, now)
         if (isDead(row)) yield* revive(sql, facts, row, now, "payment_settled")
         yield* requestProbe(sql, id, config, { isFree: false, now })
         yield* tellChange(facts, id, "version")

@@ -31,6 +31,13 @@ interface Beginning {
   readonly reason: string
 }
 
+const refused = (share: Share, good: string): Recorded =>
+  share === "payer_used_up"
+    ? unavailable(`today's ${good} are used up`)
+    : share === "hour_used_up"
+      ? awaitsOrigin("what one payer may list in an hour by payments that are only verified is used up")
+      : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
+
 export class FirstListings extends Context.Service<
   FirstListings,
   {
@@ -60,13 +67,6 @@ export class FirstListings extends Context.Service<
         yield* asked
         yield* tellChange(facts, id, "listed")
       })
-
-      const refused = (share: Share, good: string): Recorded =>
-        share === "payer_used_up"
-          ? unavailable(`today's ${good} are used up`)
-          : share === "hour_used_up"
-            ? awaitsOrigin("what one payer may list in an hour by payments that are only verified is used up")
-            : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
 
       const listed = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
         const { grade, now, stage } = carrier

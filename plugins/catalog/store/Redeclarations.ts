@@ -117,11 +117,43 @@ const differing = (row: ResourceRow, { grade }: Carrier): Recorded => ({
 const operationsOf = ({ operations }: Pick<Words["kept"], "operations">): string =>
   operations.map(({ method }) => method).join(" ")
 
+/** Words of a higher grade or of another operation void the probes that found the former ones dead. */
+const isOther = (row: ResourceRow, { grade, kept }: Words, changed: boolean): boolean =>
+  (mayDisplace(grade, row.grade) && grade !== row.grade) ||
+  (changed && operationsOf(row.declaration) !== operationsOf(kept))
+
 const taken = (decision: Recorded["decision"], { id, standing }: ResourceRow, versionHash: string): Recorded => ({
   decision,
   resourceId: id,
   versionHash,
   ...(decision === "unchanged" ? { standing } : {})
+})
+
+/** What settles by these words may displace the claim that is shown. */
+const contend = Effect.fnUntraced(function* (
+  contenders: Contenders["Service"],
+  row: ResourceRow,
+  declaration: Declaration,
+  carrier: Carrier,
+  recorded: Recorded
+) {
+  if (row.grade !== "claimed" || carrier.grade !== "claimed") return recorded
+  const claim = yield* contenders.keep(row.id, declaration, carrier)
+  return { ...recorded, claim, isContender: true as const }
+})
+
+/** Makes its words the newest version, as far as the day's quotas go. */
+const replace = Effect.fnUntraced(function* (
+  { quotas, versions }: { readonly quotas: Quotas["Service"]; readonly versions: Versions["Service"] },
+  row: ResourceRow,
+  words: Words,
+  claimant: Claimant
+) {
+  if (!(yield* quotas.takeVersion(row.id, claimant.now)))
+    return unavailable("today's versions of this resource are used up", row.id)
+  const share = yield* quotas.takeBytes(claimant, versions.bodyOf(words).document.length)
+  if (share !== "taken") return unavailable("today's bytes are used up", row.id)
+  return yield* versions.apply(row, words, claimant.now)
 })
 
 export class Redeclarations extends Context.Service<
@@ -144,18 +176,6 @@ export class Redeclarations extends Context.Service<
       const { asked } = yield* Changes
       const versions = yield* Versions
       const contenders = yield* Contenders
-
-      /** What settles by these words may displace the claim that is shown. */
-      const contend = Effect.fnUntraced(function* (
-        row: ResourceRow,
-        declaration: Declaration,
-        carrier: Carrier,
-        recorded: Recorded
-      ) {
-        if (row.grade !== "claimed" || carrier.grade !== "claimed") return recorded
-        const claim = yield* contenders.keep(row.id, declaration, carrier)
-        return { ...recorded, claim, isContender: true as const }
-      })
 
       const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, now: Date) {
         const { payTo } = declaration.terms
@@ -185,20 +205,11 @@ export class Redeclarations extends Context.Service<
         return differing(row, carrier)
       })
 
-      /** Makes its words the newest version, as far as the day's quotas go. */
-      const replace = Effect.fnUntraced(function* (row: ResourceRow, words: Words, claimant: Claimant) {
-        if (!(yield* quotas.takeVersion(row.id, claimant.now)))
-          return unavailable("today's versions of this resource are used up", row.id)
-        const share = yield* quotas.takeBytes(claimant, versions.bodyOf(words).document.length)
-        if (share !== "taken") return unavailable("today's bytes are used up", row.id)
-        return yield* versions.apply(row, words, claimant.now)
-      })
-
       const take = Effect.fnUntraced(function* (found: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const { grade, now, stage } = carrier
         if (found.state === "removed") return unavailable(`removed: ${found.state_reason}`, found.id)
         if (!found.pay_tos.includes(declaration.terms.payTo))
-          return yield* contend(found, declaration, carrier, yield* claim(found, declaration, now))
+          return yield* contend(contenders, found, declaration, carrier, yield* claim(found, declaration, now))
         if (isClosed(found)) return unavailable(`quarantined: ${found.state_reason}`, found.id)
         const row = yield* restated(sql, versions, found, declaration.identity, now)
         const listable = config.indexOn === "verified" || stage === "settled"
@@ -209,16 +220,14 @@ export class Redeclarations extends Context.Service<
         if (changed && !listable) return { decision: "held", resourceId: row.id } as Recorded
         if (changed && !isFirst && !mayDisplace(grade, row.grade)) {
           if (row.state !== "active" || row.verification === "unverified") yield* settle(row, false, listable, now)
-          return yield* contend(row, declaration, carrier, yield* differs(row, carrier))
+          return yield* contend(contenders, row, declaration, carrier, yield* differs(row, carrier))
         }
-        const faulty = changed ? yield* replace(row, words, claimantOf(declaration, carrier)) : undefined
+        const faulty = changed
+          ? yield* replace({ quotas, versions }, row, words, claimantOf(declaration, carrier))
+          : undefined
         if (faulty !== undefined) return faulty
         if (!changed && mayDisplace(grade, row.grade) && grade !== row.grade) yield* versions.keep(row.id, words, now)
-        // Words of a higher grade or of another operation void the looks that found the former ones dead.
-        const isOther =
-          (mayDisplace(grade, row.grade) && grade !== row.grade) ||
-          (changed && operationsOf(row.declaration) !== operationsOf(words.kept))
-        if (isDead(row) && isOther) yield* revive(sql, facts, row, now, "words_changed")
+        if (isDead(row) && isOther(row, words, changed)) yield* revive(sql, facts, row, now, "words_changed")
         const decision = yield* settle(row, changed, listable, now)
         const recorded = taken(decision, found, hash)
         return grade === "claimed" ? { ...recorded, claim: hash } : recorded

@@ -21,6 +21,44 @@ interface OwnershipStanding extends Pick<ResourceRow, "verification" | "ownershi
   readonly listed_by: string | null
 }
 
+/** Dead probes belong to the words and operations that were listed then. */
+const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint, { grade, kept }: Words) =>
+  sql`update catalog_probes p set dead = 0 from catalog_resources r where r.id = ${id} and p.resource_id = r.id
+    and p.dead > 0 and (r.grade <> ${grade} or jsonb_path_query_array(r.declaration, '$.operations[*].method')
+      <> ${JSON.stringify(kept.operations.map(({ method }) => method))}::jsonb)`
+
+/** The columns of a first version. */
+const rowOf = (
+  crypto: Crypto["Service"],
+  words: Words,
+  { document, hash }: Body,
+  standing: OwnershipStanding,
+  now: Date
+) => {
+  const { identity, kept } = words
+  return {
+    key: identityKey(crypto, identity),
+    resource_key: resourceKey(crypto, identity.resource),
+    type: identity.type,
+    resource: identity.resource,
+    tool_name: identity.toolName,
+    origin: identity.origin ?? null,
+    state: "active",
+    state_changed_at: now,
+    ...standing,
+    grade: words.grade,
+    standing_at: standsFrom(words, fromTheStart),
+    version: 1,
+    version_hash: hash,
+    declaration: JSON.stringify(kept),
+    extensions: kept.extensions,
+    document,
+    words_at: now,
+    first_seen_at: now,
+    updated_at: now
+  }
+}
+
 export class Versions extends Context.Service<
   Versions,
   {
@@ -52,36 +90,11 @@ export class Versions extends Context.Service<
         return { document: JSON.stringify(body), hash: versionHash(crypto, body) }
       }
 
-      /** Looks that found nobody were of the words and operations listed then. */
-      const voidOthersLooks = (id: bigint, { grade, kept }: Words) =>
-        sql`update catalog_probes p set dead = 0 from catalog_resources r where r.id = ${id} and p.resource_id = r.id
-          and p.dead > 0 and (r.grade <> ${grade} or jsonb_path_query_array(r.declaration, '$.operations[*].method')
-            <> ${JSON.stringify(kept.operations.map(({ method }) => method))}::jsonb)`
-
       const insert = Effect.fnUntraced(function* (words: Words, standing: OwnershipStanding, now: Date) {
-        const { identity, kept } = words
         const body = bodyOf(words)
-        const [row] = yield* sql<{ id: bigint }>`insert into catalog_resources ${sql.insert({
-          key: identityKey(crypto, identity),
-          resource_key: resourceKey(crypto, identity.resource),
-          type: identity.type,
-          resource: identity.resource,
-          tool_name: identity.toolName,
-          origin: identity.origin ?? null,
-          state: "active",
-          state_changed_at: now,
-          ...standing,
-          grade: words.grade,
-          standing_at: standsFrom(words, fromTheStart),
-          version: 1,
-          version_hash: body.hash,
-          declaration: JSON.stringify(kept),
-          extensions: kept.extensions,
-          document: body.document,
-          words_at: now,
-          first_seen_at: now,
-          updated_at: now
-        })} on conflict (key) do nothing returning id`
+        const columns = rowOf(crypto, words, body, standing, now)
+        const [row] = yield* sql<{ id: bigint }>`insert into catalog_resources ${sql.insert(columns)}
+          on conflict (key) do nothing returning id`
         if (row === undefined) return undefined
         yield* changeOptions(sql, row.id, [], words.options, now)
         yield* insertVersion(sql, row.id, 1, words, body, now)
@@ -96,7 +109,7 @@ export class Versions extends Context.Service<
       ) {
         const { identity, kept } = words
         const body = bodyOf(words)
-        yield* voidOthersLooks(id, words)
+        yield* voidDeadProbes(sql, id, words)
         const isRepriced = yield* changeOptions(sql, id, yield* liveOptions(sql, id), words.options, now)
         yield* insertVersion(sql, id, version + 1, words, body, now)
         yield* keepWords(sql, id, words, body, now)
@@ -113,7 +126,7 @@ export class Versions extends Context.Service<
       })
 
       const keep = Effect.fnUntraced(function* (id: bigint, words: Words, now: Date) {
-        yield* voidOthersLooks(id, words)
+        yield* voidDeadProbes(sql, id, words)
         yield* keepWords(sql, id, words, bodyOf(words), now)
         yield* sql`update catalog_resources set grade = ${words.grade},
           standing_at = coalesce(standing_at, ${standsFrom(words, now)}) where id = ${id}`

@@ -29,6 +29,7 @@ const config = {
   dustBelow: 100,
   newResourcesPerDayMax: 1_000,
   versionsPerDayMax: 100,
+  freeListingsPerHourMax: 1_000,
   declaredBytesPerDayMax: 1_000_000,
   probeOrigins: true,
   probePauseSeconds: 60,
@@ -276,10 +277,10 @@ describeDatabases(
             (select count(*)::int from catalog_quotas) as quotas, (select count(*)::int from catalog_sales) as sales`,
               ([row]) => row
             )
-            expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
+            expect(yield* counts).toEqual({ observations: 1, quotas: 5, sales: 1 })
             yield* TestClock.setTime(start + 7 * day)
             yield* age
-            expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
+            expect(yield* counts).toEqual({ observations: 1, quotas: 5, sales: 1 })
             yield* TestClock.setTime(start + 8 * day)
             yield* age
             expect(yield* counts).toEqual({ observations: 1, quotas: 0, sales: 1 })

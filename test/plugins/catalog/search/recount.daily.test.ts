@@ -182,19 +182,28 @@ const fill = Effect.fnUntraced(function* ({ paid, shown }: ReturnType<typeof wor
 
 const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: number) => {
   const seen = shown.filter(({ at }) => at >= since)
-  const ledTo = (at: number, resource: number, when: (one: Paid) => number | undefined) =>
-    paid.some((one) => {
-      const paidAt = when(one)
-      return one.resource === resource && paidAt !== undefined && paidAt >= at && paidAt <= at + millisPerDay
+  // A session was shown a resource from its first impression of it until a day after the last, at the best position.
+  const impressions = seen.flatMap((one) =>
+    one.resources.map((resource, place) => ({ ...one, resource, position: one.first + place + 1 }))
+  )
+  const pairs = [...Map.groupBy(impressions, ({ resource, session }) => `${session} ${resource}`).values()].map(
+    (of) => ({
+      resource: of[0]!.resource,
+      position: Math.min(...of.map(({ position }) => position)),
+      since: Math.min(...of.map(({ at }) => at)),
+      until: Math.max(...of.map(({ at }) => at)) + millisPerDay
     })
-  const verified = ({ at }: Shown, resource: number) => ledTo(at, resource, (one) => one.verified)
-  const settled = ({ at }: Shown, resource: number) => ledTo(at, resource, (one) => one.settled)
-  const settledWithin = (places: number) =>
-    text(
-      seen.flatMap((one) =>
-        one.resources.filter((resource, place) => one.first + place + 1 <= places && settled(one, resource))
-      ).length
-    )
+  )
+  type Pair = (typeof pairs)[number]
+  const followed = ({ resource, since, until }: Pair, when: (one: Paid) => number | undefined) =>
+    paid.filter((one) => {
+      const at = when(one)
+      return one.resource === resource && at !== undefined && at >= since && at <= until
+    }).length
+  const verified = (pair: Pair) => followed(pair, (one) => one.verified)
+  const settled = (pair: Pair) => followed(pair, (one) => one.settled)
+  const settledWithin = (positions: number) =>
+    text(pairs.reduce((sum, pair) => sum + (pair.position <= positions ? settled(pair) : 0), 0))
   const modes = [...Map.groupBy(seen, ({ mode }) => mode)].map(([mode, of]) => {
     const took = of.map((one) => one.took).sort((a, b) => a - b)
     const quantile = (share: number) => took[Math.ceil(share * took.length) - 1]!
@@ -213,10 +222,9 @@ const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: n
     impressions_without_results: text(seen.filter((one) => one.resources.length === 0 && one.first === 0).length),
     sessions: text(new Set(seen.map(({ session }) => session)).size),
     // A verified payment that settled is of both kinds: what settled was paid.
-    verified_impressions: text(
-      seen.filter((one) => one.resources.some((resource) => verified(one, resource) || settled(one, resource))).length
-    ),
-    settled_impressions: text(seen.filter((one) => one.resources.some((resource) => settled(one, resource))).length),
+    verified_impressions: text(pairs.filter((pair) => verified(pair) + settled(pair) > 0).length),
+    settled_impressions: text(pairs.filter((pair) => settled(pair) > 0).length),
+    settlements_attributed: settledWithin(Infinity),
     settlements_at_1: settledWithin(1),
     settlements_at_3: settledWithin(3),
     settlements_at_5: settledWithin(5),
