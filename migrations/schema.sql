@@ -863,7 +863,8 @@ CREATE TABLE public.search_lexical_documents (
     language text NOT NULL,
     id bigint NOT NULL,
     version integer NOT NULL,
-    document tsvector NOT NULL
+    document tsvector NOT NULL,
+    origin bigint
 );
 
 CREATE TABLE public.search_lexical_state (
@@ -875,7 +876,8 @@ CREATE TABLE public.search_lexical_state (
     changed integer DEFAULT 0 NOT NULL,
     refreshed_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     begun_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
-    spoken text DEFAULT ''::text NOT NULL
+    spoken text DEFAULT ''::text NOT NULL,
+    origins integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.search_lexical_terms (
@@ -883,7 +885,8 @@ CREATE TABLE public.search_lexical_terms (
     lexeme text NOT NULL COLLATE pg_catalog."C",
     documents integer NOT NULL,
     naming integer NOT NULL,
-    grams text[] NOT NULL
+    grams text[] NOT NULL,
+    origins integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.search_semantic_generations (

@@ -18,6 +18,8 @@ export interface IndexState {
   readonly complete: boolean
   /** As of the last refresh. */
   readonly documents: number
+  /** As of the last refresh; 0 where they were not counted yet. */
+  readonly origins: number
   readonly averageLexemes: number
   /** The other languages that listings are in, those of most listings, by their tags (`languages.ts`). */
   readonly spoken: string
@@ -61,7 +63,7 @@ export class LexicalStore extends Context.Service<
             from search_lexical_state where language <> ${language}
           on conflict (language) do update set begun_at = excluded.begun_at`
         const columns = sql.literal(
-          `language, scanned, complete, documents, average_lexemes as "averageLexemes", spoken, changed, ` +
+          `language, scanned, complete, documents, origins, average_lexemes as "averageLexemes", spoken, changed, ` +
             `refreshed_at as "refreshedAt"`
         )
         const retired: IndexState = {
@@ -69,6 +71,7 @@ export class LexicalStore extends Context.Service<
           scanned: 0n,
           complete: true,
           documents: 0,
+          origins: 0,
           averageLexemes: 1,
           spoken: "",
           changed: 0,

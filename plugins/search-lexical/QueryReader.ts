@@ -10,6 +10,8 @@ import type { IndexState } from "./LexicalStore.ts"
 import type { AlikeTerm, Term } from "./planCandidates.ts"
 import { type Alike, type Alternatives, type Counted, type Meant, Vocabulary } from "./Vocabulary.ts"
 import { withoutMark } from "./languages.ts"
+import { commonShareOf } from "./commonWords.ts"
+import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
@@ -40,27 +42,25 @@ export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\
 const tsqueryOf = ({ foreign = [], lexeme }: Pick<Counted, "foreign" | "lexeme">): string =>
   [lexeme, ...foreign].map(quoted).join(" | ")
 
-/** Robertson and Sparck Jones' inverse document frequency, never negative. */
-export const rarity = (documents: number, all: number): number =>
-  Math.log(1 + (Math.max(0, all - documents) + 0.5) / (documents + 0.5))
-
 /** Each lexeme once, without those that are there already. */
 const distinct = (all: ReadonlyArray<Counted>, there: Set<string>): ReadonlyArray<Counted> =>
   all.filter(({ lexeme }) => !there.has(lexeme) && there.add(lexeme))
 
-const termOf = (counted: Counted, state: IndexState): Term => ({
+/** How much each of the query's lexemes is worth. */
+type WeightOf = (counted: Counted) => number
+
+const termOf = (counted: Counted, weightOf: WeightOf): Term => ({
   tsquery: tsqueryOf(counted),
   documents: counted.documents,
   naming: counted.naming,
-  weight: rarity(counted.documents, state.documents)
+  weight: weightOf(counted)
 })
 
 /** Those of the words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
-const tellingOf = (known: ReadonlyArray<Counted>, state: IndexState): string | undefined => {
+const tellingOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, state: IndexState): string | undefined => {
   if (state.documents < tellingAmong) return undefined
-  const least = tellingMin * rarity(1, state.documents)
-  const isTelling = ({ documents, lexeme }: Counted) =>
-    hasLetter.test(lexeme) && rarity(documents, state.documents) >= least
+  const least = tellingMin * fullEvidence(state)
+  const isTelling = (counted: Counted) => hasLetter.test(counted.lexeme) && weightOf(counted) >= least
   const telling = known.filter(isTelling).slice(0, termsMax)
   return telling.length === 0 ? undefined : telling.map(tsqueryOf).join(" | ")
 }
@@ -83,14 +83,16 @@ const asMeant = (
   return found.length === 0 ? undefined : { ...instead, found }
 }
 
+const sumOf = (all: ReadonlyArray<Counted>): number => all.reduce((sum, { origins }) => sum + origins, 0)
+
 /** One term of all that may have been meant. */
-const standInTerm = ({ found, share }: Alternatives, state: IndexState): Term => {
+const standInTerm = ({ found, share }: Alternatives, weight: number, state: IndexState): Term => {
   const documents = found.reduce((sum, one) => sum + one.documents, 0)
   return {
     tsquery: found.map(tsqueryOf).join(" | "),
     documents,
     naming: found.reduce((sum, one) => sum + one.naming, 0),
-    weight: share * rarity(documents, state.documents)
+    weight: share * Math.min(weight, evidenceOf({ documents, origins: sumOf(found) }, state))
   }
 }
 
@@ -112,17 +114,17 @@ const alikeShare = 0.7
 
 /** What means about the same as a word of the query; undefined where all of it is asked for anyway. */
 const alikeTerm = (
-  documents: number,
+  weight: number,
   alike: ReadonlyArray<Alike>,
   asked: ReadonlySet<string>,
   state: IndexState
 ): AlikeTerm | undefined => {
   const others = alike.filter(({ lexeme }) => !asked.has(lexeme))
   if (others.length === 0) return undefined
-  const held = others.reduce((sum, one) => sum + one.documents, 0)
+  const held = { documents: others.reduce((sum, one) => sum + one.documents, 0), origins: sumOf(others) }
   const likeness = others.reduce((sum, one) => sum + one.likeness, 0) / others.length
   // As rare as the word, or as what stands for it: common words are no sign of a rare one.
-  const rare = Math.min(rarity(documents, state.documents), rarity(held, state.documents))
+  const rare = Math.min(weight, evidenceOf(held, state))
   return {
     tsquery: others.map(tsqueryOf).join(" | "),
     weight: alikeShare * likeness * rare,
@@ -136,15 +138,15 @@ const phraseShare = 0.15
 /** Every two words of the query that are neighbours and that documents hold. */
 const phraseOf = (
   readings: ReadonlyArray<ReadonlyArray<Counted>>,
-  state: IndexState
+  weightOf: WeightOf
 ): Pick<Term, "tsquery" | "weight"> | undefined => {
   const pairs = readings.slice(1, termsMax).flatMap(([b], at) => {
     const [a] = readings[at]!
     if (a === undefined || b === undefined || a.lexeme === b.lexeme || !isHeld(a) || !isHeld(b)) return []
-    return [{ tsquery: `((${tsqueryOf(a)}) <-> (${tsqueryOf(b)}))`, documents: Math.max(a.documents, b.documents) }]
+    return [{ tsquery: `((${tsqueryOf(a)}) <-> (${tsqueryOf(b)}))`, weight: Math.min(weightOf(a), weightOf(b)) }]
   })
   if (pairs.length === 0) return undefined
-  const rare = pairs.reduce((sum, { documents }) => sum + rarity(documents, state.documents), 0) / pairs.length
+  const rare = pairs.reduce((sum, { weight }) => sum + weight, 0) / pairs.length
   return { tsquery: pairs.map(({ tsquery }) => tsquery).join(" | "), weight: phraseShare * rare }
 }
 
@@ -216,40 +218,50 @@ export class QueryReader extends Context.Service<
         const { joined, words: given } = queryWords(query, state.language)
         const words = yield* apart(given, joined, state)
         const readings = yield* vocabulary.read([...words, ...joined], state)
-        const own = distinct(readings.slice(0, words.length).flat(), new Set())
-        const known = own.filter(({ documents }) => documents > 0)
-        const unknown = own.filter(({ documents }) => documents === 0)
-        const asked = new Set(own.map(({ lexeme }) => lexeme))
-        // A compound in one piece is a second reading of words that are already there.
-        const compounds = distinct(readings.slice(words.length).flat(), new Set(asked))
+        const all = distinct(readings.slice(0, words.length).flat(), new Set())
         const wordOf = new Map(
           words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
-        const ofWords = [...known, ...unknown].map(({ lexeme }) => wordOf.get(lexeme)!)
-        const meant = yield* vocabulary.meant(ofWords, state)
-        const alike = ({ documents, lexeme }: Counted) =>
-          alikeTerm(documents, meant.get(wordOf.get(lexeme)!)?.alike ?? [], asked, state)
+        // Those that documents hold come first: of many words the like of the first few is looked for.
+        const inTurn = all.toSorted((a, b) => Number(b.documents > 0) - Number(a.documents > 0))
+        const meant = yield* vocabulary.meant(
+          inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),
+          state
+        )
+        const commonOf = ({ lexeme }: Counted) => {
+          const word = wordOf.get(lexeme) ?? lexeme
+          return Math.max(...[word, ...(meant.get(word)?.said ?? [])].map(commonShareOf))
+        }
+        const weightOf = (counted: Counted) => evidenceOf(counted, state, commonOf(counted))
+        const telling = all.filter((counted) => !isMedium(counted, state, commonOf(counted)))
+        const own = telling.length === 0 ? all : telling
+        const known = own.filter(({ documents }) => documents > 0)
+        const unknown = own.filter(({ documents }) => documents === 0)
+        const asked = new Set(all.map(({ lexeme }) => lexeme))
+        // A compound in one piece is a second reading of words that are already there.
+        const compounds = distinct(readings.slice(words.length).flat(), new Set(asked))
+        const alike = (counted: Counted) =>
+          alikeTerm(weightOf(counted), meant.get(wordOf.get(counted.lexeme)!)?.alike ?? [], asked, state)
         const direct = [
-          ...known.map((one) => withAlike(termOf(one, state), alike(one))),
-          ...compounds.filter(({ documents }) => documents > 0).map((one) => termOf(one, state))
+          ...known.map((one) => withAlike(termOf(one, weightOf), alike(one))),
+          ...compounds.filter(({ documents }) => documents > 0).map((one) => termOf(one, weightOf))
         ]
         const lost = unknown.map(({ lexeme }) => lexeme)
         const instead = yield* vocabulary.standIns(lost, state)
         const standIns = unknown.flatMap((one) => {
           const standIn = asMeant(one.lexeme, instead.get(one.lexeme), meant.get(wordOf.get(one.lexeme)!))
           const like = alike(one)
-          if (standIn !== undefined) return [withAlike(standInTerm(standIn, state), like)]
+          if (standIn !== undefined) return [withAlike(standInTerm(standIn, weightOf(one), state), like)]
           return like === undefined ? [] : [onlyAlike(like)]
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const mass =
-          direct.reduce((sum, { weight }) => sum + weight, 0) +
-          unknown.length * rarity(Math.min(1, state.documents), state.documents)
+          direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.reduce((sum, one) => sum + weightOf(one), 0)
         return {
           terms,
           related: [],
-          phrase: phraseOf(readings.slice(0, words.length), state),
-          telling: tellingOf(known, state),
+          phrase: phraseOf(readings.slice(0, words.length), weightOf),
+          telling: tellingOf(known, weightOf, state),
           mass
         }
       }, spanned("readQuery"))

@@ -16,6 +16,8 @@ export interface Counted {
   readonly foreign?: ReadonlyArray<string>
   readonly documents: number
   readonly naming: number
+  /** Origins that hold it; at least as many of several lexemes as of the commonest. */
+  readonly origins: number
 }
 
 export interface Alternatives {
@@ -33,6 +35,8 @@ export interface Alike extends Counted {
 export interface Meant {
   /** Known as it stands: no other word was meant. */
   readonly isSpelt: boolean
+  /** A word of another language in English, where that is known and not guessed. */
+  readonly said: ReadonlyArray<string>
   /** What means about the same. */
   readonly alike: ReadonlyArray<Alike>
 }
@@ -53,12 +57,14 @@ const alikeLookedAtMax = 60
 const alikeMax = 6
 /** Less alike, words are about the same and do not mean the same. */
 const wordLikenessMin = 0.6
+/** So like a word that is not known itself is only what it is in English. */
+const saidMin = 0.95
 /** Looking for what was meant is a courtesy: later than this the words are missing. */
 const patience = "150 millis"
 /** Words whose readings are kept. */
 const keptMax = 20_000
 
-const unheard: Meant = { isSpelt: false, alike: [] }
+const unheard: Meant = { isSpelt: false, said: [], alike: [] }
 
 const keep = <A>(map: Map<string, A>, key: string, value: A): void => putNewest(map, keptMax, key, value)
 
@@ -76,7 +82,12 @@ const joined = (
 ): ReadonlyArray<Counted> => {
   const own = readings.filter(({ ending }) => ending === "")
   const foreign = readings.filter(({ documents, ending }) => ending !== "" && documents > 0)
-  const [first, ...rest] = own.map(({ documents, lexeme, naming }): Counted => ({ lexeme, documents, naming }))
+  const [first, ...rest] = own.map(({ documents, lexeme, naming, origins }): Counted => ({
+    lexeme,
+    documents,
+    naming,
+    origins
+  }))
   if (first === undefined) return []
   if (foreign.length === 0) {
     // "un" and "fur" are no missing words where listings are in French and German.
@@ -86,7 +97,8 @@ const joined = (
     lexeme: first.lexeme,
     foreign: foreign.map(({ lexeme }) => lexeme),
     documents: foreign.reduce((sum, one) => sum + one.documents, first.documents),
-    naming: foreign.reduce((sum, one) => sum + one.naming, first.naming)
+    naming: foreign.reduce((sum, one) => sum + one.naming, first.naming),
+    origins: foreign.reduce((sum, one) => sum + one.origins, first.origins)
   }
   return [whole, ...rest]
 }
@@ -96,7 +108,7 @@ const joined = (
  * joined freely, the database reads all lexemes that there are for a few.
  */
 export const countsOf = (sql: SqlClient.SqlClient, language: string, lexeme: string): Statement.Fragment =>
-  sql`(select documents, naming from search_lexical_terms
+  sql`(select documents, naming, origins from search_lexical_terms
     where language = ${language} and lexeme = (${sql.literal(lexeme)}) collate "C" limit 1)`
 
 /** Words as lexemes, by word; one that the language leaves out has none. */
@@ -111,7 +123,7 @@ const readWords = Effect.fnUntraced(function* (
     ...others.map(({ ending, stems }) => ({ word, stems, ending }))
   ])
   const rows = yield* sql<Reading>`select w.word, w.ending, q.lexeme || w.ending as lexeme,
-      coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
+      coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming, coalesce(t.origins, 0) as origins
     from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) w (word text, stems text, ending text)
     cross join lateral unnest(tsvector_to_array(to_tsvector(w.stems::regconfig, w.word))) q (lexeme)
     left join lateral ${countsOf(sql, language, "q.lexeme || w.ending")} t on true`
@@ -134,14 +146,14 @@ const readAlternatives = Effect.fnUntraced(function* (
       select lexeme collate "C" as lexeme, grams from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb)
         as a (lexeme text, grams text[])
     )
-    select asked.lexeme as missing, true as partial, t.lexeme, t.documents, t.naming from asked, lateral (
-      select lexeme, documents, naming from search_lexical_terms
+    select asked.lexeme as missing, true as partial, t.lexeme, t.documents, t.naming, t.origins from asked, lateral (
+      select lexeme, documents, naming, origins from search_lexical_terms
       where language = ${language} and lexeme > asked.lexeme and lexeme < asked.lexeme || ${"\u{10ffff}"}
       order by documents desc, lexeme limit ${partialMax}) t
     union all
-    select asked.lexeme, false, t.lexeme, t.documents, t.naming from asked, lateral (
-      select lexeme, documents, naming, shared / (size + cardinality(asked.grams) - shared) as likeness from (
-        select lexeme, documents, naming, cardinality(grams) as size,
+    select asked.lexeme, false, t.lexeme, t.documents, t.naming, t.origins from asked, lateral (
+      select lexeme, documents, naming, origins, shared / (size + cardinality(asked.grams) - shared) as likeness from (
+        select lexeme, documents, naming, origins, cardinality(grams) as size,
           (select count(*) from unnest(grams) g where g = any (asked.grams))::float8 as shared
         from search_lexical_terms
         where language = ${language} and grams && asked.grams
@@ -265,7 +277,8 @@ export class Vocabulary extends Context.Service<
           // Nobody lends words yet: that is no knowledge to keep.
           if (looked[at] === undefined) continue
           const isSpelt = looked[at].some((one) => one.word === word)
-          keep(meanings, word, { isSpelt, alike: alikeLexemes(readings.get(word) ?? [], looked[at], read) })
+          const said = isSpelt ? [] : looked[at].filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
+          keep(meanings, word, { isSpelt, said, alike: alikeLexemes(readings.get(word) ?? [], looked[at], read) })
         }
         return new Map(asked.map((word) => [word, meanings.get(word) ?? unheard]))
       })

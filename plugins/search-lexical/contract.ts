@@ -2,13 +2,18 @@
 // words goes the same way, so that what is split here is split there. Pure; nothing needs the plugin to be enabled.
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText, type WeightedText } from "./documentText.ts"
-import { currencyWords, queryWords } from "./words.ts"
+import { priorEvidence } from "./evidence.ts"
+import { currencyWords, isSmallEnglish, queryWords } from "./words.ts"
 
 /** The words of a resource as four texts, bounded: `a` names it, `b` describes, `c` tags and `d` exemplifies it. */
 export const resourceTexts = (resource: ResourceDocument): WeightedText => documentText(resource)
 
-/** The telling words of a query in English, in their order. */
-export const tellingWords = (query: string): ReadonlyArray<string> => [
-  ...queryWords(query, "english").words,
-  ...currencyWords(query)
-]
+/** How much of its weight an English word is worth that interfaces of any kind use: 0 to 1. */
+export const evidenceShare = (word: string): number => priorEvidence(word)
+
+/** The telling words of a query in English, in their order; small ones tell nothing unless there are no others. */
+export const tellingWords = (query: string): ReadonlyArray<string> => {
+  const { words } = queryWords(query, "english")
+  const telling = words.filter((word) => !isSmallEnglish(word))
+  return [...(telling.length === 0 ? words : telling), ...currencyWords(query)]
+}

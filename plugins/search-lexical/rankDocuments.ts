@@ -18,7 +18,8 @@ import {
   planCandidates,
   type Term
 } from "./planCandidates.ts"
-import { rarity, type ReadQuery } from "./QueryReader.ts"
+import { fullEvidence } from "./evidence.ts"
+import type { ReadQuery } from "./QueryReader.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
 export const fieldWeights = "{0.125,0.75,0.5,1}"
@@ -202,9 +203,9 @@ type Ranked = Pick<Hit, "id" | "score">
 const toHits = (
   ranked: ReadonlyArray<Ranked>,
   { mass }: Pick<ReadQuery, "mass">,
-  { documents }: Pick<IndexState, "documents">
+  state: Pick<IndexState, "documents" | "origins">
 ): ReadonlyArray<Hit> => {
-  const words = mass / rarity(Math.min(1, documents), documents)
+  const words = mass / fullEvidence(state)
   return ranked.map(({ id, score }) => ({ id, score, relevance: score, evidence: score * words }))
 }
 

@@ -26,20 +26,27 @@ const isDue = Effect.fnUntraced(function* (language: string) {
 const countLexemes = Effect.fnUntraced(function* (language: string) {
   const sql = yield* SqlClient.SqlClient
   const documents = `select document from search_lexical_documents where language = '${language}'`
+  // One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often.
+  const drawn = `select document from (select distinct on (coalesce(origin, id)) document from search_lexical_documents
+    where language = '${language}' order by coalesce(origin, id), hashint8(id)) one`
   yield* sql`with counted as materialized (
       select word collate "C" as lexeme, ndoc as documents from ts_stat(${documents})
     ), named as materialized (
       select word collate "C" as lexeme, ndoc as naming from ts_stat(${documents}, 'ac')
+    ), drawn as materialized (
+      select word collate "C" as lexeme, ndoc as origins from ts_stat(${drawn})
     ), gone as (
       delete from search_lexical_terms t where language = ${language} and not exists (select 1 from counted c
         where c.lexeme = t.lexeme)
     )
-    insert into search_lexical_terms as old (language, lexeme, documents, naming, grams)
-    select ${language}, lexeme, documents, coalesce(naming, 0), array(select distinct substr('  ' || word || ' ',
+    insert into search_lexical_terms as old (language, lexeme, documents, naming, origins, grams)
+    select ${language}, lexeme, documents, coalesce(naming, 0), coalesce(origins, 0), array(select distinct substr('  ' || word || ' ',
       at, 3) from generate_series(1, length(word) + 1) at)
-    from counted left join named using (lexeme), split_part(lexeme, ${languageMark}, 1) word where length(lexeme) <= 80
-    on conflict (language, lexeme) do update set documents = excluded.documents, naming = excluded.naming
-    where (old.documents, old.naming) <> (excluded.documents, excluded.naming)`
+    from counted left join named using (lexeme) left join drawn using (lexeme),
+      split_part(lexeme, ${languageMark}, 1) word where length(lexeme) <= 80
+    on conflict (language, lexeme) do update set documents = excluded.documents, naming = excluded.naming,
+      origins = excluded.origins
+    where (old.documents, old.naming, old.origins) <> (excluded.documents, excluded.naming, excluded.origins)`
 })
 
 const count = Effect.fnUntraced(function* (language: string) {
@@ -51,11 +58,13 @@ const count = Effect.fnUntraced(function* (language: string) {
   yield* sql`set local statement_timeout = '10min'`.unprepared
   yield* countLexemes(language)
   yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${now}, documents = d.count,
+      origins = d.origins,
       average_lexemes = d.average, spoken = (select coalesce(string_agg(tag, ',' order by most desc, tag), '') from (
         select split_part(lexeme, ${languageMark}, 2) as tag, max(documents) as most from search_lexical_terms
         where language = ${language} and position(${languageMark} in lexeme) > 0
         group by 1 order by most desc, tag limit ${spokenMax}) m)
-    from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average
+    from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average,
+      count(distinct coalesce(origin, id))::int as origins
       from search_lexical_documents where language = ${language}) d
     where language = ${language}`
   return true

@@ -124,10 +124,54 @@ const decodeSegment = (segment: string): string => {
 const framing = new Set(
   `able anything currently everything find get give gets gave getting going help helps keep let lets like look
   looking looks make makes making need needed needing needs please really see show shows somebody someone
-  something take tell thing things try trying us use used uses using want wanted wants way ways would could`.split(
-    /\s+/
-  )
+  something take tell thing things try trying us use used uses using want wanted wants way ways would could
+  best better good great nice reliable decent recommend recommended suggest suggested kindly thanks thank hello hi hey
+  capable allow allows allowing enable enables letting return returns returned returning provide provides providing
+  offer offers offering`.split(/\s+/)
 )
+
+/** Words of asking in other languages, without their marks; none of them is a word of English. */
+const foreignFraming = new Set(
+  `necesito necesitamos quiero queremos quisiera busco buscamos encuentra encontrar dame deme muestrame ayuda ayudame
+  puedo puede pueda podria favor mejor mejores buen buena algun alguna algo hacer quien donde cuando
+  ich brauche brauchen suche suchen mochte mochten bitte finde finden gib zeig zeige gibt kann konnte beste bester
+  bestes gute guter gutes etwas wo wie was welche welcher
+  je cherche cherchons voudrais veux besoin trouve trouver donne donner montre plait meilleur meilleure meilleurs peut
+  pouvez quelque comment ou quel quelle
+  preciso precisamos procuro quero gostaria encontre melhor melhores algum alguma fazer onde quando
+  cerco vorrei voglio trovami trovare dammi migliore migliori qualcosa dove quando
+  zoek zoeken nodig graag beste vind geef iets
+  мне нам нужен нужна нужно нужны хочу хотим ищу ищем найди найти найдите дай дайте покажи покажите помоги помогите
+  пожалуйста лучший лучшая лучшее лучшие хороший хорошая можно может который которая которое которые чтобы какой какая
+  какое какие где как когда что это есть`.split(/\s+/)
+)
+
+/** English without which a sentence is none; PostgreSQL's stop words, for what is read without its help. */
+const smallEnglish = new Set(
+  `i me my myself we our ours ourselves you your yours yourself he him his she her hers it its they them their theirs
+  what which who whom this that these those am is are was were be been being have has had having do does did doing a
+  an the and but if or because as until while of at by for with about against between into through during before after
+  above below to from up down in out on off over under again further then once here there when where why how all any
+  both each few more most other some such no nor not only own same so than too very s t can will just don should now
+  d ll m re ve y cannot`.split(/\s+/)
+)
+
+export const isSmallEnglish = (word: string): boolean => smallEnglish.has(word)
+
+/** Asking in Japanese, Chinese and Korean, which is written without blanks. */
+const unspacedFraming = new RegExp(
+  [
+    "(?:を|が)?(?:教えて|探して|見つけて|調べて|知り|やって|お願い)(?:ください|下さい|いる|います|ほしい|欲しい|たい|ます|です|します)*(?:です)?",
+    "(?:が|を)?(?:欲しい|ほしい|必要|したい|できる)(?:です|な|の)?",
+    "(?:して)?(?:ください|下さい|くれる)",
+    "(?:です|ます|でしょう)か?|とは|について|のための?|ための?|一番|最高の?",
+    "我想要?|我需要|请问?|帮我|找一?个?|查一?下|有没有|怎么样?|最好的?|可以|能够"
+  ].join("|"),
+  "gu"
+)
+
+/** A pair of characters about a particle or an ending: it is a word of no listing's topic. */
+const isParticle = (word: string): boolean => word.length <= 2 && /\p{Script=Hiragana}/u.test(word)
 
 const currencyCodes = new Set(Intl.supportedValuesOf("currency"))
 const currencyNames = new Intl.DisplayNames(["en"], { type: "currency" })
@@ -192,8 +236,11 @@ const amountOf = /\b(?:lists?|lots?|kinds?|sorts?|types?|pieces?|bunch|couple|co
 /** A query's words without framing, in English; a query that is nothing but framing keeps its words. */
 export const queryWords = (query: string, language: string): Words => {
   const isEnglish = language === "english"
-  const { joined, words } = wordsOf(isEnglish ? query.replace(amountOf, " ") : query)
-  const telling = isEnglish ? words.filter((word) => !framing.has(word)) : words
+  const bare = query.replace(unspacedFraming, " ")
+  const { joined, words } = wordsOf(isEnglish ? bare.replace(amountOf, " ") : bare)
+  const isAsking = (word: string): boolean =>
+    foreignFraming.has(word) || isParticle(word) || (isEnglish && framing.has(word))
+  const telling = words.filter((word) => !isAsking(word))
   return {
     words: telling.length === 0 ? wordsOf(query).words : telling,
     joined: [...joined, ...currencyWords(query)]

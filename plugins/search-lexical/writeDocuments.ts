@@ -1,7 +1,7 @@
 // Documents into the index of every language there is: while the language changes, any replica may be the one that
 // hears of a change. An older version never replaces a newer one. A listing in another language than the index's own is
 // stemmed as that language, and its lexemes bear its mark (`languages.ts`).
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText, type WeightedText } from "./documentText.ts"
@@ -39,18 +39,20 @@ export const writeDocuments = Effect.fn("LexicalStore.write")(function* (documen
       language,
       id: String(document.id),
       version: document.version,
+      origin: Option.getOrElse(document.origin, () => document.resource),
       ...stemmed(documentText(document), language)
     }))
   )
   yield* sql`with written as (
-      insert into search_lexical_documents as old (language, id, version, document)
-      select r.language, id, version, ${sql.literal(vectors)}
+      insert into search_lexical_documents as old (language, id, version, origin, document)
+      select r.language, id, version, hashtextextended(origin, 0), ${sql.literal(vectors)}
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (language text, id bigint, version integer,
-        stems text, ending text, a text, b text, c text, d text) join search_lexical_state s using (language)
+        origin text, stems text, ending text, a text, b text, c text, d text) join search_lexical_state s using (language)
       order by r.language, id
-      on conflict (language, id) do update set version = excluded.version, document = excluded.document
+      on conflict (language, id) do update set version = excluded.version, document = excluded.document,
+        origin = excluded.origin
       where old.version < excluded.version or (old.version = excluded.version
-        and old.document <> excluded.document)
+        and (old.document <> excluded.document or old.origin is distinct from excluded.origin))
       returning language
     )
     update search_lexical_state s set changed = changed + w.count

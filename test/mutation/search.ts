@@ -34,6 +34,9 @@ const kept = inFile("catalog/search/keepFits.ts", "catalog/search/keepFits.test.
 const again = inFile("catalog/search/keepRankings.ts", "catalog/search/keepRankings.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.daily.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
+const evident = inFile("search-lexical/evidence.ts", "search-lexical/evidence.test.ts")
+const usual = inFile("search-lexical/commonWords.ts", "search-lexical/evidence.test.ts")
+const asking = inFile("search-lexical/words.ts", "search-lexical/evidence.test.ts")
 const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
 const coded = inFile("search-semantic/SignCodes.ts", "search-semantic/SignCodes.test.ts")
 const eitherWay = inFile("search-semantic/indexByMethod.ts", "search-semantic/indexByMethod.daily.test.ts")
@@ -206,6 +209,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const isSpelt = looked[at].some((one) => one.word === word)",
     "const isSpelt = false as boolean"
   ),
+  evident("words of the medium are evidence", "Math.max(common, held", "Math.max(0 * common, held"),
+  evident(
+    "the listings of one seller make a word common",
+    "? [origins, state.origins]",
+    "? [documents, state.documents]"
+  ),
+  evident("a small catalog of one trade has no word of it", "const priorOrigins = 200", "const priorOrigins = 0"),
+  usual("what a few providers use is common", "const usualMin = 0.08", "const usualMin = 0.01"),
+  usual("a listing is not paid by definition", "if (byDefinition.has(singular)) return 1", ""),
+  usual("services are something else than a service", 'replace(/(?<=[^su])s$/, "")', "trim()"),
+  asking("asking in other languages says something", "foreignFraming.has(word) || ", ""),
+  asking("asking in Japanese says something", 'query.replace(unspacedFraming, " ")', "query"),
   readBy("leaves are no form of a leaf", "(?:ve?|fe?)$/u", "(?:xx)$/u"),
   known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
   known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),

@@ -1,11 +1,11 @@
 // What a resource and a query mean by the table of words: the weighed mean of their words. Names tell most, then tags,
 // then what is described. Pure.
 import type { ResourceDocument } from "../../catalog/contract.ts"
-import { resourceTexts, tellingWords } from "../../search-lexical/contract.ts"
+import { evidenceShare, resourceTexts, tellingWords } from "../../search-lexical/contract.ts"
 import type { English, Meaning, WordTable } from "./WordTable.ts"
 
 /** Another way from texts to vectors is another revision. */
-export const recipe = "3"
+export const recipe = "4"
 
 const fields = [
   ["a", 1],
@@ -17,15 +17,18 @@ const fields = [
 /** How much of a guessed word's weight is known. */
 const guessKnown = 0.6
 
+type Weighed = readonly [word: string, times: number, sureness: number]
+
 /** A word that counts so often, as English words that count as often together; itself where it is not known. */
-const shared = (
-  word: string,
-  times: number,
-  { isGuess, words }: English
-): ReadonlyArray<readonly [string, number, number]> =>
+const shared = (word: string, times: number, { isGuess, words }: English): ReadonlyArray<Weighed> =>
   words.length === 0
-    ? [[word, times, 1]]
-    : words.map((one): readonly [string, number, number] => [one, times / words.length, isGuess ? guessKnown : 1])
+    ? [[word, times * evidenceShare(word), 1]]
+    : words.map((one): Weighed => [
+        one,
+        // "api" is a fire in Indonesian, and the medium here.
+        (times * Math.min(evidenceShare(word), evidenceShare(one))) / words.length,
+        isGuess ? guessKnown : 1
+      ])
 
 export const resourceVector = (table: WordTable, resource: ResourceDocument): Float32Array | undefined => {
   const texts = resourceTexts(resource)
@@ -35,5 +38,11 @@ export const resourceVector = (table: WordTable, resource: ResourceDocument): Fl
   return table.meaningOf(words)?.vector
 }
 
+/** A query by words that name the medium alone is by those. */
+const telling = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
+  words.every(([, times]) => times === 0)
+    ? words.map(([word, , sureness]): Weighed => [word, 1, sureness])
+    : words.filter(([, times]) => times > 0)
+
 export const queryMeaning = (table: WordTable, query: string): Meaning | undefined =>
-  table.meaningOf([...new Set(tellingWords(query))].flatMap((word) => shared(word, 1, table.guessed(word))))
+  table.meaningOf(telling([...new Set(tellingWords(query))].flatMap((word) => shared(word, 1, table.guessed(word)))))

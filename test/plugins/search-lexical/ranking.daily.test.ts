@@ -496,11 +496,11 @@ describeDatabases(
 
     it.effect("looks among many that pass at what holds the rarer words first, and at all where that is little", () =>
       Effect.gen(function* () {
-        const prose = (at: number) => named(at + 1, `Service ${at}`, "Common data.")
+        const prose = (at: number) => named(at + 1, `Service ${at}`, "Common series.")
         const { reader, sql, store } = yield* indexed([
           ...Array.from({ length: 900 }, (_, at) => prose(at)),
-          ...Array.from({ length: 30 }, (_, at) => named(at + 2_001, "Tides", "Data of tides.")),
-          named(3_001, "Glaciers", "Data of glaciers.")
+          ...Array.from({ length: 30 }, (_, at) => named(at + 2_001, "Tides", "Series of tides.")),
+          named(3_001, "Glaciers", "Series of glaciers.")
         ])
         const state = yield* store.answering
         const passing = [...Array.from({ length: 900 }, (_, at) => BigInt(at + 1)), 3_001n]
@@ -512,8 +512,8 @@ describeDatabases(
         })
         const tides = Array.from({ length: 20 }, (_, at) => at + 2_001)
         const known = [...passing, ...Array.from({ length: 30 }, (_, at) => BigInt(at + 2_001))]
-        expect(yield* ask("tides data", known)).toEqual({ statements: 1, ids: tides })
-        const glaciers = yield* ask("glaciers data", passing)
+        expect(yield* ask("tides series", known)).toEqual({ statements: 1, ids: tides })
+        const glaciers = yield* ask("glaciers series", passing)
         expect([glaciers.statements, glaciers.ids[0], glaciers.ids.length]).toEqual([2, 3_001, 20])
       })
     )

@@ -1,0 +1,35 @@
+// How common a word is among interfaces of any kind, before a catalog has been counted: the prior of the weights of words
+// (`evidence.ts`). A catalog of sixty listings cannot tell "endpoint" from a word of one trade; several hundred providers
+// of public interfaces can. What every listing of this protocol is by definition counts as if each of them said it. Pure.
+import { commonShares } from "./commonShares.ts"
+
+/** A listing is a paid endpoint, tool or service over HTTP or MCP, whatever it is about. */
+const byDefinition = new Set("api endpoint http https mcp paid service tool x402".split(" "))
+
+/** The singular of an English noun, near enough to be the same for both numbers of one word. */
+export const singularOf = (word: string): string =>
+  /^[a-z]{4,}$/.test(word) ? word.replace(/ies$/, "y").replace(/(?<=[^su])s$/, "") : word
+
+/** By thousandths; a long line of one share goes on below without it. */
+const readShares = (text: string): ReadonlyMap<string, number> => {
+  const shares = new Map<string, number>()
+  let share = 0
+  for (const word of text.trim().split(/\s+/)) {
+    if (/^\d+$/.test(word)) share = Number(word) / 1_000
+    else shares.set(word, share)
+  }
+  return shares
+}
+
+const shares = readShares(commonShares)
+
+/** What fewer use is a word of some trades. */
+const usualMin = 0.08
+
+/** The share of interfaces of any kind that use a word, 0 to 1; 0 for what is not used whatever they are about. */
+export const commonShareOf = (word: string): number => {
+  const singular = singularOf(word)
+  if (byDefinition.has(singular)) return 1
+  const share = shares.get(singular) ?? 0
+  return share < usualMin ? 0 : share
+}

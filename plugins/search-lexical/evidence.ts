@@ -1,0 +1,57 @@
+// What a match of a word is worth: how rare it is among listings, and whether it says anything at all. A word that one
+// origin in nine uses names the medium and not the topic: beside words that say something it is left out, and a query of
+// such words alone is answered by them. How many use it is counted in the catalog over origins, so that the
+// thousand listings of one seller make none of its words common, and as if some hundred origins beside them did not:
+// sixty listings cannot tell a common word from one of a trade that half of them are of. What they cannot tell either is
+// that "endpoint" says nothing, which hardly any listing writes and every agent asks for: words that interfaces of any
+// kind use (`commonWords.ts`) say nothing in any catalog. Pure.
+import { commonShareOf } from "./commonWords.ts"
+import type { IndexState } from "./LexicalStore.ts"
+
+/** Origins that are taken not to use a word, beside the catalog's. */
+const priorOrigins = 200
+/** Up to this share of origins a word is full evidence; from there on less, and next to none where so many use it. */
+const fullShare = 0.05
+const noShare = 0.115
+/** What is left of a word that everybody uses. */
+const leastEvidence = 0.03
+
+export interface Frequency {
+  readonly documents: number
+  /** None of an index that has not counted them yet. */
+  readonly origins: number
+}
+
+type Counts = Pick<IndexState, "documents" | "origins">
+
+/** Robertson and Sparck Jones' inverse document frequency, never negative. */
+const rarity = (held: number, all: number): number => Math.log(1 + (Math.max(0, all - held) + 0.5) / (held + 0.5))
+
+/** How much of its rarity a word is worth that such a share uses. */
+const tellingShare = (share: number): number =>
+  share <= fullShare ? 1 : Math.max(leastEvidence, Math.log(noShare / share) / Math.log(noShare / fullShare))
+
+/** The share of origins that use a word, as far as is known. */
+const shareOf = ({ documents, origins }: Frequency, state: Counts, common: number): number => {
+  const [held, all] = state.origins > 0 ? [origins, state.origins] : [documents, state.documents]
+  return Math.max(common, held / (all + priorOrigins))
+}
+
+/** Whether a word names the medium; `common` as below. */
+export const isMedium = (frequency: Frequency, state: Counts, common = 0): boolean =>
+  tellingShare(shareOf(frequency, state, common)) === leastEvidence
+
+/** An unknown word is as rare as the rarest. `common`: the share of interfaces of any kind that use the word, from where it counts. */
+export const evidenceOf = (frequency: Frequency, state: Counts, common = 0): number =>
+  rarity(Math.max(frequency.documents, Math.min(1, state.documents)), state.documents) *
+  tellingShare(shareOf(frequency, state, common))
+
+/** What a word of a single listing is worth. */
+export const fullEvidence = (state: Counts): number =>
+  evidenceOf({ documents: Math.min(1, state.documents), origins: 0 }, state)
+
+/** How much of its weight a word is worth where no catalog has been counted, by the prior alone; 0 for the medium. */
+export const priorEvidence = (word: string): number => {
+  const telling = tellingShare(commonShareOf(word))
+  return telling === leastEvidence ? 0 : telling
+}

@@ -1,0 +1,82 @@
+// What words are worth before and after a catalog has been counted.
+import { describe, expect, it } from "vitest"
+import { commonShareOf, singularOf } from "../../../plugins/search-lexical/commonWords.ts"
+import { tellingWords } from "../../../plugins/search-lexical/contract.ts"
+import { evidenceOf, fullEvidence, isMedium, priorEvidence } from "../../../plugins/search-lexical/evidence.ts"
+
+const small = { documents: 60, origins: 60 }
+const large = { documents: 100_000, origins: 20_000 }
+const held = (origins: number, documents = origins) => ({ documents, origins })
+
+describe("the evidence of a word", () => {
+  it("is none for the medium, in a catalog that hardly uses the word", () => {
+    for (const word of ["api", "APIs".toLowerCase(), "endpoints", "service", "tools", "json", "http", "paid"]) {
+      expect(isMedium(held(1), small, commonShareOf(word)), word).toBe(true)
+      expect(priorEvidence(word), word).toBe(0)
+    }
+    for (const word of ["weather", "translation", "email", "image", "stock"]) {
+      expect(isMedium(held(5), small, commonShareOf(word)), word).toBe(false)
+      expect(priorEvidence(word), word).toBe(1)
+    }
+  })
+
+  it("is learned from the catalog where many origins use a word", () => {
+    expect(isMedium(held(3_000), large)).toBe(true)
+    expect(isMedium(held(200), large)).toBe(false)
+  })
+
+  it("counts origins and not the listings of one", () => {
+    expect(isMedium(held(1, 30_000), large)).toBe(false)
+    expect(evidenceOf(held(3_000, 30_000), large)).toBeLessThan(0.1 * evidenceOf(held(1, 30_000), large))
+    expect(evidenceOf(held(1), large)).toBe(fullEvidence(large))
+  })
+
+  it("is full in a catalog of one trade, as long as that is small", () => {
+    expect(isMedium(held(20), small)).toBe(false)
+  })
+
+  it("counts documents where origins were not counted yet", () => {
+    const uncounted = { documents: 100_000, origins: 0 }
+    expect(evidenceOf(held(0, 10), uncounted)).toBeGreaterThan(evidenceOf(held(0, 1_000), uncounted))
+  })
+
+  it("is the same for both numbers of a noun", () => {
+    expect(["services", "queries", "status", "news", "gas"].map(singularOf)).toEqual([
+      "service",
+      "query",
+      "status",
+      "new",
+      "gas"
+    ])
+  })
+})
+
+const frames = [
+  (question: string) => `find me an API to ${question}`,
+  (question: string) => `I need a tool that can ${question} please`,
+  (question: string) => `paid endpoint for ${question} in JSON`,
+  (question: string) => `best ${question} service`,
+  (question: string) => `which x402 service lets me ${question}?`
+]
+
+describe("an agent's frame", () => {
+  it.each(["translate a letter", "remove the background of a photo", "exchange rates"])(
+    "leaves nothing but words of the medium beside %j",
+    (question) => {
+      const bare = tellingWords(question)
+      for (const frame of frames)
+        expect(tellingWords(frame(question)).filter((word) => priorEvidence(word) > 0)).toEqual(bare)
+    }
+  )
+
+  it.each([
+    ["necesito una API para traducir texto", "traducir texto"],
+    ["ich brauche eine API für Wetter bitte", "Wetter"],
+    ["мне нужен сервис чтобы найти погоду", "погоду"],
+    ["東京の天気を教えてください", "東京の天気"]
+  ])("says nothing in %j", (framed, question) => {
+    const asked = new Set(tellingWords(framed))
+    for (const word of tellingWords(question)) expect(asked.has(word), word).toBe(true)
+    for (const word of ["necesito", "brauche", "bitte", "нужен", "教え", "くだ"]) expect(asked.has(word)).toBe(false)
+  })
+})
