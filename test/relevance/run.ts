@@ -5,7 +5,8 @@
 // many queries find a right answer first and among three, and what is found where there is no answer. Price queries and
 // those without a fitting resource stand apart. `--only NAME` runs one of them (shared, judged, trial, second, third,
 // fourth), `--half tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's
-// first ten beside what was judged. The last line is the figures.
+// first ten beside what was judged. `leave-one-set-out` prints each own set's shares when nothing was chosen on it,
+// beside the tuned ones (`leaveOneSetOut.ts`). The last line is the figures.
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import process from "node:process"
@@ -13,10 +14,12 @@ import { parseArgs } from "node:util"
 import { type Dataset, isPresent, loadDataset } from "./dataset.ts"
 import { headlineOf, interval, mean, ndcg10, recall20, reciprocalRank } from "./figures.ts"
 import { halfOf, type OwnSet, ownSet } from "./judged.ts"
+import { leaveOneSetOut } from "./leaveOneSetOut.ts"
 import { measure, type Measured, type MeasureOptions, type Mode } from "./measure.ts"
 import { reportPage } from "./reportPage.ts"
 
-const { values } = parseArgs({
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
   options: {
     queries: { type: "string" },
     judgments: { type: "string" },
@@ -143,6 +146,13 @@ const onOwn = async (name: OwnSet): Promise<boolean> => {
 }
 
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")
+if (positionals.includes("leave-one-set-out")) {
+  const others = isPresent ? loadDataset(values).resources : []
+  const held = await leaveOneSetOut(["judged", "trial", "second", "third", "fourth"], others, (set, settings) =>
+    run(set, { set: [...options.set!, ...settings] })
+  )
+  process.exit(held ? 0 : 1)
+}
 const isAsked = (name: string) => values.only === undefined || values.only === name
 const shared = isPresent && isAsked("shared") ? await onShared() : true
 let own = true

@@ -1,0 +1,73 @@
+// Each own set's score when nothing was chosen on it. For each set the settings of ranking are chosen anew from a grid on
+// the other sets alone, whole sets left out, and the left-out set is measured with what they chose; beside it stands the
+// tuned score, of the settings that the program comes with. What is written into the code is not chosen anew: those
+// figures are still flattered by as much as that was read from a set.
+import type { Dataset } from "./dataset.ts"
+import { type OwnSet, ownSet } from "./judged.ts"
+import type { Measured } from "./measure.ts"
+
+/** Settings to choose from; the first are those that the program comes with. */
+const grid: ReadonlyArray<ReadonlyArray<string>> = [
+  [],
+  ["search.embedded.weight=0.18"],
+  ["search.embedded.weight=0.4"],
+  ["search.minimum_best_relevance=0.1"],
+  ["search.minimum_best_relevance=0.2"],
+  ["search.rrf_k=10"]
+]
+
+export interface Shares {
+  readonly first: number
+  readonly three: number
+}
+
+const sharesOf = (set: Dataset, measured: ReadonlyArray<Measured>): Shares => {
+  const answered = measured.filter(({ query }) => !query.expects_no_result)
+  const right = (among: number) =>
+    answered.filter(({ query, rankings }) =>
+      rankings.offline!.slice(0, among).some((name) => (set.grades.get(query.id)!.get(name) ?? 0) >= 2)
+    ).length / answered.length
+  return { first: right(1), three: right(3) }
+}
+
+/** The place in the grid that is best on all sets but one; of equals the first. */
+export const bestWithout = (left: number, bySet: ReadonlyArray<ReadonlyArray<Shares>>): number => {
+  const worth = bySet[0]!.map((_, config) =>
+    bySet.reduce((sum, shares, at) => (at === left ? sum : sum + shares[config]!.first + shares[config]!.three), 0)
+  )
+  return worth.indexOf(Math.max(...worth))
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
+
+/** Prints each set's shares, left out and tuned; whether their means over all questions reach the floors. */
+export const leaveOneSetOut = async (
+  names: ReadonlyArray<OwnSet>,
+  others: Dataset["resources"],
+  run: (set: Dataset, settings: ReadonlyArray<string>) => Promise<ReadonlyArray<Measured>>
+): Promise<boolean> => {
+  const sets = names.map((name) => ownSet(name, name === "judged" ? others : []))
+  const bySet: Array<ReadonlyArray<Shares>> = []
+  for (const set of sets) {
+    const shares: Array<Shares> = []
+    for (const settings of grid) shares.push(sharesOf(set, await run(set, settings)))
+    bySet.push(shares)
+  }
+  const questions = sets.map(({ queries }) => queries.filter(({ expects_no_result: none }) => !none).length)
+  const all = questions.reduce((sum, count) => sum + count, 0)
+  const left = bySet.map((shares, at) => ({ ...shares[bestWithout(at, bySet)]!, config: bestWithout(at, bySet) }))
+  for (const [at, name] of names.entries())
+    console.log(
+      `  ${name.padEnd(8)} left out: first ${percent(left[at]!.first)}, among three ${percent(left[at]!.three)}; ` +
+        `tuned: ${percent(bySet[at]![0]!.first)}, ${percent(bySet[at]![0]!.three)}; of ${questions[at]}; ` +
+        `chosen: ${grid[left[at]!.config]!.join(" ") || "as it comes"}`
+    )
+  const mean = (shares: ReadonlyArray<Shares>, figure: keyof Shares) =>
+    shares.reduce((sum, one, at) => sum + one[figure] * questions[at]!, 0) / all
+  const tuned = bySet.map((shares) => shares[0]!)
+  console.log(
+    `  all      left out: first ${percent(mean(left, "first"))}, among three ${percent(mean(left, "three"))}; ` +
+      `tuned: ${percent(mean(tuned, "first"))}, ${percent(mean(tuned, "three"))}; of ${all}`
+  )
+  return mean(left, "first") >= 0.75 && mean(left, "three") >= 0.88
+}
