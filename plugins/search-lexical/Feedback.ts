@@ -68,12 +68,15 @@ const widened = (query: ReadQuery, lent: ReadonlyArray<Lent>): ReadQuery => {
   if (all === 0) return query
   return {
     terms: query.terms.map((term) => lessOf(term)),
-    related: lent.map(({ documents, lexeme, naming, worth }): Term => ({
-      tsquery: quoted(lexeme),
-      documents,
-      naming,
-      weight: (share * known * worth) / all
-    })),
+    related: [
+      ...query.related,
+      ...lent.map(({ documents, lexeme, naming, worth }): Term => ({
+        tsquery: quoted(lexeme),
+        documents,
+        naming,
+        weight: (share * known * worth) / all
+      }))
+    ],
     phrase: query.phrase,
     telling: query.telling,
     mass: query.mass

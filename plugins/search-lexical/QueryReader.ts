@@ -12,6 +12,7 @@ import { type Alike, type Alternatives, type Counted, type Meant, Vocabulary } f
 import { withoutMark } from "./languages.ts"
 import { commonShareOf } from "./commonWords.ts"
 import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"
+import { relationsOf } from "./relations.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
@@ -152,6 +153,10 @@ const phraseOf = (
 
 const withAlike = (term: Term, alike: AlikeTerm | undefined): Term => (alike === undefined ? term : { ...term, alike })
 
+/** What a phrase is about is worth so much of a word of the query, and a word that it explains is missing so much less. */
+const aboutShare = 0.3
+const explainedShare = 0.5
+
 /** A word that no document holds, by what means about the same; a document may hold what is alike to it alone. */
 const onlyAlike = ({ each, tsquery, weight }: AlikeTerm): Term => ({
   tsquery,
@@ -255,11 +260,21 @@ export class QueryReader extends Context.Service<
           return like === undefined ? [] : [onlyAlike(like)]
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
+        // A word that listings hold is what they call it.
+        const heldWords = new Set(known.map(({ lexeme }) => wordOf.get(lexeme)))
+        const relations = relationsOf(query).filter(({ covers }) => covers.length > 1 || !heldWords.has(covers[0]))
+        const aboutWords = [...new Set(relations.flatMap(({ about }) => about))].filter((word) => !words.includes(word))
+        const about = distinct((yield* vocabulary.read(aboutWords, state)).flat(), new Set(asked)).filter(isHeld)
+        const explained = new Set(relations.flatMap(({ covers }) => covers))
+        const missing = (one: Counted) =>
+          weightOf(one) * (explained.has(wordOf.get(one.lexeme) ?? "") ? explainedShare : 1)
         const mass =
-          direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.reduce((sum, one) => sum + weightOf(one), 0)
+          direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.reduce((sum, one) => sum + missing(one), 0)
+        const related = about.map((one) => ({ ...termOf(one, weightOf), weight: aboutShare * weightOf(one) }))
         return {
-          terms,
-          related: [],
+          // Where no document holds a word of the query, what it is about is looked for itself.
+          terms: terms.length === 0 ? related.slice(0, termsMax) : terms,
+          related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),
           telling: tellingOf(known, weightOf, state),
           mass

@@ -3,6 +3,7 @@
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText, type WeightedText } from "./documentText.ts"
 import { priorEvidence } from "./evidence.ts"
+import { relationsOf } from "./relations.ts"
 import { currencyWords, isSmallEnglish, queryWords } from "./words.ts"
 
 /** The words of a resource as four texts, bounded: `a` names it, `b` describes, `c` tags and `d` exemplifies it. */
@@ -10,6 +11,11 @@ export const resourceTexts = (resource: ResourceDocument): WeightedText => docum
 
 /** How much of its weight an English word is worth that interfaces of any kind use: 0 to 1. */
 export const evidenceShare = (word: string): number => priorEvidence(word)
+
+/** What the phrases of a query are about, in words of listings, without the query's own. */
+export const relatedWords = (query: string): ReadonlyArray<string> => [
+  ...new Set(relationsOf(query).flatMap(({ about }) => about))
+]
 
 /** The telling words of a query in English, in their order; small ones tell nothing unless there are no others. */
 export const tellingWords = (query: string): ReadonlyArray<string> => {

@@ -37,6 +37,17 @@ const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const evident = inFile("search-lexical/evidence.ts", "search-lexical/evidence.test.ts")
 const usual = inFile("search-lexical/commonWords.ts", "search-lexical/evidence.test.ts")
 const asking = inFile("search-lexical/words.ts", "search-lexical/evidence.test.ts")
+const related = inFile("search-lexical/relations.ts", "search-lexical/relations.test.ts")
+const leftOut = {
+  catcher: [
+    "node_modules/vitest/vitest.mjs",
+    "run",
+    "--config",
+    "test/vitest.config.ts",
+    "test/relevance/leaveOneSetOut.test.ts"
+  ],
+  environment
+}
 const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
 const coded = inFile("search-semantic/SignCodes.ts", "search-semantic/SignCodes.test.ts")
 const eitherWay = inFile("search-semantic/indexByMethod.ts", "search-semantic/indexByMethod.daily.test.ts")
@@ -221,6 +232,14 @@ export const mutations: ReadonlyArray<Mutation> = [
   usual("services are something else than a service", 'replace(/(?<=[^su])s$/, "")', "trim()"),
   asking("asking in other languages says something", "foreignFraming.has(word) || ", ""),
   asking("asking in Japanese says something", 'query.replace(unspacedFraming, " ")', "query"),
+  related("a phrase is found wherever its words are", "at <= last + 1 + gapMax", "at >= 0"),
+  related("a word counts for every phrase it is in", "if (covers.every((word) => covered.has(word))) return false", ""),
+  related("what phrases are about is unbounded", ".slice(0, relationsMax)", ""),
+  {
+    name: "settings are chosen by the set that is judged",
+    changes: [{ file: "test/relevance/leaveOneSetOut.ts", from: "at === left ? sum :", to: "at === -1 ? sum :" }],
+    ...leftOut
+  },
   readBy("leaves are no form of a leaf", "(?:ve?|fe?)$/u", "(?:xx)$/u"),
   known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
   known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),

@@ -1,7 +1,7 @@
 // What a resource and a query mean by the table of words: the weighed mean of their words. Names tell most, then tags,
 // then what is described. Pure.
 import type { ResourceDocument } from "../../catalog/contract.ts"
-import { evidenceShare, resourceTexts, tellingWords } from "../../search-lexical/contract.ts"
+import { evidenceShare, relatedWords, resourceTexts, tellingWords } from "../../search-lexical/contract.ts"
 import type { English, Meaning, WordTable } from "./WordTable.ts"
 
 /** Another way from texts to vectors is another revision. */
@@ -44,5 +44,14 @@ const telling = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
     ? words.map(([word, , sureness]): Weighed => [word, 1, sureness])
     : words.filter(([, times]) => times > 0)
 
-export const queryMeaning = (table: WordTable, query: string): Meaning | undefined =>
-  table.meaningOf(telling([...new Set(tellingWords(query))].flatMap((word) => shared(word, 1, table.guessed(word)))))
+/** What a phrase of the query is about counts so much beside its words. */
+const relatedShare = 0.3
+
+export const queryMeaning = (table: WordTable, query: string): Meaning | undefined => {
+  const words = [...new Set(tellingWords(query))]
+  const related = relatedWords(query).filter((word) => !words.includes(word))
+  return table.meaningOf([
+    ...telling(words.flatMap((word) => shared(word, 1, table.guessed(word)))),
+    ...related.map((word): Weighed => [word, relatedShare, 1])
+  ])
+}

@@ -1,0 +1,320 @@
+// What everyday questions call what listings offer, written by hand for this program: a line is what is asked, in phrases
+// of one to three words, and what it is about. A word with a star stands for all that begin with it. Phrases in scripts
+// without blanks are found wherever they stand. Words of trades, not of any listing.
+export const relationTable = `
+acapella, a cappella, vocals only, remove vocals, isolate vocals, karaoke version > vocal stem separation instrumental
+voice clon*, clone voice, copy voice > voice synthesis cloning speech
+read aloud, read out loud, text voice, voiceover, narrat* > speech synthesis voice tts
+dictat*, write down said, what was said, transcri* > transcription speech transcript audio
+meeting notes, call summary, minutes meeting > transcription meeting summary
+memecoin, meme coin, shitcoin, altcoin, new coin > token crypto
+rug pull, rugpull, honeypot, scam token, coin scam, token safe > token risk scam security
+big holders > transfers wallet onchain
+gas fee, gas price, transaction fee > gas fee network
+swap, dex, amm, liquidity pool > swap liquidity exchange
+airdrop, eligib* > eligibility
+nft, jpeg collection > nft collection floor
+staking, yield farming, apy > yield staking rewards
+portfolio, net worth, my holdings > portfolio balance holdings
+candles, candlestick, ohlc > candles ohlcv price history
+fear greed, market mood > sentiment market
+money laundering, dirty money, kyc, aml > compliance sanctions screening
+blacklist*, sanction* > sanctions screening
+exchange rate, convert money, currency convert* > currency exchange rates forex
+share price, stock price, ticker, shares worth > stock quote equity market
+earnings, quarterly results, balance sheet > financial company filings
+interest rate, mortgage, home loan > interest mortgage loan rate
+inflation, cost living > inflation economic consumer price
+tax*, vat > tax vat
+invoice, bill, receipt > invoice receipt
+bank account number, iban > iban bank
+salary, earn, wage, how much paid > salary compensation
+credit score, creditworth* > credit score
+will it rain, umbrella, sunny, how hot, how cold, snow*, jacket > weather forecast temperature precipitation
+storm, hurricane, tornado > weather alerts storm
+air quality, smog, pollution > air quality pollution
+pollen, hay fever, allergy > pollen allergy
+sunrise, sunset, daylight > sun astronomy sunrise
+earthquake, quake, tremor > earthquake seismic
+tide, high water > tides marine
+northern lights, aurora > aurora geomagnetic
+stars tonight, planets, night sky > astronomy sky planets
+flood* > flood river water level
+wildfire, forest fire > fire wildfire
+electricity price, power price, kwh > electricity energy price
+petrol, gas station, gasoline, diesel > fuel price station
+charge car, recharge, ev, electric car > charging station ev
+traffic, jam, commute > traffic road route
+shortest way, directions, drive to, best route, how far > route directions distance
+where am i, coordinates, latitude, address coordinates > geocoding location coordinates
+what address, point address > reverse geocoding address
+zip code, postcode, postal code > postal code address
+time zone > timezone time
+flight, plane, airplane ticket, fly to > flight airline
+cancelled flight > flight delay compensation
+train, bus, subway, metro > transit departures timetable train
+hotel, room tonight, overnight > hotel accommodation booking
+rent flat, apartment, house worth, home value > property real estate rental
+holiday, vacation, trip > travel trip
+passport, visa > visa travel entry
+park my car, parking > parking
+bicycle, bike > bike cycling
+package, parcel, where is my > parcel tracking shipment delivery
+postage, shipping cost > shipping rates parcel
+customs, tariff > customs tariff duty
+cargo ship, vessel > vessel ship position
+truck, lorry, van > truck freight
+license plate, number plate > vehicle registration plate
+used car, vin > vehicle vin history
+hungry, place eat, restaurant > restaurant table dining
+recipe, cook*, leftovers, what can cook > recipe ingredients cooking
+calories, healthy eat, diet, nutrition > nutrition calories food
+wine, beer, cocktail > wine drink pairing
+barcode, scan product > barcode product
+cheapest, best price, price drop > price comparison
+coupon, discount > coupon deals
+gift, present > gift ideas
+shoes, sneakers, clothes, outfit > fashion clothing
+feel sick, sick, hurts, symptom* > symptom health medical
+pills, medication, drug, take together > drug medication interaction
+pharmacy, chemist > pharmacy
+blood test, lab results > lab blood results
+doctor, physician > doctor medical
+dog, cat, kitten, pet > pet animal veterinary
+workout, gym, exercise > fitness workout training
+sleep, insomnia > sleep
+therapy, sad, anxious, depressed > mental health
+pregnan*, baby > baby pregnancy
+what plant, flower, houseplant, leaf > plant identification botany
+bird, birdsong > bird species
+mushroom, fungus > mushroom species
+insect, bug bit > insect species
+crop, harvest, farm > agriculture crop soil
+deepfake, ai generated > detection deepfake generated
+draw, paint, picture of, make image, illustration, artwork > image generation picture
+photo bigger, sharper, blurry, upscale, enhance > image upscale resolution
+cut out, transparent background, remove background > background removal image
+what is on picture, describe photo, objects in > image recognition vision objects
+blur faces > face anonymize blur
+recognize face, same person > face verification
+logo, icon > logo icon design
+make video, video from text, animate > video generation clip
+subtitles, captions > subtitles captions video
+dub* > dubbing video voice
+song, compose, jingle, beat > music generation
+what song, which song, name tune > music recognition audio
+lyrics > lyrics song
+clean noise, background noise > audio noise
+read text picture, scan, handwrit*, photo text > ocr text extraction
+pdf word, convert pdf, pdf text > pdf document conversion
+sign document, signature > signature document
+summar*, too long read, shorten text, tldr > summary summarization text
+rephrase, reword, rewrite, rewording > paraphrase rewriting text
+spelling, grammar, proofread > grammar spelling correction
+translat*, in other language, into german, into french > translation language
+which language, what language > language detection
+tone, mood text, positive negative, angry customers > sentiment analysis
+insult, hate, swear, toxic, nsfw > moderation content toxicity
+copied text, plagiar* > plagiarism similarity
+fake review*, fake news > fact check review
+chatbot, gpt, chat with, language model, llm, ask ai > language model chat completion
+vector representation, embed text > embedding vector
+remember, agent memory > memory storage
+fill form, click through > browser automation
+captcha > captcha
+scrape, crawl, page content, website text > scraping page crawl extraction
+screenshot, picture of website > screenshot page
+site down, website up, outage > uptime monitoring status
+who owns site, domain owner > whois domain
+domain free, domain available > domain availability
+ip address, where ip > ip geolocation
+vpn, proxy > proxy residential
+phishing, safe link, malicious link, virus > malware phishing url threat
+vulnerab*, cve, hacked > vulnerability security
+password leaked, data breach, pwned > breach password leak
+short link, shorten link > url shortener
+qr, scan code > qr code
+temporary email, throwaway > disposable email inbox
+email real, check email, email exist* > email verification validation
+find email, contact details > email lead contact
+text message, text customers, sms > sms message phone
+phone number valid, who called, caller > phone number lookup
+send mail, newsletter > email sending
+push notification, notify > notification
+run code, execute script, python code > code execution sandbox
+review code, bugs in, pull request > code review
+sql, query database > sql database
+regex > regular expression
+convert file, spreadsheet, excel > csv spreadsheet conversion
+store file, pin file, upload file > storage upload ipfs file
+random number, coin flip, dice > random number
+calculat*, equation, math, solve > math calculator
+chart, graph, plot > chart visualization
+map picture, satellite, aerial > satellite imagery map
+elevation, how high, altitude > elevation terrain
+who runs company, director, company registered > company registry business
+competitor*, startup > company business firmographic
+job, hiring > job vacancy
+resume, cv > resume
+news > news headlines
+twitter > posts social
+influencer, followers > social followers profile
+video transcript > transcript video
+hashtag, trending > trends social
+keyword, rank google, seo > search keyword seo
+web search, look up online > web search results
+scientific, literature, papers, study > academic research papers
+law, legal, contract > legal law contract
+patent > patent
+court, lawsuit > court case legal
+book, isbn > book
+movie, series, watch tonight, film > movie film streaming
+game score, match result > sports scores results
+odds, bet*, bookmaker > odds betting prediction
+concert, tickets, gig > event concert tickets
+horoscope, zodiac, star sign > astrology horoscope
+dream* > dream interpretation
+family tree, ancestors > genealogy
+quiz, homework, learn > education learning
+museum, painting > museum art
+public holiday, day off > holidays calendar
+appointment, book slot, schedule > booking appointment calendar
+sky > satellite orbit
+solar panel, photovoltaic > solar energy
+carbon, footprint, climate > carbon emissions
+recall > product recall
+crime, safe area > crime safety
+school > school education
+prueba, tiempo, clima, pronostico, llov*, lluvia > weather forecast
+traduc* > translation translate
+resum* > summary summarize
+divisa*, tipo cambio, tasa cambio, euros a dolares, dolares > currency exchange rate
+acciones, bolsa, cotizacion > stock quote market
+criptomoneda*, monedero, billetera > crypto wallet token
+noticia*, titulares > news headlines
+imagen, imagenes, foto, fotos, dibuj* > image photo picture
+fondo > background removal
+voz, habla > voice speech
+audio, grabacion, transcrib* > transcription audio
+correo, correos > email
+verific*, valid*, comprob* > verification validation check
+telefono, movil > phone number
+mensaje, mensajes > message sms
+vuelo*, avion, aeropuerto > flight airline airport
+tren, autobus, metro, parada > train transit
+hotel*, alojamiento > hotel accommodation
+restaurante*, cenar, comer > restaurant dining
+receta*, cocin*, ingrediente* > recipe ingredients
+medic*, farmacia, sintoma* > medical medication symptom
+gasolin*, combustible > fuel price
+luz, electric* > electricity price
+paquete, envio, enviar > parcel shipping tracking
+empresa*, sociedad > company registry business
+abogado, ley, leyes, contrato > legal law contract
+impuesto*, iva > tax vat
+factura* > invoice
+mapa*, direccion, ruta > map address route
+pagina web, sitio web, captura pantalla > website screenshot page
+busca* > search
+libro*, pelicula*, musica, cancion > book movie music
+partido, futbol, deport*, resultado* > sports scores
+empleo, trabajo > job
+vivienda, piso, alquiler > property rental
+terremoto, sismo > earthquake
+calidad aire, contaminacion > air quality
+codigo, programa > code execution
+riesgo, estafa, sancion* > risk scam sanctions screening
+festivo*, calendario > holidays calendar
+погод*, прогноз, дожд*, температур* > weather forecast
+перев*, язык* > translation language
+курс*, валют*, доллар*, евро > currency exchange rate
+акци*, бирж*, котиров* > stock quote market
+крипто*, токен*, кошел*, монет* > crypto token wallet
+новост* > news headlines
+картин*, изображен*, рисун*, нарис*, фото* > image picture generation
+фон > background removal
+голос*, озвуч*, речь, речи > voice speech synthesis
+расшифр*, аудио*, запис* > transcription audio
+почт*, имейл, адрес почты > email
+провер* > verification check
+телефон* > phone number
+сообщен*, смс > message sms
+рейс*, самолет*, авиа* > flight airline
+поезд*, автобус*, метро > train transit
+гостиниц*, отел* > hotel accommodation
+ресторан*, поужин* > restaurant dining
+рецепт*, приготов* > recipe ingredients
+лекарств*, аптек*, симптом*, врач* > medication symptom medical
+бензин*, топлив* > fuel price
+электр* > electricity price
+посылк*, достав* > parcel shipping tracking
+компан*, фирм* > company registry
+закон*, договор*, юри* > legal law contract
+налог* > tax
+счет*, чек* > invoice receipt
+карт*, маршрут*, дорог* > map route
+сайт*, страниц*, скриншот* > website page screenshot
+поиск*, искать > search
+книг* > book
+фильм*, сериал* > movie film
+музык*, песн* > music song
+матч*, футбол*, спорт* > sports scores
+работ*, ваканс* > job
+квартир*, недвиж*, аренд* > property rental
+землетряс* > earthquake
+качеств* воздуха, воздух* > air quality
+код, программ* > code execution
+риск*, мошен*, санкц* > risk scam sanctions screening
+праздник* > holidays calendar
+резюм*, кратк*, сократ* > summary summarize
+уязвим*, взлом* > vulnerability security
+天気, 天候, 気温, 雨 > weather forecast
+翻訳, 訳し > translation translate
+為替, 両替, レート > currency exchange rate
+株価, 株式, 銘柄 > stock quote market
+仮想通貨, 暗号資産, トークン, ウォレット > crypto token wallet
+ニュース, 報道, 新聞 > news headlines
+画像, 写真, 絵, イラスト > image picture
+画像生成, 絵を描 > image generation
+背景 > background removal
+音声, 読み上げ, 声 > voice speech
+文字起こし, 書き起こし, 録音 > transcription audio
+要約, まとめ > summary summarize
+メール, メールアドレス > email
+確認, 検証, チェック > verification check
+電話, 電話番号 > phone number
+メッセージ > message sms
+航空, 飛行機, フライト > flight airline
+電車, 地下鉄, 時刻表, バス > train transit timetable
+ホテル, 宿, 宿泊 > hotel accommodation
+レストラン, 食事, 夕食 > restaurant dining
+レシピ, 料理 > recipe cooking
+薬, 薬局, 症状, 病気, 医者 > medication symptom medical
+ガソリン, 燃料 > fuel price
+電気, 電力 > electricity price
+荷物, 配送, 宅配, 追跡 > parcel shipping tracking
+会社, 企業, 法人 > company registry business
+法律, 契約, 弁護士 > legal law contract
+税金, 消費税 > tax vat
+請求書, 領収書 > invoice receipt
+地図, 住所, 経路, 道順 > map address route
+サイト, ウェブ, スクリーンショット > website page screenshot
+検索 > search
+本, 書籍 > book
+映画, ドラマ > movie film
+音楽, 曲, 歌 > music song
+試合, サッカー, スポーツ > sports scores
+仕事, 求人 > job
+不動産, 賃貸, 家賃 > property rental
+地震 > earthquake
+大気, 空気 > air quality
+コード, プログラム > code execution
+リスク, 詐欺, 制裁 > risk scam sanctions screening
+祝日, 休日 > holidays calendar
+占い, 星座 > astrology horoscope
+脆弱性 > vulnerability security
+動画 > video
+字幕 > subtitles video
+数学, 計算 > math calculator
+パスワード, 漏洩 > password breach leak
+`

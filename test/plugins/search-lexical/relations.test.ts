@@ -1,0 +1,38 @@
+// What everyday phrases, and words of other languages, are about.
+import { describe, expect, it } from "vitest"
+import { relatedWords } from "../../../plugins/search-lexical/contract.ts"
+import { relationsOf } from "../../../plugins/search-lexical/relations.ts"
+
+describe("a phrase of a query", () => {
+  it.each([
+    ["an acapella of this song", "vocal"],
+    ["which memecoins are new", "token"],
+    ["clone my voice", "synthesis"],
+    ["what was said on the phone", "transcription"],
+    ["нужен прогноз погоды", "weather"],
+    ["перевести текст", "translation"],
+    ["traducir una carta", "translation"],
+    ["東京の天気", "weather"],
+    ["英語に翻訳", "translation"]
+  ])("of %j is about %s", (query, word) => {
+    expect(relatedWords(query)).toContain(word)
+  })
+
+  it("is found whole, in its order and with a word or so between its own", () => {
+    expect(relatedWords("clone that old dusty voice")).not.toContain("synthesis")
+    expect(relatedWords("the voice of a clone army")).toContain("synthesis")
+    expect(relatedWords("clone a repository")).toEqual([])
+  })
+
+  it("takes each word for one phrase, the longest", () => {
+    const covered = relationsOf("scan product with a scan code").flatMap(({ covers }) => covers)
+    expect(covered.filter((word) => word === "product")).toHaveLength(1)
+    expect(relationsOf("scan product")).toHaveLength(1)
+  })
+
+  it("is bounded however much is asked", () => {
+    expect(
+      relationsOf("weather bike pdf sms song law tax job hotel invoice crop regex".repeat(20)).length
+    ).toBeLessThan(7)
+  })
+})
