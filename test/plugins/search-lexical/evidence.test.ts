@@ -14,7 +14,7 @@ describe("the evidence of a word", () => {
       expect(isMedium(held(1), small, commonShareOf(word)), word).toBe(true)
       expect(priorEvidence(word), word).toBe(0)
     }
-    for (const word of ["weather", "translation", "email", "image", "stock"]) {
+    for (const word of ["weather", "translation", "email", "image", "stock", "ap"]) {
       expect(isMedium(held(5), small, commonShareOf(word)), word).toBe(false)
       expect(priorEvidence(word), word).toBe(1)
     }
