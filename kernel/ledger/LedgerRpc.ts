@@ -141,6 +141,8 @@ export class LedgerRpc extends Context.Service<
       { readonly latestLedger: number; readonly standings: ReadonlyArray<StandingAnswer> },
       LedgerUnavailable
     >
+    /** The sha256, hex, of the code that a contract runs; None when it is not there, or runs no code of its own. */
+    readonly codeHash: (contract: string) => Effect.Effect<Option.Option<string>, LedgerUnavailable>
     /** Whether the nonce of an address credential is spent and still live on the ledger. */
     readonly nonceSpent: (
       address: string,

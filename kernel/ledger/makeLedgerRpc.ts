@@ -16,7 +16,14 @@ import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readRefusal } from "./readRefusal.ts"
 import { type ContractEvent, contractEventsIn, readEvent } from "../stellar/TransferEvents.ts"
-import { accountKey, type LedgerAccount, nonceKey, readAccount } from "../stellar/LedgerEntry.ts"
+import {
+  accountKey,
+  instanceKey,
+  type LedgerAccount,
+  nonceKey,
+  readAccount,
+  readCodeHash
+} from "../stellar/LedgerEntry.ts"
 import { spanned } from "../spanned.ts"
 
 export interface LedgerRpcOptions {
@@ -292,7 +299,17 @@ const makeEntries = ({ ask }: Endpoints) => {
     }
   })
 
-  return { accounts, standings, nonceSpent }
+  const codeHash = Effect.fnUntraced(function* (contract: string) {
+    const key = instanceKey(contract)
+    const answer = yield* ask("getLedgerEntries", { keys: [key] }, Wire.GetLedgerEntries)
+    const [entry] = answer.entries ?? []
+    if (entry === undefined) return Option.none()
+    const data = entry.key === key ? decodeWith(xdr.LedgerEntryData.schema, entry.xdr) : undefined
+    if (data === undefined) return yield* contradiction("getLedgerEntries", "an entry that is not the contract")
+    return Option.fromUndefinedOr(readCodeHash(data))
+  })
+
+  return { accounts, standings, codeHash, nonceSpent }
 }
 
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {

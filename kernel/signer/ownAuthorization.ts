@@ -72,17 +72,23 @@ export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): bo
   return false
 }
 
-/** Another's authorization, without the argument at which the sponsor may stand in the very same function. */
+/**
+ * Another's authorization, without the argument at which the sponsor may stand in the very same function. A function may
+ * have others sign fewer arguments, or in another order: then it is the one argument that is the sponsor.
+ */
 const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Array => {
   const authorized = authorizedCall(entry.rootInvocation)
   const same =
     authorized !== undefined &&
     sameBytes(encodeAddress(authorized.contractAddress), encodeAddress(call.contractAddress)) &&
     symbolText(authorized.functionName) === symbolText(call.functionName)
+  if (!same) return encodeEntry(entry)
+  const sponsor = addressOf(call.args[position]) ?? ""
+  const isThere = isAddress(authorized.args[position], sponsor)
+  const signedPosition = isThere ? position : authorized.args.findIndex((argument) => isAddress(argument, sponsor))
   const { rootInvocation } = entry
-  return encodeEntry(
-    same ? { ...entry, rootInvocation: { ...rootInvocation, ...invokedInstead(without(authorized, position)) } } : entry
-  )
+  const instead = invokedInstead(without(authorized, signedPosition))
+  return encodeEntry({ ...entry, rootInvocation: { ...rootInvocation, ...instead } })
 }
 
 /** What is wrong with the operation as one in which only that argument, and its copies, name an account of ours. */

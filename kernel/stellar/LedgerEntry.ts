@@ -1,8 +1,8 @@
 // The entries of the ledger that the house asks for: their keys, and what an account's entry says.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { Base64 } from "effect/encoding"
+import { Base64, Hex } from "effect/encoding"
 import { contractAddressOf, publicKeyOf, publicKeyText } from "./Address.ts"
-import { durability, entryKind, valueKind } from "./kinds.ts"
+import { durability, entryKind, executableKind, valueKind } from "./kinds.ts"
 
 /** An account as its entry tells it. */
 export interface LedgerAccount {
@@ -38,6 +38,27 @@ export const nonceKey = (address: string, nonce: bigint): string =>
       }
     } as never)
   )
+
+/** The key of the entry that says which code a contract runs, base64. */
+export const instanceKey = (contract: string): string =>
+  Base64.encode(
+    xdr.LedgerKey.schema.encode({
+      type: entryKind.contractData,
+      contractData: {
+        contract: contractAddressOf(contract),
+        key: { type: valueKind.instanceKey },
+        durability: durability.persistent
+      }
+    } as never)
+  )
+
+/** The sha256, hex, of the code that a contract's entry names; undefined for an entry of any other kind. */
+export const readCodeHash = (data: xdr.LedgerEntryDataWire): string | undefined => {
+  if (data.type !== entryKind.contractData || data.contractData.val.type !== valueKind.contractInstance)
+    return undefined
+  const { executable } = data.contractData.val.instance
+  return executable.type === executableKind.wasm ? Hex.encode(executable.wasmHash as Uint8Array) : undefined
+}
 
 /** What an account's entry says; undefined for an entry of any other kind. */
 export const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined => {

@@ -32,6 +32,12 @@ export const i128Of = (value: Value | undefined): bigint | undefined =>
 export const u32Of = (value: Value | undefined): number | undefined =>
   value?.type === valueKind.u32 ? value.u32 : undefined
 
+export const u64Of = (value: Value | undefined): bigint | undefined =>
+  value?.type === valueKind.u64 ? BigInt(value.u64) : undefined
+
+export const boolOf = (value: Value | undefined): boolean | undefined =>
+  value?.type === valueKind.bool ? value.b : undefined
+
 export const bytesOf = (value: Value | undefined): Uint8Array | undefined =>
   value?.type === valueKind.bytes ? (value.bytes as Uint8Array) : undefined
 

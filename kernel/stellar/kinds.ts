@@ -14,14 +14,18 @@ export const hostFunctionKind = { invokeContract: 0 } as const
 export const authorizedKind = { contractFunction: 0 } as const
 export const credentialsKind = { sourceAccount: 0, address: 1, addressV2: 2 } as const
 export const valueKind = {
+  bool: 0,
   void: 1,
   u32: 3,
+  u64: 5,
   i128: 10,
   bytes: 13,
   symbol: 15,
   vec: 16,
   map: 17,
   address: 18,
+  contractInstance: 19,
+  instanceKey: 20,
   nonceKey: 21
 } as const
 export const addressKind = { account: 0, contract: 1, muxedAccount: 2 } as const
@@ -31,8 +35,10 @@ export const memoKind = { none: 0 } as const
 export const conditionKind = { none: 0, v2: 2 } as const
 export const assetKind = { native: 0 } as const
 export const entryKind = { account: 0, contractData: 6 } as const
-export const durability = { temporary: 0 } as const
+export const durability = { temporary: 0, persistent: 1 } as const
 export const eventKind = { contract: 1 } as const
+/** Of what a contract runs. */
+export const executableKind = { wasm: 0 } as const
 /** What a hash is made of. */
 export const preimageKind = { sorobanAuthorization: 9, sorobanAuthorizationWithAddress: 10 } as const
 /** Of a transaction: with resource data or without. */

@@ -19,43 +19,62 @@ import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
 import { judgePayment, scheme, type State } from "./judgePayment.ts"
 import { refusals } from "./refusals.ts"
-import { decodePayload, facilitatorPosition } from "./UptoWire.ts"
+import { drafts, type Offered, positionIn, profileIn, tollkeeper } from "./profiles.ts"
+import { decodePayload, type ProfileOf } from "./UptoWire.ts"
 
 /** A payment is looked up before and after it is judged; its transaction is decoded once for all of them. */
-const makePayloadOf = () => {
-  const decoded = readOnce((payload: Payment["payload"]) => decodePayload(payload))
+const makePayloadOf = (profileOf: ProfileOf) => {
+  const decoded = readOnce((payload: Payment["payload"]) => decodePayload(payload, profileOf))
   return ({ payload }: Payment) => decoded(payload)
 }
 
-/** The scheme over one settlement contract. */
-const makeScheme = Effect.fnUntraced(function* (contract: string) {
+/** What the facilitator announces of a contract. */
+const announced = ({ contract, profile }: Offered, sponsor: string) => ({
+  uptoContract: contract,
+  ...(positionIn(profile, "facilitator") < 0 ? {} : { facilitatorAddress: sponsor })
+})
+
+/** The scheme over the settlement contracts of a network, ours first. */
+const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...ReadonlyArray<Offered>]) {
   const services = yield* Effect.context<Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
   const clock = yield* LedgerClock
   const signer = yield* Signer
-  const payloadOf = makePayloadOf()
+  const payloadOf = makePayloadOf(profileIn(offered))
+  const proven = new Set<string>()
+  const [ours, ...others] = offered
   const upto: Scheme = {
     scheme,
     refusals,
-    supportedExtra: () => Option.some({ uptoContract: contract, facilitatorAddress: signer.sponsor }),
+    supportedExtra: () =>
+      Option.some({
+        ...announced(ours, signer.sponsor),
+        ...(others.length === 0
+          ? {}
+          : {
+              profile: ours.profile.name,
+              profiles: offered.map((one) => ({ profile: one.profile.name, ...announced(one, signer.sponsor) }))
+            })
+      }),
     authorization: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationOf),
     verify: (payment, stage) =>
-      judgePayment(contract, payment, payloadOf(payment), stage).pipe(
+      judgePayment(offered, proven, payment, payloadOf(payment), stage).pipe(
         Effect.withSpan("x402-upto.verify"),
         Effect.provideContext(services)
       ),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
-      const { authorizationExpiresLedger, payer, state } = verified
-      const fault = expiryFault(authorizationExpiresLedger, (yield* clock.now).sequence)
+      const { authorizationExpiresLedger, payer } = verified
+      const state = verified.state as State
+      const fault = expiryFault(authorizationExpiresLedger, state.lastSecond, yield* clock.now)
       return fault === undefined
-        ? (state as State)
+        ? state
         : { ...refusal(fault[0], fault[1], Option.some(payer)), authorizationExpiresLedger }
     }),
     nonces: {
       nonceOf: readAuthorizationKey,
-      useIn: (key, promise, operationXdr) => useIn(contract, key, promise, operationXdr)
+      useIn: (key, promise, operationXdr) => useIn(offered, key, promise, operationXdr)
     },
     checkExecuted: (promise, executed) =>
-      movedAsPromised(executed, contract, promise)
+      movedAsPromised(executed, offered, promise)
         ? { _tag: "Moved", amount: promise.amount }
         : { _tag: "NotMoved", message: "the executed transaction does not show the promised settlement" }
   }
@@ -66,9 +85,23 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const schemes = yield* Schemes
-    const { upto_contract: contract = "" } = (yield* Network).keys(uptoKeys)
+    const { upto_contract: contract = "", upto_profiles: others = {} } = (yield* Network).keys(uptoKeys)
     if (contract === "") return yield* Effect.logInfo("upto is not offered: no contract is configured")
-    yield* (yield* Signer).allowAuthorization({ contract, functionName: "settle", position: facilitatorPosition })
-    yield* schemes.register(yield* makeScheme(contract))
+    const unknown = Object.keys(others).find((name) => !drafts.some((profile) => profile.name === name))
+    if (unknown !== undefined)
+      return yield* Effect.die(new Error(`upto_profiles names ${unknown}; there are ${drafts.map(({ name }) => name)}`))
+    const offered: readonly [Offered, ...ReadonlyArray<Offered>] = [
+      { contract, profile: tollkeeper },
+      ...drafts.flatMap((profile) => {
+        const of = others[profile.name]
+        return of === undefined ? [] : [{ contract: of, profile }]
+      })
+    ]
+    for (const { contract: address, profile } of offered) {
+      const position = positionIn(profile, "facilitator")
+      if (position >= 0)
+        yield* (yield* Signer).allowAuthorization({ contract: address, functionName: profile.functionName, position })
+    }
+    yield* schemes.register(yield* makeScheme(offered))
   })
 )

@@ -21,6 +21,7 @@ import {
 import { type Operation, plainIn, readEnvelope, sourceOf, type Transaction } from "../../kernel/stellar/Envelope.ts"
 import {
   addressOf,
+  boolOf,
   bytesOf,
   encodeValue,
   i128Of,
@@ -28,11 +29,13 @@ import {
   isMuxed,
   symbolText,
   u32Of,
+  u64Of,
   type Value,
   vecValue
 } from "../../kernel/stellar/Value.ts"
+import { type ArgumentName, positionIn, type Profile } from "./profiles.ts"
 
-/** The arguments of `settle`, in the contract's order. Undefined: not of the type that the contract asks for. */
+/** The arguments of a settlement call by what they are. Undefined: absent, or not of the type that is asked for. */
 export interface SettleArgs {
   readonly payer: string | undefined
   readonly payTo: string | undefined
@@ -40,14 +43,18 @@ export interface SettleArgs {
   readonly max: bigint | undefined
   readonly validAfter: number | undefined
   readonly deadline: number | undefined
+  readonly beginsAt: bigint | undefined
+  readonly endsAt: bigint | undefined
   readonly facilitator: string | undefined
   readonly settlementId: Uint8Array | undefined
+  readonly autoRevoke: boolean | undefined
   readonly actual: bigint | undefined
   /** An address form that carries an id beside the account. */
   readonly muxed: boolean
 }
 
 export interface SettleCall extends Omit<ContractCall, "args"> {
+  readonly profile: Profile
   readonly values: ReadonlyArray<Value>
   readonly args: SettleArgs
 }
@@ -59,40 +66,47 @@ export interface UptoPayload {
   readonly call: SettleCall | undefined
 }
 
-/** How many arguments `settle` has, the last of which the payer does not sign. */
-export const argumentCount = 9
-/** Where the facilitator stands among them. */
-export const facilitatorPosition = 6
+/** The profile that calls of a contract are read by. */
+export type ProfileOf = (contract: string) => Profile
 
-const settleArgs = (values: ReadonlyArray<Value>): SettleArgs => {
-  const [payer, payTo, token, max, validAfter, deadline, facilitator, settlementId, actual] = values
+const addressArguments = ["payer", "payTo", "token", "facilitator"] as const
+
+const settleArgs = (profile: Profile, values: ReadonlyArray<Value>): SettleArgs => {
+  const at = (name: ArgumentName): Value | undefined => values[positionIn(profile, name)]
   return {
-    payer: addressOf(payer),
-    payTo: addressOf(payTo),
-    token: addressOf(token),
-    max: i128Of(max),
-    validAfter: u32Of(validAfter),
-    deadline: u32Of(deadline),
-    facilitator: addressOf(facilitator),
-    settlementId: bytesOf(settlementId),
-    actual: i128Of(actual),
-    muxed: [payer, payTo, token, facilitator].some(isMuxed)
+    payer: addressOf(at("payer")),
+    payTo: addressOf(at("payTo")),
+    token: addressOf(at("token")),
+    max: i128Of(at("max")),
+    validAfter: u32Of(at("validAfter")),
+    deadline: u32Of(at("deadline")),
+    beginsAt: u64Of(at("beginsAt")),
+    endsAt: u64Of(at("endsAt")),
+    facilitator: addressOf(at("facilitator")),
+    settlementId: bytesOf(at("settlementId")),
+    autoRevoke: boolOf(at("autoRevoke")),
+    actual: i128Of(at("actual")),
+    muxed: addressArguments.some((name) => isMuxed(at(name)))
   }
 }
 
-const settleCall = (call: ContractCall | undefined): SettleCall | undefined =>
-  call === undefined ? undefined : { ...call, values: call.args, args: settleArgs(call.args) }
+const settleCall = (profileOf: ProfileOf, call: ContractCall | undefined): SettleCall | undefined => {
+  if (call === undefined) return undefined
+  const profile = profileOf(call.contract)
+  return { ...call, profile, values: call.args, args: settleArgs(profile, call.args) }
+}
 
 /** Decodes `payload.transaction`; the reason names the fault, never the content. */
-export const decodePayload = ({
-  transaction
-}: Readonly<Record<string, unknown>>): Result.Result<UptoPayload, { readonly reason: string }> => {
+export const decodePayload = (
+  { transaction }: Readonly<Record<string, unknown>>,
+  profileOf: ProfileOf
+): Result.Result<UptoPayload, { readonly reason: string }> => {
   if (typeof transaction !== "string") return Result.fail({ reason: "payload.transaction is not a string" })
   const read = readEnvelope(transaction)
   if (Result.isFailure(read)) return Result.fail({ reason: `payload.transaction is ${read.failure.reason}` })
   const tx = plainIn(read.success)
   if (tx === undefined) return Result.fail({ reason: "payload.transaction is not a plain v1 envelope" })
-  return Result.succeed({ tx, source: sourceOf(tx), call: settleCall(callOf(tx)) })
+  return Result.succeed({ tx, source: sourceOf(tx), call: settleCall(profileOf, callOf(tx)) })
 }
 
 /** The contract call that an invocation authorizes; undefined for any other kind. */
@@ -109,9 +123,15 @@ export const contractCallOf = (invocation: Invocation) => {
 
 export const encodeValues = (values: ReadonlyArray<Value>): Uint8Array => encodeValue(vecValue(values))
 
+/** The arguments that the payer signs, in the order signed. */
+export const signedValues = ({ profile, values }: SettleCall): ReadonlyArray<Value> =>
+  profile.signed.map((name) => values[positionIn(profile, name)]!)
+
 /** The same call with the amount that is to be settled, and no source of its own. */
-export const callWithAmount = (call: SettleCall, actual: bigint, auth: ReadonlyArray<AuthEntry>): Operation =>
-  callOperation({ ...call.invoked, args: [...call.values.slice(0, -1), i128Value(actual)] }, auth)
+export const callWithAmount = (call: SettleCall, actual: bigint, auth: ReadonlyArray<AuthEntry>): Operation => {
+  const position = positionIn(call.profile, "actual")
+  return callOperation({ ...call.invoked, args: call.values.with(position, i128Value(actual)) }, auth)
+}
 
 /** The facilitator's authorization as the source of a simulation gives it: unsigned, and worth nothing elsewhere. */
 export const sourceAuthorization = (operation: Operation): AuthEntry => {
@@ -121,5 +141,5 @@ export const sourceAuthorization = (operation: Operation): AuthEntry => {
 }
 
 /** The call of the settlement contract that an operation is; undefined when it is no contract call. */
-export const callIn = (operationXdr: Uint8Array): SettleCall | undefined =>
-  settleCall(callOfOperation(decodeOperation(operationXdr)))
+export const callIn = (operationXdr: Uint8Array, profileOf: ProfileOf): SettleCall | undefined =>
+  settleCall(profileOf, callOfOperation(decodeOperation(operationXdr)))

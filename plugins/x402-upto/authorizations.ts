@@ -7,6 +7,7 @@ import { addressText } from "../../kernel/stellar/Address.ts"
 import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
 import { authorizationKeyOf, haveOneNonce } from "../../kernel/stellar/AuthorizationKey.ts"
 import { authOf, decodeOperation } from "../../kernel/stellar/ContractCall.ts"
+import { type Offered, profileIn } from "./profiles.ts"
 import { callIn, type UptoPayload } from "./UptoWire.ts"
 
 /** By payer, nonce and expiry, as the ledger itself keeps an authorization apart. */
@@ -19,15 +20,20 @@ export const authorizationOf = ({ call }: UptoPayload): Option.Option<Authorizat
 }
 
 /** How an operation uses an authorization's nonce: as exactly this settlement, or otherwise. */
-export const useIn = (contract: string, key: string, promise: PromisedMovement, operationXdr: Uint8Array): NonceUse => {
+export const useIn = (
+  offered: ReadonlyArray<Offered>,
+  key: string,
+  promise: PromisedMovement,
+  operationXdr: Uint8Array
+): NonceUse => {
   const keys = authOf(decodeOperation(operationXdr)).flatMap((entry) => authorizationKeyOf(entry) ?? [])
   if (!keys.some((one) => haveOneNonce(one, key))) return "none"
-  const call = callIn(operationXdr)
+  const call = callIn(operationXdr, profileIn(offered))
   const isSame =
     keys.includes(key) &&
-    call?.contract === contract &&
-    call.functionName === "settle" &&
-    call.args.payer === promise.payer &&
+    offered.some(({ contract }) => call?.contract === contract) &&
+    call?.functionName === call?.profile.functionName &&
+    call?.args.payer === promise.payer &&
     call.args.payTo === promise.payTo &&
     call.args.token === promise.asset &&
     call.args.actual === promise.amount

@@ -20,13 +20,13 @@ import {
 import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isVoid, u32Of } from "../../kernel/stellar/Value.ts"
 import type { Fault } from "./refusals.ts"
+import { type Offered, positionIn } from "./profiles.ts"
 import {
-  argumentCount,
   contractCallOf,
   encodeValues,
-  facilitatorPosition,
   type SettleArgs,
   type SettleCall,
+  signedValues,
   type UptoPayload
 } from "./UptoWire.ts"
 
@@ -40,8 +40,8 @@ export interface Subject {
   /** What the buyer accepted: always the maximum. */
   readonly accepted: Terms
   readonly payload: UptoPayload
-  /** The settlement contract of this network. */
-  readonly contract: string
+  /** The settlement contracts of this network, ours first, each with its profile. */
+  readonly offered: ReadonlyArray<Offered>
   /** Whether an authorization may name this address as the facilitator. */
   readonly isFacilitator: (address: string) => boolean
   readonly isOurs: (address: string) => boolean
@@ -60,17 +60,39 @@ export interface Check {
 /** Ledgers that must remain for a transaction to be built, sent and included. */
 export const ledgersLeftMin = 2
 
+/** Which profile the seller's terms name; ours where they name none. */
+export const askedFor = ({ offered, terms }: Pick<Subject, "offered" | "terms">): Offered | undefined => {
+  const name = terms.extra["profile"] ?? offered[0]?.profile.name
+  return offered.find(({ profile }) => profile.name === name)
+}
+
+/**
+ * The first ledger in which an authorization can be used. A window in seconds begins with the first ledger that closes
+ * in it, reckoned by the ledger's own pace.
+ */
+export const firstLedgerOf = ({ beginsAt, validAfter = 0 }: SettleArgs, time: LedgerTime): number => {
+  if (beginsAt === undefined || beginsAt <= BigInt(time.closedAtSeconds)) return validAfter
+  const seconds = Number(beginsAt - BigInt(time.closedAtSeconds))
+  return Math.max(validAfter, time.sequence + Math.ceil(seconds / time.secondsPerLedger))
+}
+
+/** The last second in which an authorization can be used; undefined where its window is in ledgers alone. */
+export const lastSecondOf = ({ args: { endsAt }, profile }: SettleCall): bigint | undefined =>
+  endsAt === undefined ? undefined : profile.lastSecondCounts ? endsAt : endsAt - 1n
+
 /** The last ledger in which an authorization can be used: the contract's deadline or the signature's end. */
 export const lastLedgerOf = ({ args, auth }: SettleCall): number =>
   Math.min(args.deadline ?? 0, credentialsOf(auth[0]!)?.signatureExpirationLedger ?? 0)
 
-export const expiryFault = (lastLedger: number, latestLedger: number): Fault =>
-  lastLedger < latestLedger + ledgersLeftMin
-    ? [
-        "invalid_upto_ledger_settlement_expired",
-        `the authorization ends before ledger ${latestLedger + ledgersLeftMin}`
-      ]
+export const expiryFault = (lastLedger: number, lastSecond: bigint | undefined, time: LedgerTime): Fault => {
+  const ledger = time.sequence + ledgersLeftMin
+  const second = BigInt(Math.ceil(time.closedAtSeconds + ledgersLeftMin * time.secondsPerLedger))
+  if (lastLedger < ledger)
+    return ["invalid_upto_ledger_settlement_expired", `the authorization ends before ledger ${ledger}`]
+  return lastSecond !== undefined && lastSecond < second
+    ? ["invalid_upto_ledger_settlement_expired", `the authorization ends before second ${second}`]
     : undefined
+}
 
 const signatureHolds = (subject: Subject, entry: AuthEntry): boolean => {
   const payload = signedPayload(subject.crypto, subject.networkId, entry)
@@ -84,11 +106,12 @@ const signatureHolds = (subject: Subject, entry: AuthEntry): boolean => {
   )
 }
 
-/** Whether an invocation is `approve(payer, contract, amount, deadline)` of the token, and nothing below it. */
+/** Whether an invocation is `approve(payer, contract, amount, lastLedger)` of the token, and nothing below it. */
 const isApproval = (
   invocation: Invocation | undefined,
   { args, contract }: SettleCall,
-  amount: bigint | undefined
+  amount: bigint | undefined,
+  lastLedger: number | undefined
 ): boolean => {
   const call = invocation === undefined ? undefined : contractCallOf(invocation)
   const [from, spender, value, until] = call?.args ?? []
@@ -100,17 +123,21 @@ const isApproval = (
     addressOf(from) === args.payer &&
     addressOf(spender) === contract &&
     i128Of(value) === amount &&
-    u32Of(until) === args.deadline
+    u32Of(until) === lastLedger
   )
 }
 
-const hasEveryArgument = ({ muxed: _, ...args }: SettleArgs): boolean =>
-  Object.values(args).every((value) => value !== undefined) && args.settlementId?.length === 32
+const hasEveryArgument = ({ args, profile }: SettleCall): boolean =>
+  profile.arguments.every((name) => args[name] !== undefined) && args.settlementId?.length === 32
+
+/** Whether the allowance ends with the call: always, never, or as the payer signed. */
+export const closesAllowance = ({ args, profile }: SettleCall): boolean =>
+  profile.revokes === "always" || (profile.revokes === "as signed" && args.autoRevoke === true)
 
 /** Where an account of the facilitator stands although it must not: anywhere but in its one argument. */
-const namesUs = (entry: AuthEntry, isOurs: (address: string) => boolean): boolean => {
+const namesUs = (entry: AuthEntry, { profile }: SettleCall, isOurs: (address: string) => boolean): boolean => {
   const call = contractCallOf(entry.rootInvocation)
-  const others = (call?.args ?? []).filter((_, position) => position !== facilitatorPosition)
+  const others = (call?.args ?? []).filter((_, position) => position !== profile.signed.indexOf("facilitator"))
   const elsewhere = [entry.credentials, entry.rootInvocation.subInvocations, others]
   return elsewhere.some((part) => [...addressesIn(part)].some(isOurs))
 }
@@ -128,17 +155,20 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "the contract is this network's settlement contract",
-    find: ({ contract }, call) =>
-      call.contract === contract
+    find: (subject, call) =>
+      call.contract === askedFor(subject)?.contract
         ? undefined
-        : ["invalid_upto_ledger_payload_wrong_contract", "the contract called is not this network's upto contract"]
+        : [
+            "invalid_upto_ledger_payload_wrong_contract",
+            "the contract called is not this network's upto contract of the profile asked for"
+          ]
   },
   {
-    name: "settle with nine arguments",
+    name: "the profile's function with all its arguments",
     find: (_, call) =>
-      call.functionName === "settle" && call.values.length === argumentCount
+      call.functionName === call.profile.functionName && call.values.length === call.profile.arguments.length
         ? undefined
-        : ["invalid_upto_ledger_payload_wrong_function_name", "the call is not settle with its nine arguments"]
+        : ["invalid_upto_ledger_payload_wrong_function_name", "the call is not the profile's, with all its arguments"]
   },
   {
     name: "plain addresses",
@@ -149,10 +179,10 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "every argument has its type",
-    find: (_, __, args) =>
-      hasEveryArgument(args)
+    find: (_, call) =>
+      hasEveryArgument(call)
         ? undefined
-        : ["invalid_upto_ledger_payload_wrong_arguments", "an argument of settle is of another type"]
+        : ["invalid_upto_ledger_payload_wrong_arguments", "an argument of the call is of another type"]
   },
   {
     name: "the token is the asset",
@@ -163,8 +193,8 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "the facilitator is this one",
-    find: ({ isFacilitator }, _, { facilitator }) =>
-      facilitator !== undefined && isFacilitator(facilitator)
+    find: ({ isFacilitator }, { profile }, { facilitator }) =>
+      positionIn(profile, "facilitator") < 0 || (facilitator !== undefined && isFacilitator(facilitator))
         ? undefined
         : ["invalid_upto_ledger_payload_wrong_facilitator", "the authorization names another facilitator"]
   },
@@ -238,8 +268,8 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "the facilitator stands in its argument and nowhere else",
-    find: ({ isOurs }, { auth }) =>
-      auth.some((entry) => namesUs(entry, isOurs))
+    find: ({ isOurs }, call) =>
+      call.auth.some((entry) => namesUs(entry, call, isOurs))
         ? [
             "invalid_upto_ledger_payload_facilitator_in_auth",
             "an account of the facilitator stands in an authorization"
@@ -260,12 +290,12 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "the payer authorizes this very call, all but its amount",
-    find: (_, { auth: [entry], contract, values }) => {
-      const authorized = contractCallOf(entry!.rootInvocation)
+    find: (_, call) => {
+      const authorized = contractCallOf(call.auth[0]!.rootInvocation)
       const same =
-        authorized?.contract === contract &&
-        authorized.functionName === "settle" &&
-        sameBytes(encodeValues(authorized.args), encodeValues(values.slice(0, -1)))
+        authorized?.contract === call.contract &&
+        authorized.functionName === call.profile.functionName &&
+        sameBytes(encodeValues(authorized.args), encodeValues(signedValues(call)))
       return same
         ? undefined
         : ["invalid_upto_ledger_payload_missing_payer_signature", "the authorization is for another call"]
@@ -273,13 +303,17 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "below it the allowance and its end",
-    find: (_, call, { max }) => {
-      const [opened, closed, ...others] = call.auth[0]!.rootInvocation.subInvocations
-      return others.length === 0 && isApproval(opened, call, max) && isApproval(closed, call, 0n)
+    find: (_, call, { deadline, max }) => {
+      const [opened, ...others] = call.auth[0]!.rootInvocation.subInvocations
+      const closes = closesAllowance(call)
+      const endLedger = call.profile.revokedUntil === "zero" ? 0 : deadline
+      return others.length === (closes ? 1 : 0) &&
+        isApproval(opened, call, max, deadline) &&
+        (!closes || isApproval(others[0], call, 0n, endLedger))
         ? undefined
         : [
             "invalid_upto_ledger_payload_wrong_subinvocations",
-            "below the call stand other calls than approve(payer, contract, max) and approve(payer, contract, 0)"
+            "below the call stand other calls than approve(payer, contract, max) and the allowance's end as signed"
           ]
     }
   },
@@ -292,17 +326,19 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "the window has not ended",
-    find: ({ time }, call) => expiryFault(lastLedgerOf(call), time.sequence)
+    find: ({ time }, call) => expiryFault(lastLedgerOf(call), lastSecondOf(call), time)
   },
   {
     name: "the window has begun",
-    find: ({ time }, _, { validAfter = 0 }) =>
-      validAfter > time.sequence
+    find: ({ time }, _, args) => {
+      const first = firstLedgerOf(args, time)
+      return first > time.sequence
         ? [
             "invalid_upto_ledger_settlement_not_yet_valid",
-            `the authorization begins at ledger ${validAfter}, the newest is ${time.sequence}`
+            `the authorization begins at ledger ${first}, the newest is ${time.sequence}`
           ]
         : undefined
+    }
   },
   {
     name: "not too far in the future",

@@ -2,6 +2,7 @@
 // moved; the ceiling is the contract's own word, which the payer's signature binds. Pure.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
+import type { Offered } from "./profiles.ts"
 import { eventsFault, settledMax } from "./simulationChecks.ts"
 
 interface Promised {
@@ -11,13 +12,27 @@ interface Promised {
   readonly amount: bigint
 }
 
+/** How the allowance may have ended, by what the profile leaves to the payer. */
+const endings = { always: [true], never: [false], "as signed": [true, false] } as const
+
 /**
- * Whether an executed transaction moved what was promised. A transaction whose meta cannot be read succeeded, and was
- * simulated.
+ * Whether an executed transaction moved what was promised, by one of the contracts offered. A transaction whose meta
+ * cannot be read succeeded, and was simulated.
  */
-export const movedAsPromised = (executed: ExecutedTransaction, contract: string, promised: Promised): boolean => {
+export const movedAsPromised = (
+  executed: ExecutedTransaction,
+  offered: ReadonlyArray<Offered>,
+  promised: Promised
+): boolean => {
   const { contractEvents, transfers } = executed
   if (contractEvents === undefined || Option.isNone(transfers)) return true
-  const max = settledMax(contractEvents, contract)
-  return max !== undefined && eventsFault(contractEvents, { ...promised, contract, max }) === undefined
+  return offered.some(({ contract, profile }) => {
+    const max = settledMax(contractEvents, contract, profile)
+    return (
+      max !== undefined &&
+      endings[profile.revokes].some(
+        (closes) => eventsFault(contractEvents, { ...promised, contract, profile, closes, max }) === undefined
+      )
+    )
+  })
 }

@@ -18,7 +18,8 @@ import { accountOf } from "../../kernel/stellar/Address.ts"
 import { encodeOperation } from "../../kernel/stellar/ContractCall.ts"
 import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { authorizationOf } from "./authorizations.ts"
-import { firstFault, lastLedgerOf, type Subject } from "./checks.ts"
+import { closesAllowance, firstFault, firstLedgerOf, lastLedgerOf, lastSecondOf, type Subject } from "./checks.ts"
+import { type Offered, positionIn, registeredAs } from "./profiles.ts"
 import type { Fault } from "./refusals.ts"
 import { ownAuthorizationStroops, type Settlement, simulationFault } from "./simulationChecks.ts"
 import {
@@ -35,6 +36,8 @@ export const scheme = "upto"
 export interface State {
   readonly operationXdr: Uint8Array
   readonly sorobanDataXdr: Uint8Array
+  /** The last second of the authorization's window, where it is in seconds too. */
+  readonly lastSecond?: bigint
 }
 
 /** A fault that a look at the ledger of this moment may take back: the buyer may know newer ledgers than we. */
@@ -42,7 +45,12 @@ const mayBeOurs = (fault: Fault): boolean =>
   fault?.[0] === "invalid_upto_ledger_expiration_too_far" ||
   fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
 
-const subjectOf = Effect.fnUntraced(function* (contract: string, payment: Payment, payload: UptoPayload, stage: Stage) {
+const subjectOf = Effect.fnUntraced(function* (
+  offered: ReadonlyArray<Offered>,
+  payment: Payment,
+  payload: UptoPayload,
+  stage: Stage
+) {
   const network = yield* Network
   const signer = yield* Signer
   const crypto = yield* Crypto
@@ -51,7 +59,7 @@ const subjectOf = Effect.fnUntraced(function* (contract: string, payment: Paymen
     terms: payment.requirements,
     accepted: payment.accepted,
     payload,
-    contract,
+    offered,
     isFacilitator: (address) => signer.sponsors.includes(address),
     isOurs: signer.isOurs,
     time: yield* (yield* LedgerClock).now,
@@ -70,7 +78,8 @@ const aheadMax = 12
 const notYetKnown = (operation: string, begins: number, newest: number) =>
   new LedgerUnavailable({ operation, message: `the authorization begins at ledger ${begins}, the newest is ${newest}` })
 
-const beginsOf = ({ payload }: Subject): number => payload.call?.args.validAfter ?? 0
+const beginsOf = ({ payload, time }: Subject): number =>
+  payload.call === undefined ? 0 : firstLedgerOf(payload.call.args, time)
 
 /** The first fault of the offline checks, by a second look at the ledger where the first may be too old. */
 const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
@@ -78,7 +87,7 @@ const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
   if (!mayBeOurs(first)) return first
   const time = yield* (yield* LedgerClock).fresh
   const fault = firstFault({ ...subject, time })
-  const begins = beginsOf(subject)
+  const begins = beginsOf({ ...subject, time })
   return fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid" && begins <= time.sequence + aheadMax
     ? yield* notYetKnown("getLatestLedger", begins, time.sequence)
     : fault
@@ -87,6 +96,8 @@ const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
 /** The operation to simulate, and to submit when it is for settling. */
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
+  // Of a profile that names no facilitator nobody but the payer authorizes anything.
+  if (positionIn(call.profile, "facilitator") < 0) return encodeOperation(alone)
   if (stage === "verify")
     return encodeOperation(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))
   const request = { operationXdr: encodeOperation(alone), expiresLedger: lastLedgerOf(call) }
@@ -95,9 +106,22 @@ const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigin
     .pipe(Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)))
 })
 
-/** Judges a payment for the settlement contract of this network. */
+/**
+ * Whether the contract runs the code that its profile is registered under. Code of a registered contract never changes,
+ * so it is read once.
+ */
+const hasRegisteredCode = Effect.fnUntraced(function* ({ contract, profile }: Offered, proven: Set<string>) {
+  if (proven.has(contract)) return true
+  const code = yield* (yield* LedgerRpc).codeHash(contract)
+  const holds = registeredAs(Option.getOrUndefined(code))?.name === profile.name
+  if (holds) proven.add(contract)
+  return holds
+})
+
+/** Judges a payment for the settlement contracts of this network; `proven`: those whose code has been read. */
 export const judgePayment = Effect.fnUntraced(function* (
-  contract: string,
+  offered: ReadonlyArray<Offered>,
+  proven: Set<string>,
   payment: Payment,
   decoded: ReturnType<typeof decodePayload>,
   stage: Stage
@@ -105,7 +129,7 @@ export const judgePayment = Effect.fnUntraced(function* (
   if (Result.isFailure(decoded)) return refusal("invalid_upto_ledger_payload_malformed", decoded.failure.reason)
   const payload = decoded.success
   const payer = Option.fromUndefinedOr(payload.call?.args.payer)
-  const subject = yield* subjectOf(contract, payment, payload, stage)
+  const subject = yield* subjectOf(offered, payment, payload, stage)
   const fault = yield* offlineFault(subject)
   if (fault !== undefined)
     return {
@@ -115,8 +139,17 @@ export const judgePayment = Effect.fnUntraced(function* (
         : {})
     }
   const call = payload.call!
+  const { contract, profile } = call
+  if (!(yield* hasRegisteredCode({ contract, profile }, proven)))
+    return refusal(
+      "invalid_upto_ledger_payload_wrong_contract",
+      "the contract's code is not the one registered for the profile",
+      payer
+    )
   const settlement: Settlement = {
     contract,
+    profile,
+    closes: closesAllowance(call),
     payer: call.args.payer!,
     payTo: payment.requirements.payTo,
     asset: payment.requirements.asset,
@@ -125,17 +158,23 @@ export const judgePayment = Effect.fnUntraced(function* (
   }
   const operationXdr = yield* operationOf(call, settlement.amount, stage)
   const simulated = yield* (yield* LedgerRpc).simulate(
-    simulationEnvelope(accountOf(call.args.facilitator!), operationXdr)
+    simulationEnvelope(accountOf(call.args.facilitator ?? (yield* Signer).sponsor), operationXdr)
   )
   if (simulated._tag === "Refused" && simulated.latestLedger < beginsOf(subject))
     return yield* notYetKnown("simulateTransaction", beginsOf(subject), simulated.latestLedger)
   const ceilings = (yield* Network).feeCeilings(scheme)
-  const refused = simulationFault(simulated, settlement, ceilings, stage === "verify" ? ownAuthorizationStroops : 0n)
+  const added = stage === "verify" && call.args.facilitator !== undefined ? ownAuthorizationStroops : 0n
+  const refused = simulationFault(simulated, settlement, ceilings, added)
   if (refused !== undefined || simulated._tag !== "Simulated") {
     const [reason, message] = refused ?? ["invalid_upto_ledger_simulation_failed", "the simulation gave no result"]
     return { ...refusal(reason, message, payer), ...refusedAuthorization(simulated, lastLedgerOf(call)) }
   }
-  const state: State = { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr }
+  const lastSecond = lastSecondOf(call)
+  const state: State = {
+    operationXdr,
+    sorobanDataXdr: simulated.sorobanDataXdr,
+    ...(lastSecond === undefined ? {} : { lastSecond })
+  }
   const verified: Verified = {
     _tag: "Verified",
     payer: settlement.payer,

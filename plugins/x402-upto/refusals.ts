@@ -9,8 +9,11 @@ export const refusals = [
   row("invalid_upto_ledger_payload_malformed", "the transaction is canonical base64 of one bounded v1 envelope"),
   row("invalid_upto_ledger_payload_wrong_operation", "one contract call and nothing else"),
   row("invalid_upto_ledger_payload_unsafe_tx_or_op_source", "no account of the facilitator is a source"),
-  row("invalid_upto_ledger_payload_wrong_contract", "the contract called is this network's settlement contract"),
-  row("invalid_upto_ledger_payload_wrong_function_name", "settle with its nine arguments"),
+  row(
+    "invalid_upto_ledger_payload_wrong_contract",
+    "the contract called is this network's of the profile, with the registered code"
+  ),
+  row("invalid_upto_ledger_payload_wrong_function_name", "the profile's function with all its arguments"),
   row("invalid_upto_ledger_payload_wrong_arguments", "every argument has its type"),
   row("invalid_upto_ledger_payload_muxed_address", "plain addresses"),
   row("invalid_upto_ledger_payload_wrong_asset", "the token is the asset"),

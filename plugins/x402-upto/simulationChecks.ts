@@ -13,12 +13,16 @@ import {
   restoreOverCeilings
 } from "../../kernel/payment/readSimulation.ts"
 import { type ContractEvent, eventsOfCalls, isPublished, readEvent } from "../../kernel/stellar/TransferEvents.ts"
+import type { Profile } from "./profiles.ts"
 import type { Fault } from "./refusals.ts"
-import { addressOf, fieldsOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
+import { addressOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
 
 /** What a settlement is to move. `contract` is the settlement contract. */
 export interface Settlement {
   readonly contract: string
+  readonly profile: Profile
+  /** Whether the allowance ends with the call. */
+  readonly closes: boolean
   readonly payer: string
   readonly payTo: string
   readonly asset: string
@@ -53,15 +57,14 @@ const isApproval = (event: ContractEvent, { contract, payer }: Settlement, amoun
   return addressOf(topics[1]) === payer && addressOf(topics[2]) === contract && approved === amount
 }
 
-const isSettled = (event: ContractEvent, { amount, asset, max, payTo, payer }: Settlement): boolean => {
-  const { data, topics } = event.body.v0
-  const fields = fieldsOf(data)
+const isSettled = (event: ContractEvent, { amount, asset, max, payTo, payer, profile }: Settlement): boolean => {
+  const stated = profile.stated?.(event)
   return (
-    addressOf(topics[1]) === payer &&
-    addressOf(topics[2]) === payTo &&
-    addressOf(topics[3]) === asset &&
-    i128Of(fields?.get("max")) === max &&
-    i128Of(fields?.get("actual")) === amount
+    stated?.payer === payer &&
+    stated.payTo === payTo &&
+    (!("token" in stated) || stated.token === asset) &&
+    stated.max === max &&
+    stated.actual === amount
   )
 }
 
@@ -81,11 +84,29 @@ const movementFault = (event: ContractEvent, settlement: Settlement): Fault => {
     : ["invalid_upto_ledger_event_wrong_transfer", "the simulation moves something else than the amount to payTo"]
 }
 
-/** The ceiling that the contract states in a transaction; undefined when it states none. */
-export const settledMax = (events: ReadonlyArray<ContractEvent>, contract: string): bigint | undefined => {
-  const own = events.find((event) => emitterOf(event) === contract)
-  return own === undefined ? undefined : i128Of(fieldsOf(own.body.v0.data)?.get("max"))
+/** The ceiling that a transaction shows: the contract's own word, or where it has none the allowance given to it. */
+export const settledMax = (
+  events: ReadonlyArray<ContractEvent>,
+  contract: string,
+  { stated }: Profile
+): bigint | undefined => {
+  if (stated !== undefined) {
+    const own = events.find((event) => emitterOf(event) === contract)
+    return own === undefined ? undefined : stated(own).max
+  }
+  const opened = events.find(
+    ({ body: { v0 } }) => symbolOf(v0.topics[0]) === "approve" && addressOf(v0.topics[2]) === contract
+  )
+  return opened === undefined ? undefined : i128Of(vecOf(opened.body.v0.data)?.[0])
 }
+
+/** The names of the events that a settlement shows, in their order. */
+const expectedNames = ({ amount, closes, profile }: Settlement): ReadonlyArray<string> => [
+  ...(amount === 0n && !profile.zeroApproves
+    ? []
+    : ["approve", ...(amount === 0n ? [] : ["transfer"]), ...(closes ? ["approve"] : [])]),
+  ...(profile.stated === undefined ? [] : ["upto_settled"])
+]
 
 /** The first thing wrong with the contract events of one settlement, in their order. */
 export const eventsFault = (events: ReadonlyArray<ContractEvent>, settlement: Settlement): Fault => {
@@ -95,17 +116,18 @@ export const eventsFault = (events: ReadonlyArray<ContractEvent>, settlement: Se
   }
   const steps = events.filter((event) => [settlement.asset, settlement.contract].includes(emitterOf(event) ?? ""))
   const names = steps.map((event) => `${symbolOf(event.body.v0.topics[0])}`)
-  const expected = settlement.amount === 0n ? ["upto_settled"] : ["approve", "transfer", "approve", "upto_settled"]
+  const expected = expectedNames(settlement)
   if (names.join() !== expected.join()) {
     return ["invalid_upto_ledger_event_wrong_sequence", `the events are not ${expected.join(", ")}`]
   }
-  const settled = steps.at(-1)!
-  if (emitterOf(settled) !== settlement.contract || !isSettled(settled, settlement)) {
+  const settled = settlement.profile.stated === undefined ? undefined : steps.at(-1)!
+  if (settled !== undefined && (emitterOf(settled) !== settlement.contract || !isSettled(settled, settlement))) {
     return ["invalid_upto_ledger_event_wrong_settlement", "the contract does not state this ceiling and this amount"]
   }
-  const [opened, , closed] = steps
+  const [opened, closed] = steps.filter((_, index) => names[index] === "approve")
   const holds =
-    settlement.amount === 0n || (isApproval(opened!, settlement, settlement.max) && isApproval(closed!, settlement, 0n))
+    (opened === undefined || isApproval(opened, settlement, settlement.max)) &&
+    (closed === undefined || isApproval(closed, settlement, 0n))
   return holds
     ? undefined
     : ["invalid_upto_ledger_event_wrong_sequence", "the allowance is not the maximum, or does not end at zero"]

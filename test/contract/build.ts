@@ -51,14 +51,20 @@ export const buildContract = async (
 
 export const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 
+/** A module's base64 as lines of a source. */
+export const wasmLines = (wasm: Uint8Array, indent: string): string =>
+  (
+    Buffer.from(wasm)
+      .toString("base64")
+      .match(/.{1,100}/g) ?? []
+  )
+    .map((line) => `${indent}"${line}"`)
+    .join(",\n")
+
 /** The module as a source of the program, which carries it to ledgers that do not have it yet. */
 export const wasmSource = (wasm: Uint8Array): string => {
   const heading =
     "// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited."
-  const lines =
-    Buffer.from(wasm)
-      .toString("base64")
-      .match(/.{1,100}/g) ?? []
   return `${heading}
 // The same bytes stand in settle.wasm. Its code has not been audited.
 
@@ -67,7 +73,7 @@ export const wasmHash = "${sha256Hex(wasm)}"
 
 /** The module in base64. */
 export const wasmBase64 = [
-${lines.map((line) => `  "${line}"`).join(",\n")}
+${wasmLines(wasm, "  ")}
 ].join("")
 `
 }

@@ -1,19 +1,25 @@
-// `npm run contract`: builds the settlement contract and writes it beside its source, as a module and as a source of
-// the program. `npm run contract -- check` only says whether what stands there is what the source gives.
+// `npm run contract`: builds the settlement contracts and writes each beside its source, as a module and as a source of
+// the program. `npm run contract -- check` only says whether what stands there is what the sources give.
 import { readFileSync, writeFileSync } from "node:fs"
 import { buildContract, contractFolder, sha256Hex, wasmSource } from "./build.ts"
+import { buildDraft, drafts, draftsFolder, draftsSource } from "./drafts.ts"
 
 const wasm = await buildContract()
-const files = [
-  ["settle.wasm", Buffer.from(wasm)],
-  ["settleWasm.ts", Buffer.from(wasmSource(wasm))]
-] as const
+const modules = await Promise.all(drafts.map(async (draft) => [draft, await buildDraft(draft)] as const))
+const files: ReadonlyArray<readonly [path: string, content: Uint8Array]> = [
+  [`${contractFolder}settle.wasm`, wasm],
+  [`${contractFolder}settleWasm.ts`, Buffer.from(wasmSource(wasm))],
+  ...modules.map(([draft, module]) => [`${draftsFolder}${draft}.wasm`, module] as const),
+  [`${draftsFolder}draftWasm.ts`, Buffer.from(draftsSource(modules))]
+]
 
 if (process.argv[2] === "check") {
-  const different = files.filter(([name, content]) => !readFileSync(contractFolder + name).equals(content))
-  console.log(`${sha256Hex(wasm)}: ${different.length === 0 ? "as built" : "NOT what the source gives"}`)
+  const different = files.filter(([path, content]) => !readFileSync(path).equals(content))
+  for (const [path] of different) console.log(`NOT what the source gives: ${path}`)
+  console.log(`${sha256Hex(wasm)}: ${different.length === 0 ? "all as built" : "not as built"}`)
   process.exitCode = different.length === 0 ? 0 : 1
 } else {
-  for (const [name, content] of files) writeFileSync(contractFolder + name, content)
-  console.log(`${wasm.length} bytes, sha256 ${sha256Hex(wasm)}`)
+  for (const [path, content] of files) writeFileSync(path, content)
+  for (const [name, module] of [["settle", wasm] as const, ...modules])
+    console.log(`${name}: ${module.length} bytes, sha256 ${sha256Hex(module)}`)
 }

@@ -50,7 +50,8 @@ const settleEntry = {
   }
 }
 
-const errorsEntry = {
+/** The errors of all settlement contracts of this project. */
+export const errorsEntry = {
   kind: 4,
   udtErrorEnumV0: {
     doc: text("Above those of tokens, which come through."),
@@ -88,7 +89,8 @@ const notes: ReadonlyArray<readonly [key: string, value: string]> = [
   ["source", "plugins/x402-upto/contract/settle.as"]
 ]
 
-const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => Uint8Array.from(parts.flatMap((part) => [...part]))
+export const concat = (...parts: ReadonlyArray<Uint8Array>): Uint8Array =>
+  Uint8Array.from(parts.flatMap((part) => [...part]))
 
 const leb = (value: number): Array<number> => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)])
 const sized = (content: Uint8Array) => concat(Uint8Array.from(leb(content.length)), content)
@@ -105,14 +107,15 @@ export const interfaceSections = (entries: ReadonlyArray<object>): Uint8Array =>
     section("contractspecv0", concat(...entries.map((entry) => xdr.ScSpecEntry.schema.encode(entry as never))))
   )
 
-/** The sections to append to the compiled module. */
-export const customSections = (): Uint8Array =>
-  concat(
-    interfaceSections([settleEntry, errorsEntry, eventEntry]),
-    section(
-      "contractmetav0",
-      concat(
-        ...notes.map(([key, val]) => xdr.ScMetaEntry.schema.encode({ kind: 0, v0: { key: text(key), val: text(val) } }))
-      )
+/** Notes on where a contract comes from. */
+export const notesSection = (entries: ReadonlyArray<readonly [key: string, value: string]>): Uint8Array =>
+  section(
+    "contractmetav0",
+    concat(
+      ...entries.map(([key, val]) => xdr.ScMetaEntry.schema.encode({ kind: 0, v0: { key: text(key), val: text(val) } }))
     )
   )
+
+/** The sections to append to the compiled module. */
+export const customSections = (): Uint8Array =>
+  concat(interfaceSections([settleEntry, errorsEntry, eventEntry]), notesSection(notes))

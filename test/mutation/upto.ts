@@ -22,6 +22,7 @@ const inFile =
 
 const contract = inFile("plugins/x402-upto/contract/settle.as", contractTests)
 const offline = inFile("plugins/x402-upto/checks.ts", vitest(`${folder}/checks.daily.test.ts`))
+const profiled = (file: string) => inFile(`plugins/x402-upto/${file}`, vitest(`${folder}/profiles.daily.test.ts`))
 const judged = inFile("plugins/x402-upto/judgePayment.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const known = inFile("plugins/x402-upto/authorizations.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const shown = inFile("plugins/x402-upto/simulationChecks.ts", vitest(`${folder}/simulationChecks.test.ts`))
@@ -107,8 +108,12 @@ const ofTheChecks: ReadonlyArray<Mutation> = [
     "auth.some((entry) => namesUs(entry, isOurs))",
     "namesUs(auth[0]!, isOurs)"
   ),
-  offline("any function passes", 'call.functionName === "settle" && call.values.length', "call.values.length"),
-  offline("an argument too few passes", '"settle" && call.values.length === argumentCount', '"settle"'),
+  offline("any function passes", "call.functionName === call.profile.functionName && call.values", "call.values"),
+  offline(
+    "an argument too few passes",
+    "call.profile.functionName && call.values.length === call.profile.arguments.length",
+    "call.profile.functionName"
+  ),
   offline("an id of any length passes", "&& args.settlementId?.length === 32", ""),
   offline("the envelope's amount is not looked at", "|| actual !== max) {", ") {"),
   offline("the accepted amount is not compared", "Option.getOrUndefined(accepted.amount) !== max ||", ""),
@@ -122,10 +127,10 @@ const ofTheChecks: ReadonlyArray<Mutation> = [
     "return max < 0n ?"
   ),
   offline("a further authorization passes", "return others.length > 0 ?", "return others.length > 9 ?"),
-  offline("another function may be authorized", 'authorized.functionName === "settle" &&', ""),
-  offline("a third call below passes", "return others.length === 0 && isApproval", "return isApproval"),
-  offline("the allowance may be any", "isApproval(opened, call, max) &&", ""),
-  offline("the allowance need not end", "&& isApproval(closed, call, 0n)", ""),
+  offline("another function may be authorized", "authorized.functionName === call.profile.functionName &&", ""),
+  offline("a third call below passes", "return others.length === (closes ? 1 : 0) && isApproval", "return isApproval"),
+  offline("the allowance may be any", "isApproval(opened, call, max, deadline) &&", ""),
+  offline("the allowance need not end", "&& (!closes || isApproval(others[0], call, 0n, endLedger))", ""),
   offline("the allowance's amount is not compared", "i128Of(value) === amount &&", ""),
   offline(
     "the sponsor may stand below",
@@ -150,30 +155,57 @@ const ofTheChecks: ReadonlyArray<Mutation> = [
   )
 ]
 
+/** Guards that the profiles of the drafts have beside ours. */
+const ofTheProfiles: ReadonlyArray<Mutation> = [
+  profiled("checks.ts")(
+    "a draft's contract needs no profile asked for",
+    "call.contract === askedFor(subject)?.contract",
+    "subject.offered.some(({ contract }) => contract === call.contract)"
+  ),
+  profiled("judgePayment.ts")("any code is registered", "if (holds) proven.add(contract)", "return true"),
+  profiled("checks.ts")(
+    "an allowance that was to end may stay",
+    "return others.length === (closes ? 1 : 0) &&",
+    "return others.length <= 1 &&"
+  ),
+  profiled("checks.ts")("seconds never begin", "if (beginsAt === undefined ||", "if (beginsAt !== null ||"),
+  profiled("checks.ts")("seconds never end", "lastSecond !== undefined && lastSecond < second", "lastSecond === null"),
+  profiled("checks.ts")(
+    "a facilitator of the stateful draft may be any",
+    'positionIn(profile, "facilitator") < 0 ||',
+    'profile.name !== "tollkeeper" ||'
+  ),
+  profiled("checks.ts")(
+    "the payer signs what it likes of a draft",
+    "sameBytes(encodeValues(authorized.args), encodeValues(signedValues(call)))",
+    "sameBytes(encodeValues(authorized.args), encodeValues(authorized.args))"
+  )
+]
+
 const ofTheEvents: ReadonlyArray<Mutation> = [
   shown("any sequence passes", "if (names.join() !== expected.join()) {", "if (names.length > 9) {"),
-  shown("zero may show anything", 'settlement.amount === 0n ? ["upto_settled"] :', "settlement.amount === -1n ? [] :"),
-  shown(
-    "anybody may state the settlement",
-    "if (emitterOf(settled) !== settlement.contract || !isSettled",
-    "if (!isSettled"
-  ),
+  shown("zero may show an allowance", "...(amount === 0n && !profile.zeroApproves ?", "...(amount === -1n ?"),
+  shown("anybody may state the settlement", "(emitterOf(settled) !== settlement.contract || !isSettled", "(!isSettled"),
   shown(
     "the statement is not read",
     "emitterOf(settled) !== settlement.contract || !isSettled(settled, settlement)",
     "emitterOf(settled) !== settlement.contract"
   ),
-  shown("the ceiling is not compared", 'i128Of(fields?.get("max")) === max &&', ""),
-  shown("the stated amount is not compared", '&& i128Of(fields?.get("actual")) === amount', ""),
+  shown("the ceiling is not compared", "stated.max === max &&", ""),
+  shown("the stated amount is not compared", "&& stated.actual === amount", ""),
   shown(
     "the stated payer is not compared",
-    "addressOf(topics[1]) === payer && addressOf(topics[2]) === payTo",
-    "addressOf(topics[2]) === payTo"
+    "stated?.payer === payer && stated.payTo === payTo",
+    "stated?.payTo === payTo"
   ),
-  shown("the stated recipient is not compared", "addressOf(topics[2]) === payTo &&", ""),
-  shown("the stated token is not compared", "addressOf(topics[3]) === asset &&", ""),
-  shown("the allowance is not compared", "isApproval(opened!, settlement, settlement.max) &&", ""),
-  shown("the allowance's end is not compared", "&& isApproval(closed!, settlement, 0n)", ""),
+  shown("the stated recipient is not compared", "stated.payTo === payTo &&", ""),
+  shown("the stated token is not compared", '(!("token" in stated) || stated.token === asset) &&', ""),
+  shown(
+    "the allowance is not compared",
+    "(opened === undefined || isApproval(opened, settlement, settlement.max)) &&",
+    ""
+  ),
+  shown("the allowance's end is not compared", "&& (closed === undefined || isApproval(closed, settlement, 0n))", ""),
   shown(
     "an allowance may be another's",
     "return addressOf(topics[1]) === payer && addressOf(topics[2]) === contract && approved",
@@ -218,14 +250,10 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
   ),
   executed(
     "an executed transaction may show anything",
-    "return max !== undefined && eventsFault(contractEvents, { ...promised, contract, max }) === undefined",
-    "return max !== undefined"
+    "eventsFault(contractEvents, { ...promised, contract, profile, closes, max }) === undefined",
+    "max !== undefined"
   ),
-  executed(
-    "an executed transaction may show nothing",
-    "return max !== undefined && eventsFault(",
-    "return max === undefined || eventsFault("
-  )
+  executed("an executed transaction may show nothing", "max !== undefined && endings", "max === undefined || endings")
 ]
 
 const ofTheWalk: ReadonlyArray<Mutation> = [
@@ -254,18 +282,18 @@ const ofTheWalk: ReadonlyArray<Mutation> = [
   judged("what is spent is not told", "...refusedAuthorization(simulated, lastLedgerOf(call))", ""),
   known("another amount is the same settlement", "call.args.actual === promise.amount", "true"),
   known("another recipient is the same settlement", "call.args.payTo === promise.payTo &&", ""),
-  known("another payer is the same settlement", "call.args.payer === promise.payer &&", ""),
+  known("another payer is the same settlement", "call?.args.payer === promise.payer &&", ""),
   known("another token is the same settlement", "call.args.token === promise.asset &&", ""),
   known("another signature with the nonce is the same", "keys.includes(key) &&", ""),
   offered(
     "what has aged in the queue is prepared",
-    "return fault === undefined ? (state as State) :",
-    "return fault !== null ? (state as State) :"
+    "return fault === undefined ? state :",
+    "return fault !== null ? state :"
   ),
   offered(
     "a payment is decoded each time",
-    'readOnce((payload: Payment["payload"]) => decodePayload(payload))',
-    "decodePayload"
+    'readOnce((payload: Payment["payload"]) => decodePayload(payload, profileOf))',
+    '(payload: Payment["payload"]) => decodePayload(payload, profileOf)'
   ),
   audited(
     "the auditor asks zero for a transfer",
@@ -322,6 +350,7 @@ const ofTheSigner: ReadonlyArray<Mutation> = [
 export const mutations: ReadonlyArray<Mutation> = [
   ...ofTheContract,
   ...ofTheChecks,
+  ...ofTheProfiles,
   ...ofTheEvents,
   ...ofTheWalk,
   ...ofTheSigner

@@ -242,6 +242,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     scan,
     accounts,
     standings,
+    codeHash: () => Effect.succeed(Option.none()),
     nonceSpent
   })
 }

@@ -12,6 +12,7 @@ import {
 } from "./authorization.ts"
 import { nullAccount, testnetUsdc } from "./buyer.ts"
 import { type RpcCall, rpcCall } from "./rpcCall.ts"
+import { layoutOf, type UptoProfile } from "./uptoProfiles.ts"
 
 /** Departures from the honest payment. What is left out stays honest. */
 export interface UptoTamper {
@@ -22,6 +23,10 @@ export interface UptoTamper {
   readonly validAfter?: number
   readonly deadline?: number
   readonly facilitator?: string
+  /** Seconds of the ledger's clock, where a profile's window is in seconds. */
+  readonly beginsAt?: bigint
+  readonly endsAt?: bigint
+  readonly payerArgument?: string
   readonly contract?: string
   readonly functionName?: string
   /** The call's arguments, signed ones included. */
@@ -59,6 +64,10 @@ export interface UptoOptions {
   readonly facilitator: string
   /** Atomic units. */
   readonly max: bigint
+  /** Default ours, which the terms then do not name. */
+  readonly profile?: UptoProfile
+  /** Default true; of the one profile that lets the payer choose. */
+  readonly autoRevoke?: boolean
   readonly asset?: string
   readonly maxTimeoutSeconds?: number
   /** Seconds per ledger that the buyer reckons with, default 5. */
@@ -107,7 +116,7 @@ const envelopeOf = (operations: ReadonlyArray<xdr.Operation>, source: string): s
 export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment> => {
   const tamper = options.tamper ?? {}
   const rpc = typeof options.rpc === "string" ? rpcCall(options.rpc) : options.rpc
-  const latest = (await rpc("getLatestLedger")).sequence as number
+  const { closeTime, sequence: latest } = await rpc("getLatestLedger")
   const maxTimeoutSeconds = options.maxTimeoutSeconds ?? 60
   const asset = options.asset ?? testnetUsdc
   const contract = tamper.contract ?? options.contract
@@ -115,21 +124,24 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
   const deadline = tamper.deadline ?? latest + Math.ceil(maxTimeoutSeconds / (options.secondsPerLedger ?? 5))
   const max = tamper.max ?? options.max
   const payer = addressOf(options.payer)
-  const honest = [
-    address(payer),
-    address(tamper.payTo ?? options.payTo),
-    address(token),
-    i128(max),
-    u32(tamper.validAfter ?? latest),
-    u32(deadline),
-    address(tamper.facilitator ?? options.facilitator),
-    xdr.ScVal.scvBytes(options.settlementId ?? Keypair.random().rawPublicKey())
-  ]
-  const signedArgs = tamper.args?.(honest) ?? honest
-  const approve = (amount: bigint) =>
-    invocationOf(callOf(token, "approve", [address(payer), address(contract), i128(amount), u32(deadline)]))
-  const functionName = tamper.functionName ?? "settle"
-  const honestSubs = [approve(max), approve(0n)]
+  const layout = layoutOf(options.profile ?? "tollkeeper", {
+    payer: tamper.payerArgument ?? payer,
+    payTo: tamper.payTo ?? options.payTo,
+    token,
+    max,
+    validAfter: tamper.validAfter ?? latest,
+    deadline,
+    beginsAt: tamper.beginsAt ?? 0n,
+    endsAt: tamper.endsAt ?? BigInt(closeTime ?? 0) + BigInt(maxTimeoutSeconds),
+    facilitator: tamper.facilitator ?? options.facilitator,
+    id: options.settlementId ?? Keypair.random().rawPublicKey(),
+    autoRevoke: options.autoRevoke ?? true
+  })
+  const signedArgs = tamper.args?.(layout.signed) ?? layout.signed
+  const approve = ([amount, lastLedger]: readonly [amount: bigint, lastLedger: number]) =>
+    invocationOf(callOf(token, "approve", [address(payer), address(contract), i128(amount), u32(lastLedger)]))
+  const functionName = tamper.functionName ?? layout.functionName
+  const honestSubs = layout.approvals.map(approve)
   const nonce = tamper.nonce ?? randomNonce()
   const entry = signAuthorization({
     payer: options.payer,
@@ -146,7 +158,7 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
     signature: tamper.signature,
     signatureValue: tamper.signatureValue
   })
-  const call = callOf(contract, functionName, [...signedArgs, i128(tamper.sentAmount ?? max)])
+  const call = callOf(contract, functionName, layout.sent(signedArgs, tamper.sentAmount ?? max))
   const operation = new xdr.Operation({
     sourceAccount: null,
     body: xdr.OperationBody.invokeHostFunction(
@@ -164,7 +176,12 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
     asset,
     payTo: options.payTo,
     maxTimeoutSeconds,
-    extra: { areFeesSponsored: true, uptoContract: options.contract, facilitatorAddress: options.facilitator }
+    extra: {
+      areFeesSponsored: true,
+      uptoContract: options.contract,
+      facilitatorAddress: options.facilitator,
+      ...(options.profile === undefined ? {} : { profile: options.profile })
+    }
   }
   const paymentPayload = {
     x402Version: 2,

@@ -17,6 +17,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"
+import { settlementWasmHash } from "../../../plugins/x402-upto/contract.ts"
 import { layer as schemeLayer } from "../../../plugins/x402-upto/UptoScheme.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
@@ -85,6 +86,7 @@ const services = (ledger: Ledger) => {
       })
     } as unknown as LedgerClock["Service"]),
     Layer.succeed(LedgerRpc, {
+      codeHash: () => Effect.succeed(Option.some(settlementWasmHash)),
       simulate: (envelope: string) =>
         Effect.sync(() => {
           ledger.envelopes.push(envelope)

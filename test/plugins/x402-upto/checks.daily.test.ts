@@ -78,13 +78,13 @@ const breaches: ReadonlyArray<Breach> = [
   },
   {
     what: "another function",
-    check: "settle with nine arguments",
+    check: "the profile's function with all its arguments",
     tamper: () => ({ functionName: "settle_all" }),
     reason: "payload_wrong_function_name"
   },
   {
     what: "an argument too few",
-    check: "settle with nine arguments",
+    check: "the profile's function with all its arguments",
     tamper: () => ({ args: (args) => args.slice(1) }),
     reason: "payload_wrong_function_name"
   },

@@ -4,7 +4,9 @@ import type { HostResult } from "../../../plugins/ledger-local/engine/host/HostR
 import { address, bytes, i128, readI128, sym, u32, u64, VOID } from "../../../plugins/ledger-local/engine/xdr/ScVal.ts"
 import { latin1, type ScAddress, type ScVal, textOf } from "../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { wasmBase64, wasmHash } from "../../../plugins/x402-upto/contract/settleWasm.ts"
+import { draftWasm } from "../../../plugins/x402-upto/contract/drafts/draftWasm.ts"
 import { buildContract, contractFolder, sha256Hex, wasmSource } from "../../contract/build.ts"
+import { buildDraft, drafts, draftsFolder, draftsSource } from "../../contract/drafts.ts"
 import {
   errorOf,
   issuer,
@@ -62,6 +64,15 @@ describe("the module of the settlement contract", () => {
     expect(sha256Hex(readFileSync(`${contractFolder}settle.wasm`))).toBe(wasmHash)
     expect(sha256Hex(Buffer.from(wasmBase64, "base64"))).toBe(wasmHash)
     expect(readFileSync(`${contractFolder}settleWasm.ts`, "utf8")).toBe(wasmSource(wasm))
+  })
+
+  it("is so for each draft's too", async () => {
+    const modules = await Promise.all(drafts.map(async (draft) => [draft, await buildDraft(draft)] as const))
+    for (const [draft, module] of modules) {
+      expect(sha256Hex(module)).toBe(draftWasm[draft].hash)
+      expect(sha256Hex(readFileSync(`${draftsFolder}${draft}.wasm`))).toBe(draftWasm[draft].hash)
+    }
+    expect(readFileSync(`${draftsFolder}draftWasm.ts`, "utf8")).toBe(draftsSource(modules))
   })
 
   it("exports one function and its memory, and imports nothing that could upgrade, create or sign", () => {

@@ -14,6 +14,7 @@ import {
   type Settlement,
   simulationFault
 } from "../../../plugins/x402-upto/simulationChecks.ts"
+import { tollkeeper } from "../../../plugins/x402-upto/profiles.ts"
 import { settlementWasm } from "../../../plugins/x402-upto/contract.ts"
 import { payee, payer, stranger, succeeded } from "../ledger-local/engine/World.ts"
 import { UptoWorld } from "./contractWorld.ts"
@@ -26,6 +27,8 @@ const textOf = (address: any): string =>
 const world = new UptoWorld(settlementWasm())
 const settlementOf = (amount: bigint): Settlement => ({
   contract: textOf(world.upto),
+  profile: tollkeeper,
+  closes: true,
   payer: textOf(payer.address),
   payTo: textOf(payee.address),
   asset: textOf(world.usdToken),
@@ -219,7 +222,7 @@ describe("an executed transaction", () => {
     }) as Loose
   const { contract, ...promise } = settlement
   const holds = (events: ReadonlyArray<ContractEvent> | undefined, amount = 250n) =>
-    movedAsPromised(executed(events), contract, { ...promise, amount })
+    movedAsPromised(executed(events), [{ contract, profile: tollkeeper }], { ...promise, amount })
 
   it("moved what was promised when it shows the same sequence", () => {
     expect(holds([approved, transferred, closed, ended])).toBe(true)

@@ -1,0 +1,165 @@
+// The profiles of `upto`: which settlement contract, known by its code's hash, takes which arguments, what of them the
+// payer signs and in which order, which allowances stand below the call, and what the contract says has happened. Ours
+// is the first; the others are those of the drafts that were published for this ledger. A profile is data: all of them
+// are judged by the same checks.
+import type { ContractEvent } from "../../kernel/stellar/TransferEvents.ts"
+import { addressOf, fieldsOf, i128Of, vecOf } from "../../kernel/stellar/Value.ts"
+import { draftWasm } from "./contract/drafts/draftWasm.ts"
+import { wasmHash } from "./contract/settleWasm.ts"
+
+/** What an argument of a settlement call is. Ledgers are u32, seconds u64, an id 32 bytes. */
+export type ArgumentName =
+  | "payer"
+  | "payTo"
+  | "token"
+  | "max"
+  /** First and last ledger. */
+  | "validAfter"
+  | "deadline"
+  /** First and last second. */
+  | "beginsAt"
+  | "endsAt"
+  | "facilitator"
+  | "settlementId"
+  /** Whether the allowance ends with the call. */
+  | "autoRevoke"
+  | "actual"
+
+/** What a contract's own event says of a settlement; undefined where it does not say it. */
+export interface Stated {
+  readonly payer: string | undefined
+  readonly payTo: string | undefined
+  readonly token?: string | undefined
+  readonly max: bigint | undefined
+  readonly actual: bigint | undefined
+}
+
+export interface Profile {
+  /** As `extra.profile` names it. */
+  readonly name: string
+  /** sha256 of the contract's code, hex: only a contract with this code is settled through by this profile. */
+  readonly wasmHash: string
+  readonly functionName: string
+  readonly arguments: ReadonlyArray<ArgumentName>
+  /** What the payer signs of them, in the order signed. */
+  readonly signed: ReadonlyArray<ArgumentName>
+  /** How the allowance ends: with the call, as the payer chose, or by its last ledger alone. */
+  readonly revokes: "always" | "as signed" | "never"
+  /** The last ledger of the allowance of zero that ends the other: the deadline's, or none. */
+  readonly revokedUntil: "deadline" | "zero"
+  /** Whether a settlement of zero opens an allowance too. */
+  readonly zeroApproves: boolean
+  /** Whether the last second of the window still counts. */
+  readonly lastSecondCounts: boolean
+  /** What the contract's own event says; undefined: it has none. */
+  readonly stated: ((event: ContractEvent) => Stated) | undefined
+}
+
+export const tollkeeper: Profile = {
+  name: "tollkeeper",
+  wasmHash,
+  functionName: "settle",
+  arguments: ["payer", "payTo", "token", "max", "validAfter", "deadline", "facilitator", "settlementId", "actual"],
+  signed: ["payer", "payTo", "token", "max", "validAfter", "deadline", "facilitator", "settlementId"],
+  revokes: "always",
+  revokedUntil: "deadline",
+  zeroApproves: false,
+  lastSecondCounts: true,
+  stated: ({ body }) => {
+    const fields = fieldsOf(body.v0.data)
+    const [, payer, payTo, token] = body.v0.topics.map(addressOf)
+    return { payer, payTo, token, max: i128Of(fields?.get("max")), actual: i128Of(fields?.get("actual")) }
+  }
+}
+
+export const stateless: Profile = {
+  name: "stateless-salt",
+  wasmHash: draftWasm.stateless.hash,
+  functionName: "settle",
+  arguments: [
+    "payer",
+    "payTo",
+    "token",
+    "max",
+    "beginsAt",
+    "endsAt",
+    "deadline",
+    "settlementId",
+    "autoRevoke",
+    "actual"
+  ],
+  signed: ["payTo", "token", "max", "beginsAt", "endsAt", "deadline", "settlementId", "autoRevoke"],
+  revokes: "as signed",
+  revokedUntil: "zero",
+  zeroApproves: true,
+  lastSecondCounts: false,
+  stated: undefined
+}
+
+export const stateful: Profile = {
+  name: "stateful-nonce",
+  wasmHash: draftWasm.stateful.hash,
+  functionName: "settle_upto",
+  arguments: [
+    "token",
+    "payer",
+    "payTo",
+    "facilitator",
+    "max",
+    "actual",
+    "settlementId",
+    "beginsAt",
+    "endsAt",
+    "deadline"
+  ],
+  signed: ["token", "payTo", "facilitator", "max", "settlementId", "beginsAt", "endsAt"],
+  revokes: "never",
+  revokedUntil: "deadline",
+  zeroApproves: true,
+  lastSecondCounts: true,
+  stated: ({ body }) => {
+    const fields = fieldsOf(body.v0.data)
+    const [, token, payer, payTo] = body.v0.topics.map(addressOf)
+    return { payer, payTo, token, max: i128Of(fields?.get("max_amount")), actual: i128Of(fields?.get("actual_amount")) }
+  }
+}
+
+export const seven: Profile = {
+  name: "seven-arguments",
+  wasmHash: draftWasm.seven.hash,
+  functionName: "settle",
+  arguments: ["token", "payer", "payTo", "max", "deadline", "settlementId", "actual"],
+  signed: ["token", "payer", "payTo", "max", "deadline", "settlementId"],
+  revokes: "never",
+  revokedUntil: "deadline",
+  zeroApproves: true,
+  lastSecondCounts: true,
+  stated: ({ body }) => {
+    const [payer, payTo, max, actual] = vecOf(body.v0.data) ?? []
+    return { payer: addressOf(payer), payTo: addressOf(payTo), max: i128Of(max), actual: i128Of(actual) }
+  }
+}
+
+/** The profiles that a network's settings may offer beside ours. */
+export const drafts: ReadonlyArray<Profile> = [stateless, stateful, seven]
+
+export const profiles: ReadonlyArray<Profile> = [tollkeeper, ...drafts]
+
+/** A settlement contract of this network and the profile that it is offered under. */
+export interface Offered {
+  readonly contract: string
+  readonly profile: Profile
+}
+
+/** The profile that a contract's code is registered under. */
+export const registeredAs = (codeHash: string | undefined): Profile | undefined =>
+  profiles.find(({ wasmHash: known }) => known === codeHash)
+
+/** Where an argument stands in the call; -1 where the profile has none. */
+export const positionIn = ({ arguments: names }: Profile, name: ArgumentName): number => names.indexOf(name)
+
+/** The profile that calls of a contract are read by: ours for a contract that is not offered. */
+export const profileIn =
+  (offered: ReadonlyArray<Offered>) =>
+  (address: string): Profile =>
+    offered.find(({ contract }) => contract === address)?.profile ?? tollkeeper
