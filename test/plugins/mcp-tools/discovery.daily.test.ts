@@ -69,7 +69,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
       expect(Object.keys(body)).toEqual(["x402Version", "resources", "partialResults", "pagination"])
       expect(body["x402Version"]).toBe(2)
       expect(body["resources"].map(({ resource }: Json) => resource)).toEqual(served.items)
-      expect(body["pagination"]).toEqual({ limit: 20, cursor: null })
+      expect(body["pagination"]).toEqual({ limit: 5, cursor: null })
       const found = yield* call(client, search, {
         query: "weather",
         type: "http",
