@@ -2,100 +2,28 @@
 // started again on its state folder, a replica on the same PostgreSQL, one on a store that was restored. The payment
 // is sent again to the last byte or found on the ledger; it is never made a second time while it may be spent.
 import { expect, layer } from "@effect/vitest"
-import { Effect, Redacted, type Scope } from "effect"
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { Effect, Redacted } from "effect"
+import { cpSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import process from "node:process"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
-import { startProgram } from "../../conformance/programs.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
-import { freePort } from "../../support/freePort.ts"
 import { connectHttp, type Json } from "../mcp-tools/support.ts"
 import { httpAmount } from "./httpSeller.ts"
 import { fetched, HttpWorld, query } from "./httpWorld.ts"
-import { pay, payingSet, PayWorld, sealed } from "./payWorld.ts"
+import { pay, PayWorld, sealed } from "./payWorld.ts"
 import { amount } from "./seller.ts"
+import { folder, processKey, readyMillisMax, type Server, start } from "./toolsProcess.ts"
 
-const root = new URL("../../../", import.meta.url).pathname
-const agentKey = "0123456789abcdef"
-const readyMillisMax = 120_000
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 120_000 })
-
-interface Server {
-  readonly url: string
-  /** Ends it at once, as a machine does that loses its power. */
-  readonly kill: Effect.Effect<void>
-}
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-restart-"))),
-  (state) => Effect.sync(() => rmSync(state, { recursive: true, force: true }))
-)
-
-const ready = (url: string, tail: () => string) =>
-  Effect.promise(async () => {
-    const until = performance.now() + readyMillisMax
-    const isReady = () =>
-      fetch(`${url}/readyz`).then(
-        ({ ok }) => ok,
-        () => false
-      )
-    while (!(await isReady())) {
-      if (performance.now() > until) throw new Error(`the tool server was not ready\n${tail()}`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  })
-
-/** A tool server as a process of its own; with a database its budget is there, else in the folder. */
-const start = Effect.fnUntraced(function* (
-  keystore: { readonly file: string; readonly key: string },
-  state: string,
-  database?: string
-): Effect.fn.Return<Server, unknown, Scope.Scope | PayWorld> {
-  const { facilitator } = yield* PayWorld
-  const port = yield* Effect.promise(freePort)
-  const set = [
-    ...payingSet(facilitator),
-    "transport=http",
-    `http.port=${port}`,
-    "http.host=127.0.0.1",
-    "http_payments.enabled=true",
-    `facilitator.base_url=${facilitator.url}`,
-    "signer.mode=encrypted-key",
-    `signer.keystore_file=${keystore.file}`,
-    `budget.store=${database === undefined ? "file" : "postgres"}`
-  ]
-  const program = yield* Effect.acquireRelease(
-    Effect.sync(() =>
-      startProgram(
-        process.execPath,
-        ["runtime/cli.ts", "tools", "--state", state, ...set.flatMap((one) => ["--set", one])],
-        {
-          cwd: root,
-          env: {
-            TOOLS_KEYSTORE_KEY: keystore.key,
-            TOOLS_API_KEYS: `agent:${agentKey}`,
-            ...(database === undefined ? {} : { DATABASE_URL: database })
-          }
-        }
-      )
-    ),
-    (program) => Effect.promise(() => program.stop())
-  )
-  const url = `http://127.0.0.1:${port}`
-  yield* ready(url, program.tail)
-  return { url, kill: Effect.promise(() => program.kill()) }
-})
 
 /** Calls and kills the server once the seller has settled; the seller's answer never comes. */
 const paidAndKilled = Effect.fnUntraced(function* (server: Server, ref: string, own: Json) {
   const { seller } = yield* PayWorld
   const settlements = seller.settlements.length
   seller.behaviour = { paid: () => new Promise<never>(() => undefined) }
-  const client = yield* connectHttp(server.url, agentKey)
+  const client = yield* connectHttp(server.url, processKey)
   void client.callTool({ name: "x402_call_resource", arguments: { ref, arguments: own } }).catch(() => undefined)
   yield* eventually(
     Effect.sync(() => seller.settlements.length),
@@ -129,7 +57,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           const first = yield* start(keystore, state)
           const settlements = shop.settlements.length
           shop.behaviour = { paid: () => undefined }
-          const client = yield* connectHttp(first.url, agentKey)
+          const client = yield* connectHttp(first.url, processKey)
           void client
             .callTool({ name: "x402_fetch_resource", arguments: { ref: page, ...asked } })
             .catch(() => undefined)
@@ -155,7 +83,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           const copy = yield* folder
           cpSync(state, copy, { recursive: true })
 
-          const again = yield* connectHttp((yield* start(keystore, state)).url, agentKey)
+          const again = yield* connectHttp((yield* start(keystore, state)).url, processKey)
           const tool = yield* pay(again, ref, own)
           expect(tool.body).toMatchObject({ structuredContent: { sum: own.a + own.b }, receipt: { status: "settled" } })
           expect((yield* fetched(again, page, asked)).body).toMatchObject({ receipt: { status: "settled" } })
@@ -164,7 +92,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           expect(readdirSync(join(state, "tools", "payments"))).toEqual([])
 
           // The folder as it was before, restored: it knows of open payments, and sends the same again.
-          const restored = yield* connectHttp((yield* start(keystore, copy)).url, agentKey)
+          const restored = yield* connectHttp((yield* start(keystore, copy)).url, processKey)
           expect((yield* pay(restored, ref, own)).body["receipt"]?.paymentIdentifier).toBe(
             tool.body["receipt"].paymentIdentifier
           )
@@ -191,10 +119,10 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           // Another key does not open what is kept: the call is held, and nothing is paid.
           const other = yield* facilitator.account()
           const stranger = yield* start(sealed(other.secret()), yield* folder, database)
-          expect((yield* pay(yield* connectHttp(stranger.url, agentKey), ref, own)).body).toMatchObject({
+          expect((yield* pay(yield* connectHttp(stranger.url, processKey), ref, own)).body).toMatchObject({
             code: "SETTLEMENT_UNKNOWN"
           })
-          const { body } = yield* pay(yield* connectHttp(replica.url, agentKey), ref, own)
+          const { body } = yield* pay(yield* connectHttp(replica.url, processKey), ref, own)
           expect(body).toMatchObject({ structuredContent: { sum: own.a + own.b }, receipt: { status: "settled" } })
           expect(new Set(yield* paymentsOf(own)).size).toBe(1)
           expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
@@ -213,7 +141,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           const first = yield* start(keystore, state)
           let asked = 0
           seller.behaviour = { settle: () => (asked++, new Promise<never>(() => undefined)) }
-          const client = yield* connectHttp(first.url, agentKey)
+          const client = yield* connectHttp(first.url, processKey)
           void client
             .callTool({ name: "x402_call_resource", arguments: { ref, arguments: own } })
             .catch(() => undefined)
@@ -224,7 +152,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           yield* first.kill
           // Not there: the seller does not answer, and nothing is signed anew.
           seller.behaviour = { wire: (_, response) => (response.writeHead(503).end(), true) }
-          const again = yield* connectHttp((yield* start(keystore, state)).url, agentKey)
+          const again = yield* connectHttp((yield* start(keystore, state)).url, processKey)
           const held = yield* pay(again, ref, own)
           expect(held.body["code"]).toBe("SETTLEMENT_UNKNOWN")
           const { authorizedUntilLedger, paymentIdentifier } = held.body["details"]
