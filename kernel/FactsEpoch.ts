@@ -44,11 +44,15 @@ export const newestEpoch = "coalesce((select max(epoch) from kernel_journal_epoc
 
 /**
  * SQL: up to where the journal of now has all positions of a cursor's epoch. A cursor without an epoch counts as one of
- * the first.
+ * the first. An epoch that the journal does not know may be of a line that branched off anywhere after the newest epoch
+ * before it began: a server that was given up for a standby, and whose backup is restored later, knows nothing of the
+ * standby's epoch. Such a cursor resumes where that epoch began, and events come again rather than never.
  */
-export const commonPosition = (sql: SqlClient.SqlClient, { epoch, position }: JournalCursor) =>
-  sql`least(${position}::int8, (select min(begins_after) from kernel_journal_epochs
-    where epoch > greatest(${epoch}::int8, (select min(epoch) from kernel_journal_epochs))))`
+export const commonPosition = (sql: SqlClient.SqlClient, { epoch, position }: JournalCursor) => {
+  const of = epoch === 0n ? sql`(select min(epoch) from kernel_journal_epochs)` : sql`${epoch}::int8`
+  return sql`least(${position}::int8, (select min(begins_after) from kernel_journal_epochs where epoch <> ${of}
+    and epoch >= coalesce((select max(epoch) from kernel_journal_epochs where epoch <= ${of}), 0)))`
+}
 
 /** Epochs that are kept: cursors of older ones resume at the beginning of the oldest. */
 const epochsMax = 1_000

@@ -72,10 +72,26 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a cursor of another epoch resumes where it stopped",
+    changes: [{ file: "kernel/FactsEpoch.ts", from: "where epoch <> ${of}", to: "where false and epoch <> ${of}" }],
+    ...epochTests
+  },
+  {
+    name: "a cursor of an epoch that is not known resumes at the next one",
     changes: [
-      { file: "kernel/FactsEpoch.ts", from: "where epoch > greatest(", to: "where false and epoch > greatest(" }
+      {
+        file: "kernel/FactsEpoch.ts",
+        from: "where epoch <> ${of}\n    and epoch >= coalesce((select max(epoch) from kernel_journal_epochs where epoch <= ${of}), 0)",
+        to: "where epoch > ${of}"
+      }
     ],
     ...epochTests
+  },
+  {
+    name: "streams do not say that the journal went back",
+    changes: [
+      { file: "kernel/payment/EventStreams.ts", from: "if (page.rewoundTo !== undefined)", to: "if (pageMax < 0)" }
+    ],
+    ...simulation
   },
   {
     name: "a page of facts without settlements is taken for the end",

@@ -65,7 +65,8 @@ export const occurrences = [
   "lease taken over",
   "channel freed before the end",
   "channels distrusted",
-  "built again"
+  "built again",
+  "journal rewound"
 ] as const
 export type Occurrence = (typeof occurrences)[number]
 

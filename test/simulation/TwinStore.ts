@@ -4,6 +4,8 @@
 import { Option } from "effect"
 import { counted } from "../../kernel/http/Principal.ts"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
+import type { JournalCursor, JournalEnd } from "../../kernel/FactsEpoch.ts"
+import type { EventPage } from "../../kernel/settlement/SettlementEvents.ts"
 import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channels/ChannelStore.ts"
 import type {
   AdoptAnswer,
@@ -82,6 +84,8 @@ export class TwinStore {
   readonly rows = new Map<string, Row>()
   readonly channels = new Map<string, Channel>()
   readonly facts: Array<Fact> = []
+  /** Each with the journal's end when it began. */
+  readonly epochs: Array<{ readonly epoch: bigint; readonly beginsAfter: bigint }> = [{ epoch: 1n, beginsAfter: 0n }]
   readonly budgets = new Map<string, { reserved: bigint; committed: bigint; keyed: boolean }>()
   /** Changed by a test whose budgets are to last. */
   limits: TwinLimits
@@ -117,7 +121,8 @@ export class TwinStore {
     const channels = [...this.channels].map(([id, channel]): [string, Channel] => [id, { ...channel }])
     const budgets = [...this.budgets].map(([key, budget]) => [key, { ...budget }] as const)
     const leases = [...this.#leases].map(([name, lease]) => [name, { ...lease }] as const)
-    const facts = this.facts.length
+    const facts = [...this.facts]
+    const epochs = [...this.epochs]
     const refill = <K, V>(map: Map<K, V>, entries: ReadonlyArray<readonly [K, V]>) => {
       map.clear()
       for (const [key, value] of entries) map.set(key, value)
@@ -127,7 +132,8 @@ export class TwinStore {
       refill(this.channels, channels)
       refill(this.budgets, budgets)
       refill(this.#leases, leases)
-      this.facts.length = Math.min(this.facts.length, facts)
+      this.facts.splice(0, Infinity, ...facts)
+      this.epochs.splice(0, Infinity, ...epochs)
     }
   }
 
@@ -354,6 +360,42 @@ export class TwinStore {
     return this.byIds(ids).filter(({ state }) => !isOpen(state))
   }
 
+  // The journal: a fact's position is its number
+
+  journalEnd(): JournalEnd {
+    return { epoch: this.epochs.at(-1)!.epoch, end: BigInt(this.facts.length) }
+  }
+
+  /** Up to where the journal has all positions of a cursor's epoch. */
+  #commonPosition({ epoch: of, position }: JournalCursor): bigint {
+    const epoch = of === 0n ? this.epochs[0]!.epoch : of
+    const newestBefore = this.epochs.findLast((one) => one.epoch <= epoch)?.epoch ?? 0n
+    return this.epochs
+      .filter((one) => one.epoch !== epoch && one.epoch >= newestBefore)
+      .reduce((least, { beginsAfter }) => (beginsAfter < least ? beginsAfter : least), position)
+  }
+
+  eventsAfter(principal: string | undefined, cursor: JournalCursor, limit: number): EventPage {
+    const { epoch } = this.journalEnd()
+    const resumesAt = this.#commonPosition(cursor)
+    const facts = this.facts
+      .map((fact, index) => ({ ...fact, position: BigInt(index + 1) }))
+      .filter(({ position, subject }) => {
+        const owner = this.rows.get(subject)!.born.principal.owner
+        return position > resumesAt && (principal === undefined || owner === principal)
+      })
+      .slice(0, limit)
+    return {
+      events: facts.map(({ position, subject, type }) => {
+        const [settlement] = this.byIds([subject])
+        return { epoch, position, type, at: settlement!.recordedAt, settlement: settlement! }
+      }),
+      next: { epoch, position: facts.at(-1)?.position ?? resumesAt },
+      isEnd: facts.length < limit,
+      rewoundTo: resumesAt < cursor.position ? { epoch, position: resumesAt } : undefined
+    }
+  }
+
   // Channels
 
   /** Of these addresses alone, when they are given: those whose keys the caller holds. */
@@ -403,8 +445,11 @@ export class TwinStore {
     for (const channel of this.channels.values()) channel.reread = true
   }
 
-  /** What a new epoch of the journal does to channels. */
+  /** The journal's, and what it does to channels. */
   beginEpoch(): void {
+    const { end, epoch } = this.journalEnd()
+    const microseconds = BigInt(this.#now()) * 1_000n
+    this.epochs.push({ epoch: microseconds > epoch ? microseconds : epoch + 1n, beginsAfter: end })
     this.distrust()
     for (const channel of this.channels.values()) if (channel.settlement === undefined) channel.fence += 1_000_000n
   }

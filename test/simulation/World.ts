@@ -16,6 +16,7 @@ import { type Row, TwinStore } from "./TwinStore.ts"
 import { VirtualTime } from "./VirtualTime.ts"
 
 export class World {
+  readonly seed: number
   readonly random: Random
   readonly time: VirtualTime
   readonly ledger: SimulatedLedger
@@ -46,6 +47,7 @@ export class World {
   onCrash: (replica: Replica) => void = () => {}
 
   constructor(seed: number) {
+    this.seed = seed
     this.random = makeRandom(seed)
     this.scanAbove = seed % 2 === 0 ? 2 : 50
     const { chance, int } = this.random

@@ -83,6 +83,9 @@ const usurpers = ({ millis, world }: Storm) => {
 const lostCommits = ({ millis, world }: Storm) => {
   const { coverage, random, store, time } = world
   const { chance, int } = random
+  // A later loss may bring back the line of the journal that an earlier one gave up.
+  const bringsBack = world.seed % 3 === 0
+  let givenUp: (() => void) | undefined
   for (let losses = chance(0.12) ? int(1, 2) : 0; losses > 0; losses--) {
     const at = int(8_000, millis - 5_000)
     let restore = () => {}
@@ -90,7 +93,10 @@ const lostCommits = ({ millis, world }: Storm) => {
     time.after(at, () => {
       coverage.count("commits lost")
       world.hasLostCommits = true
-      restore()
+      const before = store.snapshot()
+      if (bringsBack && givenUp !== undefined) givenUp()
+      else restore()
+      givenUp = before
       // Served anew: the journal begins an epoch before anything is leased.
       store.beginEpoch()
     })

@@ -5,6 +5,7 @@ import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
+import { EventStreams } from "../../kernel/payment/EventStreams.ts"
 import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
@@ -18,6 +19,7 @@ import { weatherOf } from "./Faults.ts"
 import { type Told, violations } from "./invariants.ts"
 import { keysOf } from "./keys.ts"
 import { type Liveness, livenessOf } from "./liveness.ts"
+import { Observers, observingMillis, streamsLayer } from "./observers.ts"
 import { ports, settleTimeoutMillis } from "./ports.ts"
 import { type FirstLook, Looking, Replica } from "./Replica.ts"
 import { calmPayment, paymentsMin, planPayment, principals, type Scenario } from "./Scenario.ts"
@@ -66,6 +68,7 @@ const replicaLayer = (world: World, replica: Replica) =>
     ),
     Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Schemes.layer)),
     Layer.provideMerge(LedgerClock.layer),
+    Layer.provideMerge(streamsLayer(world, replica)),
     Layer.provideMerge(Layer.merge(Supervisor.layer, ListenAt.layer)),
     Layer.provideMerge(ports(world, replica))
   )
@@ -73,6 +76,7 @@ const replicaLayer = (world: World, replica: Replica) =>
 interface Running {
   readonly replica: Replica
   facilitator: Facilitator["Service"] | undefined
+  streams: EventStreams["Service"] | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
 }
 
@@ -96,11 +100,12 @@ class Replicas {
     const count = world.channelCounts[slot]!
     if (count < world.store.channels.size) world.coverage.count("replica without some keys")
     const replica = new Replica(`replica-${slot}`, keysOf(count), skewOf(world))
-    const entry: Running = { replica, facilitator: undefined, fiber: undefined }
+    const entry: Running = { replica, facilitator: undefined, streams: undefined, fiber: undefined }
     const life = Effect.gen(function* () {
       const scope = yield* Scope.make()
       const services = yield* Layer.buildWithScope(replicaLayer(world, replica), scope)
       entry.facilitator = Context.get(services, Facilitator)
+      entry.streams = Context.get(services, EventStreams)
       return yield* Effect.onExit(Effect.never, (exit) => Scope.close(scope, exit as Exit.Exit<unknown>))
     })
     entry.fiber = fork(world, replica, life as Effect.Effect<never>)
@@ -228,6 +233,19 @@ class Clients {
   }
 }
 
+/** Observers ask any replica for a stream, and are cut off when its process dies. */
+const observe = (world: World, { asking, running }: Replicas): Observers =>
+  new Observers(world, [undefined, principals[world.seed % principals.length]], (random, read, ended) => {
+    const entry = random.pick(running)
+    if (entry?.streams === undefined) return ended()
+    const fiber = fork(world, entry.replica, read(entry.streams))
+    asking.set(fiber, entry.replica)
+    fiber.addObserver(() => {
+      asking.delete(fiber)
+      ended()
+    })
+  })
+
 const countEnds = ({ coverage, ledger, store }: World): void => {
   const rows = [...store.rows.values()]
   for (const { state } of rows)
@@ -311,11 +329,14 @@ export const simulate = (seed: number): Report => {
   const replicas = new Replicas(world)
   const clients = new Clients(world, replicas)
   const payments: Array<Payment> = []
+  const observers = observe(world, replicas)
   const scenario: Scenario = { world, payments, ask: clients.ask }
   const unfinished = runStorm(world, scenario, clients, replicas)
   const calm = runCalm(world, scenario, clients)
   countEnds(world)
   const broken = [...world.broken, ...violations(world, clients.told)]
+  world.time.run(() => observers.areComplete, world.time.now + observingMillis)
+  broken.push(...observers.faults)
   if (unfinished !== undefined) broken.push(unfinished)
   const liveness = livenessOf(world, calm, payments)
   if (liveness.calmSettled < liveness.calmAsked)

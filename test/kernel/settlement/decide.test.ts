@@ -104,7 +104,8 @@ describe("a settlement is decided by proof from the ledger", () => {
     for (const one of [
       settlement(),
       settlement(refused("txInternalError")),
-      settlement(refused("txBadSeq"), attempt())
+      settlement(refused("txBadSeq"), attempt()),
+      settlement(attempt(), refused("txBadSeq"))
     ]) {
       expect(decide(one, seen, may)).toEqual({ _tag: "Search", fromLedger: recordedLedger, toLedger: 1_005, before: 0 })
       const found = (numberUsedBy: Search["numberUsedBy"]) =>
