@@ -60,6 +60,17 @@ const endFault = ({ look, to }: Step, bounds: Bounds): string | undefined => {
   return undefined
 }
 
+/** Built again only when nothing of it has moved money, and nothing of it can. */
+const rebuildFault = ({ from, look }: Step, bounds: Bounds): string | undefined => {
+  if (look === undefined) return undefined
+  const { decision, index } = look
+  if (decision._tag !== "Rebuild") return undefined
+  if (canStillMove(from, index, bounds)) return "built again, and its envelope may still land"
+  if (from.uses.some(({ by, ledger }) => by === index && ledger <= decision.ledger))
+    return "built again, and it has been paid"
+  return undefined
+}
+
 /** What the channel is told by an end must be so. */
 const channelFault = ({ look, to }: Step): string | undefined => {
   if (look === undefined || look.decision._tag !== "End") return undefined
@@ -83,7 +94,11 @@ const bidFault = ({ look }: Step): string | undefined =>
     : undefined
 
 const faultOf = (step: Step, bounds: Bounds): string | undefined =>
-  endFault(step, bounds) ?? channelFault(step) ?? holdFault(step, bounds) ?? bidFault(step)
+  rebuildFault(step, bounds) ??
+  endFault(step, bounds) ??
+  channelFault(step) ??
+  holdFault(step, bounds) ??
+  bidFault(step)
 
 /** Ledgers of calm weather in which everything that can be known is. */
 const calmLedgers = 12

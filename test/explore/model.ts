@@ -46,6 +46,10 @@ export interface Bounds {
   readonly strangers: number
   readonly ghost: boolean
   readonly answers: ReadonlyArray<Sent>
+  /** A settlement is built again on another channel so often at most. */
+  readonly rebuilds: number
+  /** Channels' numbers were used by others before the record, as after a database lost its last commits. */
+  readonly stale: boolean
 }
 
 interface ModelAttempt {
@@ -73,6 +77,9 @@ export interface Ended {
 }
 
 export interface ModelSettlement {
+  /** How often it was built again. What was sent before can never land: `explore.ts` holds each rebuild to it. */
+  readonly rebuilt: number
+  /** Those of its channel of now. */
   readonly attempts: ReadonlyArray<ModelAttempt>
   readonly number: NumberUse | undefined
   readonly held: boolean
@@ -119,7 +126,13 @@ export const initialStates = (bounds: Bounds): ReadonlyArray<State> => {
   return beginnings.flatMap((attempts) =>
     (bounds.ghost ? [false, true] : [false]).map((ghostFlies) => ({
       ledger: born,
-      settlements: bounds.lives.map(() => ({ attempts, number: undefined, held: true, ended: undefined })),
+      settlements: bounds.lives.map(() => ({
+        rebuilt: 0,
+        attempts,
+        number: bounds.stale ? ({ by: "stranger", ledger: born - 1 } as const) : undefined,
+        held: true,
+        ended: undefined
+      })),
       uses: [],
       ghostFlies,
       strangersLeft: bounds.strangers
@@ -129,6 +142,7 @@ export const initialStates = (bounds: Bounds): ReadonlyArray<State> => {
 
 export const expiresOf = (bounds: Bounds, index: number): number => born + bounds.lives[index]!
 
+/** What was built again is another transaction, and only one of them moved money. */
 const hashOf = (index: number, kind: Attempt["kind"]): string => `${kind}-${index}`
 
 /** Whether the settlement's money may still move. */
@@ -273,7 +287,7 @@ const lookWith = (state: State, index: number, bounds: Bounds, answers: Answers,
   const options = {
     inclusionStroopsMax: BigInt(ceilingStroops),
     canSign: settlement.attempts.length < bounds.attempts,
-    canRebuild: false
+    canRebuild: state.settlements[index]!.rebuilt < bounds.rebuilds
   }
   const landed = answers.hash === "true" ? landedOf(state, index) : undefined
   const latestLedger = answers.hash === "denied by one behind" ? state.ledger - 1 : state.ledger
@@ -344,6 +358,31 @@ const carryOut = (
       // The process may die between record and send.
       return [added, ...answers.map((answer) => send(added, index, attempts.length, answer))]
     }
+    case "Rebuild": {
+      const { rebuilt } = state.settlements[index]!
+      const attempt: ModelAttempt = {
+        kind: "payment",
+        bidStroops: attempts.findLast(({ kind }) => kind === "payment")!.bidStroops,
+        recordedLedger: state.ledger,
+        sentLedger: undefined,
+        status: undefined,
+        code: undefined,
+        taken: false,
+        flies: false
+      }
+      const anew = withSettlement(state, index, {
+        rebuilt: rebuilt + 1,
+        attempts: [attempt],
+        number: undefined,
+        held: true
+      })
+      // No channel may be free: its own is given back, and nothing else changes.
+      return [
+        withSettlement(state, index, { held: false }),
+        anew,
+        ...answers.map((answer) => send(anew, index, 0, answer))
+      ]
+    }
     default:
       return []
   }
@@ -412,6 +451,7 @@ const close = (state: State, bounds: Bounds): ReadonlyArray<State> => {
 }
 
 export interface Step {
+  readonly from: State
   readonly to: State
   /** What the follower did, when it was it. */
   readonly look?: Look & { readonly index: number }
@@ -420,13 +460,13 @@ export interface Step {
 /** Everything that may happen next. */
 export const successors = (state: State, bounds: Bounds, product: Product): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
-  if (state.ledger < born + bounds.ledgers) for (const to of close(state, bounds)) steps.push({ to })
+  if (state.ledger < born + bounds.ledgers) for (const to of close(state, bounds)) steps.push({ from: state, to })
   state.settlements.forEach((settlement, index) => {
     if (settlement.ended !== undefined) return
     for (const answers of looks) {
       const look = lookWith(state, index, bounds, answers, product)
       for (const to of carryOut(state, index, look.decision, bounds.answers))
-        steps.push({ to, look: { ...look, index } })
+        steps.push({ from: state, to, look: { ...look, index } })
     }
   })
   return steps

@@ -1,6 +1,7 @@
 // The worlds that are explored, and the product with a defect put back. Each defect is a rule that the deciding code
 // once had, or could have: exploring must find it.
 import { decide } from "../../kernel/settlement/decide.ts"
+import { queueLedgers } from "../../kernel/settlement/drive.ts"
 import type { Decision, Outcome } from "../../kernel/settlement/Settlement.ts"
 import { type Bounds, type Decide, type Product, readUse } from "./model.ts"
 
@@ -25,7 +26,9 @@ const alone: Bounds = {
   cancels: true,
   strangers: 1,
   ghost: false,
-  answers: [taken, ...refusals]
+  answers: [taken, ...refusals],
+  rebuilds: 0,
+  stale: false
 }
 const lost: Bounds = { ...alone, attempts: 1, cancels: false, strangers: 2, ghost: true }
 const shared: Bounds = {
@@ -35,12 +38,36 @@ const shared: Bounds = {
   cancels: false,
   strangers: 1,
   ghost: true,
-  answers: [taken, { status: "Error", code: "txBadSeq", flies: true }]
+  answers: [taken, { status: "Error", code: "txBadSeq", flies: true }],
+  rebuilds: 0,
+  stale: false
+}
+/** Long enough for one to be built again. */
+const stale: Bounds = {
+  ...alone,
+  lives: [queueLedgers + 3],
+  ledgers: 5,
+  attempts: 1,
+  cancels: false,
+  strangers: 2,
+  answers: [taken, { status: "Error", code: "txBadSeq", flies: true }, refusals[0]],
+  rebuilds: 1,
+  stale: true
 }
 
 export const worlds: ReadonlyArray<World> = [
   { name: "one settlement", bounds: alone, small: { ...alone, lives: [2], ledgers: 4, attempts: 1 } },
   { name: "one whose first record was lost", bounds: lost, small: { ...lost, lives: [2], ledgers: 4, strangers: 1 } },
+  {
+    name: "one whose channel's number is stale",
+    bounds: { ...stale, rebuilds: 2 },
+    small: { ...stale, ledgers: 4 }
+  },
+  {
+    name: "one whose channel's number somebody takes",
+    bounds: { ...stale, stale: false },
+    small: { ...stale, stale: false, ledgers: 4 }
+  },
   { name: "two settlements of one nonce", bounds: shared, small: { ...shared, strangers: 0 } }
 ]
 
@@ -130,6 +157,16 @@ export const defects: Readonly<Record<string, Product>> = {
     return failed({ ...decision.outcome, message: "the authorization was used in another transaction" })
   }),
   "any-use-of-the-nonce-is-ours": { decide, readUse: () => "Ours" },
+  "built-again-without-a-look-at-the-nonce": changed((settlement, { seen, standing }, { canRebuild }) =>
+    canRebuild && seen._tag === "Absent" && standing?.sequence === settlement.channelSequence
+      ? { _tag: "Rebuild", ledger: standing.ledger }
+      : undefined
+  ),
+  "a-bad-sequence-is-enough-to-build-again": changed(({ attempts }, { seen, standing }, { canRebuild }) =>
+    canRebuild && standing !== undefined && attempts.at(-1)?.sentCode === "txBadSeq"
+      ? { _tag: "Rebuild", ledger: seen.latestLedger }
+      : undefined
+  ),
   "a-refused-channel-is-freed": changed((settlement, { seen }) =>
     settlement.channelHeld && settlement.attempts.every(({ sentStatus }) => sentStatus === "Error")
       ? { _tag: "Free", ledger: seen.latestLedger }
