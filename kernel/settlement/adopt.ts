@@ -2,8 +2,8 @@
 // is spent and no settlement is stored for it, the ledger in which its nonce was used is searched, and of one that has
 // expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
 // settlement it was, for its owner alone. Anything else was another party's. What used a nonce does not change, so it
-// is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not crowd
-// out another principal's.
+// is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not
+// crowd out another principal's.
 import { Effect, Option, Semaphore } from "effect"
 import { accountText } from "../stellar/Address.ts"
 import { bumpIn, encodeEnvelope, ledgerMaxOf, resourceFeeOf, sourceOf, type Transaction } from "../stellar/Envelope.ts"

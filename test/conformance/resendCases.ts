@@ -1,7 +1,7 @@
 // A buyer who sends the same payment again to a seller of official packages, in the two cases of the seller's guide:
 // the seller received pending and the payment settled afterwards, with and without a memory of what was sold; and the
-// answer of `/settle` was lost on its way, where only a memory (`examples/soldOnce.mjs`) releases what was sold. The first
-// has a facilitator of its own, which answers pending before its ledger closes.
+// answer of `/settle` was lost on its way, where only a memory (`examples/soldOnce.mjs`) releases what was sold. The
+// first has a facilitator of its own, which answers pending before its ledger closes.
 import assert from "node:assert/strict"
 import { installSet, type OfficialSet, type SetName, startSet } from "./officialSet.ts"
 import type { Part } from "./report.ts"
