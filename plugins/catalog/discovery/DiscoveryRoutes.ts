@@ -87,6 +87,9 @@ const makeLimited = Effect.gen(function* () {
       )
 })
 
+const keyNeeded = "explain: needs a key; a facilitator without keys explains to its own machine alone"
+const unexplained = fault(401, "unauthorized", [keyNeeded], { "www-authenticate": "Bearer" })
+
 export const addDiscoveryRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const { page: browse } = yield* Browse
@@ -139,7 +142,7 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
       case "InvalidCursor":
         return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
       case "Unauthorized":
-        return fault(401, "unauthorized", ["explain: needs a key"], { "www-authenticate": "Bearer" })
+        return unexplained
       case "TooMany":
         return tooMany("searches", answer.seconds)
       case "Page":

@@ -251,7 +251,7 @@ export class Origins extends Context.Service<
           life: isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods),
           detail: `${detail}${live.map((one) => one.detail).join("")}`,
           isLocal: live.some((one) => one.isLocal),
-          named: isSilent ? yield* namesOf(base, document) : readNames(readJson(document), base)
+          named: isSilent && identity.type === "http" ? yield* namesOf(base, document) : readNames(readJson(document), base)
         }
       })
 

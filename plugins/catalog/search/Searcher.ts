@@ -132,6 +132,11 @@ const pageOf = Effect.fnUntraced(function* (
   return { page, shownIds }
 })
 
+/** A caller's or an operator's key; where callers need none, this machine itself. */
+const mayExplain = (callers: Callers["Service"], request: HttpServerRequest.HttpServerRequest): boolean =>
+  callers.isOperator(request) ||
+  Option.exists(callers.identify(request), ({ keyed }) => keyed || callers.isLocal(request))
+
 export class Searcher extends Context.Service<
   Searcher,
   {
@@ -178,9 +183,7 @@ export class Searcher extends Context.Service<
         request: HttpServerRequest.HttpServerRequest
       ): Effect.fn.Return<SearchAnswer, SqlError.SqlError> {
         if (registry.branches().length === 0) return { _tag: "Disabled" } as const
-        const mayExplain = () =>
-          callers.isOperator(request) || Option.exists(callers.identify(request), ({ keyed }) => keyed)
-        if (read.explain && !mayExplain()) return { _tag: "Unauthorized" } as const
+        if (read.explain && !mayExplain(callers, request)) return { _tag: "Unauthorized" } as const
         const seconds = yield* pauseFor(request)
         if (seconds > 0) return { _tag: "TooMany", seconds } as const
         const startedAt = yield* elapsedMillis

@@ -166,7 +166,8 @@ describe("asking an origin", () => {
         declarations: [],
         life: "unknown",
         detail: `well-known ${detail}`,
-        isLocal: false
+        isLocal: false,
+        named: []
       })
     })
   )
