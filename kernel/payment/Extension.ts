@@ -8,6 +8,8 @@ export interface ExtensionOutcome {
   readonly status: "success" | "processing" | "rejected"
   /** A public word, only with `rejected`. */
   readonly rejectedReason?: string
+  /** Fields that were left out of what was taken, because their form is not allowed. */
+  readonly dropped?: ReadonlyArray<string>
 }
 
 /** What the observer learns. `verified`: valid, nothing moved yet. `settled`: the ledger moved `amount`. */

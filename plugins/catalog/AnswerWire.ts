@@ -172,5 +172,12 @@ export const Looked = Schema.Struct({
   origin: Schema.String,
   named: whole("Resources that the origin's documents name."),
   listed: whole("Resources that were not known before; unverified until a payment is observed."),
+  unlisted: Schema.Array(
+    Schema.Struct({
+      resource: Schema.String,
+      toolName: Schema.optionalKey(Schema.String),
+      reason: text("`delisted`, `no_terms`, `not_asked`, `listed_before` or `beyond_limit`.")
+    })
+  ),
   asked: text("What was asked, and what came back.")
 })

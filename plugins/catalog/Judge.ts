@@ -6,6 +6,7 @@ import type { SqlError } from "effect/sql"
 import type { PaymentObservation } from "../../kernel/payment/Extension.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Config } from "./Config.ts"
+import { droppedFields } from "./declaration/aboutResource.ts"
 import { type Declaration, type Identity, isRejection, type Rejection } from "./declaration/Declaration.ts"
 import { offerOf, readDeclaration } from "./declaration/DeclarationWire.ts"
 import { makePace } from "./declaration/paceWork.ts"
@@ -88,7 +89,9 @@ export class Judge extends Context.Service<
           onSome: (signature) => ({ stage, payer, grade: "declared", signature, authorization, now })
         })
         const done = yield* recordings.run(asker, listings.record(declaration, carrier).pipe(Effect.catch(failed)))
-        const recorded = Option.getOrElse(done, () => crowded)
+        const outcome = Option.getOrElse(done, () => crowded)
+        const dropped = droppedFields(payment.resource)
+        const recorded = dropped.length === 0 ? outcome : { ...outcome, dropped }
         if (recorded.isHint === true) yield* hints.ask(declaration.identity, declaration.operation.method, payer)
         return { identity, recorded }
       })

@@ -26,9 +26,9 @@ interface ResourceStanding {
   readonly readAt: number
 }
 
-export const outcomeOf = ({ decision, reason }: Recorded): ExtensionOutcome => {
+export const outcomeOf = ({ decision, dropped, reason }: Recorded): ExtensionOutcome => {
   if (decision === "rejected") return { status: "rejected", rejectedReason: reason ?? "catalog_unavailable" }
-  return { status: decision === "held" ? "processing" : "success" }
+  return { status: decision === "held" ? "processing" : "success", ...(dropped === undefined ? {} : { dropped }) }
 }
 
 export class Remembered {

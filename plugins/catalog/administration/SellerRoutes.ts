@@ -4,6 +4,7 @@
 import { Effect, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { Network } from "../../../kernel/config/Network.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Callers } from "../../../kernel/http/Callers.ts"
 import { json } from "../../../kernel/http/Guard.ts"
@@ -43,6 +44,7 @@ export const addSellerRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const callers = yield* Callers
   const challenges = yield* Challenges
+  const network = yield* Network
   const recipients = yield* Recipients
   const looks = yield* OriginLooks
 
@@ -56,12 +58,14 @@ export const addSellerRoutes = Effect.gen(function* () {
     if (read === undefined)
       return invalid("payTo: an account (G…)", "challenge and signature (base64): both, or neither for a challenge")
     const { payTo, signature } = read
+    const place = { host: (request.headers["host"] ?? "").toLowerCase(), network: network.id }
     if (read.challenge === undefined || signature === undefined) {
-      const { challenge, expiresAt } = yield* challenges.make(caller.value, payTo)
-      return json({ payTo, challenge, expiresAt: expiresAt.toISOString() })
+      const made = yield* challenges.make(caller.value, payTo, place)
+      if (made === undefined) return invalid("the Host header is no name")
+      return json({ payTo, challenge: made.challenge, expiresAt: made.expiresAt.toISOString() })
     }
-    if (!(yield* challenges.isAnswered(caller.value, payTo, read.challenge, signature)))
-      return forbidden("the challenge is not ours, has ended, or was not signed by this account")
+    if (!(yield* challenges.isAnswered(caller.value, payTo, place, read.challenge, signature)))
+      return forbidden("the challenge is not of this host and network, has ended, or was not signed by this account")
     const bound = yield* recipients.bind(caller.value, payTo)
     return bound ? json({ payTo, grade: "declared" }) : forbidden("this key has as many recipients as it may have")
   })
@@ -77,7 +81,13 @@ export const addSellerRoutes = Effect.gen(function* () {
       case "Later":
         return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(answer.seconds) } })
       case "Looked":
-        return json({ origin: answer.origin, named: answer.named, listed: answer.listed, asked: answer.asked })
+        return json({
+          origin: answer.origin,
+          named: answer.named,
+          listed: answer.listed,
+          unlisted: answer.unlisted,
+          asked: answer.asked
+        })
     }
   })
 

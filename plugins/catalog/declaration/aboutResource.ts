@@ -56,6 +56,15 @@ const readIconUrl = (value: unknown): string | undefined => {
   return parseAddress(url.hostname) !== undefined || isLocalName(url.hostname) ? undefined : url.href
 }
 
+const isUnusableName = (value: unknown): boolean => value !== "" && readName(value) === undefined
+
+/** Fields whose value cannot be used: names and tags are at most 32 printable ASCII characters in the protocol. */
+export const droppedFields = ({ iconUrl, serviceName, tags }: Readonly<Record<string, unknown>>) => [
+  ...(serviceName !== undefined && isUnusableName(serviceName) ? ["serviceName"] : []),
+  ...(tags !== undefined && (!Array.isArray(tags) || tags.some(isUnusableName)) ? ["tags"] : []),
+  ...(iconUrl !== undefined && iconUrl !== "" && readIconUrl(iconUrl) === undefined ? ["iconUrl"] : [])
+]
+
 /** What can be told of a resource; `resource` is a stranger's. */
 export const readAbout = (resource: Readonly<Record<string, unknown>>): Omit<Description, "routeTemplate"> => {
   const about = {

@@ -1,7 +1,8 @@
 // How a recipient shows that a key speaks for it: it asks for a challenge, signs it with the account that is paid, and
-// sends the signature back under the same key. A challenge names the principal, the recipient and its end, and is ours
-// by its seal, so that nothing is stored for it and a signature is worth nothing to anybody else. What is signed is
-// the text as SEP-53 has it, which wallets show to people (`kernel/ledger/isSignedText.ts`).
+// sends the signature back under the same key. A challenge names this facilitator's host, its network, the principal,
+// the recipient and its end, and is ours by its seal, so that nothing is stored for it and a signature is worth nothing
+// to another key or facilitator. What is signed is the text as SEP-53 has it, which wallets show to people
+// (`kernel/ledger/isSignedText.ts`).
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
 import type { Principal } from "../../../kernel/http/Principal.ts"
@@ -14,6 +15,14 @@ const lifeMillis = 600_000
 const textLengthMax = 1_024
 const encoder = new TextEncoder()
 
+const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
+
+/** Where a challenge is made and answered: the Host that was asked, in lower case, and the ledger's network. */
+export interface ChallengePlace {
+  readonly host: string
+  readonly network: string
+}
+
 export interface Challenge {
   readonly challenge: string
   readonly expiresAt: Date
@@ -22,11 +31,13 @@ export interface Challenge {
 export class Challenges extends Context.Service<
   Challenges,
   {
-    readonly make: (principal: Principal, payTo: string) => Effect.Effect<Challenge>
-    /** Whether it is ours, of this principal and recipient, not ended, and signed by the recipient's account. */
+    /** Undefined where the host is no name. */
+    readonly make: (principal: Principal, payTo: string, place: ChallengePlace) => Effect.Effect<Challenge | undefined>
+    /** Whether it is ours, of this place, principal and recipient, not ended, and signed by the recipient's account. */
     readonly isAnswered: (
       principal: Principal,
       payTo: string,
+      place: ChallengePlace,
       challenge: string,
       signature: Uint8Array
     ) => Effect.Effect<boolean>
@@ -39,22 +50,26 @@ export class Challenges extends Context.Service<
       const secret = yield* secretOf("challenge")
 
       const sealOf = (text: string): Uint8Array => crypto.hmacSha256(secret, encoder.encode(`challenge ${text}`))
-      const textOf = ({ owner }: Principal, payTo: string, end: number): string =>
-        `Tollkeeper: ${payTo} may be described by ${owner}, until ${new Date(end).toISOString()}`
+      const textOf = ({ owner }: Principal, payTo: string, { host, network }: ChallengePlace, end: number): string =>
+        [
+          `Tollkeeper at ${host}: ${payTo} may be described by ${owner} on ${network},`,
+          `until ${new Date(end).toISOString()}`
+        ].join(" ")
 
-      const make = (principal: Principal, payTo: string) =>
-        Effect.map(Clock.currentTimeMillis, (now): Challenge => {
-          const text = textOf(principal, payTo, now + lifeMillis)
+      const make = (principal: Principal, payTo: string, place: ChallengePlace) =>
+        Effect.map(Clock.currentTimeMillis, (now): Challenge | undefined => {
+          if (!hostForm.test(place.host)) return undefined
+          const text = textOf(principal, payTo, place, now + lifeMillis)
           return { challenge: `${text} ${Base64Url.encode(sealOf(text))}`, expiresAt: new Date(now + lifeMillis) }
         })
 
-      const isAnswered = (principal: Principal, payTo: string, challenge: string, signature: Uint8Array) =>
+      const isAnswered: Challenges["Service"]["isAnswered"] = (principal, payTo, place, challenge, signature) =>
         Effect.map(Clock.currentTimeMillis, (now): boolean => {
           if (challenge.length > textLengthMax) return false
           const text = challenge.slice(0, challenge.lastIndexOf(" "))
           const seal = challenge.slice(challenge.lastIndexOf(" ") + 1)
           const end = Date.parse(text.slice(text.lastIndexOf(" ") + 1))
-          if (!(end > now) || text !== textOf(principal, payTo, end)) return false
+          if (!(end > now) || text !== textOf(principal, payTo, place, end)) return false
           const isOurs = crypto.timingSafeEqual(encoder.encode(seal), encoder.encode(Base64Url.encode(sealOf(text))))
           return isOurs && isSignedText(crypto, payTo, challenge, signature)
         })

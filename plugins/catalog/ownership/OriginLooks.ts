@@ -27,6 +27,19 @@ const callerMillis = 3_600_000
 const listedMax = 100
 const askedMax = 10
 
+export interface Unlisted {
+  readonly resource: string
+  readonly toolName?: string
+  readonly reason: UnlistedReason
+}
+
+/**
+ * `listed_before`: it was known, in whatever state. `no_terms`: neither the documents nor the live page say what it
+ * costs and whom it pays. `not_asked`: a tool without terms, or beyond the pages that one look asks. `beyond_limit`:
+ * beyond the resources that one look lists.
+ */
+export type UnlistedReason = "delisted" | "no_terms" | "not_asked" | "listed_before" | "beyond_limit"
+
 export type LookAnswer =
   | { readonly _tag: "Refused"; readonly detail: string }
   | { readonly _tag: "Later"; readonly seconds: number }
@@ -37,6 +50,8 @@ export type LookAnswer =
       readonly named: number
       /** Resources that were not known before. */
       readonly listed: number
+      /** Named resources that were not listed now, and why. */
+      readonly unlisted: ReadonlyArray<Unlisted>
       /** What was asked, and what came back. */
       readonly asked: string
     }
@@ -65,13 +80,17 @@ export class OriginLooks extends Context.Service<
         return answer === "later" || answer.word.delisted ? [] : answer.declarations
       })
 
-      const list = Effect.fnUntraced(function* (identity: Identity, declarations: ReadonlyArray<Declaration>) {
+      const list = Effect.fnUntraced(function* (
+        identity: Identity,
+        declarations: ReadonlyArray<Declaration>
+      ): Effect.fn.Return<UnlistedReason | undefined, SqlError.SqlError> {
         const words = wordsOf(declarations, "origin")
-        if (words === undefined) return false
+        if (words === undefined) return "no_terms"
         const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
         const now = new Date(yield* trusted)
         const listing = { words: { ...words, identity }, payTos, isPaid: false }
-        return yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
+        const isListed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
+        return isListed ? undefined : "listed_before"
       })
 
       const look = Effect.fn("Catalog.look")(function* (given: string, caller: string) {
@@ -86,24 +105,37 @@ export class OriginLooks extends Context.Service<
         const { payTos } = readWellKnown(first, { type: "http", resource: `${origin}/`, toolName: "", origin }, origin)
         const paths = readOpenApi(third, origin, { assets, payTos })
         const found = [...readManifest(first, origin), ...readManifest(second, origin), ...paths]
-        const named = joined(found).slice(0, listedMax)
-        let [listed, asked] = [0, 0]
+        const all = joined(found)
+        const named = all.slice(0, listedMax)
+        const unlisted: Array<Unlisted> = []
+        let asked = 0
         for (const one of named) {
           const { resource, toolName, type } = one
           const identity: Identity = { type, resource, toolName, origin }
-          if (readWellKnown(first, identity, origin).delisted) continue
-          if (one.offers.length === 0 && (type === "mcp" || ++asked > askedMax)) continue
-          if (yield* list(identity, yield* declarationsOf(identity, one))) listed += 1
+          const reason = readWellKnown(first, identity, origin).delisted
+            ? "delisted"
+            : one.offers.length === 0 && (type === "mcp" || ++asked > askedMax)
+              ? "not_asked"
+              : yield* list(identity, yield* declarationsOf(identity, one))
+          if (reason !== undefined) unlisted.push(unlistedOf(one, reason))
         }
+        const listed = named.length - unlisted.length
         if (listed > 0) yield* moved
         const detail = said.map((one) => one.detail).join(", ")
-        return { _tag: "Looked" as const, origin, named: named.length, listed, asked: detail }
+        unlisted.push(...all.slice(listedMax, 2 * listedMax).map((one) => unlistedOf(one, "beyond_limit")))
+        return { _tag: "Looked" as const, origin, named: named.length, listed, unlisted, asked: detail }
       })
 
       return OriginLooks.of({ look })
     })
   )
 }
+
+const unlistedOf = ({ resource, toolName }: NamedResource, reason: UnlistedReason): Unlisted => ({
+  resource,
+  ...(toolName === "" ? {} : { toolName }),
+  reason
+})
 
 /** Operations of one resource become one; the first document that has words speaks. */
 const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResource> => {

@@ -8,6 +8,8 @@ export interface Recorded {
   readonly decision: "listed" | "updated" | "unchanged" | "held" | "rejected"
   /** Why it was rejected; or, of one that is held, what it waits for. */
   readonly reason?: PublicReason | "awaits_origin"
+  /** Fields of the payment's resource that were left out. */
+  readonly dropped?: ReadonlyArray<string>
   /** For operators. */
   readonly detail?: string
   readonly resourceId: bigint | undefined

@@ -332,11 +332,16 @@ describeDatabases(
             expect(yield* recipients.gradeOf(key("bound"), "GBOUND")).toBe("declared")
             expect(yield* recipients.gradeOf(key("bound"), "GOTHER")).toBe("claimed")
             expect(yield* recipients.gradeOf(key("other"), "GBOUND")).toBe("claimed")
-            const { challenge } = yield* challenges.make(key("a"), payTo)
+            const place = { host: "pay.example.com", network: "ledger:testnet" }
+            expect(yield* challenges.make(key("a"), payTo, { ...place, host: "a b" })).toBe(undefined)
+            const { challenge } = (yield* challenges.make(key("a"), payTo, place))!
             const sign = (text: string, by = pair) =>
               by.sign(createHash("sha256").update(`Stellar Signed Message:\n${text}`).digest())
-            const answered = (owner: string, account: string, text: string, signature = sign(text)) =>
-              challenges.isAnswered(key(owner), account, text, signature)
+            const answered = (owner: string, account: string, text: string, signature = sign(text), at = place) =>
+              challenges.isAnswered(key(owner), account, at, text, signature)
+            for (const named of [place.host, place.network, payTo, "key:a"]) expect(challenge).toContain(named)
+            for (const other of [{ host: "evil.example.com" }, { network: "ledger:pubnet" }])
+              expect(yield* answered("a", payTo, challenge, sign(challenge), { ...place, ...other })).toBe(false)
             expect(yield* answered("a", payTo, challenge)).toBe(true)
             expect(yield* answered("b", payTo, challenge)).toBe(false)
             const stranger = Keypair.random()

@@ -217,6 +217,9 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
             facilitator.ask(`/catalog/v1/look?origin=${encodeURIComponent(given)}`, { method: "POST" })
           const answer = yield* ask(origin.url)
           expect(answer.json).toMatchObject({ origin: origin.url, named: 5, listed: 4 })
+          // Of what is not listed it says why.
+          expect(answer.json.unlisted).toHaveLength(1)
+          expect(["delisted", "no_terms", "not_asked"]).toContain(answer.json.unlisted[0].reason)
           const items = (yield* browse(facilitator))["items"] as ReadonlyArray<Json>
           expect(items.map(({ resource }) => resource.slice(origin.url.length)).sort()).toEqual([
             "/item",
