@@ -137,8 +137,9 @@ const run = Effect.fnUntraced(function* ({ database = "pglite", days, hostile, s
   const pay = Effect.fnUntraced(function* (seller: Seller, buyer: Keypair) {
     const { account, description, extension, kind, url } = seller
     const one = { payer: buyer, payTo: account.publicKey(), url, about: { description }, extension }
-    const answer = yield* facilitator.settle(yield* declaring(facilitator, one))
-    if (answer.json.success !== true) console.log(`${url}: ${answer.text}`)
+    const body = yield* declaring(facilitator, one)
+    // Busy and pending are retried with the same payment, as a seller does.
+    yield* eventually(facilitator.settle(body), ({ json }) => json.success === true)
     if (kind !== "signed") return
     // What settled is shown; its hash is what the account signs.
     const explained = yield* eventually(explain(facilitator, url), ({ listings }) => listings[0]?.version > 0)

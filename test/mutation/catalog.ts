@@ -67,7 +67,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
   ),
   evident("store/Redeclarations.ts")(
     "words of a higher grade do not void dead probes",
-    "if (isDead(row) && isOther)",
+    "if (isDead(row) && isOther(row, words, changed))",
     "if (false)"
   ),
   evident("store/Listings.ts")(
@@ -114,11 +114,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "isLater ? yield* passing(cut, read.filters) : cut",
     "cut"
   ),
-  flooded("search/Searcher.ts")(
-    "anybody is told how a place came about",
-    "if (read.explain && !mayExplain())",
-    "if (read.explain && Option.isNone(callers.identify(request)))"
-  ),
+  flooded("search/Searcher.ts")("anybody is told how a place came about", "keyed || callers.isLocal(request)", "true"),
   ranked("search/spreadSellers.ts")("evidence is no originality", "return evidence ||", "return 0 * evidence ||")
 ]
 
@@ -385,7 +381,8 @@ const ofOrder: ReadonlyArray<Mutation> = [
   stood("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
   circled("a circle earns", "earned = greatest(0, a.earned - e.earned)", "earned = a.earned"),
   circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),
-  circled("a market is a circle", "between 2 and ${membersMax}", "> 1"),
+  circled("a market is a circle", "2 * count(m.node) > count(*)", "count(m.node) > 0"),
+  circled("a large circle is a market", "2 * count(m.node) > count(*)", "count(m.node) > count(*)"),
   circled(
     "whoever is paid and pays is in a circle",
     "select b.start, e.payer from back b join edges e on e.start = b.start and e.pay_to = b.node",
@@ -436,8 +433,15 @@ const ofControl: ReadonlyArray<Mutation> = [
     "where principal = ${owner} and pay_to = ${payTo}`",
     "where pay_to = ${payTo}`"
   ),
+  challenged("a challenge of another host is answered here", "Tollkeeper at ${host}: ", "Tollkeeper: "),
+  challenged("a challenge of another network is answered here", "by ${owner} on ${network},", "by ${owner},"),
+  inFile("rememberOutcomes.ts", "hostile.daily")(
+    "a name that is dropped is not said",
+    "dropped === undefined ? {} : { dropped }",
+    "{}"
+  ),
   challenged("a challenge holds for ever", "!(end > now) ||", ""),
-  challenged("a challenge holds for every key", "text !== textOf(principal, payTo, end)", "false"),
+  challenged("a challenge holds for every key", "text !== textOf(principal, payTo, place, end)", "false"),
   challenged("anybody makes a challenge", "return isOurs && isSignedText", "return isSignedText"),
   challenged("nobody has to sign", "isOurs && isSignedText(crypto, payTo, challenge, signature)", "isOurs")
 ]

@@ -1,9 +1,10 @@
 // Circles of payments: addresses that pay each other round, of which each is paid and pays, earn no rank by it, for
-// good. A circle is a component of the payments between recipients in which each reaches each, of at most `membersMax`
-// addresses; in a larger one, a market, it takes a pair to be one (`storeSightings.ts` knows those at once). What is
-// looked at is what was sold of listed resources; what goes back outside of them nobody sees here. It is found in the
-// background, within the minute: each turn starts from some of the recipients that have paid lately, and takes no more
-// than `stepsMax` steps in one statement.
+// good. A circle is a strongly connected component of the payments between recipients: each reaches each, so what one
+// member pays another can come back. Up to `membersMax` addresses that is enough; a larger component is a circle when
+// more than half of the payers that count for its members are members, and else a market, in which pairs alone are
+// circles (`storeSightings.ts` finds those on storing). What is read is what was sold of listed resources; what goes
+// back outside of them is not seen here. Circles are found in the background, within the minute: each turn starts from
+// some of the recipients that have paid lately, and takes no more than `stepsMax` steps in one statement.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
@@ -54,9 +55,13 @@ export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: T
       select start, start from starts
       union
       select b.start, e.payer from back b join edges e on e.start = b.start and e.pay_to = b.node
+    ), components as materialized (
+      select distinct array_agg(node order by node) as members from back group by start having count(*) > 1
     ), circles as materialized (
-      select start, array_agg(node) as members from back group by start
-      having count(*) between 2 and ${membersMax}
+      select c.members from components c where cardinality(c.members) <= ${membersMax} or (
+        select 2 * count(m.node) > count(*) from catalog_resources r join catalog_payers p on p.resource_id = r.id
+          left join unnest(c.members) m (node) on m.node = p.payer
+        where r.pay_tos && c.members and (p.counts or p.circle) and p.payer <> all(r.pay_tos))
     ), touched as materialized (
       select distinct p.resource_id, p.payer from circles c cross join unnest(c.members) m (payer)
         join catalog_payers p on p.payer = m.payer join catalog_resources r on r.id = p.resource_id
