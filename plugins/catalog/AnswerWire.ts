@@ -110,7 +110,9 @@ export const ResourceHistory = Schema.Struct({
 export const SearchPage = Schema.Struct({
   x402Version: version,
   resources: Schema.Array(DiscoveryResource),
-  partialResults: Schema.Boolean.annotate({ description: "A branch of search was off or did not answer in time." }),
+  partialResults: Schema.Boolean.annotate({
+    description: "A branch that the mode asks for has no provider or did not answer in time."
+  }),
   nearestOnly: Schema.optionalKey(
     Schema.Literal(true).annotate({
       description: "Nothing that is listed is known to answer the query: these are the nearest, three at most."

@@ -1,6 +1,7 @@
 // One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
-// perhaps reranked, and weighed by the resources' own signals. A branch that is off, late or failed is missing, and its
-// absence is told; when all that were asked are missing, whatever else is on answers instead (S128–S130, decisions 5).
+// perhaps reranked, and weighed by the resources' own signals. A branch that is late or failed is missing; one that a
+// caller's mode needs and that is off is unprovided. Either makes the answer partial; when all that were asked are
+// missing or off, whatever else is on answers instead (S128–S130, decisions 5).
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { spanned } from "../../../kernel/spanned.ts"
@@ -40,8 +41,10 @@ export interface Ranking {
   readonly isAnswered: boolean
   /** Some branch gave as many hits as it was asked for: there may be more. */
   readonly more: boolean
-  /** Branches that the mode asks for and that did not answer. */
+  /** Branches that are on, that the mode asks for and that did not answer. */
   readonly missing: ReadonlyArray<SearchBranch["mode"]>
+  /** Branches that the caller's mode needs and that are off. */
+  readonly unprovided: ReadonlyArray<SearchBranch["mode"]>
   readonly reranking: "off" | "used" | "failed"
 }
 
@@ -55,20 +58,29 @@ interface Answered {
 }
 
 /**
- * The branches of a mode, of those that are on, and one that is off where it was asked for: its absence is told.
- * Meaning is the provider's where there is one, and in a hybrid search the embedded one's beside it.
+ * The branches that answer a mode, of those that are on; where none of its own is on, all others. Meaning is the
+ * provider's where there is one, and in a hybrid search the embedded one's beside it.
  */
 export const branchesOf = (
-  { isModeAsked, mode }: Pick<RankRequest, "isModeAsked" | "mode">,
-  present: ReadonlyArray<SearchBranch>
+  mode: SearchMode,
+  present: ReadonlyArray<Pick<SearchBranch, "mode">>
 ): ReadonlyArray<SearchBranch["mode"]> => {
-  const isOn = (one: SearchBranch["mode"]) => present.some((branch) => branch.mode === one)
-  const meaning = isOn("embedded") && !isOn("semantic") ? "embedded" : "semantic"
-  if (mode === "lexical") return ["lexical"]
-  if (mode === "semantic") return [meaning]
-  const all = [...new Set(["lexical", meaning, "embedded"] as const)]
-  return all.filter((one) => isOn(one) || (isModeAsked && one !== "embedded"))
+  const on = present.map((branch) => branch.mode)
+  const meaning = on.includes("semantic") ? "semantic" : "embedded"
+  const own = { lexical: ["lexical"], semantic: [meaning], hybrid: ["lexical", "semantic", "embedded"] }[mode]
+  const answering = on.filter((one) => own.includes(one))
+  return answering.length > 0 ? answering : on
 }
+
+/** What a mode promises. The means of words, which are always at hand, are no model. */
+const promised = { lexical: ["lexical"], semantic: ["semantic"], hybrid: ["lexical", "semantic"] } as const
+
+/** The branches that the caller's mode needs and that are off. The default mode is what is on: it needs none. */
+export const unprovidedOf = (
+  { isModeAsked, mode }: Pick<RankRequest, "isModeAsked" | "mode">,
+  present: ReadonlyArray<Pick<SearchBranch, "mode">>
+): ReadonlyArray<SearchBranch["mode"]> =>
+  isModeAsked ? promised[mode].filter((one) => !present.some((branch) => branch.mode === one)) : []
 
 const askOne = (
   branch: SearchBranch,
@@ -228,7 +240,7 @@ export class Ranker extends Context.Service<
 
       const rankSought = Effect.fnUntraced(function* (request: Sought): Effect.fn.Return<Ranking, SqlError.SqlError> {
         const present = search.branches()
-        const required = branchesOf(request, present)
+        const required = branchesOf(request.mode, present)
         const [asked, others] = [
           present.filter(({ mode }) => required.includes(mode)),
           present.filter(({ mode }) => !required.includes(mode))
@@ -252,6 +264,7 @@ export class Ranker extends Context.Service<
           isAnswered,
           more,
           missing: required.filter((mode) => !answered.some(({ branch }) => branch.mode === mode)),
+          unprovided: unprovidedOf(request, present),
           reranking
         }
       }, spanned("Catalog.rank"))

@@ -94,7 +94,10 @@ const listFor = Effect.fnUntraced(function* (
     ids: [...(from?.ids ?? []), ...fresh].slice(0, settings.window),
     more: window < settings.window && ranking.more,
     isAnswered: from?.isAnswered ?? ranking.isAnswered,
-    isPartial: from?.isPartial === true || ranking.missing.length > 0 || ranking.reranking === "failed"
+    isPartial:
+      from?.isPartial === true ||
+      ranking.missing.length + ranking.unprovided.length > 0 ||
+      ranking.reranking === "failed"
   }
   return { position, ranking }
 })

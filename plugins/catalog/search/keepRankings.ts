@@ -45,7 +45,7 @@ const makeEditionOf = Effect.gen(function* () {
   ): Effect.fn.Return<Option.Option<string>, SqlError.SqlError> {
     const present = search.branches()
     const editions = [yield* catalog.edition, String(request.snapshot)]
-    for (const mode of branchesOf(request, present)) {
+    for (const mode of branchesOf(request.mode, present)) {
       const edition = yield* present.find((branch) => branch.mode === mode)?.edition ?? Effect.undefined
       if (edition === undefined) return Option.none()
       editions.push(`${mode} ${edition}`)

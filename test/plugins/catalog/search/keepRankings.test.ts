@@ -31,7 +31,7 @@ const makeKeeper = Effect.gen(function* () {
     Effect.sync((): Ranking => {
       state.made += 1n
       const hits = [{ id: state.made, score: 1, standings: {} }]
-      return { hits, isAnswered: true, more: false, missing: [], reranking: "off", ...state.ranking }
+      return { hits, isAnswered: true, more: false, missing: [], unprovided: [], reranking: "off", ...state.ranking }
     })
   const branches = () => [...state.branches].map(([mode, edition]) => ({ mode, edition }))
   const kept = yield* keepRankings.pipe(

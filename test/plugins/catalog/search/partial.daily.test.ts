@@ -1,0 +1,51 @@
+// An answer says that it is partial where the mode that was asked for has no provider, whatever answers instead; the
+// default mode is what is on, and is whole.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { ingest } from "../../../relevance/ingest.ts"
+import { databaseKinds } from "../../../support/databases.ts"
+import { eventually } from "../../../support/eventually.ts"
+import { startFacilitator } from "../../../support/facilitator.ts"
+import { fieldListings } from "./fieldListings.ts"
+
+/** What is on beside the catalog, and the modes that it lacks something of. */
+const compositions = [
+  ["search-lexical,search-semantic", ["semantic", "hybrid"]],
+  ["search-lexical", ["semantic", "hybrid"]],
+  ["search-semantic", ["lexical", "semantic", "hybrid"]]
+] as const
+
+describe.each(databaseKinds)("without a model's provider, on %s", (database) => {
+  it.live.each(compositions)(
+    "an answer of %s is partial for the modes %j, on each page",
+    ([branches, lacking]) =>
+      Effect.gen(function* () {
+        const set = [`plugins=[ledger-local,x402-exact,catalog,${branches}]`]
+        const facilitator = yield* startFacilitator({ database, set, channels: 1 })
+        yield* facilitator.publishedBy(ingest(facilitator.sql, fieldListings))
+        const found = (more: string) =>
+          Effect.map(facilitator.ask(`/discovery/search?query=wine%20film&limit=1${more}`), ({ json, status }) => ({
+            status,
+            partial: json.partialResults as boolean,
+            names: json.resources.map(({ name }: any) => name) as ReadonlyArray<string>,
+            cursor: json.pagination.cursor as string | null
+          }))
+        yield* eventually(found(""), ({ names }) => /^(wine|film) /.test(names[0] ?? ""))
+        for (const mode of ["", "lexical", "semantic", "hybrid"]) {
+          const asked = mode === "" ? "" : `&mode=${mode}`
+          const isLacking = (lacking as ReadonlyArray<string>).includes(mode)
+          // Asked again it is answered from what was kept: that is as partial.
+          for (let time = 0; time < 3; time++) {
+            const { names, partial, status } = yield* found(asked)
+            expect([mode, status, names.length, partial]).toEqual([mode, 200, 1, isLacking])
+          }
+          const { cursor } = yield* found(asked)
+          expect([mode, cursor === null]).toEqual([mode, false])
+          const second = yield* found(`${asked}&cursor=${cursor}`)
+          expect([mode, second.status, second.partial]).toEqual([mode, 200, isLacking])
+        }
+      }).pipe(Effect.scoped),
+    240_000
+  )
+})
