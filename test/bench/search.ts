@@ -2,8 +2,10 @@
 // processor time of this process for one request; PostgreSQL's share stands beside it, and the clock only where one
 // client asks. Browsing, one resource, words, what everybody has (words and the table of words), that and an embedding
 // model together, rare filters, and queries that are made to be dear. The embedding provider is asked once a query
-// before the measurement. First the answers are checked; one that is an error, partial or empty fails the run. What is
-// asked again and again has its bars; what it costs the first time stands beside it.
+// before the measurement. First the answers are checked; one that is an error, partial or empty fails the run. The bars
+// of searches are those of questions that were never asked before, drawn from the words of one listing each; beside them
+// stand the same kind of questions where three of ten repeat an earlier one, and what caches carry: questions that are
+// asked again and again.
 // `RESOURCES=20000` makes it smaller. The server's folder is kept (`searchFill.ts`), or TOLLKEEPER_TEST_DATABASE_URL
 // names a database to use and to keep. `-- search postgres` and `-- search embedded` run one half, and
 // `-- search postgres browse` of it what has that word in its name.
@@ -46,14 +48,39 @@ const rareFilters = (at: number): string =>
     "&asset=CASSET1&maxPrice=160"
   ][at % 6]!
 
+/** Of ten questions in a row these repeat an earlier one: a natural share, as logs of searches have it. */
+const repeating: ReadonlyArray<number> = [3, 6, 9]
+
+/** As many paths, of which some repeat an earlier one. */
+const withRepeats = (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const asked: Array<string> = []
+  let fresh = 0
+  for (let at = 0; at < paths.length; at++)
+    asked.push(repeating.includes(at % 10) ? asked[(at * 7_919) % asked.length]! : paths[fresh++]!)
+  return asked
+}
+
+/** A mode's questions that were never asked, with their bars, and others of which some repeat. */
+const asFirst = (
+  name: string,
+  mode: string,
+  [fresh, others]: readonly [World["questions"], World["questions"]],
+  bars: Pick<Kind, "cpuMax" | "databaseMax" | "p95Max">
+): ReadonlyArray<Kind> => {
+  const pathsOf = (questions: World["questions"]) => questions.map(({ query }) => searchPath(query, mode))
+  const kind = { clients: CLIENTS, isFirst: true }
+  return [
+    { name: `${name}, never asked before`, paths: pathsOf(fresh), ...kind, ...bars },
+    { name: `${name}, three of ten repeat`, paths: withRepeats(pathsOf(others)), ...kind }
+  ]
+}
+
 /** What is measured with every branch there is. */
 const withProvider = ({ fresh, questions }: World): ReadonlyArray<Kind> => {
   const paths = (mode: string, more = "") => questions.map(({ query }) => searchPath(query, mode, more))
-  const once = (mode: string, at: number) =>
-    fresh.filter((_, one) => one % 2 === at).map(({ query }) => searchPath(query, mode))
   return [
-    { name: "words, asked for the first time", paths: once("lexical", 0), clients: CLIENTS, isFirst: true },
-    { name: "hybrid, asked for the first time", paths: once("hybrid", 1), clients: CLIENTS, isFirst: true },
+    ...asFirst("words", "lexical", [fresh[0]!, fresh[1]!], { cpuMax: 5, databaseMax: 10, p95Max: 120 }),
+    ...asFirst("hybrid", "hybrid", [fresh[2]!, fresh[3]!], { cpuMax: 8, databaseMax: 12, p95Max: 120 }),
     { name: "words", paths: paths("lexical"), clients: CLIENTS, cpuMax: 1 },
     {
       name: "words, filtered by scheme and type",
@@ -71,12 +98,7 @@ const withoutProvider = (world: World, cursors: ReadonlyArray<string>): Readonly
   const browsing = { clients: CLIENTS, cpuMax: 0.4 }
   const found = `"resources":[`
   return [
-    {
-      name: "offline, asked for the first time",
-      paths: fresh.map(({ query }) => searchPath(query, "")),
-      clients: CLIENTS,
-      isFirst: true
-    },
+    ...asFirst("offline", "", [fresh[4]!, fresh[5]!], { cpuMax: 10, databaseMax: 12, p95Max: 120 }),
     {
       name: "offline default",
       paths: questions.map(({ query }) => searchPath(query, "")),
@@ -93,11 +115,11 @@ const withoutProvider = (world: World, cursors: ReadonlyArray<string>): Readonly
     },
     {
       name: "offline default, rare filters",
-      paths: questions.slice(0, 300).map(({ query }, at) => searchPath(query, "", rareFilters(at))),
+      paths: fresh[6]!.map(({ query }, at) => searchPath(query, "", rareFilters(at))),
       clients: 1,
       isFirst: true,
       holds: found,
-      p95Max: 25
+      p95Max: 50
     },
     {
       name: "73 unknown words",
@@ -184,6 +206,12 @@ const onEmbedded = Effect.gen(function* () {
     checked(yield* checkFound(facilitator, world.questions)),
     checked(yield* checkRecall(facilitator, world.questions)),
     ...(yield* measureAll(facilitator, [
+      {
+        name: "words, embedded, never asked before",
+        paths: world.fresh[0]!.map(({ query }) => searchPath(query, "lexical")),
+        clients: 1,
+        isFirst: true
+      },
       { name: "words, embedded", paths: paths("lexical"), clients: 1, p50Max: 25 },
       { name: "hybrid with a provider, embedded", paths: paths("hybrid"), clients: 1, p50Max: 25 }
     ]))

@@ -17,6 +17,8 @@ import { makeWorld } from "./searchWorld.ts"
 
 /** Queries of each kind. */
 const QUERIES = 500
+/** Measurements of queries that were never asked before. */
+const FRESH_PARTS = 7
 
 const root = new URL("../../", import.meta.url)
 
@@ -140,7 +142,7 @@ const fill = Effect.fnUntraced(function* (
 
 /** The world, in the database of a facilitator that has every branch; filled unless it is there already. */
 export const populate = Effect.fnUntraced(function* (facilitator: Facilitator, count: number, indexLate: boolean) {
-  const { resources, world } = makeWorld(count, QUERIES, QUERIES)
+  const { resources, world } = makeWorld(count, QUERIES, FRESH_PARTS)
   const known = yield* countOf(facilitator.sql, "catalog_resources")
   if (known === count) return world
   if (known > 0) return yield* Effect.die(new Error(`the database holds ${known} resources of another run`))

@@ -19,12 +19,14 @@ export interface Kind {
   readonly name: string
   readonly paths: ReadonlyArray<string>
   readonly clients: number
-  /** Each path once and none before; otherwise all are asked once before the measurement, and then again and again. */
+  /** Each path in its turn and none before; otherwise all are asked once before the measurement, and then again and again. */
   readonly isFirst?: boolean
   /** What a good answer holds. Default: some resource that was found. */
   readonly holds?: string
   /** Milliseconds of this process's processor time for one request. */
   readonly cpuMax?: number
+  /** Milliseconds of the database's processor time for one request, where it is on this machine. */
+  readonly databaseMax?: number
   /** Milliseconds of the clock. */
   readonly p50Max?: number
   readonly p95Max?: number
@@ -110,12 +112,17 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
     profiled(name, () => runLoad({ port, paths, clients, milliseconds: MILLISECONDS, questionsMax, holds }))
   )
   const { system, user } = process.cpuUsage(serverBefore)
-  const database = ((yield* databaseMillis(facilitator)) - databaseBefore) / times.length
+  const spent = (yield* databaseMillis(facilitator)) - databaseBefore
+  // A connection that was closed meanwhile took its time with it.
+  const database = spent < 0 ? Number.NaN : spent / times.length
   const cpu = (system + user) / 1_000 / times.length
   const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]
   const faults = Object.entries(wrong).map(([what, count]) => `${count} ${what}`)
   const bars = [
     ...(kind.cpuMax === undefined ? [] : [atMost(`${name}: processor`, cpu, kind.cpuMax)]),
+    ...(kind.databaseMax === undefined || Number.isNaN(database)
+      ? []
+      : [atMost(`${name}: database`, database, kind.databaseMax)]),
     ...(kind.p50Max === undefined ? [] : [atMost(`${name}: p50`, p50, kind.p50Max)]),
     ...(kind.p95Max === undefined ? [] : [atMost(`${name}: p95`, p95, kind.p95Max)])
   ]

@@ -43,8 +43,8 @@ export interface Question {
 /** What is asked of the world. The resources themselves are held by nobody while something is measured. */
 export interface World {
   readonly questions: ReadonlyArray<Question>
-  /** Others, which are asked once. */
-  readonly fresh: ReadonlyArray<Question>
+  /** Parts of others, as many as that in each; each part is asked by one measurement alone. */
+  readonly fresh: ReadonlyArray<ReadonlyArray<Question>>
   /** Queries of 73 words that no resource holds. */
   readonly unknown: ReadonlyArray<string>
   /** Queries of up to 40 words of resources, each with a slip. */
@@ -125,7 +125,7 @@ const mistypedQuery = (random: () => number): string => {
 export const makeWorld = (
   count: number,
   questions: number,
-  fresh = 0
+  freshParts = 0
 ): { readonly world: World; readonly resources: ReadonlyArray<IngestedResource> } => {
   const random = randomFrom(7)
   const resources = Array.from({ length: count }, (_, at) => resourceAt(at, random))
@@ -143,7 +143,9 @@ export const makeWorld = (
       .filter(({ type }) => type === "http")
       .slice(0, questions)
       .map(({ url }) => url),
-    fresh: Array.from({ length: fresh }, (_, at) => questionAt(questions + at))
+    fresh: Array.from({ length: freshParts }, (_, part) =>
+      Array.from({ length: questions }, (_, at) => questionAt(questions * (part + 1) + at))
+    )
   }
   return { world, resources }
 }
