@@ -17,9 +17,10 @@ import type { SetName } from "./officialSet.ts"
 import { makeReport } from "./report.ts"
 import { resendCases } from "./resendCases.ts"
 import { restartCases } from "./restartCases.ts"
+import { profileCases } from "./profileCases.ts"
 import { uptoCases } from "./uptoCases.ts"
 import { uptoOfficial } from "./uptoOfficial.ts"
-import { assetsWithLyingToken } from "./uptoWorld.ts"
+import { assetsWithLyingToken, uptoProfiles } from "./uptoWorld.ts"
 import { startWorld, type World } from "./world.ts"
 
 const { positionals, values } = parseArgs({
@@ -68,7 +69,7 @@ const world = await startWorld({
   ledger: values.ledger,
   ledgerHttps: values["ledger-https"],
   certificate: values.certificate,
-  set: [assetsWithLyingToken]
+  set: [assetsWithLyingToken, uptoProfiles]
 })
 say(
   `facilitator ${world.facilitator}${world.readyAfterMs === undefined ? "" : `, ready after ${world.readyAfterMs} ms`}`
@@ -88,6 +89,7 @@ try {
     await report.part("catalog: every official declaration", (part) => catalogCases(world, part, say))
   if (parts.includes("upto")) {
     await report.part("upto: a signed maximum", (part) => uptoCases(world, part))
+    await report.part("upto: profiles of the drafts", (part) => profileCases(world, part))
     await report.part("upto: official packages 2.27.0", (part) => uptoOfficial(world, part, say))
   }
   if (parts.includes("mcp")) {

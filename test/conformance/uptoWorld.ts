@@ -14,10 +14,12 @@ import {
 } from "@stellar/stellar-sdk"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { draftWasm } from "../../plugins/x402-upto/contract/drafts/draftWasm.ts"
 import { buildContract } from "../contract/build.ts"
 import { contractAddressOf, deployContract, execute } from "../support/deployContract.ts"
 import { testnetUsdc } from "../support/buyer.ts"
 import { makeUptoPayment, type UptoOptions, type UptoPayment } from "../support/uptoBuyer.ts"
+import { draftProfiles } from "../support/uptoProfiles.ts"
 import { post, type Answer } from "./ask.ts"
 import { root, type World } from "./world.ts"
 
@@ -39,6 +41,21 @@ export const assetsWithLyingToken = `networks.ledger:testnet.assets=[${[
   .map(([contract, symbol]) => `{contract: ${contract}, symbol: ${symbol}, decimals: 7}`)
   .join()}]`
 
+/** The contracts of the drafts' profiles, whose addresses are listed before they are there. */
+const draftsDeployer = Keypair.fromRawEd25519Seed(hash(Buffer.from("tollkeeper conformance drafts")))
+const modules = { "stateless-salt": "stateless", "stateful-nonce": "stateful", "seven-arguments": "seven" } as const
+const saltOf = (profile: DraftProfile) => new Uint8Array(32).fill(draftProfiles.indexOf(profile))
+export type DraftProfile = (typeof draftProfiles)[number]
+export const draftContract = (profile: DraftProfile): string => contractAddressOf(draftsDeployer, saltOf(profile))
+export const uptoProfiles = `networks.ledger:testnet.upto_profiles={${draftProfiles
+  .map((profile) => `${profile}: ${draftContract(profile)}`)
+  .join()}}`
+
+export const deployDraft = (ledger: string, profile: DraftProfile): Promise<string> => {
+  const wasm = Buffer.from(draftWasm[modules[profile]].base64, "base64")
+  return deployContract(ledger, draftsDeployer, wasm, saltOf(profile))
+}
+
 /** What the token is told to do. It announces the whole amount whatever it moves. */
 export const Mode = { honest: 0, half: 1, twice: 2, elsewhere: 3, nothing: 4, "an atom more": 5 } as const
 
@@ -48,11 +65,17 @@ export interface Token {
   readonly balance: (owner: string) => Promise<bigint>
 }
 
-/** Deploys the token and drives it as anybody could. */
+/** Deploys the token unless it is there, and drives it as anybody could. */
 export const startToken = async (ledger: string): Promise<Token> => {
-  const source = await readFile(join(root, "test", "contract", "token.as"), "utf8")
-  await deployContract(ledger, tokenDeployer, await buildContract(source), salt)
   const server = new rpc.Server(ledger, { allowHttp: true })
+  const isThere = await server.getContractWasmByContractId(lyingToken).then(
+    () => true,
+    () => false
+  )
+  if (!isThere) {
+    const source = await readFile(join(root, "test", "contract", "token.as"), "utf8")
+    await deployContract(ledger, tokenDeployer, await buildContract(source), salt)
+  }
   const call = (functionName: string, args: Array<xdr.ScVal>) =>
     Operation.invokeContractFunction({ contract: lyingToken, function: functionName, args })
   const address = (value: string) => new Address(value).toScVal()
@@ -75,6 +98,8 @@ export const startToken = async (ledger: string): Promise<Token> => {
 
 export interface Upto {
   readonly contract: string
+  /** Names of the profiles announced; none when there is ours alone. */
+  readonly profiles: ReadonlyArray<string>
   readonly sponsor: string
   readonly pay: (options: Partial<UptoOptions> & Pick<UptoOptions, "payer" | "payTo">) => Promise<UptoPayment>
   readonly verify: (payment: UptoPayment) => Promise<Answer>
@@ -89,6 +114,7 @@ export const uptoOf = async (world: World): Promise<Upto> => {
   const { facilitatorAddress: sponsor, uptoContract: contract } = kind.extra
   return {
     contract,
+    profiles: (kind.extra.profiles ?? []).map(({ profile }: any) => profile),
     sponsor,
     pay: (options) => makeUptoPayment({ rpc: world.rpc, contract, facilitator: sponsor, max, ...options }),
     verify: (payment) => post(`${world.facilitator}/verify`, payment.verifyBody),

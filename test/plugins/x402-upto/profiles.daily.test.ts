@@ -3,11 +3,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hash, Keypair, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
+import { readFileSync } from "node:fs"
 import { compare } from "../../../kernel/audit/compare.ts"
 import { draftWasm } from "../../../plugins/x402-upto/contract/drafts/draftWasm.ts"
 import { drafts } from "../../../plugins/x402-upto/profiles.ts"
 import { callOf, invocationOf } from "../../support/authorization.ts"
 import { contractAddressOf, deployContract } from "../../support/deployContract.ts"
+import { awaitTransaction, type RpcCall } from "../../support/rpcCall.ts"
 import { readBooks } from "../../support/readBooks.ts"
 import type { UptoOptions, UptoTamper } from "../../support/uptoBuyer.ts"
 import { draftProfiles, type UptoProfile } from "../../support/uptoProfiles.ts"
@@ -45,6 +47,17 @@ const pay = (
   profile: DraftProfile,
   options: Partial<UptoOptions> & Pick<UptoOptions, "payer" | "payTo">
 ) => facilitator.upto({ profile, contract: contractOf(profile), ...options })
+
+/** Declared instructions and the fee charged, stroops, of a transaction on the ledger. */
+const costOf = async (rpc: RpcCall, hash: string): Promise<ReadonlyArray<number>> => {
+  const found = await awaitTransaction(rpc, hash)
+  const envelope: any = xdr.TransactionEnvelope.schema.decode(Buffer.from(found.envelopeXdr, "base64"))
+  const inner = envelope.feeBump?.tx.innerTx.v1 ?? envelope.v1
+  const result: any = xdr.TransactionResult.schema.decode(Buffer.from(found.resultXdr, "base64"))
+  return [Number(inner.tx.ext.sorobanData.resources.instructions), Number(result.feeCharged)]
+}
+
+const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, " ")
 
 interface Breach {
   readonly what: string
@@ -239,6 +252,42 @@ describe("the profiles of upto", () => {
           assert.strictEqual(settled.json.errorReason, "invalid_upto_ledger_settlement_exceeds_amount")
         }
         assert.strictEqual(yield* facilitator.balance(payer.publicKey()), 5_000n)
+      }).pipe(Effect.scoped) as Effect.Effect<void>,
+    240_000
+  )
+
+  it.live(
+    "cost what the plugin's README says of each, within a twentieth",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* started
+        const readme = readFileSync(new URL("../../../plugins/x402-upto/README.md", import.meta.url), "utf8")
+        const measured: Array<readonly [profile: string, numbers: ReadonlyArray<number>]> = []
+        for (const profile of ["tollkeeper", ...draftProfiles] as const) {
+          const numbers: Array<number> = []
+          for (const actual of [250n, 0n]) {
+            const { payTo, payer } = yield* facilitator.parties(5_000n)
+            const payment = yield* profile === "tollkeeper"
+              ? facilitator.upto({ payer, payTo })
+              : pay(facilitator, profile, { payer, payTo })
+            const settled = yield* facilitator.settle(payment.settleBody(actual))
+            assert.strictEqual(settled.json.success, true)
+            numbers.push(...(yield* Effect.promise(() => costOf(facilitator.rpc, settled.json.transaction))))
+          }
+          measured.push([profile, numbers])
+        }
+        const rowOf = ([profile, numbers]: (typeof measured)[number]) =>
+          `| \`${profile}\` | ${numbers.map(grouped).join(" | ")} |`
+        yield* Effect.log(measured.map(rowOf).join("\n"))
+        for (const one of measured) {
+          const lines = readme.split("\n").filter((line) => line.startsWith(`| \`${one[0]}\` | `))
+          const stated = (lines.at(-1) ?? "").split("|").slice(2, -1)
+          const isNear = one[1].every((number, index) => {
+            const said = Number(stated[index]?.replaceAll(" ", ""))
+            return Math.abs(said / number - 1) < 0.05
+          })
+          assert.isTrue(isNear, `measured ${rowOf(one)}, the README has ${lines.at(-1)}`)
+        }
       }).pipe(Effect.scoped) as Effect.Effect<void>,
     240_000
   )
