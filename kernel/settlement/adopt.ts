@@ -121,7 +121,9 @@ const lookUp = Effect.fnUntraced(function* (
     begun.scannedTo = scannedTo
     next = scannedTo + 1
   }
-  if (next <= toLedger || fromLedger === toLedger)
+  // The nonce's entry names the ledger, so its transaction is there.
+  const isNamed = Option.isSome(inLedger) && inLedger.value === toLedger
+  if (next <= toLedger || isNamed)
     return yield* unknown("the node does not show the transaction that used the authorization")
   return (isWhole ? "Unused" : "Forgotten") as Use
 }, spanned("settlement.lookUpSpending"))

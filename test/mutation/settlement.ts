@@ -986,6 +986,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...adoptTests
   },
   {
+    name: "the last ledger of a life taken for one that an entry names",
+    changes: [
+      {
+        file: "kernel/settlement/adopt.ts",
+        from: "next <= toLedger || isNamed",
+        to: "next <= toLedger || fromLedger === toLedger"
+      }
+    ],
+    ...adoptTests
+  },
+  {
     name: "a lost record is compared at the maximum that is verified",
     changes: [{ file: "kernel/settlement/adopt.ts", from: "moved < request.amount ?", to: "moved < 0n ?" }],
     ...adoptTests

@@ -173,6 +173,13 @@ describe("what spent an authorization", () => {
     })
   )
 
+  it.effect("is forgotten when its last ledger is all that a node still has, and shows nothing", () =>
+    Effect.gen(function* () {
+      const { adopt } = yield* adopter({ entry: 0, oldest: 40, isShown: false })
+      expect(yield* adopt(request(1, 40), { expiresLedger: 40, lifeLedgers: 20 })).toEqual({ _tag: "Forgotten" })
+    })
+  )
+
   it.effect("is not said to be somebody else's while its transaction is not shown", () =>
     Effect.gen(function* () {
       const { adopt } = yield* adopter({ isShown: false })
