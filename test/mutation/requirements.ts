@@ -278,9 +278,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   rejectedTold(
     "S257: a seller is told what is for the operator",
     "plugins/catalog/rememberOutcomes.ts",
-    "({ decision, reason }: Recorded): ExtensionOutcome => {\n" +
+    "({ decision, dropped, reason }: Recorded): ExtensionOutcome => {\n" +
       '  if (decision === "rejected") return { status: "rejected", rejectedReason: reason ??',
-    "({ decision, detail, reason }: Recorded): ExtensionOutcome => {\n" +
+    "({ decision, detail, dropped, reason }: Recorded): ExtensionOutcome => {\n" +
       '  if (decision === "rejected") return { status: "rejected", rejectedReason: (detail as any) ?? reason ??'
   ),
   rejectedKept(

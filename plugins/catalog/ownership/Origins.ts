@@ -240,6 +240,7 @@ export class Origins extends Context.Service<
         // Where no live page gave its terms, the documents may: for an operation that is not asked (a POST), or for
         // one that is served without payment as a trial.
         const isSilent = offered.length === 0 && isGone !== true
+        const isNaming = isSilent && identity.type === "http"
         const offers = isSilent ? yield* documented(identity, base, document) : offered
         const word = wordOfAll(named, live)
         const recipients = (payTo: string) => word.payTos.length === 0 || word.payTos.includes(payTo)
@@ -251,7 +252,7 @@ export class Origins extends Context.Service<
           life: isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods),
           detail: `${detail}${live.map((one) => one.detail).join("")}`,
           isLocal: live.some((one) => one.isLocal),
-          named: isSilent && identity.type === "http" ? yield* namesOf(base, document) : readNames(readJson(document), base)
+          named: isNaming ? yield* namesOf(base, document) : readNames(readJson(document), base)
         }
       })
 

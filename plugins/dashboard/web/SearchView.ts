@@ -69,12 +69,12 @@ const ConversionFigures = ({ of }: { readonly of: Conversion }): VNode<any> =>
       {
         label: "Then verified",
         value: count(of.verified_impressions),
-        note: percent(of.verified_impressions, of.impressions)
+        note: "resources, once for each session"
       },
       {
         label: "Then paid",
         value: count(of.settled_impressions),
-        note: percent(of.settled_impressions, of.impressions)
+        note: "resources, once for each session"
       }
     ]
   })
