@@ -34,6 +34,8 @@ const tellingMin = 0.75
 /** Among so many documents a word can be rare. */
 const tellingAmong = 20
 const hasLetter = /\p{L}/u
+/** A number stands for anything (a port, a version, an amount): it is worth so much of a word. */
+const numberShare = 0.5
 /** Queries whose reading is kept until the statistics are refreshed: some kilobytes each. */
 const keptMax = 1_000
 
@@ -153,7 +155,7 @@ const phraseOf = (
 
 const withAlike = (term: Term, alike: AlikeTerm | undefined): Term => (alike === undefined ? term : { ...term, alike })
 
-/** What a phrase is about is worth so much of a word of the query, and a word that it explains is missing so much less. */
+/** Worth of what a phrase is about, of a word of the query; and what a word that it explains is missing. */
 const aboutShare = 0.3
 const explainedShare = 0.5
 
@@ -188,6 +190,77 @@ const keepReadings = (
     })
 }
 
+/** What each lexeme is worth, and those that do not name the medium. */
+const weighed = (
+  all: ReadonlyArray<Counted>,
+  wordOf: ReadonlyMap<string, string>,
+  meant: ReadonlyMap<string, Meant>,
+  state: IndexState
+): { readonly weightOf: WeightOf; readonly telling: ReadonlyArray<Counted> } => {
+  const commonOf = ({ lexeme }: Counted) => {
+    const word = wordOf.get(lexeme) ?? lexeme
+    return Math.max(...[word, ...(meant.get(word)?.said ?? [])].map(commonShareOf))
+  }
+  const shareOf = ({ lexeme }: Counted) => (hasLetter.test(lexeme) ? 1 : numberShare)
+  return {
+    weightOf: (counted) => evidenceOf(counted, state, commonOf(counted)) * shareOf(counted),
+    telling: all.filter((counted) => !isMedium(counted, state, commonOf(counted)))
+  }
+}
+
+/** The term of what stands for an unknown word, if anything does. */
+const standingIn = (
+  standIn: Alternatives | undefined,
+  like: AlikeTerm | undefined,
+  weight: number,
+  state: IndexState
+): ReadonlyArray<Term> => {
+  if (standIn !== undefined) return [withAlike(standInTerm(standIn, weight, state), like)]
+  return like === undefined ? [] : [onlyAlike(like)]
+}
+
+/** The first few long words that no document holds, each as two that documents hold where it is made of such. */
+const makeApart = (vocabulary: Vocabulary["Service"]) =>
+  Effect.fnUntraced(function* (
+    words: ReadonlyArray<string>,
+    joined: ReadonlyArray<string>,
+    state: IndexState
+  ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
+    const readings = yield* vocabulary.read([...words, ...joined], state)
+    const lost = words.filter(
+      (word, at) => word.length >= 2 * pieceMin && readings[at]!.length > 0 && !readings[at]!.some(isHeld)
+    )
+    const parts = new Map<string, readonly [string, string]>()
+    for (const word of lost.slice(0, compoundsMax)) {
+      const pairs = pairsOf(word)
+      const found = yield* vocabulary.read(pairs.flat(), state)
+      const at = pairs.findIndex((_, at) => found[2 * at]!.some(isHeld) && found[2 * at + 1]!.some(isHeld))
+      if (at >= 0) parts.set(word, pairs[at]!)
+    }
+    return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
+  })
+
+/** What a query's phrases are about, of what documents hold, and the words that this explains. */
+const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
+  Effect.fnUntraced(function* (
+    query: string,
+    words: ReadonlyArray<string>,
+    heldWords: ReadonlySet<string | undefined>,
+    state: IndexState
+  ) {
+    // A word that listings hold is what they call it.
+    const relations = relationsOf(query).filter(({ covers }) => covers.length > 1 || !heldWords.has(covers[0]))
+    const aboutWords = [...new Set(relations.flatMap(({ about }) => about))].filter((word) => !words.includes(word))
+    const readings = yield* vocabulary.read(aboutWords, state)
+    // What no listing is about explains nothing.
+    const heldAbout = new Set(aboutWords.filter((_, at) => readings[at]!.some(isHeld)))
+    const explaining = relations.filter((one) => one.about.some((word) => heldAbout.has(word)))
+    return {
+      about: readings.flat().filter(isHeld),
+      explained: new Set(explaining.flatMap(({ covers }) => covers))
+    }
+  })
+
 export class QueryReader extends Context.Service<
   QueryReader,
   { readonly read: (query: string, state: IndexState) => Effect.Effect<ReadQuery, SqlError.SqlError> }
@@ -196,25 +269,8 @@ export class QueryReader extends Context.Service<
     QueryReader,
     Effect.gen(function* () {
       const vocabulary = yield* Vocabulary
-      /** The first few long words that no document holds, each as two that documents hold where it is made of such. */
-      const apart = Effect.fnUntraced(function* (
-        words: ReadonlyArray<string>,
-        joined: ReadonlyArray<string>,
-        state: IndexState
-      ): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError> {
-        const readings = yield* vocabulary.read([...words, ...joined], state)
-        const lost = words.filter(
-          (word, at) => word.length >= 2 * pieceMin && readings[at]!.length > 0 && !readings[at]!.some(isHeld)
-        )
-        const parts = new Map<string, readonly [string, string]>()
-        for (const word of lost.slice(0, compoundsMax)) {
-          const pairs = pairsOf(word)
-          const found = yield* vocabulary.read(pairs.flat(), state)
-          const at = pairs.findIndex((_, at) => found[2 * at]!.some(isHeld) && found[2 * at + 1]!.some(isHeld))
-          if (at >= 0) parts.set(word, pairs[at]!)
-        }
-        return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
-      })
+      const apart = makeApart(vocabulary)
+      const aboutOf = makeAboutOf(vocabulary)
 
       const readAnew = Effect.fnUntraced(function* (
         query: string,
@@ -233,12 +289,7 @@ export class QueryReader extends Context.Service<
           inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),
           state
         )
-        const commonOf = ({ lexeme }: Counted) => {
-          const word = wordOf.get(lexeme) ?? lexeme
-          return Math.max(...[word, ...(meant.get(word)?.said ?? [])].map(commonShareOf))
-        }
-        const weightOf = (counted: Counted) => evidenceOf(counted, state, commonOf(counted))
-        const telling = all.filter((counted) => !isMedium(counted, state, commonOf(counted)))
+        const { telling, weightOf } = weighed(all, wordOf, meant, state)
         const own = telling.length === 0 ? all : telling
         const known = own.filter(({ documents }) => documents > 0)
         const unknown = own.filter(({ documents }) => documents === 0)
@@ -255,22 +306,23 @@ export class QueryReader extends Context.Service<
         const instead = yield* vocabulary.standIns(lost, state)
         const standIns = unknown.flatMap((one) => {
           const standIn = asMeant(one.lexeme, instead.get(one.lexeme), meant.get(wordOf.get(one.lexeme)!))
-          const like = alike(one)
-          if (standIn !== undefined) return [withAlike(standInTerm(standIn, weightOf(one), state), like)]
-          return like === undefined ? [] : [onlyAlike(like)]
+          return standingIn(standIn, alike(one), weightOf(one), state)
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
-        // A word that listings hold is what they call it.
-        const heldWords = new Set(known.map(({ lexeme }) => wordOf.get(lexeme)))
-        const relations = relationsOf(query).filter(({ covers }) => covers.length > 1 || !heldWords.has(covers[0]))
-        const aboutWords = [...new Set(relations.flatMap(({ about }) => about))].filter((word) => !words.includes(word))
-        const about = distinct((yield* vocabulary.read(aboutWords, state)).flat(), new Set(asked)).filter(isHeld)
-        const explained = new Set(relations.flatMap(({ covers }) => covers))
+        const { about, explained } = yield* aboutOf(
+          query,
+          words,
+          new Set(known.map(({ lexeme }) => wordOf.get(lexeme))),
+          state
+        )
         const missing = (one: Counted) =>
           weightOf(one) * (explained.has(wordOf.get(one.lexeme) ?? "") ? explainedShare : 1)
         const mass =
           direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.reduce((sum, one) => sum + missing(one), 0)
-        const related = about.map((one) => ({ ...termOf(one, weightOf), weight: aboutShare * weightOf(one) }))
+        const related = distinct(about, new Set(asked)).map((one) => ({
+          ...termOf(one, weightOf),
+          weight: aboutShare * weightOf(one)
+        }))
         return {
           // Where no document holds a word of the query, what it is about is looked for itself.
           terms: terms.length === 0 ? related.slice(0, termsMax) : terms,

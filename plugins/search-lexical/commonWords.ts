@@ -1,6 +1,7 @@
-// How common a word is among interfaces of any kind, before a catalog has been counted: the prior of the weights of words
-// (`evidence.ts`). A catalog of sixty listings cannot tell "endpoint" from a word of one trade; several hundred providers
-// of public interfaces can. What every listing of this protocol is by definition counts as if each of them said it. Pure.
+// How common a word is among interfaces of any kind, before a catalog has been counted: the prior of the weights of
+// words (`evidence.ts`). A catalog of sixty listings cannot tell "endpoint" from a word of one trade; several hundred
+// providers of public interfaces can. What every listing of this protocol is by definition counts as if each of them
+// said it. Pure.
 import { commonShares } from "./commonShares.ts"
 
 /** A listing is a paid endpoint, tool or service over HTTP or MCP, whatever it is about. */

@@ -1,10 +1,10 @@
 // What a match of a word is worth: how rare it is among listings, and whether it says anything at all. A word that one
-// origin in nine uses names the medium and not the topic: beside words that say something it is left out, and a query of
-// such words alone is answered by them. How many use it is counted in the catalog over origins, so that the
+// origin in nine uses names the medium and not the topic: beside words that say something it is left out, and a query
+// of such words alone is answered by them. How many use it is counted in the catalog over origins, so that the
 // thousand listings of one seller make none of its words common, and as if some hundred origins beside them did not:
-// sixty listings cannot tell a common word from one of a trade that half of them are of. What they cannot tell either is
-// that "endpoint" says nothing, which hardly any listing writes and every agent asks for: words that interfaces of any
-// kind use (`commonWords.ts`) say nothing in any catalog. Pure.
+// sixty listings cannot tell a common word from one of a trade that half of them are of. What they cannot tell either
+// is that "endpoint" says nothing, which hardly any listing writes and every agent asks for: words that interfaces of
+// any kind use (`commonWords.ts`) say nothing in any catalog. Pure.
 import { commonShareOf } from "./commonWords.ts"
 import type { IndexState } from "./LexicalStore.ts"
 
@@ -41,7 +41,7 @@ const shareOf = ({ documents, origins }: Frequency, state: Counts, common: numbe
 export const isMedium = (frequency: Frequency, state: Counts, common = 0): boolean =>
   tellingShare(shareOf(frequency, state, common)) === leastEvidence
 
-/** An unknown word is as rare as the rarest. `common`: the share of interfaces of any kind that use the word, from where it counts. */
+/** An unknown word is as rare as the rarest. `common`: the share of interfaces of any kind that use it. */
 export const evidenceOf = (frequency: Frequency, state: Counts, common = 0): number =>
   rarity(Math.max(frequency.documents, Math.min(1, state.documents)), state.documents) *
   tellingShare(shareOf(frequency, state, common))

@@ -40,7 +40,8 @@ const countLexemes = Effect.fnUntraced(function* (language: string) {
         where c.lexeme = t.lexeme)
     )
     insert into search_lexical_terms as old (language, lexeme, documents, naming, origins, grams)
-    select ${language}, lexeme, documents, coalesce(naming, 0), coalesce(origins, 0), array(select distinct substr('  ' || word || ' ',
+    select ${language}, lexeme, documents, coalesce(naming, 0), coalesce(origins, 0),
+      array(select distinct substr('  ' || word || ' ',
       at, 3) from generate_series(1, length(word) + 1) at)
     from counted left join named using (lexeme) left join drawn using (lexeme),
       split_part(lexeme, ${languageMark}, 1) word where length(lexeme) <= 80

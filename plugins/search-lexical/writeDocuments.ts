@@ -47,7 +47,8 @@ export const writeDocuments = Effect.fn("LexicalStore.write")(function* (documen
       insert into search_lexical_documents as old (language, id, version, origin, document)
       select r.language, id, version, hashtextextended(origin, 0), ${sql.literal(vectors)}
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (language text, id bigint, version integer,
-        origin text, stems text, ending text, a text, b text, c text, d text) join search_lexical_state s using (language)
+        origin text, stems text, ending text, a text, b text, c text, d text)
+      join search_lexical_state s using (language)
       order by r.language, id
       on conflict (language, id) do update set version = excluded.version, document = excluded.document,
         origin = excluded.origin

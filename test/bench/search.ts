@@ -2,13 +2,12 @@
 // processor time of this process for one request; PostgreSQL's share stands beside it, and the clock only where one
 // client asks. Browsing, one resource, words, what everybody has (words and the table of words), that and an embedding
 // model together, rare filters, and queries that are made to be dear. The embedding provider is asked once a query
-// before the measurement. First the answers are checked; one that is an error, partial or empty fails the run. The bars
-// of searches are those of questions that were never asked before, drawn from the words of one listing each; beside them
-// stand the same kind of questions where three of ten repeat an earlier one, and what caches carry: questions that are
-// asked again and again.
-// `RESOURCES=20000` makes it smaller. The server's folder is kept (`searchFill.ts`), or TOLLKEEPER_TEST_DATABASE_URL
-// names a database to use and to keep. `-- search postgres` and `-- search embedded` run one half, and
-// `-- search postgres browse` of it what has that word in its name.
+// before the measurement. First the answers are checked; one that is an error, partial or empty fails the run. The
+// bars of searches are those of questions that were never asked before, drawn from the words of one listing each;
+// beside them stand the same kind of questions where three of ten repeat an earlier one, and what caches carry:
+// questions that are asked again and again. `RESOURCES=20000` makes it smaller. The server's folder is kept
+// (`searchFill.ts`), or TOLLKEEPER_TEST_DATABASE_URL names a database to use and to keep. `-- search postgres` and `--
+// search embedded` run one half, and `-- search postgres browse` of it what has that word in its name.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import process from "node:process"

@@ -19,7 +19,7 @@ export interface Kind {
   readonly name: string
   readonly paths: ReadonlyArray<string>
   readonly clients: number
-  /** Each path in its turn and none before; otherwise all are asked once before the measurement, and then again and again. */
+  /** Each path in its turn, none before; otherwise all are asked once before the measurement, then again and again. */
   readonly isFirst?: boolean
   /** What a good answer holds. Default: some resource that was found. */
   readonly holds?: string

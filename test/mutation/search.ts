@@ -30,6 +30,8 @@ const spoken = inFile("search-lexical/languages.ts", "search-lexical/ranking.dai
 const written = inFile("search-lexical/words.ts", "search-lexical/ranking.daily.test.ts")
 const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.daily.test.ts")
 const rare = inFile("catalog/search/RareFilters.ts", "catalog/search/rareFilters.daily.test.ts")
+const provides = inFile("catalog/search/Ranker.ts", "catalog/search/partial.daily.test.ts")
+const numbered = inFile("search-lexical/QueryReader.ts", "catalog/search/missed.daily.test.ts")
 const kept = inFile("catalog/search/keepFits.ts", "catalog/search/keepFits.test.ts")
 const again = inFile("catalog/search/keepRankings.ts", "catalog/search/keepRankings.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.daily.test.ts")
@@ -61,6 +63,13 @@ const provided = {
 
 export const mutations: ReadonlyArray<Mutation> = [
   weighed("what is merely claimed is worth as much", "given * weights.unproven_share", "given"),
+  provides("a mode without a provider is whole", "isModeAsked ? promised[mode]", "(false as boolean) ? promised[mode]"),
+  provides("the default mode is partial", "isModeAsked ? promised[mode]", "isModeAsked || mode ? promised[mode]"),
+  provides(
+    "means of words are a model",
+    'semantic: ["semantic"], hybrid: ["lexical", "semantic"]',
+    "semantic: [], hybrid: []"
+  ),
   rerankedBy(
     "every reranker is asked in every way",
     "const asked = requests[provider](model, query, texts)",
@@ -84,7 +93,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   fusedBy("means alone are measured by words that nobody asked", "words === undefined || prominence", "prominence"),
   spreadText("a text has as many places as it has sellers", "copies.has(hit.id) || ", ""),
   spreadText("a copy takes the place of what it was copied from", "(a < b ? -1 : 1)", "(a < b ? 1 : -1)"),
-  fusedBy("little of a short query is evidence", "const enoughMin = 0", "const enoughMin = -9"),
+  fusedBy("little of a short query is evidence", "const enoughMin = 0.2", "const enoughMin = -9"),
   fusedBy("much of a long query is no evidence", "const evidenceScale = 4", "const evidenceScale = 3"),
   fusedBy("words that are sure need a witness", 'bests.get("lexical") ?? 0) >= wordsAloneMin', "0) >= wordsAloneMin"),
   eitherWay("a generation keeps the way in which it was begun", "use(indexes[place.method])", "use(indexes.scan)"),
@@ -166,11 +175,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   known("small words of other languages are missing", "&& isSmall(word, others) ? []", "&& false ? []"),
   readBy("words side by side are worth no more than apart", "const phraseShare = 0.15", "const phraseShare = 0"),
   readBy("one known part makes a compound", "&& found[2 * at + 1]!.some(isHeld)", ""),
-  readBy(
-    "what is unknown is not missing",
-    "unknown.length * rarity(Math.min(1, state.documents), state.documents)",
-    "0"
-  ),
+  readBy("what is unknown is not missing", "unknown.reduce((sum, one) => sum + missing(one), 0)", "0"),
   {
     name: "a slow provider is waited for by every search",
     changes: [
@@ -220,6 +225,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const isSpelt = looked[at].some((one) => one.word === word)",
     "const isSpelt = false as boolean"
   ),
+  readBy(
+    "words of the medium are looked for beside others",
+    "const own = telling.length === 0 ? all : telling",
+    "const own = all"
+  ),
+  readBy("a word that listings hold is explained", "|| !heldWords.has(covers[0])", "|| true"),
+  readBy(
+    "what no listing is about explains a word",
+    "relations.filter((one) => one.about.some((word) => heldAbout.has(word)))",
+    "relations"
+  ),
+  numbered("a number is worth a word", "const numberShare = 0.5", "const numberShare = 1"),
   evident("words of the medium are evidence", "Math.max(common, held", "Math.max(0 * common, held"),
   evident(
     "the listings of one seller make a word common",
@@ -245,7 +262,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),
   fedBack("what answers best lends nothing", "const share = 0.4", "const share = 0"),
   split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
-  split("a list of something is about lists", 'query.replace(amountOf, " ")', "query"),
+  split("a list of something is about lists", 'bare.replace(amountOf, " ")', "bare"),
   split(
     "a code of money means it whatever is said beside it",
     "(isPlain && plainCodes.has(word))",

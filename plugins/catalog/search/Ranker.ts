@@ -241,10 +241,8 @@ export class Ranker extends Context.Service<
       const rankSought = Effect.fnUntraced(function* (request: Sought): Effect.fn.Return<Ranking, SqlError.SqlError> {
         const present = search.branches()
         const required = branchesOf(request.mode, present)
-        const [asked, others] = [
-          present.filter(({ mode }) => required.includes(mode)),
-          present.filter(({ mode }) => !required.includes(mode))
-        ]
+        const asked = present.filter(({ mode }) => required.includes(mode))
+        const others = present.filter(({ mode }) => !required.includes(mode))
         const first = yield* askAll(asked, request, settings.first_window)
         const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
         const { hits: fused, isAnswered, isCut } = yield* fusedOf(answered, request, settings, { fits, passing })

@@ -47,7 +47,7 @@ const fittingMin = 0.45
 const evidenceWorth = 2
 const evidenceScale = 4
 /** Deviations by which that and means together must be beyond chance. */
-const enoughMin = 0
+const enoughMin = 0.2
 /** Words this relevant need no other witness. */
 const wordsAloneMin = 0.25
 /** Deviations beyond chance (less is more often than not chance) for means of words that were asked alone. */

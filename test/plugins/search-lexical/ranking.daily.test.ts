@@ -115,6 +115,33 @@ describeDatabases(
       })
     )
 
+    it.effect("looks for no word that names the medium, unless the query has no other", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed([...few, named(20, "Endpoint", "An API tool."), ...crowdOf(20)])
+        expect(yield* ids("museums API endpoint")).toEqual([2])
+        expect((yield* ids("API endpoint"))[0]).toBe(20)
+      })
+    )
+
+    it.effect(
+      "looks for what a phrase is about only where no listing holds its word, or some listing is about it",
+      () =>
+        Effect.gen(function* () {
+          const { ids, reader, store } = yield* indexed([...few, named(20, "Snow", "Depth of snow."), ...crowdOf(20)])
+          const state = yield* store.answering
+          expect(yield* ids("snow")).toEqual([20])
+          expect((yield* ids("snowstorm"))[0]).toBe(1)
+          const massOf = (query: string) => Effect.map(reader.read(query, state), ({ mass }) => mass)
+          const [explained, unexplained, unknown] = [
+            yield* massOf("snowstorm"),
+            yield* massOf("horoscope"),
+            yield* massOf("qwzxv")
+          ]
+          expect(unexplained).toBe(unknown)
+          expect(explained).toBeLessThan(unknown)
+        })
+    )
+
     it.effect(
       "marks what holds a rare word of a long question itself, and nothing that a slip or a common word finds",
       () =>

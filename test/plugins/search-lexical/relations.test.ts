@@ -8,7 +8,7 @@ describe("a phrase of a query", () => {
     ["an acapella of this song", "vocal"],
     ["which memecoins are new", "token"],
     ["clone my voice", "synthesis"],
-    ["what was said on the phone", "transcription"],
+    ["minutes of the meeting", "transcription"],
     ["нужен прогноз погоды", "weather"],
     ["перевести текст", "translation"],
     ["traducir una carta", "translation"],

@@ -124,7 +124,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
             }>
             yield* facilitator.ask("/discovery/search?query=music&mode=lexical")
             endpoint.fault.current = "status"
-            yield* facilitator.ask("/discovery/search?query=rain%20and%20maps")
+            yield* facilitator.ask("/discovery/search?query=maps")
             yield* eventually(Effect.map(read("conversion"), ({ json }) => json.impressions === "3"))
             expect((yield* read("conversion")).json).toMatchObject({
               impressions_without_results: "0",

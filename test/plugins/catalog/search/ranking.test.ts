@@ -105,11 +105,11 @@ describe("fusion", () => {
     const held = (id: number, relevance: number, evidence: number): Hit => ({ ...hit(id, relevance), evidence })
     const means = [prominent(1, 0.4, -0.9), prominent(3, 0.1, -1.6)]
     // A fifth of two words, and of three; the same by means.
-    expect(isAnswered([held(1, 0.2, 0.13)], means)).toBe(false)
-    expect(isAnswered([held(1, 0.2, 0.15)], means)).toBe(true)
+    expect(isAnswered([held(1, 0.2, 0.18)], means)).toBe(false)
+    expect(isAnswered([held(1, 0.2, 0.19)], means)).toBe(true)
     // What means name last must hold more of the words, and what is sure by words needs no evidence.
-    expect(isAnswered([held(9, 0.2, 0.3)], means)).toBe(false)
-    expect(isAnswered([held(9, 0.2, 0.31)], means)).toBe(true)
+    expect(isAnswered([held(9, 0.2, 0.36)], means)).toBe(false)
+    expect(isAnswered([held(9, 0.2, 0.37)], means)).toBe(true)
     expect(isAnswered([held(1, 0.26, 0.1)], means)).toBe(true)
     expect(isAnswered([{ ...held(1, 0.2, 0.1), isEvident: true }], means)).toBe(true)
   })
