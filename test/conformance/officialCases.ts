@@ -52,6 +52,7 @@ export const officialCases = async (
     await manyBuyers(set, world, part, payTo)
     await replays(set, world, part, payTo)
     await identifiers(set, world, part, payTo)
+    if (name === "c") await upfront(set, world, part, payTo)
     await refusalCases(part, world, payTo, price, async () => {
       const buyer = await world.account(1)
       const unpaid = await fetch(`${set.sellerUrl}/plain`)
@@ -62,6 +63,29 @@ export const officialCases = async (
   } finally {
     await set.stop()
   }
+}
+
+/** The flow that settles before the handler: no question to `/verify`, one to `/settle`, and a replay buys nothing. */
+const upfront = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
+  const buyer = await world.account(1)
+  const before = await world.balance(payTo)
+  const [verifies, settles] = [set.tap.of("/verify").length, set.tap.of("/settle").length]
+  let purchase: Purchase | undefined
+  await part.check("the upfront flow is paid by /settle alone, before the handler", async () => {
+    purchase = await set.buy({ path: "/upfront", secret: buyer.secret() })
+    assertPaid(purchase)
+    assert.equal(purchase.responses[0]!.paymentRequired.accepts[0].extra.paymentFlow, "upfront")
+    assert.deepEqual(JSON.parse(purchase.body), { page: "upfront" })
+    assert.equal(set.tap.of("/verify").length, verifies)
+    assert.equal(set.tap.of("/settle").length - settles, 1)
+    assert.equal((await world.balance(payTo)) - before, price)
+  })
+  await part.check("an upfront payment sent again buys nothing more", async () => {
+    const signature = purchase!.responses.at(-1)!.paymentSignature!
+    const again = await fetch(`${set.sellerUrl}/upfront`, { headers: { "payment-signature": signature } })
+    assert.notEqual(again.status, 200, await again.text())
+    assert.equal((await world.balance(payTo)) - before, price)
+  })
 }
 
 const onePayment = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {

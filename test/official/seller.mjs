@@ -65,6 +65,13 @@ export const runSeller = async (set) => {
     }
   }
 
+  // Of packages that know the flow: settled before the handler, and never verified.
+  if (set.hasUpfront === true)
+    routes["GET /upfront"] = {
+      accepts: { ...accepts, extra: { paymentFlow: "upfront" } },
+      description: "A page that is settled before it is made"
+    }
+
   const app = set.express()
   app.use(set.express.json())
   sellKept(set, app, { facilitator, network, accepts })
@@ -73,6 +80,7 @@ export const runSeller = async (set) => {
   app.get("/weather", (request, response) => response.json({ city: request.query.city, celsius: 17 }))
   app.get("/users/:id", (request, response) => response.json({ id: request.params.id }))
   app.post("/report", (request, response) => response.json({ company: request.body?.company, pages: 3 }))
+  app.get("/upfront", (_, response) => response.json({ page: "upfront" }))
   app.get("/order", (_, response) => response.json({ page: "order" }))
 
   const listener = app.listen(0, "127.0.0.1", () => {

@@ -14,7 +14,7 @@ import { runSeller } from "../seller.mjs"
 
 class StellarScheme extends ExactStellarScheme {
   defaultAssetTransferMethod = "default"
-  paymentFlows = { default: { supported: ["authorization"], default: "authorization" } }
+  paymentFlows = { default: { supported: ["authorization", "upfront"], default: "authorization" } }
 }
 
 await runSeller({
@@ -26,5 +26,6 @@ await runSeller({
   declarePaymentIdentifierExtension,
   paymentIdentifierResourceServerExtension,
   StellarScheme,
+  hasUpfront: true,
   express
 })
