@@ -9,7 +9,7 @@ const endings = {
   seconds: /_seconds(_total)?$/,
   stroops: /_stroops$/,
   bytes: /_bytes$/,
-  count: /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use)$/,
+  count: /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind)$/,
   ledger: /_sequence$/,
   "yes or no": /(_available|_stalled|_info|_current)$/
 } as const
