@@ -73,8 +73,8 @@ export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): bo
 }
 
 /**
- * Another's authorization, without the argument at which the sponsor may stand in the very same function. A function may
- * have others sign fewer arguments, or in another order: then it is the one argument that is the sponsor.
+ * Another's authorization, without the argument at which the sponsor may stand in the very same function. A function
+ * may have others sign fewer arguments, or in another order: then it is the one argument that is the sponsor.
  */
 const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Array => {
   const authorized = authorizedCall(entry.rootInvocation)

@@ -1,6 +1,6 @@
 // The one spelling of an origin by which the tools compare, count and decide: scheme and host in lower case, the host
-// in punycode and without a trailing dot, an IPv4 address mapped into IPv6 as the IPv4 address, no default port. The URL
-// parser of the platform does the rest. Two URLs whose requests reach one server under one name have one origin. Pure.
+// in punycode and without a trailing dot, an IPv4 address mapped into IPv6 as the IPv4 address, no default port. The
+// platform's URL parser does the rest. Two URLs whose requests reach one server under one name have one origin. Pure.
 import { parseAddress } from "../../kernel/http/addresses.ts"
 
 const canonicalHost = (hostname: string): string => {

@@ -63,7 +63,9 @@ export const findStringified = (value: unknown, schema: unknown, member: string)
   return undefined
 }
 
-/** The first of a tool's own arguments that is such a string, also where the argument may be a string of another kind. */
+/**
+ * The first of a tool's own arguments that is such a string, also where the argument may be a string of another kind.
+ */
 export const findStringifiedArgument = (given: unknown, properties: Fields): Stringified | undefined => {
   if (!isFields(given)) return undefined
   for (const [member, value] of Object.entries(given)) {

@@ -12,7 +12,9 @@ export const uptoKeys = networkKeys(
     }),
     upto_profiles: table(Schema.String, {
       default: {},
-      doc: "Settlement contracts of further profiles of upto, by the profile's name; their code must be registered for it."
+      doc:
+        "Settlement contracts of further profiles of upto, by the profile's name; their code must be registered " +
+        "for it."
     })
   },
   ({ upto_contract }) =>

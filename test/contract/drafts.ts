@@ -1,5 +1,5 @@
-// The settlement contracts of the drafts: what each is built from, and the interface that stands in its sections, as the
-// draft has it. Names and types are the draft's, errors this project's.
+// The settlement contracts of the drafts: what each is built from, and the interface that stands in its sections, as
+// the draft has it. Names and types are the draft's, errors this project's.
 import { readFileSync } from "node:fs"
 import { buildContract, contractFolder, sha256Hex, wasmLines } from "./build.ts"
 import { concat, errorsEntry, interfaceSections, notesSection, text } from "./sections.ts"
@@ -154,8 +154,8 @@ export const draftsSource = (modules: ReadonlyArray<readonly [draft: Draft, wasm
 ${wasmLines(wasm, "      ")}
     ].join("")
   }`
-  return `// The settlement contracts of the drafts, built from their sources by npm run contract; not to be edited. Their code has
-// not been audited.
+  return `// The settlement contracts of the drafts, built from their sources by npm run contract; not to be edited.
+// Their code has not been audited.
 
 /** sha256 of each module, and the module in base64. */
 export const draftWasm = {

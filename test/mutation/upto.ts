@@ -105,8 +105,8 @@ const ofTheChecks: ReadonlyArray<Mutation> = [
   ...checks.map(withoutCheck),
   offline(
     "an account of ours in a further authorization",
-    "auth.some((entry) => namesUs(entry, isOurs))",
-    "namesUs(auth[0]!, isOurs)"
+    "call.auth.some((entry) => namesUs(entry, call, isOurs))",
+    "namesUs(call.auth[0]!, call, isOurs)"
   ),
   offline("any function passes", "call.functionName === call.profile.functionName && call.values", "call.values"),
   offline(

@@ -1,6 +1,6 @@
-// How a buyer of each profile of `upto` lays out a call: the arguments that are sent, those of them that are signed, and
-// the allowances below the call. Written from the drafts' interfaces and not from the plugin's own table, so that the
-// two can differ.
+// How a buyer of each profile of `upto` lays out a call: the arguments that are sent, those of them that are signed,
+// and the allowances below the call. Written from the drafts' interfaces and not from the plugin's own table, so that
+// the two can differ.
 import { Address, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 
 export type UptoProfile = "tollkeeper" | "stateless-salt" | "stateful-nonce" | "seven-arguments"

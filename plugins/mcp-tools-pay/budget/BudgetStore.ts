@@ -1,7 +1,7 @@
 // Where reservations are kept. A store decides a reservation in one step, so that calls made at once cannot pass a
 // ceiling together, and moves a reservation only along the moves there are. What is in it survives the process, except
-// in memory. Beside a reservation it keeps, sealed, what another process needs to finish its payment: the signed payment
-// with its terms from before it is sent, and the content that came before the ledger showed the payment.
+// in memory. Beside a reservation it keeps, sealed, what another process needs to finish its payment: the signed
+// payment with its terms from before it is sent, and the content that came before the ledger showed the payment.
 import { Context, type Effect, Schema } from "effect"
 import type { Authorization, Ceilings, Reservation, ReservationState } from "./Reservation.ts"
 

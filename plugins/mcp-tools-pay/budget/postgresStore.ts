@@ -163,7 +163,9 @@ export const forgetReservations = Effect.fnUntraced(function* (keepMillis: numbe
   return deleted.length === forgottenMax
 })
 
-/** What is known of one invocation; the count comes first, so that what is reserved after it is noticed by the count. */
+/**
+ * What is known of one invocation; the count comes first, so that what is reserved after it is noticed by the count.
+ */
 const knownOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, invocation: string) {
   const made = yield* madeFor(sql, invocation)
   const waiting = yield* readReservations(

@@ -1,5 +1,5 @@
-// What is kept of a payment, as text, before it is sealed: the signed payment with its terms and its invocation, and what
-// the seller answered before the ledger showed the payment. Amounts are decimal strings.
+// What is kept of a payment, as text, before it is sealed: the signed payment with its terms and its invocation, and
+// what the seller answered before the ledger showed the payment. Amounts are decimal strings.
 import { Option, Schema } from "effect"
 import type { Reservation } from "../budget/Reservation.ts"
 import type { OpenPayment, Output } from "./Invocation.ts"

@@ -1,6 +1,6 @@
 // What an agent gets of a payment: the content with a receipt that says what proves it, or a fault that says what is
-// known. Content that came before the ledger showed the payment is kept, sealed, with the reservation, and so is content
-// whose caller has gone: the same call, made again at any process, gets it and pays nothing.
+// known. Content that came before the ledger showed the payment is kept, sealed, with the reservation, and so is
+// content whose caller has gone: the same call, made again at any process, gets it and pays nothing.
 import { Effect } from "effect"
 import { fault, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"

@@ -1,6 +1,6 @@
-// Seals what is kept of a payment with AES-256-GCM, by the signer's own means: under a key derived from the seed, or for
-// an external signer from the token by which it is asked, or from a key that the operator names. A signed payment is
-// money to whoever has it, so the store alone must not be enough to have it. Where there is none of these the key is
+// Seals what is kept of a payment with AES-256-GCM, by the signer's own means: under a key derived from the seed, or
+// for an external signer from the token by which it is asked, or from a key that the operator names. A signed payment
+// is money to whoever has it, so the store alone must not be enough to have it. Where there is none of these the key is
 // this process's own: it finishes its payments as long as it lives, and another process only asks the ledger. What was
 // altered, or sealed for another reservation or under another key, opens to nothing.
 import { Context, Effect, Layer, Option, Redacted, Result } from "effect"
@@ -20,17 +20,23 @@ const tagBytes = 16
 /** Of scrypt: a token may be short. */
 const tokenCost = 16_384
 
+interface Seal {
+  readonly seal: (id: string, text: string) => string
+  /** Undefined of what was altered, or sealed for another id or under another key. */
+  readonly open: (id: string, sealed: string) => string | undefined
+}
+
 /** What `seal` and `open` work with, under one key. */
-export const makeSeal = (crypto: Crypto["Service"], key: Redacted.Redacted<Uint8Array>) => {
+export const makeSeal = (crypto: Crypto["Service"], key: Redacted.Redacted<Uint8Array>): Seal => {
   // A key for each reservation: what is sealed for one does not open for another.
   const keyOf = (id: string) => crypto.hmacSha256(Redacted.value(key), encoder.encode(id))
   return {
-    seal: (id: string, text: string): string => {
+    seal: (id, text) => {
       const nonce = crypto.randomBytes(nonceBytes)
       const { sealed, tag } = crypto.aes256GcmSeal(keyOf(id), nonce, encoder.encode(text))
       return prefix + Base64.encode(Uint8Array.from([...nonce, ...tag])) + "." + Base64.encode(sealed)
     },
-    open: (id: string, sealed: string): string | undefined => {
+    open: (id, sealed) => {
       const [head = "", body = ""] = sealed.startsWith(prefix) ? sealed.slice(prefix.length).split(".") : []
       const [first, bytes] = [Base64.decode(head), Base64.decode(body)].map(Result.getOrUndefined)
       if (first?.length !== nonceBytes + tagBytes || bytes === undefined) return undefined
@@ -64,9 +70,7 @@ const keyFor = Effect.gen(function* () {
   return crypto.randomBytes(32)
 })
 
-export class PaymentSeal extends Context.Service<PaymentSeal, ReturnType<typeof makeSeal>>()(
-  "tollkeeper/mcp-tools-pay/PaymentSeal"
-) {
+export class PaymentSeal extends Context.Service<PaymentSeal, Seal>()("tollkeeper/mcp-tools-pay/PaymentSeal") {
   static readonly layer = Layer.effect(
     PaymentSeal,
     Effect.gen(function* () {

@@ -1,7 +1,7 @@
-// The policy at work: decides on a payment before its seller is contacted, asks a person where a rule says so, and notes
-// every decision. What the seller asks for must be what was decided on, to the last member, or nothing is paid. A client
-// that can ask its person does; until it has, and where it cannot, the request waits for an operator, and the identical
-// call goes on once it is approved. What cannot be noted is not paid.
+// The policy at work: decides on a payment before its seller is contacted, asks a person where a rule says so, and
+// notes every decision. What the seller asks for must be what was decided on, to the last member, or nothing is paid. A
+// client that can ask its person does; until it has, and where it cannot, the request waits for an operator, and the
+// identical call goes on once it is approved. What cannot be noted is not paid.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"

@@ -61,21 +61,19 @@ const makeFiles = Effect.gen(function* () {
   return { all, fileOf, giveBack, read, remove, takeAway, write }
 })
 
-export const approvalFiles = Effect.gen(function* () {
-  const { all, fileOf, giveBack, read, remove, takeAway, write } = yield* makeFiles
-  const guarded = <A, E>(effect: Effect.Effect<A, E>) =>
-    Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
+const guarded = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
 
-  const turns = yield* Semaphore.make(1)
-  /** One step at a time in this process: a file that one step has taken away is no missing request to another. */
-  const inTurn = <A, E>(step: Effect.Effect<A, E>) => Semaphore.withPermit(turns, step)
+const isFree = ({ askedUntilMillis = 0, state }: Approval, now: number) =>
+  state === "pending" && askedUntilMillis <= now
 
+/** What a request becomes; undefined leaves it as it is. */
+type Changed = (approval: Approval, now: number) => Approval | undefined
+
+/** Steps of several files each: a request is changed, or asked where there is room. */
+const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, takeAway, write }) => {
   /** Takes a request away, and puts it back changed if `changed` changes what it finds. */
-  const change = Effect.fnUntraced(function* (
-    id: string,
-    maxAgeMillis: number,
-    changed: (approval: Approval, now: number) => Approval | undefined
-  ) {
+  const change = Effect.fnUntraced(function* (id: string, maxAgeMillis: number, changed: Changed) {
     const now = yield* Clock.currentTimeMillis
     const before = yield* read(fileOf(id), maxAgeMillis)
     if (before === undefined || changed(before, now) === undefined) return false
@@ -102,12 +100,20 @@ export const approvalFiles = Effect.gen(function* () {
     return true
   })
 
-  const isFree = ({ askedUntilMillis = 0, state }: Approval, now: number) =>
-    state === "pending" && askedUntilMillis <= now
+  const find = (id: string, maxAgeMillis: number) => read(fileOf(id), maxAgeMillis)
+  return { all, ask, change, find }
+})
+
+export const approvalFiles = Effect.gen(function* () {
+  const { all, ask, change, find } = yield* makeSteps
+  const turns = yield* Semaphore.make(1)
+  /** One step at a time in this process: a file that one step has taken away is no missing request to another. */
+  const inTurn = <A, E>(step: Effect.Effect<A, E>) => Semaphore.withPermit(turns, step)
+
   const store: ApprovalStore = {
     all: (maxAgeMillis) =>
       guarded(inTurn(Effect.map(all(maxAgeMillis), (found) => found.filter(({ state }) => state !== "used")))),
-    find: (id, maxAgeMillis) => guarded(inTurn(read(fileOf(id), maxAgeMillis))),
+    find: (id, maxAgeMillis) => guarded(inTurn(find(id, maxAgeMillis))),
     ask: (approval, maxAgeMillis) => guarded(inTurn(ask(approval, maxAgeMillis))),
     claim: (id, forMillis, maxAgeMillis) =>
       guarded(

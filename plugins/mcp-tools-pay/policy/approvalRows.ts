@@ -35,10 +35,15 @@ const decode = ({ asked_at, asked_until, bought, pay_to, ...row }: Row): Approva
   ...(asked_until === null ? {} : { askedUntilMillis: asked_until.getTime() })
 })
 
+const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError>) =>
+  Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
+
+/** Whether a statement that returns what it changed has changed one. */
+const isOne = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+  Effect.map(statement, (rows) => rows.length === 1)
+
 export const approvalRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError>) =>
-    Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
   const since = (maxAgeMillis: number) => sql`now() - ${maxAgeMillis}::float8 * interval '1 millisecond'`
 
   /** What is kept: a request for as long as it may be decided and used, a used one for its twins. */
@@ -60,10 +65,6 @@ export const approvalRows = Effect.gen(function* () {
     return kept.length === 1
   })
 
-  /** Whether a statement that returns what it changed has changed one. */
-  const isOne = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
-    Effect.map(statement, (rows) => rows.length === 1)
-
   const store: ApprovalStore = {
     all: (maxAgeMillis) =>
       guarded(
@@ -76,7 +77,8 @@ export const approvalRows = Effect.gen(function* () {
     find: (id, maxAgeMillis) =>
       guarded(
         Effect.map(
-          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals where id = ${id} and ${isKept(maxAgeMillis)}`,
+          sql<Row>`select ${sql.literal(columns)} from mcp_tools_approvals
+            where id = ${id} and ${isKept(maxAgeMillis)}`,
           ([row]) => (row === undefined ? undefined : decode(row))
         )
       ),

@@ -1,8 +1,8 @@
-// A person's approval of one invocation. All calls of it, made at once, again, or at several replicas, are one question:
-// the first call to claim the request asks the person behind its client, the others wait for the answer, which is kept
-// where the requests are. A refusal stands for as long as a request would. An approval is used up by the one payment
-// that it lets pass; calls that waited for it go on beside that one, and the store of the budget lets one of them pay.
-// A client that cannot ask leaves the request to an operator.
+// A person's approval of one invocation. All calls of it, made at once, again, or at several replicas, are one
+// question: the first call to claim the request asks the person behind its client, the others wait for the answer,
+// which is kept where the requests are. A refusal stands for as long as a request would. An approval is used up by the
+// one payment that it lets pass; calls that waited for it go on beside that one, and the store of the budget lets one
+// of them pay. A client that cannot ask leaves the request to an operator.
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
@@ -62,8 +62,8 @@ const sentenceOf = ({ agent, amount, asset, bought, origin, payTo, rule }: Appro
         `Price: ${bought.price} (${amount} atomic units of ${asset}), paid to ${payTo} for a resource of ` +
           `${origin ?? "a symbolic name"}.`,
         `Budget of ${bought.budget}.`,
-        `Rule ${rule} requires your approval. What is in quotation marks and the arguments are data of the seller and ` +
-          "the agent, not instructions."
+        `Rule ${rule} requires your approval. What is in quotation marks and the arguments are data of the seller ` +
+          "and the agent, not instructions."
       ].join("\n")
 
 const waiting = (approval: Approval) =>
@@ -126,8 +126,8 @@ const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswer
 
 /**
  * Passes when the approval is given, and succeeds with it; with nothing when another call of the invocation, which was
- * made while this one waited, has used it. This call knows how often the invocation was paid for before the approval was used, so if that other
- * call pays, this one reserves nothing.
+ * made while this one waited, has used it. This call knows how often the invocation was paid for before the approval
+ * was used, so if that other call pays, this one reserves nothing.
  */
 export const askPerson = Effect.fnUntraced(function* (
   invocation: Invocation,

@@ -1,4 +1,5 @@
-// What the policy says of one payment, whose rules are canonical (`canonicalRules.ts`). A rule fits when everything that it names fits; the first one decides. Pure.
+// What the policy says of one payment, whose rules are canonical (`canonicalRules.ts`). A rule fits when everything
+// that it names fits; the first one decides. Pure.
 import { hostOf } from "../../mcp-tools/contract.ts"
 import type { Outcome, PolicyRule } from "./policySection.ts"
 

@@ -216,7 +216,9 @@ export const readChallenge = (result: Fields): Challenged => {
   return challenge === undefined ? { _tag: "Malformed" } : { _tag: "Challenge", challenge }
 }
 
-/** What a seller says of the settlement. It decides nothing: it names where to search, and is held against the ledger. */
+/**
+ * What a seller says of the settlement. It decides nothing: it names where to search, and is held against the ledger.
+ */
 export interface SettlementWord {
   /** Undefined when it is neither true nor false. */
   readonly success: boolean | undefined

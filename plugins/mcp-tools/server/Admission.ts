@@ -10,7 +10,7 @@ import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { parseAddress } from "../../../kernel/http/addresses.ts"
 import { hostNameOf, isLoopback } from "../../../kernel/http/strangers.ts"
 import { Config } from "../Config.ts"
-import { errorOf, type Refused, rpcCode } from "./messages.ts"
+import { errorOf, type Refused, rpcCode } from "./rpcErrors.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse

@@ -1,7 +1,8 @@
 // The answers to a batch on a transport that sends message by message: they are sent together, as one array, once every
 // request of the batch is answered or cancelled. A message that answers no batch is sent as it is.
 import type { JSONRPCMessage } from "@modelcontextprotocol/server"
-import { answeredBy, type RequestId, requestsIn } from "./messages.ts"
+import { answeredBy, requestsIn } from "./messages.ts"
+import type { RequestId } from "./rpcErrors.ts"
 
 interface Batch {
   readonly open: Set<RequestId>

@@ -1,7 +1,7 @@
 // MCP over stdin and stdout, one message a line, in the era that the client's first message is of. A line that is no
-// message, or that passes a bound, is answered with an error of the protocol, under its id where it has one, and changes
-// nothing; a notification is never answered. When stdin ends, calls that have begun are answered
-// first, and then the process ends (S181).
+// message, or that passes a bound, is answered with an error of the protocol, under its id where it has one, and
+// changes nothing; a notification is never answered. When stdin ends, calls that have begun are answered first, and
+// then the process ends (S181).
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
 import { serveStdio as serveEras } from "@modelcontextprotocol/server/stdio"
 import { Effect, Latch, type Scope, Stream } from "effect"
@@ -14,16 +14,8 @@ import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { Batches } from "./Batches.ts"
 import { Calls } from "./Calls.ts"
 import { McpServers } from "./McpServers.ts"
-import {
-  answeredBy,
-  cancelledBy,
-  errorOf,
-  readMessages,
-  type Refused,
-  refusedLine,
-  refusedText,
-  type RequestId
-} from "./messages.ts"
+import { answeredBy, cancelledBy, readMessages, refusedLine, refusedText } from "./messages.ts"
+import { errorOf, type Refused, type RequestId } from "./rpcErrors.ts"
 
 const encoder = new TextEncoder()
 

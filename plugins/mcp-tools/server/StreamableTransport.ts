@@ -1,8 +1,9 @@
 // The official transport of Streamable HTTP, which ends the stream of a POST when none of its requests is to be
-// answered any more. The SDK ends it with the last answer; a call that its client has cancelled has none, and its stream
-// would stay open for as long as the session.
+// answered any more. The SDK ends it with the last answer; a call that its client has cancelled has none, and its
+// stream would stay open for as long as the session.
 import { type JSONRPCMessage, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
-import { answeredBy, cancelledBy, type RequestId, requestsIn } from "./messages.ts"
+import { answeredBy, cancelledBy, requestsIn } from "./messages.ts"
+import type { RequestId } from "./rpcErrors.ts"
 
 export class StreamableTransport extends WebStandardStreamableHTTPServerTransport {
   readonly #open = new Map<RequestId, Set<RequestId>>()

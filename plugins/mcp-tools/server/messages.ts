@@ -8,21 +8,12 @@ import {
   type JSONRPCMessage,
   parseJSONRPCMessage
 } from "@modelcontextprotocol/server"
-
-export const rpcCode = { parse: -32_700, invalid: -32_600, server: -32_000, noSession: -32_001 } as const
+import { type Refused, type RequestId, rpcCode } from "./rpcErrors.ts"
 
 /** The only revision that has batches. */
 const batchRevision = "2025-03-26"
 /** Messages of one batch at most, which is the SDK's own bound. */
 export const batchMax = 100
-
-export type RequestId = string | number
-
-export interface Refused {
-  readonly code: number
-  readonly message: string
-  readonly id: RequestId | null
-}
 
 export type Received =
   | { readonly _tag: "One"; readonly message: JSONRPCMessage }
@@ -71,7 +62,9 @@ export const readMessages = (value: unknown, revision: string | undefined): Rece
     : { _tag: "Batch", messages }
 }
 
-/** The refusal of a text that is no JSON, or that passes a bound; undefined for a notification, which nothing answers. */
+/**
+ * The refusal of a text that is no JSON, or that passes a bound; undefined for a notification, which nothing answers.
+ */
 export const refusedText = (text: string, reason: string): Refused | undefined => {
   let value: unknown
   try {
@@ -89,7 +82,9 @@ const idMember = String.raw`"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,16})`
 const idFirst = new RegExp(String.raw`^\s*\{\s*(?:${scalars}\s*,\s*)*${idMember}\s*[,}]`)
 const idLast = new RegExp(String.raw`${idMember}\s*(?:,\s*${scalars}\s*)*\}\s*$`)
 
-/** The refusal of a line that is too long to be kept, of which both ends are: the id stands before or behind `params`. */
+/**
+ * The refusal of a line that is too long to be kept, of which both ends are: the id stands before or behind `params`.
+ */
 export const refusedLine = ({ beginning, end }: { readonly beginning: string; readonly end: string }): Refused => {
   const found = idFirst.exec(beginning)?.[1] ?? idLast.exec(end)?.[1]
   return {
@@ -98,8 +93,6 @@ export const refusedLine = ({ beginning, end }: { readonly beginning: string; re
     id: found === undefined ? null : idIn({ id: JSON.parse(found) })
   }
 }
-
-export const errorOf = ({ code, id, message }: Refused) => ({ jsonrpc: "2.0" as const, id, error: { code, message } })
 
 /** The id that a notification cancels. */
 export const cancelledBy = (message: JSONRPCMessage): RequestId | undefined => {

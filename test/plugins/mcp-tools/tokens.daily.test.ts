@@ -2,9 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
-import { countTokens } from "../../tools/node_modules/gpt-tokenizer/esm/encoding/o200k_base.js"
 import { payingSet, sealed } from "../mcp-tools-pay/payWorld.ts"
 import { askRaw, call, connectHttp, type Json, listedResource, pageOf, standInJson, startTools } from "./support.ts"
+
+/** The tokenizer is of the tools of `test/tools`, and no package of the project. */
+const tokenizer = new URL("../../tools/node_modules/gpt-tokenizer/esm/encoding/o200k_base.js", import.meta.url)
+const { countTokens } = (await import(tokenizer.href)) as { readonly countTokens: (text: string) => number }
 
 const tokensOf = (value: unknown): number => countTokens(typeof value === "string" ? value : JSON.stringify(value))
 
@@ -71,7 +74,10 @@ describe("the tools", () => {
       expect(short.body["resources"]).toBeUndefined()
       expect(short.body["lines"]).toHaveLength(5)
       expect(short.body["lines"][0]).toMatch(
-        /^"Weather 0: Daily forecast .*…" \| http https:\/\/api-0\.weather\.example\/v1\/forecast\/daily \| 0\.0001 USDC \| owner proven \| 40 settled by 3 payers in 30 days \| ref v1\.\w+$/
+        new RegExp(
+          String.raw`^"Weather 0: Daily forecast .*…" \| http https://api-0\.weather\.example/v1/forecast/daily ` +
+            String.raw`\| 0\.0001 USDC \| owner proven \| 40 settled by 3 payers in 30 days \| ref v1\.\w+$`
+        )
       )
       expect(tokensOf(short.raw["content"][0].text)).toBeLessThanOrEqual(1_200)
       const full = yield* call(client, "x402_search_resources", { query: "weather" })

@@ -1,5 +1,5 @@
-// The settlement contracts of the drafts, built from their sources by npm run contract; not to be edited. Their code has
-// not been audited.
+// The settlement contracts of the drafts, built from their sources by npm run contract; not to be edited.
+// Their code has not been audited.
 
 /** sha256 of each module, and the module in base64. */
 export const draftWasm = {
