@@ -26,9 +26,17 @@ const catalogued: ReadonlyArray<Held> = [
   ["56 two copies differ", http, "two copies of its terms that differ, an unreadable one and a redirect are refused"],
   ["56 the same of an MCP tool", pay, "wants both copies of what the seller asks for"],
   ["57 a second 402 after the payment", crooks, "and asks for payment again gets none: PAYMENT_REQUIRED"],
-  ["57 a forged settlement", crooks, "and lies about the settlement is not believed: the ledger says what was paid, and the content is delivered"],
+  [
+    "57 a forged settlement",
+    crooks,
+    "and lies about the settlement is not believed: the ledger says what was paid, and the content is delivered"
+  ],
   ["57 no settlement at all", crooks, "and never settles it, but says so, is not believed either"],
-  ["57 a refusal with the money taken", crooks, "and settles it, and answers with an error that calls it rejected, delivers it for the same payment later"],
+  [
+    "57 a refusal with the money taken",
+    crooks,
+    "and settles it, and answers with an error that calls it rejected, delivers it for the same payment later"
+  ],
   ["58 streams without end, a million events, huge blocks", hostile, "and holds nobody up for longer than the cap"],
   ["58 a result that instructs the agent", http, "may write what it likes to the agent: it comes as data"],
   ["59 parallel calls race one budget", pay, "is held over parallel calls, for a session and over all sessions"],
