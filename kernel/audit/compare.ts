@@ -79,7 +79,9 @@ const judgeTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void
         )
       }
     } else if (attempt === undefined) {
-      if (!endOf.has(entry.innerHash))
+      // A settlement that another transaction ended, one whose record was lost, is what a restore leaves.
+      const ending = endOf.get(entry.innerHash)
+      if (ending === undefined || ending.inner_hash === entry.innerHash)
         wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
     } else if (!outerHashes.has(entry.outerHash))
       wrong("bid recorded before sent", entry.outerHash, `a bid for ${entry.innerHash} landed without a record`)

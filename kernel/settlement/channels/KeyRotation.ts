@@ -190,12 +190,19 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
   const follow = yield* makeFollow(own)
   let standing = beforeFirstPoll
 
+  const report = Effect.suspend(() =>
+    Effect.all([
+      measure(rotating.current, standing.state === "behind" ? 0 : 1),
+      measure(rotating.generation, standing.generation),
+      measure(rotating.replicasBehind, standing.replicasBehind)
+    ])
+  )
+  yield* report
+
   const poll = Effect.gen(function* () {
     const input = inputOf(yield* journal.rotations, yield* journal.live)
     standing = rotationStanding(input)
-    yield* measure(rotating.current, standing.state === "behind" ? 0 : 1)
-    yield* measure(rotating.generation, standing.generation)
-    yield* measure(rotating.replicasBehind, standing.replicasBehind)
+    yield* report
     return input.rotations
   })
 

@@ -43,7 +43,10 @@ const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings
       waiting: () => world.places,
       counts: Effect.suspend(() => (world.isAnswering ? Effect.succeed({ ready: 3, free: 2 }) : Effect.never))
     } as never),
-    Layer.succeed(Sponsor, { standing: Effect.succeed(Option.some(standing)) } as never),
+    Layer.succeed(Sponsor, {
+      standing: Effect.succeed(Option.some(standing)),
+      fault: () => Effect.succeedNone
+    } as never),
     Layer.succeed(Network, {
       id: "ledger:testnet",
       feeCeilings: (scheme: string) => ({ totalStroopsMax: scheme === "dear" ? 200_000n : 100_000n })
