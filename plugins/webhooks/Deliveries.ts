@@ -67,7 +67,13 @@ export class Deliveries extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const insert = (owed: ReadonlyArray<Owed>) => {
-        const rows = owed.map((one) => ({ ...one, position: String(one.position) }))
+        const rows = owed.map(({ at, position, receiver, settlement, type }) => ({
+          receiver,
+          position: String(position),
+          type,
+          settlement,
+          at
+        }))
         return sql`insert into webhooks_deliveries as d (receiver, position, type, settlement, told_at)
           select receiver, position, type, settlement, at from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
             as r (receiver text, position bigint, type text, settlement uuid, at timestamptz)`

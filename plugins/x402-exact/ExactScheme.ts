@@ -136,7 +136,10 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     if (fault !== undefined)
       return {
         ...refusal(fault[0], fault[1], payer),
-        ...(fault[0] === "invalid_ledger_auth_expired" ? { authorizationExpiresLedger: expiresLedger } : {})
+        // While its last ledger is to come, what the ledger shows of its use is not final.
+        ...(fault[0] === "invalid_ledger_auth_expired" && expiresLedger <= subject.time.sequence
+          ? { authorizationExpiresLedger: expiresLedger }
+          : {})
       }
     const operationXdr = encodeOperation(withoutSource(call!.operation))
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }

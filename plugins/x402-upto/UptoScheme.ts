@@ -65,9 +65,7 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
       const { authorizationExpiresLedger, payer } = verified
       const state = verified.state as State
       const fault = expiryFault(authorizationExpiresLedger, state.lastSecond, yield* clock.now)
-      return fault === undefined
-        ? state
-        : { ...refusal(fault[0], fault[1], Option.some(payer)), authorizationExpiresLedger }
+      return fault === undefined ? state : refusal(fault[0], fault[1], Option.some(payer))
     }),
     nonces: {
       nonceOf: readAuthorizationKey,

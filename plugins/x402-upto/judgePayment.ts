@@ -10,7 +10,7 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
-import { refusal } from "../../kernel/payment/Refusal.ts"
+import { type Refusal, refusal } from "../../kernel/payment/Refusal.ts"
 import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
@@ -93,6 +93,15 @@ const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
     : fault
 })
 
+/** While the last ledger is to come, what the ledger shows of an authorization's use is not final. */
+const expiredAuthorization = (
+  [reason]: NonNullable<Fault>,
+  { payload: { call }, time }: Subject
+): Pick<Refusal, "authorizationExpiresLedger"> =>
+  reason === "invalid_upto_ledger_settlement_expired" && call !== undefined && lastLedgerOf(call) <= time.sequence
+    ? { authorizationExpiresLedger: lastLedgerOf(call) }
+    : {}
+
 /** The operation to simulate, and to submit when it is for settling. */
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
@@ -134,9 +143,7 @@ export const judgePayment = Effect.fnUntraced(function* (
   if (fault !== undefined)
     return {
       ...refusal(fault[0], fault[1], payer),
-      ...(fault[0] === "invalid_upto_ledger_settlement_expired"
-        ? { authorizationExpiresLedger: lastLedgerOf(payload.call!) }
-        : {})
+      ...expiredAuthorization(fault, subject)
     }
   const call = payload.call!
   const { contract, profile } = call

@@ -92,7 +92,7 @@ export class Admission extends Context.Service<
       const count = Effect.fnUntraced(function* (source: string, messages: number) {
         const waitSeconds = yield* rate(source, messages)
         if (waitSeconds > 0)
-          yield* Effect.fail(
+          return yield* Effect.fail(
             refusal(429, "too_many_requests", "too many requests; each message of a batch is one", {
               "retry-after": String(waitSeconds)
             })

@@ -42,10 +42,9 @@ class World extends Context.Service<
         )
       yield* list(weather, queryDeclaration(), 1_000n)
       yield* list(calculator, mcpDeclaration("add"), 2_000n)
-      // The look at its origin changes what is told of it, once.
       yield* eventually(
         Effect.map(facilitator.ask("/discovery/resources"), ({ json }) =>
-          json.items.some(({ lastLookAt, resource }: Json) => resource === weather && lastLookAt !== undefined)
+          json.items.some(({ resource }: Json) => resource === weather)
         )
       )
       const toolsUrl = yield* startTools({ facilitatorUrl: facilitator.url })

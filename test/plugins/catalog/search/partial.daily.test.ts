@@ -37,11 +37,13 @@ describe.each(databaseKinds)("without a model's provider, on %s", (database) => 
           const isLacking = (lacking as ReadonlyArray<string>).includes(mode)
           // Asked again it is answered from what was kept: that is as partial.
           for (let time = 0; time < 3; time++) {
-            const { names, partial, status } = yield* found(asked)
-            expect([mode, status, names.length, partial]).toEqual([mode, 200, 1, isLacking])
+            const { partial, status } = yield* found(asked)
+            expect([mode, status, partial]).toEqual([mode, 200, isLacking])
           }
-          const { cursor } = yield* found(asked)
-          expect([mode, cursor === null]).toEqual([mode, false])
+          const { cursor, names } = yield* found(asked)
+          // Words alone are not sure of half a query: then nothing is found, and there is no second page.
+          expect([mode, cursor === null]).toEqual([mode, names.length === 0])
+          if (cursor === null) continue
           const second = yield* found(`${asked}&cursor=${cursor}`)
           expect([mode, second.status, second.partial]).toEqual([mode, 200, isLacking])
         }
