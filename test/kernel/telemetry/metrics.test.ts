@@ -11,7 +11,7 @@ const endings = {
   bytes: /_bytes$/,
   count: /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind)$/,
   ledger: /_sequence$/,
-  "yes or no": /(_available|_stalled|_info|_current)$/
+  "yes or no": /(_available|_stalled|_info|_current|_writable)$/
 } as const
 
 describe("the register of metrics", () => {
