@@ -261,7 +261,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "the auditor knows no end by a lost transaction",
-    changes: [{ file: "kernel/audit/compare.ts", from: "if (ending === undefined || ending.inner_hash === entry.innerHash) wrong", to: "wrong" }],
+    changes: [
+      {
+        file: "kernel/audit/compare.ts",
+        from: "if (ending === undefined || ending.inner_hash === entry.innerHash) wrong",
+        to: "wrong"
+      }
+    ],
     ...fast("audit/compare.test.ts")
   },
   {

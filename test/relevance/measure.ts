@@ -53,7 +53,15 @@ export const measure = (set: Dataset, options: MeasureOptions = {}) =>
       const rank = Effect.fnUntraced(function* (query: RelevanceQuery, mode: Mode) {
         const asked = mode === "offline" ? {} : { mode }
         const parameters = new URLSearchParams({ query: query.query, ...asked, limit: "50", ...query.filters })
-        const { json, status, text } = yield* facilitator.ask(`/discovery/search?${parameters}`)
+        // A branch that is late on a busy machine makes an answer partial; such a one is asked for again.
+        const { json, status, text } = yield* facilitator.ask(`/discovery/search?${parameters}`).pipe(
+          Effect.filterOrFail(
+            ({ json }) => json.partialResults === false,
+            (answer) => answer
+          ),
+          Effect.retry({ times: 3 }),
+          Effect.catch((answer) => Effect.succeed(answer))
+        )
         if (status !== 200 || json.partialResults !== false)
           return yield* Effect.die(new Error(`${query.id} ${mode}: ${status} ${text.slice(0, 200)}`))
         return (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
