@@ -66,8 +66,7 @@ export class Resolve extends Context.Service<
 
       /**
        * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has
-       * named,
-       * or what a recipient has declared where nothing of the origin pays another one.
+       * named, or what a recipient has declared or payers have settled where nothing of the origin pays another one.
        */
       const templatesOf = (origin: string) =>
         sql<Template>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template
@@ -75,8 +74,9 @@ export class Resolve extends Context.Service<
           where r.origin = ${origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
             and (r.ownership = 'proven' or exists (select 1 from catalog_resources o
                 where o.origin = ${origin} and o.ownership = 'proven' and o.pay_tos && r.pay_tos)
-              or (r.grade = 'declared' and not exists (select 1 from catalog_resources o
-                where o.origin = ${origin} and not o.pay_tos && r.pay_tos)))
+              or ((r.grade = 'declared' or exists (select 1 from catalog_claim_payers c where c.resource_id = r.id))
+                and not exists (select 1 from catalog_resources o
+                  where o.origin = ${origin} and not o.pay_tos && r.pay_tos)))
             and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
 
       const byTemplate = Effect.fnUntraced(function* ({ origin, resource }: ResourceUrl) {
