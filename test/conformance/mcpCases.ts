@@ -136,7 +136,8 @@ const inspects = async (target: ReadonlyArray<string>, era: "legacy" | "modern",
   const found = await ask(...call, "--tool-arg", "limit=1")
   strictEqual(found.structuredContent.x402Version, 2)
   const [{ wrapper }] = found.structuredContent.resources
-  ok(found.content[0].text.startsWith("1. ") && found.content[0].text.endsWith(`ref ${wrapper.ref}`))
+  const [line] = found.content[0].text.split("\n")
+  ok(line.startsWith("1. ") && line.endsWith(`ref ${wrapper.ref}`))
 }
 
 /** A fault is what the inspector shows of a call that fails, and no complaint of its own. */
