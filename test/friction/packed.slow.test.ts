@@ -23,6 +23,7 @@ describe("the package", () => {
     const shipped = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
       /^examples\/(guides|screens)\/[^/]+$/,
+      /^examples\/soldOnce\.mjs$/,
       /^runtime\/(bootstrap|system|tollkeeper)\.mjs$/,
       /^runtime\/dist\/(kernel|plugins|runtime|migrations|examples)\/.+$/
     ]

@@ -194,7 +194,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "whose channel was used from outside fails early, and the channel's number is read again",
+    "whose channel was used from outside is built again on the number that the ledger has",
     () =>
       Effect.gen(function* () {
         // Two facilitators that know nothing of each other, with one set of channels: what must never be run.
@@ -205,15 +205,12 @@ describe("a payment", () => {
         expect((yield* other.settle((yield* pay()).body)).json).toMatchObject({ success: true })
         const { body, expirationLedger } = yield* pay()
         const answer = yield* facilitator.settle(body)
-        expect(answer.json, answer.text).toMatchObject({
-          success: false,
-          errorReason: "settle_ledger_transaction_failed"
-        })
+        expect(answer.json, answer.text).toMatchObject({ success: true })
         expect(facilitator.ledger.ledger.latest.sequence).toBeLessThan(expirationLedger - 10)
         const next = yield* pay()
         const done = yield* eventually(facilitator.settle(next.body), ({ status }) => status !== 503)
         expect(done.json, done.text).toMatchObject({ success: true })
-        expect(yield* facilitator.balance(payTo)).toBe(2n * price)
+        expect(yield* facilitator.balance(payTo)).toBe(3n * price)
         yield* expectAtRest(facilitator)
       }).pipe(Effect.scoped),
     240_000
