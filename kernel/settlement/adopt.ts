@@ -5,6 +5,7 @@
 // is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not
 // crowd out another principal's.
 import { Effect, Option, Semaphore } from "effect"
+import { putNewest } from "../putNewest.ts"
 import { accountText } from "../stellar/Address.ts"
 import { bumpIn, encodeEnvelope, ledgerMaxOf, resourceFeeOf, sourceOf, type Transaction } from "../stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
@@ -138,13 +139,6 @@ export type Adopted =
   | { readonly _tag: "Unused" }
   | { readonly _tag: "Forgotten" }
 
-const put = <A>(map: Map<string, A>, key: string, value: A): A => {
-  const [oldest] = map.keys()
-  if (map.size >= rememberedMax && oldest !== undefined) map.delete(oldest)
-  map.set(key, value)
-  return value
-}
-
 /** Searches for what used an authorization: bounded in all and for each principal, and remembered. */
 const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const authorizations = yield* Authorizations
@@ -166,7 +160,8 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     waiting.set(principal, mine + 1)
     const look = Effect.suspend(() => {
       const known = remembered.get(key)
-      const progress = begun.get(key) ?? put(begun, key, { scannedTo: 0 })
+      const progress = begun.get(key) ?? { scannedTo: 0 }
+      putNewest(begun, rememberedMax, key, progress)
       return known === undefined
         ? Effect.provideContext(lookUp(request, { nonce, own: own(), expired }, progress), services)
         : Effect.succeed(known)
@@ -174,7 +169,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     return yield* looking
       .withPermits(1)(look)
       .pipe(
-        Effect.tap((use) => Effect.sync(() => put(remembered, key, use))),
+        Effect.tap((use) => Effect.sync(() => putNewest(remembered, rememberedMax, key, use))),
         Effect.ensuring(
           Effect.sync(() => {
             const left = (waiting.get(principal) ?? 1) - 1
