@@ -17,8 +17,11 @@ export interface Tap {
   readonly exchanges: ReadonlyArray<Exchange>
   /** Exchanges of one path, oldest first, from position `since`. */
   readonly of: (path: string, since?: number) => ReadonlyArray<Exchange>
-  /** Passes the next question of that path on, and breaks the connection instead of answering. */
-  readonly loseNext: (path: string) => void
+  /**
+   * While `work` runs, passes requests of that path on and breaks the connection instead of answering. Each of them:
+   * Deno's fetch repeats a POST when a kept connection breaks.
+   */
+  readonly loseWhile: <A>(path: string, work: () => Promise<A>) => Promise<A>
   readonly stop: () => Promise<void>
 }
 
@@ -52,7 +55,7 @@ export const startTap = async (target: string): Promise<Tap> => {
         headers: answer.headers,
         answer: bytes.toString("utf8")
       })
-      if (toLose.delete(request.url!)) return void response.destroy()
+      if (toLose.has(request.url!)) return void response.destroy()
       const passed: Record<string, string> = {}
       answer.headers.forEach((value, name) => {
         if (!["connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding"].includes(name)) {
@@ -70,7 +73,10 @@ export const startTap = async (target: string): Promise<Tap> => {
   return {
     url: `http://127.0.0.1:${port}`,
     exchanges,
-    loseNext: (path) => void toLose.add(path),
+    loseWhile: (path, work) => {
+      toLose.add(path)
+      return work().finally(() => toLose.delete(path))
+    },
     of: (path, since = 0) => exchanges.slice(since).filter((exchange) => exchange.path === path),
     stop: async () => {
       server.closeAllConnections()
