@@ -39,7 +39,7 @@ const pendingCases = async (set: OfficialSet, world: World, part: Part): Promise
       `${path}: the seller hears pending; the same payment sent again later is served, once`,
       async () => {
         let sent = await send(set, world, path)
-        // One that comes just before a close is paid in time; the first verify of a process may pass the timeout of 1 s.
+        // A payment just before a close is paid in time; the first verify of a process may exceed the timeout of 1 s.
         const isPending = () => sent.purchase.status !== 200 && set.tap.of("/settle").length > 0
         for (let times = 1; !isPending() && times < 8; times++) sent = await send(set, world, path)
         const { header, purchase } = sent
