@@ -37,7 +37,10 @@ export const refusals = [
   row("invalid_upto_ledger_payload_unexpected_pending_signatures", "nobody else has to sign"),
   row("invalid_upto_ledger_account_authentication", "signatures by listed keys verify"),
   row("invalid_upto_ledger_simulation_failed", "the enforcing simulation succeeds"),
-  row("invalid_upto_ledger_restore_required", "nothing has to be restored first"),
+  row(
+    "invalid_upto_ledger_restore_required",
+    "what has to be restored is restored by the settlement, within the ceilings"
+  ),
   row("invalid_upto_ledger_event_unreadable", "every movement in the simulation can be read"),
   row("invalid_upto_ledger_event_wrong_sequence", "allowance, transfer, its end, settlement; zero only the last"),
   row("invalid_upto_ledger_event_wrong_asset", "the asset moves, and no other"),

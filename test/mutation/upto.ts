@@ -239,6 +239,16 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
   ),
   readAlike("any whole fee passes", "return least > ceilings.totalStroopsMax ?", "return least < 0n ?"),
   shown(
+    "a restore beyond the ceiling is called a fee",
+    "        (restore === undefined\n",
+    '        (restore !== ""\n'
+  ),
+  shown(
+    "a restore within the ceiling is refused",
+    "(restore === undefined\n",
+    "(answer.restoredEntries === undefined\n"
+  ),
+  shown(
     "the facilitator's own authorization is free",
     "resourceFeeStroops: answer.resourceFeeStroops + addedStroops }",
     "resourceFeeStroops: answer.resourceFeeStroops }"

@@ -2,40 +2,14 @@
 // the network has done since protocol 23, as long as the fee ceilings cover it; beyond them the payment is refused with
 // what it would cost.
 import { expect, it } from "@effect/vitest"
-import { Address, StrKey, xdr } from "@stellar/stellar-sdk"
+import { StrKey } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
-import { createHash, randomBytes } from "node:crypto"
-import { type KeyString, ttlEntry } from "../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
-import { testnetUsdc } from "../../support/buyer.ts"
+import { randomBytes } from "node:crypto"
+import { archiveBalance, restoredBy } from "../../support/archive.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 const price = 10n
-
-/** Archives the balance that a contract has, as months without a transfer do. */
-const archive = ({ ledger: { ledger } }: Facilitator, holder: string) =>
-  Effect.sync(() => {
-    const key = xdr.LedgerKey.contractData(
-      new xdr.LedgerKeyContractData({
-        contract: new Address(testnetUsdc).toScAddress(),
-        key: xdr.ScVal.scvVec([xdr.ScVal.scvSymbol("Balance"), new Address(holder).toScVal()]),
-        durability: xdr.ContractDataDurability.persistent
-      })
-    )
-    const hash = createHash("sha256").update(key.toXdr()).digest()
-    const { sequence } = ledger.latest
-    ledger.store.set(`\0\0\0\x09${hash.toString("latin1")}` as KeyString, ttlEntry(hash, sequence - 1, sequence))
-  })
-
-/** Archived entries that each sent settlement restored. */
-const restoredBy = ({ sql }: Facilitator) =>
-  Effect.map(sql<{ envelope: Uint8Array }>`select envelope from kernel_attempts where number = 1`, (rows) =>
-    rows.map(({ envelope }) => {
-      const bump = xdr.TransactionEnvelope.fromXdr(envelope).toXdrObject() as any
-      const data = bump.feeBump.tx.innerTx.v1.tx.ext.sorobanData
-      return data.ext.v === 1 ? data.ext.resourceExt.archivedSorobanEntries.length : 0
-    })
-  )
 
 const isJudged = ({ status }: { readonly status: number }) => status === 200
 
@@ -56,7 +30,7 @@ it.live(
       expect(first.json.success, first.text).toBe(true)
       const living = yield* ask(strict.verify)
       expect(living.json, living.text).toMatchObject({ isValid: true })
-      yield* archive(facilitator, payTo)
+      yield* archiveBalance(facilitator, payTo)
       const refused = yield* ask(strict.verify)
       expect(refused.json, refused.text).toMatchObject({
         isValid: false,

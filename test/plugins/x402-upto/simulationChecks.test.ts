@@ -190,6 +190,10 @@ describe("a simulation", () => {
     expect(faultOf(simulated(99_901n - ownAuthorizationStroops), ownAuthorizationStroops)).toBe(
       "payload_fee_exceeds_maximum"
     )
+    // A restoration within the ceilings is paid for; beyond them the reason says that it is the restoration.
+    const restoring = (fee: bigint) => ({ ...simulated(fee), restoredEntries: 1 }) as SimulationAnswer
+    expect(faultOf(restoring(99_900n))).toBeUndefined()
+    expect(faultOf(restoring(99_901n))).toBe("restore_required")
     const roomy = { ...ceilings, totalStroopsMax: 900_000n }
     expect(simulationFault(simulated(100_001n), settlement, roomy, 0n)?.[1]).toMatch(/ceiling 100000/)
   })
