@@ -1,16 +1,20 @@
 // `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad
-// proxy. Load on both; replicas die without warning, the database restarts, the RPC falls silent and lies. Afterwards
-// every payment has an end, the recipients have exactly what was settled, and `tollkeeper audit` finds nothing. Half of
-// the payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's bear no
-// identifier: with one every success can be read again, without one a retry of the owner hears success once and then
-// `already_settled` with the hash. `--payments N --kills N --seed S`, both at least.
+// proxy. Load on both; replicas die without warning, the database restarts and fails over to a standby that lacks its
+// last commits, the RPC falls silent and lies. Afterwards every payment has an end, the recipients have exactly what was
+// settled, `tollkeeper audit` finds nothing, and each event stream that was held open has every fact. Half of the
+// payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's bear no identifier:
+// with one every success can be read again, without one a retry of the owner is answered success once and then
+// `already_settled` with the hash; success once more where a failover lost that it was answered.
+// `--payments N --kills N --failovers N --seed S`, the first three at least.
 import { Keypair } from "@stellar/stellar-sdk"
+import { Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
+import { isHarmlessAfterRestore } from "../../kernel/audit/restored.ts"
 import { settlementWasm } from "../../plugins/x402-upto/contract.ts"
 import { type Program, startProgram } from "../conformance/programs.ts"
 import { freePort } from "../support/freePort.ts"
@@ -18,16 +22,19 @@ import { makeRandom } from "../simulation/random.ts"
 import { usdcBalance } from "../support/balances.ts"
 import { makePayment } from "../support/buyer.ts"
 import { deployContract } from "../support/deployContract.ts"
-import { startPostgres } from "../support/postgres.ts"
+import { canReplicate } from "../support/postgres.ts"
 import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
 import { makeUptoPayment } from "../support/uptoBuyer.ts"
 import { type BadProxy, startBadProxy } from "./badProxy.ts"
+import { Observer } from "./observers.ts"
+import { startServers } from "./servers.ts"
 
 const { values } = parseArgs({
   options: {
     payments: { type: "string", default: "2000" },
     kills: { type: "string", default: "10" },
     restarts: { type: "string", default: "2" },
+    failovers: { type: "string", default: "2" },
     seed: { type: "string", default: "1" },
     clients: { type: "string", default: "32" }
   }
@@ -35,6 +42,8 @@ const { values } = parseArgs({
 const [paymentsMax, killsMin, restarts, clients] = [values.payments, values.kills, values.restarts, values.clients].map(
   Number
 ) as [number, number, number, number]
+const failoversMin = canReplicate() ? Number(values.failovers) : 0
+if (!canReplicate()) console.log("  no failover is played: there is no pg_basebackup on this machine")
 const random = makeRandom(Number(values.seed))
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const price = 10_000n
@@ -42,8 +51,7 @@ const channels = 40
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 const folder = await mkdtemp(join(tmpdir(), "tollkeeper-chaos-"))
-const postgres = await startPostgres()
-if (postgres.restart === undefined) throw new Error("the chaos run needs a PostgreSQL of its own")
+const postgres = await startServers()
 const ledgerPort = await freePort()
 const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
 const ledger = startProgram(
@@ -65,7 +73,13 @@ const salt = Keypair.random().rawPublicKey()
 const contract = await deployContract(ledgerUrl, Keypair.random(), settlementWasm(), salt)
 
 const sponsor = Keypair.random()
-const environment = { DATABASE_URL: postgres.url, SPONSOR_SECRET: sponsor.secret() }
+const shopKey = "chaos-secret-0123456789"
+const authorization = `Bearer ${shopKey}`
+const environment = {
+  DATABASE_URL: postgres.url,
+  SPONSOR_SECRET: sponsor.secret(),
+  FACILITATOR_API_KEYS: `shop:${shopKey}`
+}
 
 interface Slot {
   readonly name: string
@@ -76,7 +90,7 @@ interface Slot {
   isUp: boolean
 }
 
-const settingsOf = (rpcUrl: string) => [
+const settingsOf = (rpcUrl: string, rpcTimeoutMillis = 1_500) => [
   "--set",
   "plugins=[x402-exact,x402-upto]",
   "--set",
@@ -90,7 +104,7 @@ const settingsOf = (rpcUrl: string) => [
   "--set",
   "limits.settle_timeout_ms=8000",
   "--set",
-  "limits.rpc_timeout_ms=1500"
+  `limits.rpc_timeout_ms=${rpcTimeoutMillis}`
 ]
 
 const startSlot = async (name: string): Promise<Slot> => {
@@ -144,13 +158,15 @@ interface Asked {
 interface Paid extends Asked {
   readonly body: unknown
   readonly transaction: string
+  /** When its caller was answered, by `performance.now`. */
+  readonly answeredAt: number
 }
 const paidOnes: Array<Paid> = []
 
 const settleAt = (slot: Slot, body: unknown) =>
   fetch(`${slot.url}/settle`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", authorization },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(15_000)
   }).then((response) => response.json() as Promise<any>)
@@ -158,6 +174,15 @@ const settleAt = (slot: Slot, body: unknown) =>
 /** Told once more without an identifier, or for the first time when the answer before was lost. */
 const isAlreadySettled = ({ errorReason, transaction }: any): boolean =>
   errorReason === "settle_ledger_already_settled" && /^[0-9a-f]{64}$/.test(transaction)
+
+/** An answer after which the caller asks again. */
+const isTransient = ({ errorReason }: any): boolean =>
+  [
+    "settle_ledger_temporarily_unavailable",
+    "settle_ledger_transaction_status_unknown",
+    "ledger_unavailable",
+    "internal_error"
+  ].includes(errorReason)
 
 /** A signed payment, and what is to be settled of it. */
 const signed = async (number: number, { kind, scheme }: Asked, seller: string) => {
@@ -186,21 +211,13 @@ const pay = async (number: number): Promise<void> => {
     const success = told.find((answer) => answer.success === true || (kind === "without" && isAlreadySettled(answer)))
     if (success !== undefined) {
       settled.set(seller, (settled.get(seller) ?? 0n) + amount)
-      paidOnes.push({ scheme, kind, body, transaction: success.transaction })
+      paidOnes.push({ scheme, kind, body, transaction: success.transaction, answeredAt: performance.now() })
       count("settled")
       return count(
         `settled ${scheme} ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`
       )
     }
-    const final = told.find(
-      ({ errorReason }) =>
-        ![
-          "settle_ledger_temporarily_unavailable",
-          "settle_ledger_transaction_status_unknown",
-          "ledger_unavailable",
-          "internal_error"
-        ].includes(errorReason)
-    )
+    const final = told.find((answer) => !isTransient(answer))
     if (final !== undefined) return count(`refused: ${final.errorReason}`)
     for (const { errorReason } of told) count(`not yet: ${errorReason}`)
     await pause(random.int(200, 2_000))
@@ -209,9 +226,29 @@ const pay = async (number: number): Promise<void> => {
 }
 
 // The accidents, spread over the load.
-let [kills, databaseRestarts] = [0, 0]
+let [kills, databaseRestarts, failovers] = [0, 0, 0]
 /** On a fast machine the load ends before the accidents have: it goes on until they have happened. */
-const isEnough = (): boolean => asked >= paymentsMax && kills >= killsMin && databaseRestarts >= Math.min(restarts, 1)
+const isEnough = (): boolean =>
+  asked >= paymentsMax && kills >= killsMin && databaseRestarts >= Math.min(restarts, 1) && failovers >= failoversMin
+
+/** What was answered in here may have been lost: from the end of replication until the standby is the primary. */
+const losses: Array<{ readonly from: number; readonly to: number }> = []
+/** What was answered is noted a little later, and what was noted is answered a little later. */
+const lossSlackMillis = 3_000
+const mayBeLost = ({ answeredAt }: Paid): boolean =>
+  losses.some(({ from, to }) => answeredAt > from - lossSlackMillis && answeredAt < to + lossSlackMillis)
+
+const failOver = async (): Promise<void> => {
+  let from = performance.now()
+  await postgres.failOver(async () => {
+    from = performance.now()
+    const before = paidOnes.length
+    await pause(random.int(1_500, 3_000))
+    for (let n = before; n < paidOnes.length; n++) count("answered settled, and lost by a failover")
+  })
+  losses.push({ from, to: performance.now() })
+  failovers += 1
+}
 
 const client = async (): Promise<void> => {
   while (!isEnough() && asked < 10 * paymentsMax) {
@@ -227,7 +264,10 @@ const accidents = async (): Promise<void> => {
     await pause(random.int(3_000, 7_000))
     if (isOver) return
     const roll = random.next()
-    if (databaseRestarts < restarts && ++sinceRestart > 6) {
+    // Spread over the load.
+    const isDue = ended >= ((failovers + 1) * paymentsMax) / (failoversMin + 2)
+    if (failovers < failoversMin && isDue) await failOver()
+    else if (databaseRestarts < restarts && ++sinceRestart > 6) {
       sinceRestart = 0
       databaseRestarts += 1
       await postgres.restart!()
@@ -243,11 +283,23 @@ const accidents = async (): Promise<void> => {
 }
 
 const started = performance.now()
+const observers = [new Observer(), new Observer(), new Observer()]
+let isObserved = true
+const observing = observers.map((observer) =>
+  Effect.runPromise(
+    observer.follow(
+      () => random.pick(slots).url,
+      { authorization },
+      () => !isObserved
+    )
+  )
+)
 const storm = accidents()
 const progress = setInterval(
   () =>
     console.log(
-      `  ${ended} of ${paymentsMax} payments ended, ${kills} kills, ${databaseRestarts} restarts of the database`
+      `  ${ended} of ${paymentsMax} payments ended, ${kills} kills, ${databaseRestarts} restarts of the database, ` +
+        `${failovers} failovers`
     ),
   15_000
 )
@@ -265,11 +317,19 @@ const seconds = (performance.now() - started) / 1_000
 // Calm: the replicas come back, and what is open ends.
 for (const slot of slots)
   await until(`${slot.name} is ready`, isReady(slot), 30_000).catch(() => count("a replica that did not come back"))
-const audit = async (): Promise<{ readonly open: number; readonly mismatches: ReadonlyArray<unknown> }> => {
-  const program = startProgram(process.execPath, ["runtime/cli.ts", "audit", ...settingsOf(ledgerUrl), "--json"], {
-    cwd: root,
-    env: environment
-  })
+interface Report {
+  readonly open: number
+  readonly mismatches: ReadonlyArray<{ readonly rule: string }>
+}
+const audit = async (): Promise<Report> => {
+  const program = startProgram(
+    process.execPath,
+    ["runtime/cli.ts", "audit", ...settingsOf(ledgerUrl, 20_000), "--json"],
+    {
+      cwd: root,
+      env: environment
+    }
+  )
   return program.next((line) => line.mismatches !== undefined, 60_000).finally(() => program.stop())
 }
 let report = await audit()
@@ -279,8 +339,21 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
 }
 /** Whoever paid asks once more, in calm weather: what must he hear? */
 let unreadable = 0
-const askAgain = async ({ body, kind, scheme, transaction }: Paid): Promise<void> => {
-  const answer = await settleAt(random.pick(slots), body)
+const settleInTheEnd = async (body: unknown) => {
+  // The RPC goes on to fail now and then.
+  for (let tries = 0; ; tries++) {
+    const answer = await settleAt(random.pick(slots), body)
+    if (tries === 20 || !isTransient(answer)) return answer
+    await pause(500)
+  }
+}
+const askAgain = async (paid: Paid): Promise<void> => {
+  const { body, kind, scheme, transaction } = paid
+  let answer = await settleInTheEnd(body)
+  if (kind === "without" && answer.success === true && answer.transaction === transaction && mayBeLost(paid)) {
+    count("answered success once more: a failover had lost that it was answered")
+    answer = await settleInTheEnd(body)
+  }
   const isRight = kind === "without" ? isAlreadySettled(answer) : answer.success === true
   if (isRight && answer.transaction === transaction) return count(`read again ${scheme} ${kind}`)
   unreadable += 1
@@ -291,6 +364,29 @@ const reader = async (): Promise<void> => {
   for (let one = rest.shift(); one !== undefined; one = rest.shift()) await askAgain(one)
 }
 await Promise.all(Array.from({ length: 8 }, reader))
+// What a failover lost is recorded anew by now, since its caller has asked again.
+report = await audit()
+const isHarmless = ({ rule }: Report["mismatches"][number]) => failovers > 0 && isHarmlessAfterRestore(rule)
+const [harmless, mismatches] = [
+  report.mismatches.filter(isHarmless),
+  report.mismatches.filter((mismatch) => !isHarmless(mismatch))
+]
+for (const { rule } of harmless) count(`harmless after a failover: ${rule}`)
+const transactions = paidOnes.map(({ transaction }) => transaction)
+let missed: ReadonlyArray<string> = []
+for (let tries = 0; tries < 30; tries++) {
+  const journal = await postgres.journal()
+  missed = observers.flatMap((observer, number) =>
+    observer.faults(journal, transactions).map((fault) => `observer ${number} ${fault}`)
+  )
+  if (missed.length === 0) break
+  await pause(1_000)
+}
+isObserved = false
+await Promise.all(observing)
+for (const { counts: seen } of observers)
+  for (const [what, times] of Object.entries(seen))
+    counts.set(`observers: ${what}`, times + (counts.get(`observers: ${what}`) ?? 0))
 const paid = await Promise.all(
   sellers.map(async (seller, index) => (await usdcBalance(rpc, seller.publicKey())) - paidBefore[index]!)
 )
@@ -299,13 +395,16 @@ const expected = sellers.map((seller) => settled.get(seller.publicKey()) ?? 0n)
 for (const [what, times] of [...counts].sort()) console.log(`  ${what.padEnd(70)} ${times}`)
 for (const { name, proxy } of slots)
   for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
-for (const mismatch of report.mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
+for (const mismatch of mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
+for (const fault of missed.slice(0, 20)) console.log(`  MISSED ${fault}`)
 if (paid.join() !== expected.join())
   failure = `recipients were paid ${paid.join()}, callers were told ${expected.join()}`
 if (unreadable > 0) failure = `${unreadable} payments could not be read again`
 if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
 if (report.open > 0) failure = `${report.open} settlements are still open`
-if (report.mismatches.length > 0) failure = `${report.mismatches.length} mismatches`
+if (mismatches.length > 0) failure = `${mismatches.length} mismatches`
+if (missed.length > 0) failure = `${missed.length} facts that an event stream missed`
+if (failovers < failoversMin) failure = `only ${failovers} failovers`
 if (kills < killsMin) failure = `only ${kills} kills`
 if (databaseRestarts < Math.min(restarts, 1)) failure = "the database was never restarted"
 
@@ -319,7 +418,8 @@ await rm(folder, { recursive: true, force: true })
 if (failure !== undefined) console.log(`FAILED: ${failure}`)
 console.log(
   `${ended} payments over two replicas in ${seconds.toFixed(0)} s, ${kills} kills, ` +
-    `${databaseRestarts} restarts of PostgreSQL: ${counts.get("settled") ?? 0} settled, ` +
-    `${report.mismatches.length} mismatches, ${unreadable} not read again`
+    `${databaseRestarts} restarts and ${failovers} failovers of PostgreSQL: ${counts.get("settled") ?? 0} settled, ` +
+    `${mismatches.length} mismatches, ${unreadable} not read again, ${missed.length} facts missed by ` +
+    `${observers.length} observers`
 )
 process.exit(failure === undefined ? 0 : 1)

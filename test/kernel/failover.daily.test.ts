@@ -2,33 +2,29 @@
 // anew, no payment fails for a stale number, what was lost is its owner's alone, streams hear every fact, and the books
 // agree with the ledger.
 import { expect, it } from "@effect/vitest"
-import { PgClient } from "@effect/sql-pg"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer, Redacted } from "effect"
-import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { compare } from "../../kernel/audit/compare.ts"
 import { isHarmlessAfterRestore } from "../../kernel/audit/restored.ts"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { Observer, readJournal } from "../chaos/observers.ts"
 import { databaseKinds } from "../support/databases.ts"
 import { openEvents } from "../support/eventStream.ts"
 import { eventually } from "../support/eventually.ts"
+import { standbyOf } from "../support/failover.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
-import { canReplicate, startOwnPostgres, startReplica } from "../support/postgres.ts"
+import { canReplicate, startOwnPostgres } from "../support/postgres.ts"
 import { readBooks } from "../support/readBooks.ts"
+import { startRelay } from "../support/relay.ts"
 
 const isPossible = databaseKinds.includes("postgres") && canReplicate()
 const keys = { shop: "shop-secret-0123456789", other: "other-secret-0123456789" }
 const bearer = (key: keyof typeof keys) => ({ authorization: `Bearer ${keys[key]}` })
 const sourceOf = (url: string) =>
   Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url: Redacted.make(url) }) })
-const on = <A, E>(url: string, use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
-  Effect.scoped(
-    Effect.flatMap(SqlClient.SqlClient, use).pipe(
-      Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
-    )
-    // A standby cancels what its recovery conflicts with.
-  ).pipe(Effect.retry({ times: 5 }))
+const portOf = (url: string): number => Number(new URL(url).port)
+const isEmpty = ({ length }: { readonly length: number }) => length === 0
 
 describe.skipIf(!isPossible)("a standby that was promoted without the last commits", () => {
   it.live(
@@ -61,19 +57,9 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
         for (let n = 0; n < 3; n++) yield* settled(before, yield* make(before))
         yield* stream.until(({ length }) => length === 6)
 
-        const standby = yield* Effect.promise(() => startReplica(primary.url, 60))
-        yield* Effect.addFinalizer(() => Effect.promise(standby.stop))
-        yield* eventually(
-          on(primary.url, (sql) => sql<{ state: string }>`select state from pg_stat_replication`),
-          (rows) => rows.some(({ state }) => state === "streaming")
-        )
+        const standby = yield* standbyOf(primary.url, 60)
         // From here the standby gets nothing more: what is committed now is lost.
-        yield* on(standby.url, (sql) => sql`alter system set primary_conninfo = ''`.unprepared)
-        yield* on(standby.url, (sql) => sql`select pg_reload_conf()`)
-        yield* eventually(
-          on(primary.url, (sql) => sql`select 1 from pg_stat_replication`),
-          ({ length }) => length === 0
-        )
+        yield* standby.cutOff
         const lost = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () =>
           Effect.gen(function* () {
             const body = yield* make(before)
@@ -84,9 +70,9 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
         const cursor = stream.events.at(-1)!.id
         yield* before.stop
         yield* Effect.promise(primary.stop).pipe(Effect.timeoutOption("20 seconds"))
-        yield* on(standby.url, (sql) => sql`select pg_promote(true, 60)`)
+        yield* standby.promote
 
-        const after = yield* startFacilitator({ ...shared, database: sourceOf(standby.url) })
+        const after = yield* startFacilitator({ ...shared, database: sourceOf(standby.server.url) })
         const fresh = yield* Effect.forEach(Array.from({ length: 6 }), () => make(after))
         yield* Effect.forEach(fresh, (body) => settled(after, body), { concurrency: 3 })
         // Whoever else asks is refused, with the hash; its owner is given it.
@@ -114,6 +100,83 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
         const { claims, view } = yield* readBooks(after)
         const rest = compare(claims, view).mismatches.filter(({ rule }) => !isHarmlessAfterRestore(rule))
         expect(rest).toEqual([])
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
+    "an open stream receives every fact across it, and so does an old cursor",
+    () =>
+      Effect.gen(function* () {
+        const primary = yield* Effect.acquireRelease(
+          Effect.promise(async () => (await startOwnPostgres(60))!),
+          ({ stop }) => Effect.promise(stop)
+        )
+        const address = yield* Effect.acquireRelease(
+          Effect.promise(() => startRelay(portOf(primary.url))),
+          ({ close }) => Effect.promise(close)
+        )
+        // One process all along: it reconnects, as behind a floating address.
+        const facilitator = yield* startFacilitator({
+          closeMillis: 500,
+          channels: 3,
+          environment: { FACILITATOR_API_KEYS: `shop:${keys.shop}` },
+          database: sourceOf(primary.url.replace(String(portOf(primary.url)), String(address.port))),
+          // A stream that is not woken asks nothing of a database that is away.
+          set: ["database.max_connections=8", "events.heartbeat_ms=300000"]
+        })
+        const payer = yield* facilitator.account()
+        const payTo = (yield* facilitator.account()).publicKey()
+        const make = Effect.map(
+          facilitator.payment({ payer, payTo, amount: 1_000n, maxTimeoutSeconds: 300 }),
+          ({ body }) => body
+        )
+        const settle = (body: unknown) =>
+          Effect.map(
+            eventually(facilitator.settle(body as never, bearer("shop")), ({ json }) => json.success === true),
+            ({ json }) => json.transaction as string
+          )
+        const [observer, url] = [new Observer(), `${facilitator.url}/settlements/events`]
+        yield* Effect.forkScoped(
+          observer.follow(
+            () => facilitator.url,
+            bearer("shop"),
+            () => false
+          )
+        )
+        const kept = yield* Effect.forEach([1, 2, 3], () => Effect.flatMap(make, settle))
+        yield* eventually(Effect.sync(() => observer.counts.events >= 6))
+        const standby = yield* standbyOf(primary.url, 60)
+        yield* standby.cutOff
+        const lost = yield* Effect.forEach([1, 2, 3, 4], () =>
+          Effect.flatMap(make, (body) => Effect.map(settle(body), (transaction) => ({ body, transaction })))
+        )
+        yield* eventually(Effect.sync(() => observer.counts.events >= 14))
+        const cursor = observer.last!
+        address.cut()
+        yield* Effect.promise(primary.stop).pipe(Effect.timeoutOption("20 seconds"))
+        yield* standby.promote
+        address.connectTo(portOf(standby.server.url))
+
+        // The journal grows past what was lost, and only then the owner asks for that.
+        const fresh = yield* Effect.forEach([1, 2, 3, 4, 5], () => Effect.flatMap(make, settle))
+        for (const { body, transaction } of lost) expect(yield* settle(body)).toBe(transaction)
+        const transactions = [...kept, ...fresh, ...lost.map(({ transaction }) => transaction)]
+        const length = 2 * transactions.length
+        const journal = yield* eventually(readJournal(standby.server.url), (facts) => facts.length === length)
+        expect(
+          yield* eventually(
+            Effect.sync(() => observer.faults(journal, transactions)),
+            isEmpty
+          )
+        ).toEqual([])
+        expect(observer.counts).toMatchObject({ streams: 1, rewound: 1 })
+
+        const again = yield* openEvents(url, { ...bearer("shop"), "last-event-id": cursor })
+        yield* again.until(({ length }) => length === 1 + 2 * 9)
+        expect(again.events[0]).toMatchObject({ event: "journal.rewound", data: { from: cursor } })
+        const resumed = again.events.filter(({ event }) => event === "settlement.settled")
+        expect(resumed.map(({ data }) => data.transaction).sort()).toEqual(transactions.slice(3).sort())
       }).pipe(Effect.scoped),
     240_000
   )

@@ -171,7 +171,7 @@ const mutation: Part = {
 const chaos: Part = {
   name: "chaos: 800 of the 2,000 payments",
   command: node,
-  args: ["test/chaos/run.ts", "--payments", "800", "--kills", "6"],
+  args: ["test/chaos/run.ts", "--payments", "800", "--kills", "6", "--failovers", "1"],
   figures: "status",
   minutesMax: 12
 }
