@@ -1,7 +1,7 @@
 // `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad
 // proxy. Load on both; replicas die without warning, the database restarts and fails over to a standby that lacks its
-// last commits, the RPC falls silent and lies. Afterwards every payment has an end, the recipients have exactly what was
-// settled, `tollkeeper audit` finds nothing, and each event stream that was held open has every fact. Half of the
+// last commits, the RPC falls silent and lies. Afterwards every payment has an end, the recipients have exactly what
+// was settled, `tollkeeper audit` finds nothing, and each event stream that was held open has every fact. Half of the
 // payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's bear no identifier:
 // with one every success can be read again, without one a retry of the owner is answered success once and then
 // `already_settled` with the hash; success once more where a failover lost that it was answered.
