@@ -51,6 +51,9 @@ const policy = (name: string, from: string, to: string, file = "policy/Policy.ts
     `mcp-tools-pay/${file}`,
     vitest("test/plugins/mcp-tools-pay/policy.daily.test.ts", "test/plugins/mcp-tools-pay/decide.test.ts")
   )(name, from, to)
+const sellerWire = ofTest(["test/plugins/mcp-tools-pay/SellerWire.test.ts"], "mcp-tools-pay/seller/")
+const stateless = ofTest(["test/plugins/mcp-tools-pay/StatelessRevision.test.ts"], "mcp-tools-pay/seller/")
+const eras = ofTest(["test/plugins/mcp-tools-pay/eras.daily.test.ts"], "mcp-tools-pay/seller/")
 const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
 const pays = inFile("mcp-tools-pay/payForAgents.ts", http)
 
@@ -145,11 +148,55 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   delivery(
     "delivery: a stream is read to its end",
-    '...(typeof message["id"] === "number" ? { reader: toRpcAnswer(message["id"]) } : {})',
+    "...(sent.id === undefined ? {} : { reader: toRpcAnswer(sent.id) })",
     "",
     "seller/SellerSession.ts"
   ),
   delivery("delivery: JSON is read to the end of its connection", "reader: toJsonEnd,", "", "seller/httpSeller.ts"),
+  eras(
+    "eras: a server that refuses initialize is given up",
+    'if ("refusal" in begun || chosen === statelessRevision)',
+    "if (chosen === statelessRevision)",
+    "SellerSession.ts"
+  ),
+  eras(
+    "eras: requests after initialization name no revision",
+    '...(standing.version === undefined ? {} : { "mcp-protocol-version": standing.version }),',
+    "",
+    "SellerSession.ts"
+  ),
+  eras(
+    "eras: a result that asks for input is content",
+    'return resultTypes.has(result["resultType"])',
+    'return resultTypes.has(result["resultType"]) || true',
+    "SellerSession.ts"
+  ),
+  eras(
+    "eras: any revision is spoken",
+    "supportedVersions.includes(statelessRevision)",
+    "supportedVersions.length > 0",
+    "StatelessRevision.ts"
+  ),
+  stateless("eras: a value adds a header", "/^[\\x20-\\x7e]*$/.test(text) &&", "", "StatelessRevision.ts"),
+  stateless(
+    "eras: any number of arguments is mirrored",
+    "|| found.length >= headerParametersMax",
+    "",
+    "StatelessRevision.ts"
+  ),
+  stateless(
+    "eras: two arguments share a header",
+    "found.some((other) => other.header === header) ||",
+    "",
+    "StatelessRevision.ts"
+  ),
+  sellerWire(
+    "mcp: copies of the terms may differ",
+    "canonicalJson(other) !== canonicalJson(first)",
+    "false",
+    "SellerWire.ts"
+  ),
+  sellerWire("mcp: a copy that cannot be read agrees", "text.isUnreadable ||", "", "SellerWire.ts"),
   reference(
     "reference: another spelling is taken for the listing's",
     "if (own !== ref)",

@@ -1,11 +1,14 @@
-// One conversation with a seller's MCP server over Streamable HTTP, for one call: `initialize`, what is needed of
-// `tools/list`, the call without payment and at most once with it, and the end. Every request is bounded and pinned by
-// itself, nothing is repeated here, and a call follows no redirect: who answered `initialize` is who is paid. An answer
-// is read to the end of its JSON-RPC result; a server may keep its stream open after it.
+// One conversation with a seller's MCP server over Streamable HTTP, for one call, in either era of the protocol:
+// `initialize` and a session, or where the server refuses that, `server/discover` and requests that carry their envelope
+// (2026-07-28). Then what is needed of `tools/list`, the call without payment and at most once with it, and the end.
+// Every request is bounded and pinned by itself, and a call follows no redirect: the endpoint that answered the first
+// request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its stream
+// open after it.
 import { Effect } from "effect"
 import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
 import { toRpcAnswer } from "./readToResult.ts"
 import { eventData, type Fields, findAnswer, type ListedTool, paymentMeta, readTools } from "./SellerWire.ts"
+import { clientInfo, mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "./StatelessRevision.ts"
 
 const protocolVersion = "2025-06-18"
 /** Pages of `tools/list` that are read. */
@@ -37,16 +40,31 @@ export interface SellerSession {
 /** What of a conversation changes on the way. */
 interface SessionState {
   session: string | undefined
-  /** Negotiated by `initialize`; on every request after it. */
+  /** Negotiated by `initialize` or `server/discover`; on every request after it. */
   version: string | undefined
   lastId: number
-  /** Where `initialize` was answered; whoever is paid is there. */
+  /** Where the first request was answered; the payment goes there. */
   endpoint: URL
+  /** The tool that was searched for, once it is known. */
+  listed: ListedTool | undefined
 }
+
+/** A notification has no id. */
+interface Message {
+  readonly id?: number
+  readonly method: string
+  readonly params?: Fields
+}
+
+/** A request's result, or how the server refused it. */
+type Answered = { readonly result: Fields } | { readonly refusal: ToolFault }
+
+/** The requests that open a conversation. */
+const opening = new Set(["initialize", "server/discover"])
 
 /** The two ways to send on one conversation: what is answered, and what is not. */
 const speak = (upstream: Upstream, endpoint: URL) => {
-  const standing: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint }
+  const standing: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint, listed: undefined }
   const headers = () => ({
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
@@ -54,32 +72,35 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     ...(standing.version === undefined ? {} : { "mcp-protocol-version": standing.version }),
     ...(standing.session === undefined ? {} : { "mcp-session-id": standing.session })
   })
-  const post = (message: Fields, caps: Caps = {}) =>
-    Effect.mapError(
-      upstream.fetch(
-        standing.endpoint,
-        {
-          method: "POST",
-          headers: headers(),
-          body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
-          ...(typeof message["id"] === "number" ? { reader: toRpcAnswer(message["id"]) } : {})
-        },
-        caps
-      ),
-      fetchFault(who)
-    )
+  /** The message as the negotiated era has it. */
+  const framed = ({ params = {}, ...others }: Message) => {
+    if (standing.version !== statelessRevision) return Effect.succeed({ message: { ...others, params }, mirrored: {} })
+    const mirrored = mirroredHeaders(others.method, params, standing.listed?.inputSchema)
+    return mirrored === undefined
+      ? malformed("the seller's tool marks arguments for headers as no schema may")
+      : Effect.succeed({ message: { ...others, params: withEnvelope(params) }, mirrored })
+  }
+  const post = Effect.fnUntraced(function* (sent: Message, caps: Caps = {}) {
+    const { message, mirrored } = yield* framed(sent)
+    const request = {
+      method: "POST",
+      headers: { ...headers(), ...mirrored },
+      body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
+      ...(sent.id === undefined ? {} : { reader: toRpcAnswer(sent.id) })
+    } as const
+    return yield* Effect.mapError(upstream.fetch(standing.endpoint, request, caps), fetchFault(who))
+  })
 
-  const ask = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps) {
+  const request = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps) {
     const id = ++standing.lastId
     const { body, headers, status, url } = yield* post({ id, method, params }, caps)
     if (status === 429 || status === 503)
       return yield* fault("UPSTREAM_TIMEOUT", "the seller cannot answer now", { status })
-    if (status !== 200)
-      return yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
-    if (method === "initialize") {
-      standing.session = headers["mcp-session-id"]
-      standing.endpoint = url
+    if (status !== 200) {
+      const refusal = fault("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
+      return { refusal } satisfies Answered
     }
+    if (method === "initialize") standing.session = headers["mcp-session-id"]
     const isStream = headers["content-type"]?.startsWith("text/event-stream") === true
     const parts = isStream ? eventData(body)?.map((text) => encoder.encode(text)) : [body]
     if (parts === undefined) return yield* malformed("the seller's answer is too many events")
@@ -89,52 +110,82 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     )
     const answer = findAnswer(messages, id)
     if (answer === undefined) return yield* malformed("the seller's answer is no answer to what was asked")
-    return "result" in answer
-      ? answer.result
-      : yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller's server refuses the request", { code: answer.errorCode })
+    if ("errorCode" in answer) {
+      const details = { code: answer.errorCode }
+      const refusal = fault("UPSTREAM_PROTOCOL_ERROR", "the seller's server refuses the request", details)
+      return { refusal } satisfies Answered
+    }
+    if (opening.has(method)) standing.endpoint = url
+    return answer satisfies Answered
   })
+
+  const ask = (method: string, params: Fields, caps?: Caps): Effect.Effect<Fields, ToolFault> =>
+    Effect.flatMap(request(method, params, caps), (answered) =>
+      "result" in answered ? Effect.succeed(answered.result) : answered.refusal
+    )
 
   const close = Effect.suspend(() =>
     standing.session === undefined
       ? Effect.void
       : Effect.ignore(upstream.fetch(standing.endpoint, { method: "DELETE", headers: headers() }))
   )
-  return { ask, close, post, standing }
+  return { ask, close, post, request, standing }
 }
+
+/** Negotiates the era: `initialize`, and `server/discover` at a server that refuses it. */
+const negotiate = Effect.fnUntraced(function* ({ post, request, standing }: ReturnType<typeof speak>) {
+  const begun: Answered = yield* request("initialize", { protocolVersion, capabilities: {}, clientInfo })
+  const chosen = "result" in begun ? begun.result["protocolVersion"] : undefined
+  if ("refusal" in begun || chosen === statelessRevision) {
+    standing.session = undefined
+    standing.version = statelessRevision
+    const discovered: Answered = yield* request("server/discover", {})
+    if ("refusal" in discovered) return yield* "refusal" in begun ? begun.refusal : discovered.refusal
+    return offersStateless(discovered.result)
+      ? undefined
+      : yield* malformed("the seller's server speaks no revision of MCP that is spoken here")
+  }
+  standing.version = typeof chosen === "string" && /^\d{4}-\d{2}-\d{2}$/.test(chosen) ? chosen : protocolVersion
+  if (standing.session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(standing.session))
+    return yield* malformed("the seller's session has no usable name")
+  yield* post({ method: "notifications/initialized" })
+  return undefined
+})
+
+/** Types of a tool's result that are read: whole, and asking for payment by the x402 extension. */
+const resultTypes: ReadonlySet<unknown> = new Set([undefined, "complete", "payment_required"])
 
 export const openSeller = Effect.fn("Seller.open")(function* (
   upstream: Upstream,
   endpoint: URL
 ): Effect.fn.Return<SellerSession, ToolFault> {
-  const { ask, close, post, standing } = speak(upstream, endpoint)
-  const begun = yield* ask("initialize", {
-    protocolVersion,
-    capabilities: {},
-    clientInfo: { name: "tollkeeper-tools", version: "0.1.0" }
-  })
-  const { protocolVersion: chosen } = begun
-  standing.version = typeof chosen === "string" && /^\d{4}-\d{2}-\d{2}$/.test(chosen) ? chosen : protocolVersion
-  if (standing.session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(standing.session))
-    return yield* malformed("the seller's session has no usable name")
-  yield* post({ method: "notifications/initialized" })
+  const conversation = speak(upstream, endpoint)
+  const { ask, close, standing } = conversation
+  yield* negotiate(conversation)
 
-  return {
-    findTool: Effect.fnUntraced(function* (name) {
-      let cursor: string | undefined
-      for (let page = 0; page < listPagesMax; page++) {
-        const listed = readTools(yield* ask("tools/list", cursor === undefined ? {} : { cursor }))
-        const found = listed.tools.find((tool) => tool.name === name)
-        if (found !== undefined || listed.cursor === undefined) return found
-        cursor = listed.cursor
-      }
-      return undefined
-    }),
-    callTool: (name, args, { payment, timeoutMillis } = {}) =>
-      ask(
-        "tools/call",
-        { name, arguments: args, ...(payment === undefined ? {} : { _meta: paymentMeta(payment) }) },
-        { redirectsMax: 0, ...(timeoutMillis === undefined ? {} : { timeoutMillis }) }
-      ),
-    close
-  }
+  const findTool = Effect.fnUntraced(function* (name: string) {
+    let cursor: string | undefined
+    for (let page = 0; page < listPagesMax; page++) {
+      const listed = readTools(yield* ask("tools/list", cursor === undefined ? {} : { cursor }))
+      standing.listed = listed.tools.find((tool) => tool.name === name)
+      if (standing.listed !== undefined || listed.cursor === undefined) return standing.listed
+      cursor = listed.cursor
+    }
+    return undefined
+  })
+
+  const callTool: SellerSession["callTool"] = Effect.fnUntraced(function* (name, args, options = {}) {
+    const { payment, timeoutMillis } = options
+    // Headers mirror arguments by the tool's schema, which a payment that is sent again has not read.
+    if (standing.version === statelessRevision && standing.listed === undefined) yield* findTool(name)
+    const result = yield* ask(
+      "tools/call",
+      { name, arguments: args, ...(payment === undefined ? {} : { _meta: paymentMeta(payment) }) },
+      { redirectsMax: 0, ...(timeoutMillis === undefined ? {} : { timeoutMillis }) }
+    )
+    return resultTypes.has(result["resultType"])
+      ? result
+      : yield* malformed("the seller's tool asks for further input, which is not given")
+  })
+  return { findTool, callTool, close }
 })

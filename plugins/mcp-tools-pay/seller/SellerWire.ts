@@ -189,12 +189,22 @@ export const asChallenge = (value: unknown): Challenge | undefined => {
   }
 }
 
-const firstText = (result: Fields): unknown => {
-  const { content } = result
+/** What the text of a result may hold of PaymentRequired. */
+interface TextCopy {
+  readonly value: unknown
+  /** An object that passes a bound, ends early or names a key twice: it cannot be compared. */
+  readonly isUnreadable: boolean
+}
+
+const textCopy = ({ content }: Fields): TextCopy => {
   const first: unknown = Array.isArray(content) ? content[0] : undefined
-  if (!isFields(first) || first["type"] !== "text" || typeof first["text"] !== "string") return undefined
+  if (!isFields(first) || first["type"] !== "text" || typeof first["text"] !== "string")
+    return { value: undefined, isUnreadable: false }
   // JSON within JSON: the bounds of the answer do not reach into it.
-  return Result.getOrUndefined(readJson(new TextEncoder().encode(first["text"])))
+  const read = readJson(new TextEncoder().encode(first["text"]))
+  return Result.isSuccess(read)
+    ? { value: read.success, isUnreadable: false }
+    : { value: undefined, isUnreadable: /^\s*\{/.test(first["text"]) }
 }
 
 /** Whether a result asks for payment: in either copy. */
@@ -203,16 +213,26 @@ export const asksForPayment = (value: unknown): boolean =>
 
 export type Challenged =
   | { readonly _tag: "None" }
-  /** The copies differ, one of them is missing, or neither can be read. */
+  /** The copies differ, or what is there cannot be read. */
   | { readonly _tag: "Malformed" }
   | { readonly _tag: "Challenge"; readonly challenge: Challenge }
 
-/** Reads the two copies of PaymentRequired: `structuredContent`, and the same JSON in `content[0].text`. */
+/**
+ * Reads PaymentRequired from where the two bindings of the MCP transport have it: `paymentRequired` of a result of the
+ * type `payment_required`, or in an error `structuredContent` and the same JSON in `content[0].text`. One copy is
+ * enough, as the transport has clients fall back from the one to the other; where there are more they must agree.
+ */
 export const readChallenge = (result: Fields): Challenged => {
-  const [structured, text] = [result["structuredContent"], firstText(result)]
-  if (result["isError"] !== true || !(asksForPayment(structured) || asksForPayment(text))) return { _tag: "None" }
-  if (canonicalJson(structured) !== canonicalJson(text)) return { _tag: "Malformed" }
-  const challenge = asChallenge(structured)
+  const isTyped = result["resultType"] === "payment_required"
+  if (!isTyped && result["isError"] !== true) return { _tag: "None" }
+  const text = textCopy(result)
+  const copies = [result["structuredContent"], text.value].filter(asksForPayment)
+  if (isTyped) copies.unshift(result["paymentRequired"])
+  if (copies.length === 0) return { _tag: "None" }
+  const [first, ...others] = copies
+  if (text.isUnreadable || others.some((other) => canonicalJson(other) !== canonicalJson(first)))
+    return { _tag: "Malformed" }
+  const challenge = asChallenge(first)
   return challenge === undefined ? { _tag: "Malformed" } : { _tag: "Challenge", challenge }
 }
 

@@ -24,7 +24,7 @@ const catalogued: ReadonlyArray<Held> = [
   ["55 a live 402 differs from the catalog", http, "every term is held against the pinned version, word for word"],
   ["55 the same of an MCP tool", pay, "holds everything the seller asks for against the catalog"],
   ["56 two copies differ", http, "two copies of its terms that differ, an unreadable one and a redirect are refused"],
-  ["56 the same of an MCP tool", pay, "wants both copies of what the seller asks for"],
+  ["56 the same of an MCP tool", pay, "refuses copies of the seller's terms that differ"],
   ["57 a second 402 after the payment", crooks, "and asks for payment again gets none: PAYMENT_REQUIRED"],
   [
     "57 a forged settlement",

@@ -332,13 +332,12 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
     240_000
   )
 
-  it.effect("wants both copies of what the seller asks for, and wants them to be the same [S209, S234]", () =>
+  it.effect("refuses copies of the seller's terms that differ or cannot be read [S209, S234]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying()
       const results: ReadonlyArray<(result: Json) => Json> = [
-        (result) => ({ ...result, structuredContent: undefined }),
-        (result) => ({ ...result, content: [] }),
+        (result) => ({ ...result, content: [{ type: "text", text: result["content"][0].text.slice(0, -1) }] }),
         (result) => ({
           ...result,
           content: [{ type: "text", text: result["content"][0].text.replace('"2000"', '"1"') }]

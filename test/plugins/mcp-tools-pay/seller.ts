@@ -1,10 +1,11 @@
 // A paid MCP seller: the official SDK's server over Streamable HTTP with one tool, `add`, which asks for payment as the
 // x402 transport for MCP prescribes and takes it through a facilitator. Every answer has a hook, so that the same
-// seller can be a crook.
+// seller can be a crook, and the server may be of either era: with sessions, or of 2026-07-28 alone.
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import { createMcpHandler, Server as StatelessServer } from "@modelcontextprotocol/server"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -26,6 +27,8 @@ export interface Behaviour {
   /** In place of asking the facilitator. */
   settle?: ((body: Json) => Promise<Json>) | undefined
   listed?: ((tool: Json) => Json) | undefined
+  /** The server speaks revision 2026-07-28 and nothing else. */
+  isStateless?: boolean
   /** Answers a message by itself; false leaves it to the server. */
   wire?: ((message: Json, response: ServerResponse, request: IncomingMessage) => boolean) | undefined
 }
@@ -36,8 +39,9 @@ export interface Seller {
   behaviour: Behaviour
   /** Arguments of every call, and the payment when there was one. */
   readonly calls: Array<{ readonly args: unknown; readonly payment: Json | undefined }>
-  /** Every JSON-RPC method asked for. */
+  /** Every JSON-RPC method asked for, and the revision that its request's header names. */
   readonly methods: Array<string>
+  readonly revisions: Array<string | undefined>
   /** What the facilitator answered to each settle. */
   readonly settlements: Array<Json>
   readonly terms: () => Json
@@ -61,8 +65,12 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator
         () =>
           void (async () => {
             const body = chunks.length === 0 ? undefined : (JSON.parse(Buffer.concat(chunks).toString("utf8")) as Json)
-            if (body !== undefined) seller.methods.push(body["method"])
+            if (body !== undefined) {
+              seller.methods.push(body["method"])
+              seller.revisions.push(request.headers["mcp-protocol-version"] as string | undefined)
+            }
             if (body !== undefined && seller.behaviour.wire?.(body, response, request) === true) return undefined
+            if (seller.behaviour.isStateless === true) return answerStateless(request, response, body)
             const id = request.headers["mcp-session-id"] as string | undefined
             const known = id === undefined ? undefined : sessions.get(id)
             if (known !== undefined) return known.handleRequest(request, response, body)
@@ -82,6 +90,7 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator
     behaviour: {},
     calls: [],
     methods: [],
+    revisions: [],
     settlements: [],
     terms: () => ({
       scheme: "exact",
@@ -117,38 +126,60 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator
     return (await answer.json()) as Json
   }
 
+  const listTools = () => {
+    const tool = { name: "add", description: "Adds", inputSchema }
+    return { tools: [(seller.behaviour.listed?.(tool) ?? tool) as typeof tool] }
+  }
+  const callTool = async (params: Json): Promise<Json> => {
+    const payment = params["_meta"]?.["x402/payment"] as Json | undefined
+    seller.calls.push({ args: params["arguments"], payment })
+    if (payment === undefined) {
+      const result = both(challenge("payment required"))
+      return seller.behaviour.unpaid?.(result) ?? result
+    }
+    const verified = await ask("/verify", payment)
+    // A payment that was settled before cannot be verified again; its settlement can be asked for.
+    if (verified["isValid"] !== true && seller.settlements.length === 0)
+      return both(challenge(verified["invalidReason"]))
+    const settled = await ask("/settle", payment)
+    seller.settlements.push(settled)
+    const meta = { _meta: { "x402/payment-response": settled } }
+    const { a = 0, b = 0 } = params["arguments"] as { a?: number; b?: number }
+    const result =
+      settled["success"] === true
+        ? {
+            content: [{ type: "text", text: String(a + b), annotations: { audience: ["user"] } }],
+            structuredContent: { sum: a + b },
+            ...meta
+          }
+        : both(challenge(settled["errorReason"]), meta)
+    return (await seller.behaviour.paid?.(result, payment)) ?? result
+  }
+
+  const about = [{ name: "adder", version: "1.0.0" }, { capabilities: { tools: {} } }] as const
   const makeServer = () => {
-    const server = new Server({ name: "adder", version: "1.0.0" }, { capabilities: { tools: {} } })
-    server.setRequestHandler(ListToolsRequestSchema, () => {
-      const tool = { name: "add", description: "Adds", inputSchema }
-      return { tools: [(seller.behaviour.listed?.(tool) ?? tool) as typeof tool] }
-    })
-    server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
-      const payment = params._meta?.["x402/payment"] as Json | undefined
-      seller.calls.push({ args: params.arguments, payment })
-      if (payment === undefined) {
-        const result = both(challenge("payment required"))
-        return (seller.behaviour.unpaid?.(result) ?? result) as never
-      }
-      const verified = await ask("/verify", payment)
-      // A payment that was settled before cannot be verified again; its settlement can be asked for.
-      if (verified["isValid"] !== true && seller.settlements.length === 0)
-        return both(challenge(verified["invalidReason"])) as never
-      const settled = await ask("/settle", payment)
-      seller.settlements.push(settled)
-      const meta = { _meta: { "x402/payment-response": settled } }
-      const { a = 0, b = 0 } = params.arguments as { a?: number; b?: number }
-      const result =
-        settled["success"] === true
-          ? {
-              content: [{ type: "text", text: String(a + b), annotations: { audience: ["user"] } }],
-              structuredContent: { sum: a + b },
-              ...meta
-            }
-          : both(challenge(settled["errorReason"]), meta)
-      return (await (seller.behaviour.paid?.(result, payment) ?? result)) as never
-    })
+    const server = new Server(...about)
+    server.setRequestHandler(ListToolsRequestSchema, listTools)
+    server.setRequestHandler(CallToolRequestSchema, ({ params }) => callTool(params) as never)
     return server
+  }
+  const stateless = createMcpHandler(
+    () => {
+      const server = new StatelessServer(...about)
+      server.setRequestHandler("tools/list", listTools)
+      server.setRequestHandler("tools/call", ({ params }) => callTool(params) as never)
+      return server
+    },
+    { legacy: "reject" }
+  )
+  const answerStateless = async ({ headers, method }: IncomingMessage, response: ServerResponse, body?: Json) => {
+    const request = new Request(seller.url, {
+      method: method!,
+      headers: headers as Record<string, string>,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const answer = await stateless.fetch(request)
+    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
   }
   return seller
 })
