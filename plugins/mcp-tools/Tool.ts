@@ -3,7 +3,7 @@
 // name is refused, so no tool can be handed a secret in passing (S252).
 import { Data, Effect, Schema } from "effect"
 import { findStringifiedArgument, stringifiedFault } from "./stringified.ts"
-import { fault, faultSchema, type ToolFault } from "./ToolFault.ts"
+import { fault, faultCodeSchema, type ToolFault } from "./ToolFault.ts"
 
 /** Who calls: the key or address, and the session. */
 export interface Caller {
@@ -31,6 +31,7 @@ export interface Tool {
   readonly description: string
   readonly inputSchema: Readonly<Record<string, unknown>>
   readonly outputSchema: Readonly<Record<string, unknown>>
+  /** Hints that are the protocol's defaults (an open world, not idempotent) are left out. */
   readonly annotations: Readonly<Record<string, boolean>>
   /** Whether a call can spend the payer's money. */
   readonly pays: boolean
@@ -52,30 +53,21 @@ export interface ToolSpec<A, I> extends Pick<
   readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault | InputNeeded>
 }
 
-/** An object's schema without what makes a further member a fault: a later version may say more. */
-const open = (schema: unknown): unknown => {
-  if (Array.isArray(schema)) return schema.map(open)
-  if (typeof schema !== "object" || schema === null) return schema
-  return Object.fromEntries(
-    Object.entries(schema).flatMap(([key, value]) =>
-      key === "additionalProperties" && value === false ? [] : [[key, open(value)]]
-    )
-  )
-}
-
 const anyType = ["object", "array", "string", "number", "boolean", "null"]
 const typeWords = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"]
 
 /** A member that may be anything says so: a client that finds no type has been seen to send the text of an object. */
 const typed = (schema: unknown): unknown => {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema
-  // Lengths and patterns are held to, and not listed: they cost every agent's context, and no agent counts.
+  // Lengths, bounds and patterns are held to, and not listed: they cost every agent's context, and no agent counts.
   const {
     additionalProperties,
     allOf: _,
     anyOf,
     items,
+    maximum: _maximum,
     maxLength: _length,
+    minimum: _minimum,
     pattern: _pattern,
     properties,
     ...rest
@@ -98,14 +90,34 @@ const typed = (schema: unknown): unknown => {
 const schemaOf = (schema: Schema.Codec<any, any>): Record<string, unknown> =>
   typed(Schema.toJsonSchemaDocument(schema).schema) as Record<string, unknown>
 
+type ListedSchema = Readonly<Record<string, unknown>>
+
+const isAny = ({ type }: ListedSchema): boolean => Array.isArray(type) && type.length === anyType.length
+
 /**
- * What a call may answer with: the result, or a fault in its place. Official clients hold both to the schema that is
- * listed, and one that knew the result alone would hide every fault behind a complaint of its own.
+ * What is listed of a result's member: its type, what it may be and what it is for. Of a list or an object within it no
+ * more is said, a later version may say more, and what may be anything needs no type here.
  */
-const orFault = ({ required, ...schema }: Record<string, unknown>): Record<string, unknown> => ({
-  ...schema,
-  anyOf: [{ required: required ?? [] }, faultSchema]
-})
+const listedMember = (schema: ListedSchema): ListedSchema => {
+  const { anyOf, description, enum: values, type } = schema
+  const types = Array.isArray(anyOf) ? anyOf.map((one: ListedSchema) => one["type"]) : type
+  return {
+    ...(isAny(schema) ? {} : { type: types }),
+    ...(Array.isArray(values) && values.length > 1 ? { enum: values } : {}),
+    ...(description === undefined ? {} : { description })
+  }
+}
+
+/**
+ * What a call may answer with, as it is listed: the members of a result, and the code of a fault. Official clients hold
+ * a structured answer to it whether or not it is a fault, so no member is required; a fault's other members are in the
+ * server's instructions, once for all tools.
+ */
+const listedOutput = (schema: Schema.Codec<any, any>): ListedSchema => {
+  const { properties = {} } = schemaOf(schema) as { readonly properties?: Readonly<Record<string, ListedSchema>> }
+  const members = Object.entries(properties).map(([name, member]) => [name, listedMember(member)])
+  return { type: "object", properties: { ...Object.fromEntries(members), code: faultCodeSchema } }
+}
 
 export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I>): Tool => {
   const decode = Schema.decodeUnknownEffect(input, { onExcessProperty: "error", errors: "all" })
@@ -114,7 +126,7 @@ export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I
   return {
     ...about,
     inputSchema,
-    outputSchema: orFault(open(schemaOf(output)) as Record<string, unknown>),
+    outputSchema: listedOutput(output),
     run: (given, caller) => {
       const stringified = findStringifiedArgument(given, properties)
       if (stringified !== undefined) return stringifiedFault(stringified)

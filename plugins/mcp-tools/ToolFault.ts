@@ -51,7 +51,7 @@ export const faultBody = ({ code, details, isRetryable, message }: ToolFault): R
 })
 
 /** What of `faultBody` a listed schema names; the rest is in the server's instructions, once for all tools. */
-export const faultSchema = { required: ["schemaVersion", "code", "message", "retryable"] } as const
+export const faultCodeSchema = { type: "string", description: "Of a fault." } as const
 
 /** What a fetch that came to nothing means to an agent. `who` is asked: the facilitator, the seller. */
 export const fetchFault =

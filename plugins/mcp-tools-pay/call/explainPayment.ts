@@ -20,7 +20,7 @@ import { Explained } from "./ReceiptWire.ts"
 const Input = Schema.Struct({
   ref: ReferenceInput,
   expectedVersionHash: Schema.optionalKey(VersionHashInput),
-  method: Schema.optionalKey(Schema.Literals(methods).annotate({ description: "Of an HTTP resource with several." })),
+  method: Schema.optionalKey(Schema.Literals(methods).annotate({ description: "Of a resource with several." })),
   ...TermsInput
 })
 
@@ -52,7 +52,7 @@ export const explainTool = Effect.gen(function* () {
     title: "What a payment would be",
     description:
       "What would be paid, and whether the operator's policy allows it, asks a person or refuses. Nothing is paid.",
-    annotations: { readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true },
     pays: false,
     input: Input,
     output: Explained,

@@ -1,9 +1,9 @@
 // One conversation with a seller's MCP server over Streamable HTTP, for one call, in either era of the protocol:
-// `initialize` and a session, or where the server refuses that, `server/discover` and requests that carry their envelope
-// (2026-07-28). Then what is needed of `tools/list`, the call without payment and at most once with it, and the end.
-// Every request is bounded and pinned by itself, and a call follows no redirect: the endpoint that answered the first
-// request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its stream
-// open after it.
+// `initialize` and a session, or where the server refuses that, `server/discover` and requests that carry their
+// envelope (2026-07-28). Then what is needed of `tools/list`, the call without payment and at most once with it, and
+// the end. Every request is bounded and pinned by itself, and a call follows no redirect: the endpoint that answered
+// the first request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its
+// stream open after it.
 import { Effect } from "effect"
 import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
 import { toRpcAnswer } from "./readToResult.ts"

@@ -3,29 +3,29 @@
 import { Schema } from "effect"
 
 export const Wrapped = Schema.Struct({
-  resource: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "As discovery serves it." }),
+  resource: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "As listed." }),
   wrapper: Schema.Struct({
-    ref: Schema.String.annotate({ description: "For the other tools." }),
-    versionHash: Schema.String.annotate({ description: "Of its terms." }),
+    ref: Schema.String,
+    versionHash: Schema.String,
     provenance: Schema.Literal("seller_declared"),
     status: Schema.Literals(["active", "stale"]),
     warnings: Schema.Array(Schema.String)
-  })
+  }).annotate({ description: "ref, versionHash, status, warnings, …" })
 })
 
 export const FoundPage = Schema.Struct({
   x402Version: Schema.Literal(2),
   resources: Schema.optionalKey(
     Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).annotate({
-      description: "{resource, wrapper} each, as of x402_get_resource."
+      description: "{resource, wrapper} each."
     })
   ),
-  lines: Schema.optionalKey(Schema.Array(Schema.String).annotate({ description: "With `detail` short." })),
+  lines: Schema.optionalKey(Schema.Array(Schema.String).annotate({ description: "If short." })),
   partialResults: Schema.Boolean.annotate({ description: "There may be more." }),
-  nearestOnly: Schema.optionalKey(
-    Schema.Literal(true).annotate({ description: "A guess: nothing is known to answer the query." })
-  ),
-  pagination: Schema.Struct({ limit: Schema.Int, cursor: Schema.NullOr(Schema.String) })
+  nearestOnly: Schema.optionalKey(Schema.Literal(true).annotate({ description: "A guess." })),
+  pagination: Schema.Struct({ limit: Schema.Int, cursor: Schema.NullOr(Schema.String) }).annotate({
+    description: "limit, cursor."
+  })
 })
 
 export const FoundOne = Schema.Struct({ x402Version: Schema.Literal(2), ...Wrapped.fields })

@@ -83,6 +83,6 @@ describe("a tool", () => {
   it("names a type for every member, those that may be anything included", () => {
     const anything = { type: ["object", "array", "string", "number", "boolean", "null"], description: "Anything." }
     expect(tool.inputSchema).toMatchObject({ properties: { json: anything, args: { type: "object" } } })
-    expect(tool.outputSchema).toMatchObject({ properties: { result: anything } })
+    expect(tool.outputSchema).toMatchObject({ properties: { result: {}, code: { type: "string" } } })
   })
 })

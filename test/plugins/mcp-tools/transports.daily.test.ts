@@ -109,12 +109,12 @@ describe("Streamable HTTP", () => {
           "cursor",
           "detail"
         ])
-        const fault = ["schemaVersion", "code", "message", "retryable"]
+        // A fault is held to the same schema as a result, so no member is required.
         expect(
-          tools.map(({ outputSchema }) => (outputSchema as Json)["anyOf"].map(({ required }: Json) => required))
+          tools.map(({ outputSchema }) => [Object.keys(outputSchema!.properties!), outputSchema!.required])
         ).toEqual([
-          [["x402Version", "partialResults", "pagination"], fault],
-          [["x402Version", "resource", "wrapper"], fault]
+          [["x402Version", "resources", "lines", "partialResults", "nearestOnly", "pagination", "code"], undefined],
+          [["x402Version", "resource", "wrapper", "code"], undefined]
         ])
         expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])
         expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
