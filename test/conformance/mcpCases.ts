@@ -1,6 +1,7 @@
 // The agent tools under the official programs of MCP: the conformance suite in both revisions and the inspector in both
 // eras, against `tollkeeper tools` as its profile ships, on Node and on Deno. Nothing waits in between, so that the
-// stock rate limit is held to a whole run; nothing is asked to be let in, so that the server's own origin is.
+// stock rate limit is held to a whole run; nothing is asked to be let in, so that the server's own origin is. Batches
+// and cancellations, which the suite has no scenario for, follow.
 import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -12,6 +13,7 @@ import { testnetUsdc } from "../support/buyer.ts"
 import { installSet } from "./officialSet.ts"
 import { applicable, type Check, type Revision, runOfficial, runSuite, whyNot } from "./mcpSuite.ts"
 import { startProgram } from "./programs.ts"
+import { batchCases, cancelCases } from "./rpcCases.ts"
 import { freePort } from "../support/freePort.ts"
 import type { Part } from "./report.ts"
 import { root, type World } from "./world.ts"
@@ -38,11 +40,12 @@ export const runtimes: ReadonlyArray<Runtime> =
         { name: "Deno", command: denoFile, args: ["run", "-A", "--no-prompt"] }
       ]
 
-const words = (world: Pick<World, "facilitator">, state: string) => [
+const words = (world: Pick<World, "facilitator">, state: string, settings: ReadonlyArray<string> = []) => [
   join(root, "runtime", "cli.ts"),
   "tools",
   ...["--state", state],
-  ...["--set", `facilitator.base_url=${world.facilitator}`]
+  ...["--set", `facilitator.base_url=${world.facilitator}`],
+  ...settings.flatMap((setting) => ["--set", setting])
 ]
 
 export interface ToolServer {
@@ -54,12 +57,16 @@ export interface ToolServer {
 }
 
 /** A tool server as a user starts it. */
-export const startToolServer = async (world: Pick<World, "facilitator">, runtime: Runtime): Promise<ToolServer> => {
+export const startToolServer = async (
+  world: Pick<World, "facilitator">,
+  runtime: Runtime,
+  settings: ReadonlyArray<string> = []
+): Promise<ToolServer> => {
   const state = await mkdtemp(join(tmpdir(), "tollkeeper-mcp-"))
   const port = await freePort()
   const program = startProgram(
     runtime.command,
-    [...runtime.args, ...words(world, state), "--set", "transport=http", "--port", String(port)],
+    [...runtime.args, ...words(world, state, [...settings, "transport=http"]), "--port", String(port)],
     { cwd: root }
   )
   const origin = `http://127.0.0.1:${port}`
@@ -194,6 +201,15 @@ const listOne = async (world: World): Promise<void> => {
   }
 }
 
+/** Messages a second that the server for batches takes: their count is then seen in one. */
+const callsPerSecond = 10
+
+const ownCases = async (world: World, runtime: Runtime, part: Part): Promise<void> => {
+  const slow = await startToolServer(world, runtime, [`http.calls_per_second=${callsPerSecond}`])
+  await batchCases(slow.url, callsPerSecond, part).finally(slow.stop)
+  await cancelCases((facilitator) => startToolServer({ facilitator }, runtime), part)
+}
+
 export const mcpCases = async (world: World, runtime: Runtime, part: Part): Promise<void> => {
   await listOne(world)
   const home = await mkdtemp(join(tmpdir(), "tollkeeper-inspector-"))
@@ -211,6 +227,7 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
     }
     await part.check("the inspector shows a fault of a tool as it is", () => showsFault(server.url, home))
     part.figure("stdio answers, ms", (await stdioMillis(server.stdio)).toFixed(0))
+    await ownCases(world, runtime, part)
   } finally {
     await server.stop()
     await rm(home, { recursive: true, force: true })

@@ -17,6 +17,7 @@ import type { SetName } from "./officialSet.ts"
 import { makeReport } from "./report.ts"
 import { resendCases } from "./resendCases.ts"
 import { restartCases } from "./restartCases.ts"
+import { sellerCases } from "./sellerCases.ts"
 import { profileCases } from "./profileCases.ts"
 import { uptoCases } from "./uptoCases.ts"
 import { uptoOfficial } from "./uptoOfficial.ts"
@@ -100,8 +101,10 @@ try {
         mcpCases(world, runtime, part)
       )
   }
-  if (parts.includes("agents"))
+  if (parts.includes("agents")) {
     await report.part("agents: HTTP and MCP paid", (part) => inMarketOfItsOwn((own) => agentCases(own, part)))
+    await report.part("agents: receipts in every shape, sellers of both eras", (part) => sellerCases(world, part))
+  }
   if (parts.includes("restart") && world.crash !== undefined) {
     await report.part("start and restart", (part) => restartCases(world, part))
   }

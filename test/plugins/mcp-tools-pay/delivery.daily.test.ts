@@ -8,29 +8,11 @@ import { connectHttp, type Json } from "../mcp-tools/support.ts"
 import { encode, httpAmount, type HttpReply } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorld.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
+import { httpReceipts, receipts, withReceipt } from "./receipts.ts"
 import { amount, type Behaviour } from "./seller.ts"
 
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 110_000 })
-
-/** What sellers make of a receipt, and which of its members then do not fit. */
-const shapes: ReadonlyArray<readonly [what: string, (settled: Json) => unknown, ReadonlyArray<string> | undefined]> = [
-  ["no payer", ({ payer: _, ...others }) => others, undefined],
-  ["a payer that is null", (settled) => ({ ...settled, payer: null }), undefined],
-  ["no amount", ({ amount: _, ...others }) => others, undefined],
-  ["an amount that is a number", (settled) => ({ ...settled, amount: 5 }), ["amount"]],
-  ["a hash with 0x", (settled) => ({ ...settled, transaction: `0x${settled["transaction"]}` }), ["transaction"]],
-  ["no hash", (settled) => ({ ...settled, transaction: "" }), ["transaction"]],
-  ["another's hash", (settled) => ({ ...settled, transaction: "a".repeat(64) }), ["transaction"]],
-  ["no network", ({ network: _, ...others }) => others, ["network"]],
-  ["the network's other spelling", (settled) => ({ ...settled, network: "stellar:testnet" }), undefined],
-  ["another network", (settled) => ({ ...settled, network: "eip155:8453" }), ["network"]],
-  ["another payer", (settled) => ({ ...settled, payer: "GELSE" }), ["payer"]],
-  ["success as text", (settled) => ({ ...settled, success: "true" }), ["success"]],
-  ["no success", (settled) => ({ ...settled, success: false, errorReason: "settlement_pending" }), ["success"]],
-  ["a list", (settled) => [settled], ["receipt"]],
-  ["nothing", () => undefined, ["receipt"]]
-]
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content that was paid for", (it) => {
   it.effect(
@@ -41,29 +23,14 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
         const { ref, seller } = yield* HttpWorld
         const client = yield* paying([enabled])
         const before = yield* facilitator.balance(agent.publicKey())
-        const withReceipt = ({ "payment-response": _, ...headers }: HttpReply["headers"], receipt: unknown) =>
-          receipt === undefined ? headers : { ...headers, "payment-response": encode(receipt) }
-        const more: typeof shapes = [
-          ...shapes,
-          ["two receipts", (settled) => ({ settled }), ["receipt"]],
-          ["a receipt that is no base64", () => "***", ["receipt"]]
-        ]
-        for (const [what, change, faults] of more) {
-          seller.behaviour = {
-            paid: (reply, settled) => {
-              const headers = withReceipt(reply.headers, change(settled))
-              if (what === "two receipts")
-                return { ...reply, headers: { ...headers, "payment-response": `${encode(settled)}, ${encode({})}` } }
-              if (what.endsWith("base64")) return { ...reply, headers: { ...headers, "payment-response": "***" } }
-              return { ...reply, headers }
-            }
-          }
+        for (const [what, change, faults] of httpReceipts) {
+          seller.behaviour = { paid: (reply, settled) => withReceipt(reply, change(settled)) }
           const { body } = yield* fetched(client, ref)
           expect([what, body["json"]?.celsius, body["receipt"]?.status]).toEqual([what, 17, "settled"])
           expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, faults])
           expect(body["receipt"].transaction).toBe(seller.settlements.at(-1)!["transaction"])
         }
-        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * BigInt(more.length))
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * BigInt(httpReceipts.length))
       }).pipe(Effect.scoped),
     240_000
   )
@@ -75,17 +42,14 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
         const client = yield* paying()
         const before = yield* facilitator.balance(agent.publicKey())
-        for (const [what, change, faults] of shapes) {
+        for (const [what, change, faults] of receipts) {
           seller.behaviour = {
             paid: (result) => {
               const receipt = change(result["_meta"]["x402/payment-response"])
               return { ...result, _meta: receipt === undefined ? {} : { "x402/payment-response": receipt } }
             },
             // The seller's server ends its stream with the answer; here it stays open.
-            wire: (message, response) => {
-              if (message["params"]?._meta?.["x402/payment"] !== undefined) response.end = () => response
-              return false
-            }
+            isStreamOpen: true
           }
           const own = args()
           const began = performance.now()
@@ -94,7 +58,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
           expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, faults])
           expect(performance.now() - began).toBeLessThan(30_000)
         }
-        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * BigInt(shapes.length))
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * BigInt(receipts.length))
       }).pipe(Effect.scoped),
     240_000
   )

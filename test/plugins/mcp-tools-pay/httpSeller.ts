@@ -70,7 +70,7 @@ const asSecond = (payment: Json, terms: Json): Json =>
     ? { x402Version: 2, accepted: terms, payload: payment["payload"], resource: { url: "" }, extensions: {} }
     : payment
 
-export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string) {
+export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Pick<Facilitator, "url">, payTo: string) {
   const asked = (url: string, behaviour: HttpBehaviour): HttpReply => {
     const version = behaviour.version ?? 2
     const { amount, ...others } = seller.terms()

@@ -29,6 +29,10 @@ export interface Behaviour {
   listed?: ((tool: Json) => Json) | undefined
   /** The server speaks revision 2026-07-28 and nothing else. */
   isStateless?: boolean
+  /** The connection stays open after the answer to a payment. */
+  isStreamOpen?: boolean
+  /** Changes the JSON text of an answer to a payment, in the era without sessions. */
+  text?: (text: string) => string
   /** Answers a message by itself; false leaves it to the server. */
   wire?: ((message: Json, response: ServerResponse, request: IncomingMessage) => boolean) | undefined
 }
@@ -54,7 +58,7 @@ const both = (body: Json, more: Json = {}) => ({
   ...more
 })
 
-export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string) {
+export const startSeller = Effect.fnUntraced(function* (facilitator: Pick<Facilitator, "url">, payTo: string) {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
   const base = yield* standIn((request, response) => {
     const chunks: Array<Buffer> = []
@@ -70,6 +74,8 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator
               seller.revisions.push(request.headers["mcp-protocol-version"] as string | undefined)
             }
             if (body !== undefined && seller.behaviour.wire?.(body, response, request) === true) return undefined
+            const isPaid = body?.["params"]?._meta?.["x402/payment"] !== undefined
+            if (isPaid && seller.behaviour.isStreamOpen === true) response.end = () => response
             if (seller.behaviour.isStateless === true) return answerStateless(request, response, body)
             const id = request.headers["mcp-session-id"] as string | undefined
             const known = id === undefined ? undefined : sessions.get(id)
@@ -179,7 +185,13 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
     const answer = await stateless.fetch(request)
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    const sent = await answer.text()
+    const isPaid = body?.["params"]?._meta?.["x402/payment"] !== undefined
+    const text = isPaid ? (seller.behaviour.text?.(sent) ?? sent) : sent
+    const type = { "content-type": "text/event-stream" }
+    if (!isPaid || seller.behaviour.isStreamOpen !== true)
+      return response.writeHead(answer.status, { ...Object.fromEntries(answer.headers) }).end(text)
+    return response.writeHead(200, type).write(`event: message\ndata: ${text}\n\n`)
   }
   return seller
 })
