@@ -6,7 +6,7 @@ import { decodeHolder } from "./node/decodeHolder.ts"
 import { horizonLedgers } from "./node/horizon.ts"
 import { SNAPSHOTS_MAX } from "./node/Snapshots.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
-import { errorResponse, type RpcResponse } from "./rpc/jsonRpc.ts"
+import { errorResponse, isNotification, type RpcResponse } from "./rpc/jsonRpc.ts"
 import { dumpState } from "./rpc/dumpState.ts"
 import { RpcCode } from "./rpc/RpcError.ts"
 import { viewOf } from "./rpc/View.ts"
@@ -34,15 +34,20 @@ const readJson = (request: Request): Effect.Effect<unknown, "too long" | "not JS
     )
   )
 
+/** Carries out one request; a notification has no answer, whatever comes of it. */
+const answersOf = (ledger: LocalLedger["Service"], request: unknown) =>
+  Effect.map(ledger.rpc(request), (answer): ReadonlyArray<RpcResponse> => (isNotification(request) ? [] : [answer]))
+
 const rpc = Effect.fnUntraced(
   function* (ledger: LocalLedger["Service"], request: Request) {
     const body = yield* readJson(request)
-    if (!Array.isArray(body)) return json(yield* ledger.rpc(body))
-    if (body.length === 0 || body.length > BATCH_MAX)
+    const isBatch = Array.isArray(body)
+    if (isBatch && (body.length === 0 || body.length > BATCH_MAX))
       return json(errorResponse(null, RpcCode.invalidRequest, "invalid request"))
     const answers: Array<RpcResponse> = []
-    for (const one of body) answers.push(yield* ledger.rpc(one))
-    return json(answers)
+    for (const one of isBatch ? body : [body]) answers.push(...(yield* answersOf(ledger, one)))
+    if (answers.length === 0) return new Response(null, { status: 204 })
+    return json(isBatch ? answers : answers[0])
   },
   (effect) =>
     effect.pipe(

@@ -19,6 +19,7 @@ import {
   withCheck
 } from "./journalText.ts"
 import type { ClosedLedger, Ledger, LedgerState } from "./Ledger.ts"
+import { privateFolder } from "./privateFolder.ts"
 
 /** Journal lines after which a snapshot is due. */
 export const JOURNAL_LINES_MAX = 20_000
@@ -137,7 +138,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
   const path = yield* Path.Path
   const crypto = yield* Crypto
   const context = yield* Effect.context<Crypto | FileSystem.FileSystem>()
-  yield* files.makeDirectory(folder, { recursive: true })
+  yield* privateFolder(folder)
   const [snapshotFile, journalFile] = [path.join(folder, "snapshot.json"), path.join(folder, "journal.jsonl")]
   const place = { folder, snapshotFile, journalFile, damagedFile: path.join(folder, "journal.damaged.jsonl") }
   let lines = 0

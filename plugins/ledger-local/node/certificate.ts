@@ -5,6 +5,7 @@
 import { Clock, Effect, FileSystem, Path, Result } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { toHex } from "./text.ts"
+import { privateFolder } from "./privateFolder.ts"
 
 export interface Certificate {
   readonly key: string
@@ -67,7 +68,7 @@ export const certificate = Effect.fn("certificate")(function* (folder: string) {
   const isThere = (yield* files.exists(keyFile)) && (yield* files.exists(certFile))
   const known = isThere && !isAuthority(yield* files.readFileString(certFile))
   if (!known) {
-    yield* files.makeDirectory(folder, { recursive: true })
+    yield* privateFolder(folder)
     const made = yield* generate()
     const put = (file: string, content: string, mode: number) =>
       Effect.andThen(files.writeFileString(`${file}.new`, content, { mode }), files.rename(`${file}.new`, file))

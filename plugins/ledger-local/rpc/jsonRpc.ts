@@ -60,6 +60,10 @@ export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
   return { id, method, params }
 }
 
+/** Whether a request has no id, not even null, and so wants no answer. */
+export const isNotification = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !("id" in value) && "method" in readRequest(value)
+
 /** The result of a method. Throws `RpcError`. */
 export const callMethod = (view: View, method: string, params: unknown): unknown => {
   const found = methods.get(method)

@@ -11,6 +11,7 @@ import { fromBase64, toBase64 } from "../text.ts"
 import { type Fetched, fetchEntries } from "./fetchEntries.ts"
 import { forkedAtOf, Origin, readOrigin } from "./readOrigin.ts"
 import { Upstream, type UpstreamFailed, upstreamFailed } from "./Upstream.ts"
+import { privateFolder } from "../privateFolder.ts"
 
 /** Keys of another network that one fork remembers. */
 const KEYS_MAX = 1_000_000
@@ -109,7 +110,7 @@ const inFolder = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const file = yield* fileIn(folder)
-  yield* files.makeDirectory(folder, { recursive: true })
+  yield* privateFolder(folder)
   const isThere = yield* files.exists(file)
   if (!isThere && (yield* files.exists(path.join(folder, "snapshot.json"))))
     return yield* new ForkRefused({ message: `${folder} holds a ledger that began by itself, and no fork` })

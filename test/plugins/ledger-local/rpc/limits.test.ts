@@ -33,6 +33,32 @@ const accountKey = (key: Keypair): string =>
 const provided = <A>(effect: Effect.Effect<A, never, LocalLedger>) => effect.pipe(Effect.provide(ledgerLayer()))
 
 describe("the transport", () => {
+  it.effect("carries out a notification without an answer, and answers only the requests of a batch", () =>
+    provided(
+      Effect.gen(function* () {
+        const post = (body: unknown) => http("/", { method: "POST", body: JSON.stringify(body) })
+        const notification = { jsonrpc: "2.0", method: "getHealth" }
+        const request = { ...notification, id: 1 }
+        for (const body of [notification, { ...notification, method: "getNothing" }, [notification, notification]])
+          expect(yield* post(body)).toMatchObject({ status: 204, body: undefined })
+        expect((yield* post([notification, request, notification])).body.map(({ id }: any) => id)).toEqual([1])
+        // An id of null is one, and what is no request is refused.
+        expect((yield* post({ ...request, id: null })).body).toMatchObject({ id: null, result: { status: "healthy" } })
+        expect((yield* post({ method: "getHealth" })).body.error.code).toBe(-32600)
+        yield* fund("payer")
+        const payment = Operation.payment({
+          destination: keypair("payer").publicKey(),
+          asset: Asset.native(),
+          amount: "1"
+        })
+        const sent = (yield* transaction(keypair("payer"), [payment])).toEnvelope().toXdr("base64")
+        const sending = { jsonrpc: "2.0", method: "sendTransaction", params: { transaction: sent } }
+        expect((yield* post(sending)).status).toBe(204)
+        expect((yield* post({ ...sending, id: 2 })).body.result.status).toBe("DUPLICATE")
+      })
+    )
+  )
+
   it.effect("knows its methods, takes parameters as an object, and answers what is not JSON-RPC", () =>
     provided(
       Effect.gen(function* () {
