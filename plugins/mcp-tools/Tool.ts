@@ -119,6 +119,18 @@ const listedOutput = (schema: Schema.Codec<any, any>): ListedSchema => {
   return { type: "object", properties: { ...Object.fromEntries(members), code: faultCodeSchema } }
 }
 
+/** Faults of one call's arguments that are listed, and characters of each. */
+const faultsMax = 20
+const faultLengthMax = 200
+
+/** What does not fit, one entry a fault: its place, which the decoder has on a line of its own, stands behind it. */
+const faultsIn = (message: string): ReadonlyArray<string> =>
+  message
+    .replaceAll(/\n\s+/g, " ")
+    .split("\n")
+    .slice(0, faultsMax)
+    .map((line) => line.slice(0, faultLengthMax))
+
 export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I>): Tool => {
   const decode = Schema.decodeUnknownEffect(input, { onExcessProperty: "error", errors: "all" })
   const inputSchema = { ...schemaOf(input), additionalProperties: false }
@@ -133,10 +145,7 @@ export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I
       return decode(given ?? {}).pipe(
         Effect.mapError(({ message }) =>
           fault("INVALID_ARGUMENT", "the arguments do not fit the tool", {
-            faults: message
-              .split("\n")
-              .slice(0, 20)
-              .map((line) => line.slice(0, 200))
+            faults: faultsIn(message)
           })
         ),
         Effect.flatMap((decoded) => run(decoded, caller))

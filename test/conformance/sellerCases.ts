@@ -136,13 +136,9 @@ const mcpCases = async ({ part, spent, tools }: Stage, seller: Seller): Promise<
       }
     })
     await part.check(`an MCP seller ${era} whose two copies differ is not paid`, async () => {
-      const unpaid = (result: Json) => ({
-        ...result,
-        content: [{ type: "text", text: JSON.stringify(seller.terms()) }]
-      })
       const differing = (result: Json) => {
         const text = JSON.stringify({ ...result["structuredContent"], error: "another" })
-        return { ...unpaid(result), content: [{ type: "text", text }] }
+        return { ...result, content: [{ type: "text", text }] }
       }
       seller.behaviour = { isStateless, unpaid: differing }
       const paid = await spent(async () => {

@@ -22,6 +22,16 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "httpApi.ts",
+    ["rpc/limits.test.ts"],
+    [["a notification is answered", "(isNotification(request) ? [] : [answer])", "[answer]"]]
+  ),
+  ...rules(
+    "node/privateFolder.ts",
+    ["node/privateFolder.test.ts"],
+    [["a folder that is there keeps its rights", "yield* files.chmod(folder, folderMode)", ""]]
+  ),
+  ...rules(
     "rpc/answerRequest.ts",
     ["node/simulationTurns.test.ts"],
     [["simulations do not wait for each other", "method === SLOW_METHOD ? machine.inTurn(called) : called", "called"]]

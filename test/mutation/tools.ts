@@ -153,6 +153,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     "seller/SellerSession.ts"
   ),
   delivery("delivery: JSON is read to the end of its connection", "reader: toJsonEnd,", "", "seller/httpSeller.ts"),
+  inFile("mcp-tools/Tool.ts", stringified)(
+    "faults: a place is an entry of its own",
+    '.replaceAll(/\\n\\s+/g, " ")',
+    ""
+  ),
   eras(
     "eras: a server that refuses initialize is given up",
     'if ("refusal" in begun || chosen === statelessRevision)',

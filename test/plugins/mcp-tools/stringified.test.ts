@@ -80,6 +80,18 @@ describe("a tool", () => {
     })
   )
 
+  it.effect("reports each fault of its arguments with its place as one entry", () =>
+    Effect.gen(function* () {
+      const { code, details } = yield* Effect.flip(tool.run({ text: 1, args: 2, more: 3 }, caller))
+      const { faults } = details as { readonly faults: ReadonlyArray<string> }
+      expect([code, faults.length]).toEqual(["INVALID_ARGUMENT", 3])
+      for (const member of ["text", "args", "more"])
+        expect(faults.filter((fault) => fault.includes(`["${member}"]`))).toEqual([
+          expect.stringMatching(/^[A-Z].* at \["/)
+        ])
+    })
+  )
+
   it("names a type for every member, those that may be anything included", () => {
     const anything = { type: ["object", "array", "string", "number", "boolean", "null"], description: "Anything." }
     expect(tool.inputSchema).toMatchObject({ properties: { json: anything, args: { type: "object" } } })
