@@ -3,8 +3,8 @@
 import { Schema } from "effect"
 
 /**
- * Named in few words: a schema of each member would be most of what an agent reads of the tool. Beside those named it has
- * paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount; `source`: who named the
+ * Named in few words: a schema of each member would be most of what an agent reads of the tool. Beside those named it
+ * has paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount; `source`: who named the
  * transaction, the seller or the ledger; `sellerReceiptFaults`: what of the seller's own receipt does not fit; and
  * `replaces`: earlier payments of the call, proven dead. The last two are lists; the transaction may be null.
  */
