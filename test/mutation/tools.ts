@@ -1,6 +1,6 @@
 // The guards of the tools that pay for agents taken out, one at a time: what an HTTP resource may be asked with, what
 // its seller asks for held against the catalog, one signature whatever the seller says, and who pays at all.
-import type { Mutation } from "./Mutation.ts"
+import type { Change, Mutation } from "./Mutation.ts"
 
 const vitest = (...files: ReadonlyArray<string>) => [
   "node_modules/vitest/vitest.mjs",
@@ -54,6 +54,12 @@ const policy = (name: string, from: string, to: string, file = "policy/Policy.ts
 const sellerWire = ofTest(["test/plugins/mcp-tools-pay/SellerWire.test.ts"], "mcp-tools-pay/seller/")
 const stateless = ofTest(["test/plugins/mcp-tools-pay/StatelessRevision.test.ts"], "mcp-tools-pay/seller/")
 const eras = ofTest(["test/plugins/mcp-tools-pay/eras.daily.test.ts"], "mcp-tools-pay/seller/")
+const question = (name: string, from: string, to: string, file: string, ...more: ReadonlyArray<Change>): Mutation => ({
+  name,
+  changes: [{ file, from, to }, ...more].map((one) => ({ ...one, file: `plugins/mcp-tools-pay/${one.file}` })),
+  catcher: vitest("test/plugins/mcp-tools-pay/question.daily.test.ts")
+})
+const requests = ofTest(["test/plugins/mcp-tools-pay/approvals.test.ts"], "mcp-tools-pay/")
 const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
 const pays = inFile("mcp-tools-pay/payForAgents.ts", http)
 
@@ -312,9 +318,44 @@ export const mutations: ReadonlyArray<Mutation> = [
   policy("policy: nobody is asked", 'if (decision.outcome === "approve")', 'if (decision.rule === "")'),
   policy(
     "policy: an approval is good for every call",
-    "const terms = [key, versionHash,",
-    "const terms = [versionHash,",
+    "const terms = [key, ...signed,",
+    "const terms = [...signed,",
     "policy/askPerson.ts"
+  ),
+  question(
+    "policy: a listing that is declared again asks its person again",
+    "const terms = [key, ...signed,",
+    "const terms = [key, versionHash, ...signed,",
+    "policy/askPerson.ts",
+    {
+      file: "policy/askPerson.ts",
+      from: "{ about, bought, key, option }",
+      to: "{ about, bought, key, option, versionHash }"
+    }
+  ),
+  question(
+    "policy: a call that finds its approval used asks again",
+    "if (kept !== undefined) return kept",
+    'if (kept !== undefined && kept.state !== "used") return kept',
+    "policy/askPerson.ts",
+    { file: "policy/approvalRows.ts", from: "and excluded.state = 'approved'", to: "" },
+    {
+      file: "policy/approvalFiles.ts",
+      from: '(own.state !== "used" || approval.state !== "approved")',
+      to: 'own.state !== "used"'
+    }
+  ),
+  requests(
+    "policy: a late request takes the place of a used approval, in PostgreSQL",
+    "and excluded.state = 'approved'",
+    "",
+    "policy/approvalRows.ts"
+  ),
+  requests(
+    "policy: a late request takes the place of a used approval, in a folder",
+    '(own.state !== "used" || approval.state !== "approved")',
+    'own.state !== "used"',
+    "policy/approvalFiles.ts"
   ),
   policy(
     "policy: an approval is used twice",

@@ -7,7 +7,7 @@ import type { Approval } from "./ApprovalWire.ts"
 /** Requests that are kept for a person, or decided by one and not used; more are refused. */
 export const pendingMax = 1_000
 
-/** A used approval is kept this long, for the calls that waited for the same answer. */
+/** A used approval is kept this long, for the calls that share its answer until the payment is reserved. */
 export const usedMillis = 300_000
 
 /** A question that its person has dismissed is put off for this much longer than a request is kept. */
@@ -24,7 +24,10 @@ type Kept<A> = Effect.Effect<A, BudgetUnavailable>
 export interface ApprovalStore {
   /** Requests that are neither used nor too old, oldest first. */
   readonly all: (maxAgeMillis: number) => Kept<ReadonlyArray<Approval>>
-  /** False when there is no room for another request; one that is kept already stays as it is, unless it is used. */
+  /**
+   * False when there is no room for another request. One that is kept already stays as it is; a used one becomes the
+   * given one when that is approved: it came to no payment.
+   */
   readonly ask: (approval: Approval, maxAgeMillis: number) => Kept<boolean>
   readonly find: (id: string, maxAgeMillis: number) => Kept<Approval | undefined>
   /** True for the one call that asks its person about a pending request; for so long no other one does. */

@@ -94,7 +94,8 @@ const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, 
 
   const ask = Effect.fnUntraced(function* (approval: Approval, maxAgeMillis: number) {
     const known = yield* all(maxAgeMillis)
-    if (known.some(({ id, state }) => id === approval.id && state !== "used")) return true
+    const own = known.find(({ id }) => id === approval.id)
+    if (own !== undefined && (own.state !== "used" || approval.state !== "approved")) return true
     if (known.filter(({ state }) => state !== "used").length >= pendingMax) return false
     yield* write(approval)
     return true

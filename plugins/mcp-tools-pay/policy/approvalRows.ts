@@ -60,9 +60,8 @@ export const approvalRows = Effect.gen(function* () {
       where (select count(*) from mcp_tools_approvals where state <> 'used') < ${pendingMax}
       on conflict (id) do update set (state, asked_at, mark, bought, asked_until, rule, agent) =
         (excluded.state, excluded.asked_at, excluded.mark, excluded.bought, null, excluded.rule, excluded.agent)
-        where kept.state = 'used'`
-    const kept = yield* sql`select 1 from mcp_tools_approvals where id = ${one.id} and state <> 'used'`
-    return kept.length === 1
+        where kept.state = 'used' and excluded.state = 'approved'`
+    return (yield* sql`select 1 from mcp_tools_approvals where id = ${one.id}`).length === 1
   })
 
   const store: ApprovalStore = {

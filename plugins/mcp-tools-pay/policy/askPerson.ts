@@ -1,8 +1,9 @@
 // A person's approval of one invocation. All calls of it, made at once, again, or at several replicas, are one
 // question: the first call to claim the request asks the person behind its client, the others wait for the answer,
 // which is kept where the requests are. A refusal stands for as long as a request would. An approval is used up by the
-// one payment that it lets pass; calls that waited for it go on beside that one, and the store of the budget lets one
-// of them pay. A client that cannot ask leaves the request to an operator.
+// one payment that it lets pass; calls that waited for it, or that arrive before that payment is reserved, continue
+// beside that one, and the store of the budget lets one of them pay. A client that cannot ask leaves the request to an
+// operator.
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
@@ -26,10 +27,14 @@ const argumentsMax = 300
 
 /**
  * An approval is for this call, on these terms, and no other, and for its next payment alone: one that is given back
- * while another call of the invocation pays lets no further payment pass.
+ * while another call of the invocation pays lets no further payment pass. The terms are those that the payment is signed
+ * with, and what the person reads of the resource. The listing's version is none of them: a seller declares its listing
+ * again with each payment, and a member that no question shows would ask the person a second time.
  */
-const approvalId = (crypto: Crypto["Service"], { key, option, versionHash }: Invocation, made: number): string => {
-  const terms = [key, versionHash, option.network, option.asset, option.payTo, option.amount.toString(), made]
+const approvalId = (crypto: Crypto["Service"], { about, bought, key, option }: Invocation, made: number): string => {
+  const { amount, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = option
+  const signed = [network, scheme, asset, payTo, amount.toString(), maxTimeoutSeconds, extra]
+  const terms = [key, ...signed, about.origin ?? null, bought.title, bought.action, made]
   return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(terms)))).slice(0, 32)
 }
 
@@ -85,7 +90,8 @@ const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: C
   const { grade: _, ...about } = invocation.about
   const id = approvalId(crypto, invocation, made)
   const kept = yield* find(id, policy.approvalMillis)
-  if (kept !== undefined && kept.state !== "used") return kept
+  // A used one too: its payment is not reserved yet, else this call would know of one more.
+  if (kept !== undefined) return kept
   const isKept = yield* ask(
     {
       ...about,
@@ -125,8 +131,8 @@ const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswer
 })
 
 /**
- * Passes when the approval is given, and succeeds with it; with nothing when another call of the invocation, which was
- * made while this one waited, has used it. This call knows how often the invocation was paid for before the approval
+ * Passes when the approval is given, and succeeds with it; with nothing when another call of the invocation has used it
+ * and not reserved its payment yet. This call knows how often the invocation was paid for before the approval
  * was used, so if that other call pays, this one reserves nothing.
  */
 export const askPerson = Effect.fnUntraced(function* (

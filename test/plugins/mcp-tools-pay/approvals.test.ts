@@ -56,24 +56,29 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
       { concurrency: "unbounded" }
     )
     expect(taken.filter((one) => one)).toHaveLength(1)
-    // A used approval is found by the calls that waited for it, is in no list, and makes room for a new request.
+    // A used approval is found by the calls that share it, is in no list, and is no new request for a call that read
+    // the store before it was made; it may be given back.
     expect((yield* two.find("aa", hour))?.state).toBe("used")
     expect(yield* one.all(hour)).toEqual([])
     expect(yield* two.ask(request("aa", { mark: "m4" }), hour)).toBe(true)
-    expect(yield* one.find("aa", hour)).toMatchObject({ state: "pending", mark: "m4", ...bought })
-    expect(yield* one.take("aa")).toBe(false)
+    expect((yield* one.find("aa", hour))?.state).toBe("used")
+    expect(yield* two.ask(request("aa", { state: "approved", mark: "m4" }), hour)).toBe(true)
+    expect(yield* one.find("aa", hour)).toMatchObject({ state: "approved", mark: "m4", ...bought })
+    expect(yield* one.take("aa")).toBe(true)
+    expect(yield* two.ask(request("ab"), hour)).toBe(true)
+    expect(yield* one.take("ab")).toBe(false)
 
     // One call asks its person, for as long as a person has; one that was dismissed is asked about no more.
     const claimed = yield* Effect.all(
-      Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? one : two).claim("aa", 60_000, hour)),
+      Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? one : two).claim("ab", 60_000, hour)),
       { concurrency: "unbounded" }
     )
     expect(claimed.filter((one) => one)).toHaveLength(1)
-    expect(isLeft((yield* one.find("aa", hour))!, hour)).toBe(false)
-    expect(yield* two.leave("aa", hour)).toBe(true)
-    expect(isLeft((yield* one.find("aa", hour))!, hour)).toBe(true)
-    expect(yield* one.decide("aa", "denied", hour)).toBe(true)
-    expect([yield* one.claim("aa", 1, hour), yield* one.leave("aa", hour)]).toEqual([false, false])
+    expect(isLeft((yield* one.find("ab", hour))!, hour)).toBe(false)
+    expect(yield* two.leave("ab", hour)).toBe(true)
+    expect(isLeft((yield* one.find("ab", hour))!, hour)).toBe(true)
+    expect(yield* one.decide("ab", "denied", hour)).toBe(true)
+    expect([yield* one.claim("ab", 1, hour), yield* one.leave("ab", hour)]).toEqual([false, false])
 
     // Of many operators at once one decides, and what it decided is used up once.
     for (const id of ["d1", "d2", "d3", "d4"]) {
@@ -100,6 +105,9 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
     const again = request("cc", { askedAtMillis: 61 * 60_000, mark: "m3" })
     expect(yield* two.ask(again, hour)).toBe(true)
     expect((yield* one.find("cc", hour))?.mark).toBe("m3")
+    // A used approval that is forgotten makes room for a new request.
+    expect(yield* two.ask(request("aa", { askedAtMillis: 61 * 60_000, mark: "m5" }), hour)).toBe(true)
+    expect(yield* one.find("aa", hour)).toMatchObject({ state: "pending", mark: "m5" })
   })
 
 it.effect("requests in a folder are decided once and taken once, and end with time", () =>

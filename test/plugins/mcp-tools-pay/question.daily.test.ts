@@ -1,0 +1,111 @@
+// One question for one invocation: what may happen between the question, its answer and the payment that it is for.
+import { NodeServices } from "@effect/platform-node"
+import { expect, it, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { Network } from "../../../kernel/config/Network.ts"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { Host } from "../../../kernel/platform/Host.ts"
+import { StoreDatabase } from "../../../plugins/mcp-tools-pay/budget/StoreDatabase.ts"
+import type { Invocation } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
+import { Config } from "../../../plugins/mcp-tools-pay/Config.ts"
+import { Approvals } from "../../../plugins/mcp-tools-pay/policy/Approvals.ts"
+import { Policy } from "../../../plugins/mcp-tools-pay/policy/Policy.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { call, connectHttp } from "../mcp-tools/support.ts"
+import { agentKey, pay, PayWorld } from "./payWorld.ts"
+
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a question", (it) => {
+  it.effect("is asked once though the seller declares its listing again meanwhile", () =>
+    Effect.gen(function* () {
+      const { paying, ref, toolsUrl } = yield* PayWorld
+      const rule = { name: "dear", above: 1_999, outcome: "approve" }
+      const url = yield* toolsUrl([`policy.rules=${JSON.stringify([rule])}`])
+      const client = yield* connectHttp(url, agentKey.split(":")[1])
+      const own = { a: 1, b: 2 }
+      const first = (yield* pay(client, ref, own)).body["details"].approval
+      const version = Effect.map(call(client, "x402_get_resource", { ref }), ({ body }) => body["wrapper"].versionHash)
+      const before = yield* version
+      // A payment of another agent's brings the seller's own declaration, which says the type of its content too.
+      expect((yield* pay(yield* paying(), ref, { a: 3, b: 4 })).body["receipt"]?.status).toBe("settled")
+      yield* eventually(version, (now) => now !== before)
+      expect((yield* pay(client, ref, own)).body["details"].approval).toEqual(first)
+    }).pipe(Effect.scoped)
+  )
+})
+
+const invocation: Invocation = {
+  key: "call",
+  ref: "v1.ref",
+  versionHash: "v",
+  option: {
+    scheme: "exact",
+    network: "ledger:testnet",
+    asset: "CUSDC",
+    amount: 10n,
+    payTo: "GSELLER",
+    maxTimeoutSeconds: 60,
+    feesSponsored: true,
+    extra: "{}",
+    sent: {}
+  },
+  about: { kind: "http", origin: "https://seller.example", grade: "provisional" },
+  bought: { title: "Adds", action: "GET /add", arguments: {} }
+}
+
+/** Two processes of the tool server, each with its policy, and how often their person was asked. */
+const twoPolicies = Effect.fnUntraced(function* (shared: unknown) {
+  const stateFolder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+  const ground = Layer.mergeAll(
+    NodeServices.layer,
+    NodeCrypto.layer,
+    Config.layer.pipe(Layer.provide(Settings.layerTest({ policy: { otherwise: "approve" } }, () => Option.none()))),
+    Layer.succeed(Host, { name: "test", stateFolder }),
+    Layer.succeed(Network, { assets: new Map() } as never),
+    Layer.succeed(StoreDatabase, { shared } as never)
+  )
+  const one = Policy.layer.pipe(Layer.provide(Approvals.layer), Layer.provide(ground))
+  const policies = yield* Effect.forEach([one, one], (layer) => Effect.provide(Policy, Layer.fresh(layer)))
+  let asked = 0
+  const caller = { principal: "key:agent", session: "s", ask: () => Effect.sync(() => ++asked > 0) }
+  return {
+    asked: () => asked,
+    judge: (at: number, made = 0) => policies[at]!.judge(invocation, caller, made)
+  }
+})
+
+/** The first call has its approval and is at the seller: nothing is reserved yet. */
+const facts = (shared: unknown) =>
+  Effect.gen(function* () {
+    const { asked, judge } = yield* twoPolicies(shared)
+    const giveBack = yield* judge(0)
+    expect(asked()).toBe(1)
+    for (const at of [0, 1]) yield* judge(at)
+    expect(asked()).toBe(1)
+    // It came to no payment, and the identical call goes on with the same approval.
+    yield* giveBack
+    yield* judge(0)
+    yield* judge(1)
+    expect(asked()).toBe(1)
+    // The next payment is another question.
+    yield* judge(1, 1)
+    expect(asked()).toBe(2)
+  }).pipe(Effect.scoped)
+
+it.live("is asked once when a call comes while the approved one is at its seller", () =>
+  Effect.provide(facts(undefined), NodeServices.layer)
+)
+
+describeDatabases(
+  "a question in",
+  (database) => {
+    it.live("is asked once when a call comes at either process while the approved one is at its seller", () =>
+      Effect.gen(function* () {
+        yield* facts(yield* Effect.context<SqlClient.SqlClient>())
+      }).pipe(Effect.provide(Layer.merge(database, NodeServices.layer)))
+    )
+  },
+  ["mcp-tools"]
+)
