@@ -60,6 +60,7 @@ const question = (name: string, from: string, to: string, file: string, ...more:
   catcher: vitest("test/plugins/mcp-tools-pay/question.daily.test.ts")
 })
 const requests = ofTest(["test/plugins/mcp-tools-pay/approvals.test.ts"], "mcp-tools-pay/")
+const holds = ofTest(["test/plugins/mcp-tools-pay/budget.daily.test.ts"], "mcp-tools-pay/")
 const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
 const pays = inFile("mcp-tools-pay/payForAgents.ts", http)
 
@@ -558,5 +559,23 @@ export const mutations: ReadonlyArray<Mutation> = [
     "stdio: a line that is too long has no id",
     "idFirst.exec(beginning)?.[1] ?? idLast.exec(end)?.[1]",
     "idFirst.exec(beginning)?.[1]"
+  ),
+  holds(
+    "holds: one that is looked at too late is held for ever",
+    'if (fate === "undecidable") yield* decideLate(one, authorization)',
+    'if (fate === "undecidable" && one.state === "signed") yield* store.move(one.id, { state: "unknown" })',
+    "budget/reconcileHolds.ts"
+  ),
+  holds(
+    "holds: a payment that was never sent is held for ever",
+    'if (payment === undefined && one.state === "signed")',
+    "if (one.id === '')",
+    "budget/reconcileHolds.ts"
+  ),
+  holds(
+    "holds: one that was sent is taken for one that was not",
+    'if (payment === undefined && one.state === "signed")',
+    "if (payment === undefined)",
+    "budget/reconcileHolds.ts"
   )
 ]

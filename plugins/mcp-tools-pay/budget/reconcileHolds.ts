@@ -1,13 +1,17 @@
 // Decides reservations whose payment nobody has answered for, from the ledger (S104, S164): spent when the nonce is, or
 // the transaction that the seller named carries it; released when the last ledger of the authorization has closed
-// without it. What was reserved and never signed is released after a while. A turn that comes too late to tell leaves
-// the reservation held; an operator decides it then.
+// without it. What was reserved and never signed is released after a while. A turn that comes after the nonce entry is
+// past its life scans every ledger in which the authorization could be spent, as the kept payment says; a payment that
+// was never kept has not left its process, and is released then. Where the node does not have those ledgers any more the
+// reservation stays held; an operator decides it.
 import { Clock, Duration, Effect } from "effect"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { fateOf, provesPayment } from "../payer/proveSpent.ts"
+import { decodeKeptPayment } from "../call/KeptWire.ts"
+import { PaymentSeal } from "../payer/PaymentSeal.ts"
+import { fateOf, lateFate, provesPayment } from "../payer/proveSpent.ts"
 import { BudgetStore } from "./BudgetStore.ts"
-import type { Reservation } from "./Reservation.ts"
+import type { Authorization, Reservation } from "./Reservation.ts"
 
 const every = Duration.seconds(15)
 /** Near the end of an authorization every ledger is looked at. */
@@ -19,7 +23,26 @@ const abandonedMillis = 180_000
 export const makeHoldTurn = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const store = yield* BudgetStore
+  const seal = yield* PaymentSeal
   let nextEnd = Number.POSITIVE_INFINITY
+
+  /** One whose nonce entry, if there was one, is past its life. */
+  const decideLate = Effect.fnUntraced(function* (one: Reservation, authorization: Authorization) {
+    const { payment } = yield* store.kept(one.id)
+    // Keeping it fails from now on, and what is not kept is not sent.
+    if (payment === undefined && one.state === "signed") return yield* store.move(one.id, { state: "released" })
+    const text = payment === undefined ? undefined : seal.open(one.id, payment)
+    const open = text === undefined ? undefined : decodeKeptPayment(text, one)
+    if (open !== undefined) {
+      const fate = yield* lateFate(rpc, authorization, open.invocation.option.maxTimeoutSeconds)
+      if (fate._tag === "Paid") {
+        const { transaction } = fate.proof
+        return yield* store.move(one.id, { state: "spent", transaction })
+      }
+      if (fate._tag === "Dead") return yield* store.move(one.id, { state: "released" })
+    }
+    return one.state === "signed" && (yield* store.move(one.id, { state: "unknown" }))
+  })
 
   const decide = Effect.fnUntraced(function* (one: Reservation) {
     const now = yield* Clock.currentTimeMillis
@@ -38,7 +61,7 @@ export const makeHoldTurn = Effect.gen(function* () {
     if (one.state === "signed" && now - one.createdAtMillis <= abandonedMillis && fate !== "dead") return
     if (fate === "spent") yield* store.move(one.id, { state: "spent" })
     if (fate === "dead") yield* store.move(one.id, { state: "released" })
-    if (fate === "undecidable" && one.state === "signed") yield* store.move(one.id, { state: "unknown" })
+    if (fate === "undecidable") yield* decideLate(one, authorization)
   })
 
   return {

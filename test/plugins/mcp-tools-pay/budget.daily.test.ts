@@ -1,15 +1,19 @@
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
-import { Clock, Effect, FileSystem, Layer, Option } from "effect"
+import { Clock, Effect, FileSystem, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
 import { forgetReservations, postgresStore } from "../../../plugins/mcp-tools-pay/budget/postgresStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
 import { mayMove, type Reservation, type ReservationState } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
+import { encodeKeptPayment } from "../../../plugins/mcp-tools-pay/call/KeptWire.ts"
+import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/PaymentSeal.ts"
 import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
 import * as Locks from "../../../runtime/platform/folderLock.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
 const ceilings = {
@@ -298,24 +302,62 @@ describeDatabases(
 )
 
 describe("a held reservation", () => {
-  /** A ledger of which only nonces are asked. */
-  const ledgerAt = (latestLedger: number, spent: boolean) =>
+  const seal = makeSeal(Effect.runSync(Effect.provide(Crypto, NodeCrypto.layer)), Redacted.make(new Uint8Array(32)))
+  const option = {
+    scheme: "exact",
+    network: "ledger:testnet",
+    asset: "CUSDC",
+    amount: 10n,
+    payTo: "GSELLER",
+    maxTimeoutSeconds: 60,
+    feesSponsored: true,
+    extra: "{}",
+    sent: {}
+  }
+  const paymentOf = ({ id, invocation: key }: Reservation) =>
+    seal.seal(
+      id,
+      encodeKeptPayment({
+        identifier: id,
+        payment: {},
+        authorization,
+        replaces: [],
+        invocation: {
+          key,
+          ref: "v1.ref",
+          versionHash: "v",
+          option,
+          about: { kind: "http", origin: "https://seller.example", grade: "proven" }
+        }
+      })
+    )
+
+  /** A ledger of which nonces are asked, and whose node has the ledgers from `oldestLedger`, without the payment. */
+  const ledgerAt = (latestLedger: number, spent: boolean, oldestLedger: number) =>
     LedgerRpc.of({
       nonceSpent: () => Effect.succeed({ latestLedger, spent, inLedger: Option.none() }),
-      transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger, oldestLedger: 1 })
+      transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger, oldestLedger }),
+      scan: () => Effect.succeed({ scannedTo: latestLedger, oldestLedger, found: [] })
     } as never)
 
-  const after = (state: ReservationState, latestLedger: number, spent: boolean) =>
+  const after = (
+    state: ReservationState,
+    latestLedger: number,
+    spent: boolean,
+    { isKept = true, oldestLedger = 1 }: { readonly isKept?: boolean; readonly oldestLedger?: number } = {}
+  ) =>
     Effect.gen(function* () {
       const store = yield* memoryStore
       const one = reservation({ createdAtMillis: 0, invocation: "held" })
       yield* store.reserve(one, ceilings, 0)
       if (state !== "reserved") yield* store.move(one.id, { state: "signed", authorization })
+      if (state !== "reserved" && isKept) yield* store.keep(one.id, { payment: paymentOf(one) })
       if (state === "unknown") yield* store.move(one.id, { state: "unknown", transaction: "ab" })
       yield* TestClock.adjust("4 minutes")
       const { every, turn } = yield* makeHoldTurn.pipe(
         Effect.provideService(BudgetStore, store),
-        Effect.provideService(LedgerRpc, ledgerAt(latestLedger, spent))
+        Effect.provideService(PaymentSeal, seal),
+        Effect.provideService(LedgerRpc, ledgerAt(latestLedger, spent, oldestLedger))
       )
       yield* turn
       const [open] = yield* store.open
@@ -334,10 +376,24 @@ describe("a held reservation", () => {
     })
   )
 
-  it.effect("stays held when the ledger is looked at too late to tell [S104]", () =>
+  it.effect("is decided by its ledgers when its nonce entry is past its life, while the node has them [S104]", () =>
     Effect.gen(function* () {
-      expect((yield* after("unknown", 101, false)).state).toBe("unknown")
-      expect((yield* after("signed", 101, false)).state).toBe("unknown")
+      for (const state of ["signed", "unknown"] as const) {
+        expect((yield* after(state, 101, false)).state).toBe("released")
+        // The first of them is the ledger after the one that it was built on.
+        expect((yield* after(state, 101, false, { oldestLedger: 88 })).state).toBe("released")
+        expect((yield* after(state, 101, false, { oldestLedger: 89 })).state).toBe("unknown")
+      }
+    })
+  )
+
+  it.effect("is released after its last ledger when its payment was never kept, and so never sent [S104]", () =>
+    Effect.gen(function* () {
+      const never = { isKept: false, oldestLedger: 100 }
+      expect((yield* after("signed", 99, false, never)).state).toBe("signed")
+      expect((yield* after("signed", 101, false, never)).state).toBe("released")
+      // One that was sent by a version that kept no payments.
+      expect((yield* after("unknown", 101, false, never)).state).toBe("unknown")
     })
   )
 
