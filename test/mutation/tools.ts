@@ -61,6 +61,11 @@ const question = (name: string, from: string, to: string, file: string, ...more:
 })
 const requests = ofTest(["test/plugins/mcp-tools-pay/approvals.test.ts"], "mcp-tools-pay/")
 const holds = ofTest(["test/plugins/mcp-tools-pay/budget.daily.test.ts"], "mcp-tools-pay/")
+const agents = (name: string, from: string, to: string, file: string): Mutation => ({
+  name,
+  changes: [{ file: `plugins/mcp-tools-pay/${file}`, from, to }],
+  catcher: ["test/simulation/run.ts", "--agents", "--runs", "60"]
+})
 const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
 const pays = inFile("mcp-tools-pay/payForAgents.ts", http)
 
@@ -577,5 +582,41 @@ export const mutations: ReadonlyArray<Mutation> = [
     'if (payment === undefined && one.state === "signed")',
     "if (payment === undefined)",
     "budget/reconcileHolds.ts"
+  ),
+  agents(
+    "agents: a payment ends before its answer has left",
+    'if (isAwaited()) afterAnswer(open.invocation.key, moved("settled"))',
+    'if (isAwaited()) yield* moved("settled")',
+    "call/sendPayment.ts"
+  ),
+  agents(
+    "agents: what a caller who has gone has paid for is paid again",
+    'else yield* moved("spent")',
+    'else yield* moved("settled")',
+    "call/sendPayment.ts"
+  ),
+  agents(
+    "agents: an open payment is let go of while it may be spent",
+    "latestLedger < expirationLedger",
+    "latestLedger < expirationLedger - 6",
+    "payer/proveSpent.ts"
+  ),
+  agents(
+    "agents: the payment is sent before it is kept",
+    "store.keep(identifier, { payment: sealed })",
+    "store.keep(identifier, {})",
+    "call/Payments.ts"
+  ),
+  agents(
+    "agents: a hold that is looked at too late never ends",
+    'if (fate === "undecidable") yield* decideLate(one, authorization)',
+    'if (fate === "undecidable" && one.state === "signed") yield* store.move(one.id, { state: "unknown" })',
+    "budget/reconcileHolds.ts"
+  ),
+  agents(
+    "agents: a receipt names no payment that it replaces",
+    "replaces.length === 0 ? {} : { replaces }",
+    "{}",
+    "call/delivery.ts"
   )
 ]

@@ -1,10 +1,12 @@
 // `npm run simulate -- --runs N --seed S`: runs seeds S to S+N-1 on every core, prints what they came past, and every
 // seed that broke an invariant with what it broke. Exit code 1 when one did, or when something that must be seen was
-// seen fewer than 100 times (for short trials: `--least N`). A failing seed is replayed by `--runs 1 --seed S`.
+// seen fewer than 100 times (for short trials: `--least N`). A failing seed is replayed by `--runs 1 --seed S`. With
+// `--agents` the seeds are those of `agents/simulateAgents.ts`.
 import { availableParallelism } from "node:os"
 import process from "node:process"
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
 import { parseArgs } from "node:util"
+import { simulateAgents } from "./agents/simulateAgents.ts"
 import { Coverage, occurrences } from "./Coverage.ts"
 import * as Liveness from "./liveness.ts"
 import { type Report, simulate } from "./simulate.ts"
@@ -36,17 +38,43 @@ const batchOf = (reports: ReadonlyArray<Report>): Batch => {
   }
 }
 
+/** The seeds of agents that pay, one after another. */
+const runAgents = (first: number, runs: number) => {
+  const started = performance.now()
+  const counts = new Map<string, number>()
+  let broken = 0
+  for (let seed = first; seed < first + runs; seed++) {
+    const report = simulateAgents(seed)
+    for (const [what, count] of report.counts) counts.set(what, (counts.get(what) ?? 0) + count)
+    if (report.violations.length === 0) continue
+    broken += 1
+    console.log(`seed ${seed} broke: ${report.violations.slice(0, 3).join("; ")}`)
+  }
+  for (const [what, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(`  ${what.padEnd(34)} ${String(count).padStart(8)}`)
+  const seconds = (performance.now() - started) / 1_000
+  console.log(`${runs} runs of agents from seed ${first} in ${seconds.toFixed(1)} s: ${broken} broke an invariant`)
+  process.exitCode = broken > 0 ? 1 : 0
+}
+
 const main = async () => {
   const { values } = parseArgs({
     options: {
-      runs: { type: "string", default: "20000" },
+      agents: { type: "boolean", default: false },
+      runs: { type: "string" },
       seed: { type: "string", default: "1" },
       least: { type: "string", default: "100" },
       workers: { type: "string", default: String(availableParallelism()) },
       "until-broken": { type: "boolean", default: false }
     }
   })
-  const [runs, first, least] = [values.runs, values.seed, values.least].map(Number) as [number, number, number]
+  const defaultRuns = values.agents ? "500" : "20000"
+  const [runs, first, least] = [values.runs ?? defaultRuns, values.seed, values.least].map(Number) as [
+    number,
+    number,
+    number
+  ]
+  if (values.agents) return runAgents(first, runs)
   const started = performance.now()
   const coverage = new Coverage()
   const broken: Array<Batch["broken"][number]> = []

@@ -36,7 +36,7 @@ const operation = xdr.Operation.schema.encode({
   }
 } as never)
 
-const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode({
+export const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode({
   ext: { v: 0 },
   resources: { footprint: { readOnly: [], readWrite: [] }, instructions: 1, diskReadBytes: 0, writeBytes: 0 },
   resourceFee: resourceFeeStroops

@@ -4,7 +4,7 @@
 // whichever process and after whatever restart, sends the same payment again, under the same identifier, and signs
 // nothing. Two identical calls at once are one purchase: here the second has the result of the first, and of two
 // processes one waits a moment for the other.
-import { Clock, Context, Effect, Fiber, Layer } from "effect"
+import { Clock, Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireWords } from "../../../kernel/config/WireWords.ts"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -21,11 +21,14 @@ import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
 import type { Judge } from "./Judge.ts"
 import { decodeKeptPayment, encodeKeptPayment } from "./KeptWire.ts"
 import { OpenPayments } from "./OpenPayments.ts"
-import { type IsAwaited, resumePayment, sendPayment, storeAway } from "./sendPayment.ts"
+import { resumePayment, sendPayment, storeAway, type Waiter } from "./sendPayment.ts"
 
 /** How long a call waits for the same call that another process may be paying for; after that it helps it along. */
 const elsewhereMillis = 10_000
 const elsewherePause = "250 millis"
+
+/** An answer has left this process by then, written to its client's connection. */
+const answerPause = "20 millis"
 
 export interface OpenStanding {
   readonly _tag: "Open"
@@ -120,7 +123,7 @@ const sign = Effect.fnUntraced(function* (
   return isKept ? open : yield* fault("PAYMENT_REJECTED", "the reservation is gone")
 })
 
-const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller, isAwaited: IsAwaited) {
+const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter) {
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
   const identifier = yield* reserve(purchase.invocation, caller, purchase.made, ledger)
@@ -128,7 +131,7 @@ const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
   const open = yield* Effect.onError(sign(purchase, identifier, ledger), () =>
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
-  return yield* sendPayment(open, seller, isAwaited)
+  return yield* sendPayment(open, seller, waiter)
 })
 
 /** What the store knows of a call, once another process that has just begun to pay for it has had its time. */
@@ -191,27 +194,63 @@ export class Payments extends Context.Service<
       const parts = yield* Effect.context<Parts>()
       const { once } = yield* OpenPayments
       const scope = yield* Effect.scope
-      /** The work goes on when its caller leaves. */
-      const inOwnFiber = <A, E>(work: (isAwaited: IsAwaited) => Effect.Effect<A, E, Parts>): Effect.Effect<A, E> =>
+      const ends = new Map<string, Deferred.Deferred<void>>()
+      /** Ends the payment of a call after its answer. */
+      const end = (key: string, finish: Effect.Effect<void>, ended: Deferred.Deferred<void>) =>
+        Effect.andThen(Effect.sleep(answerPause), finish).pipe(
+          Effect.ensuring(
+            Effect.suspend(() => {
+              if (ends.get(key) === ended) ends.delete(key)
+              return Deferred.succeed(ended, undefined)
+            })
+          ),
+          Effect.uninterruptible,
+          Effect.forkIn(scope)
+        )
+      /** The work continues when its caller leaves; what ends the payment then waits for the same call. */
+      const inOwnFiber = <A, E>(work: (waiter: Waiter) => Effect.Effect<A, E, Parts>): Effect.Effect<A, E> =>
         Effect.uninterruptibleMask((restore) => {
           let isAwaited = true
-          return work(() => isAwaited).pipe(
+          let afterAnswer: Effect.Effect<unknown> = Effect.void
+          let drop: Effect.Effect<unknown> = Effect.void
+          const waiter: Waiter = {
+            isAwaited: () => isAwaited,
+            afterAnswer: (key, finish) => {
+              const ended = Deferred.makeUnsafe<void>()
+              ends.set(key, ended)
+              afterAnswer = end(key, finish, ended)
+              drop = end(key, Effect.void, ended)
+            }
+          }
+          return work(waiter).pipe(
             Effect.interruptible,
             Effect.forkIn(scope),
             Effect.flatMap((fiber) =>
-              Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.sync(() => void (isAwaited = false)))
+              restore(Fiber.join(fiber)).pipe(
+                Effect.tap(() => afterAnswer),
+                Effect.onInterrupt(() =>
+                  Effect.suspend(() => {
+                    isAwaited = false
+                    return drop
+                  })
+                )
+              )
             ),
             Effect.provideContext(parts)
           )
         })
       return Payments.of({
-        standing: (key) => Effect.provideContext(standing(key), parts),
+        standing: (key) =>
+          Effect.suspend(() => {
+            const ended = ends.get(key)
+            return ended === undefined ? Effect.void : Deferred.await(ended)
+          }).pipe(Effect.andThen(Effect.suspend(() => standing(key))), Effect.provideContext(parts)),
         pay: (purchase, caller, seller) =>
-          inOwnFiber((isAwaited) =>
-            Effect.ensuring(once(purchase.invocation.key, buy(purchase, caller, seller, isAwaited)), seller.close)
+          inOwnFiber((waiter) =>
+            Effect.ensuring(once(purchase.invocation.key, buy(purchase, caller, seller, waiter)), seller.close)
           ),
         resume: ({ open, reservation }, connect) =>
-          inOwnFiber((isAwaited) => once(open.invocation.key, resumePayment(open, reservation, connect, isAwaited)))
+          inOwnFiber((waiter) => once(open.invocation.key, resumePayment(open, reservation, connect, waiter)))
       })
     })
   )

@@ -13,8 +13,12 @@ import type { KeptContent } from "./KeptWire.ts"
 
 export const storeAway = fault("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")
 
-/** Whether the caller still waits for the outcome. */
-export type IsAwaited = () => boolean
+/** The caller that waits for the outcome of a payment. */
+export interface Waiter {
+  readonly isAwaited: () => boolean
+  /** What ends the payment once its answer has left this process; until then the same call gets that answer. */
+  readonly afterAnswer: (key: string, finish: Effect.Effect<void>) => void
+}
 
 /** Once a payment has left, whatever an answer does to its reader is an answer that says nothing. */
 const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolFault> =>
@@ -30,28 +34,33 @@ const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Eff
     )
   )
 
-/** Ends a payment with its content; where its caller has gone, the content waits for the same call. */
+/**
+ * Delivers the content of a payment, which is kept first and ends the payment once it has left: a process that dies in
+ * between has paid for nothing that the same call does not get.
+ */
 const deliver = Effect.fnUntraced(function* (
   open: OpenPayment,
   kept: KeptContent,
   proven: Proven,
-  isAwaited: IsAwaited
+  { afterAnswer, isAwaited }: Waiter
 ) {
   const store = yield* BudgetStore
   const transaction = proven.transaction === undefined ? {} : { transaction: proven.transaction }
-  const isLeft = !isAwaited() && (yield* keepContent(open, kept))
-  // A store that is away now finds the payment spent later, by its nonce.
-  yield* Effect.ignore(store.move(open.identifier, { state: isLeft ? "spent" : "settled", ...transaction }))
+  const moved = (state: "spent" | "settled") => Effect.ignore(store.move(open.identifier, { state, ...transaction }))
+  // What cannot be kept, the seller is asked for again.
+  yield* keepContent(open, kept)
+  if (isAwaited()) afterAnswer(open.invocation.key, moved("settled"))
+  else yield* moved("spent")
   return yield* withReceipt(open, kept.content, proven)
 })
 
 /** Sends the payment, judges the answer and keeps the budget's books. */
-export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller, isAwaited: IsAwaited) {
+export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller, waiter: Waiter) {
   const answer = yield* paidAnswer(seller, open.payment)
   const judged = yield* (yield* Judge).judge(answer, open)
   if (judged._tag === "Settled" && "content" in answer) {
     const proven = { ...judged, status: "settled" } as const
-    return yield* deliver(open, keptOf(open, answer), proven, isAwaited)
+    return yield* deliver(open, keptOf(open, answer), proven, waiter)
   }
   const isContent = "content" in answer && answer.isContent && answer.asksAgain === undefined
   const isKept = isContent && (yield* keepContent(open, keptOf(open, answer)))
@@ -67,8 +76,9 @@ export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, selle
 })
 
 /** What a payment that was released leaves: its content, if any came, for nothing. */
-const released = Effect.fnUntraced(function* (open: OpenPayment, kept: KeptContent) {
-  yield* Effect.mapError((yield* BudgetStore).forget(open.identifier), () => storeAway)
+const released = Effect.fnUntraced(function* (open: OpenPayment, kept: KeptContent, waiter: Waiter) {
+  const store = yield* BudgetStore
+  waiter.afterAnswer(open.invocation.key, Effect.ignore(store.forget(open.identifier)))
   const { content, misfits } = kept
   return yield* withReceipt(open, content, { status: "released", transaction: undefined, source: "ledger", misfits })
 })
@@ -81,7 +91,7 @@ export const resumePayment = Effect.fnUntraced(function* (
   open: OpenPayment,
   { state, transaction: named }: Reservation,
   connect: Effect.Effect<Seller, ToolFault>,
-  isAwaited: IsAwaited
+  waiter: Waiter
 ): Effect.fn.Return<
   Output | undefined,
   ToolFault,
@@ -91,20 +101,19 @@ export const resumePayment = Effect.fnUntraced(function* (
   const judge = yield* Judge
   const kept = yield* Effect.mapError(store.kept(open.identifier), () => storeAway)
   const content = yield* contentOf(open, kept.content)
-  if (state === "released") return content === undefined ? undefined : yield* released(open, content)
-  if (state === "spent" && content !== undefined)
-    return yield* deliver(open, content, provenOf(content, named), isAwaited)
+  if (state === "released") return content === undefined ? undefined : yield* released(open, content, waiter)
+  if (state === "spent" && content !== undefined) return yield* deliver(open, content, provenOf(content, named), waiter)
   const fate = yield* judge.fate(open, named)
   if (fate._tag === "Dead") {
     yield* Effect.mapError(store.move(open.identifier, { state: "released" }), () => storeAway)
-    return content === undefined ? undefined : yield* released(open, content)
+    return content === undefined ? undefined : yield* released(open, content, waiter)
   }
   if (content !== undefined) {
     const proof = fate._tag === "Paid" ? fate.proof : yield* judge.find(open, named)
-    if (proof !== undefined) return yield* deliver(open, content, provenOf(content, proof.transaction), isAwaited)
+    if (proof !== undefined) return yield* deliver(open, content, provenOf(content, proof.transaction), waiter)
   }
   const seller = yield* Effect.catch(connect, ({ message: why }) =>
     Effect.flatMap(faultOf(open, { _tag: "Unknown", why, transaction: named }, content !== undefined), Effect.fail)
   )
-  return yield* Effect.ensuring(sendPayment(open, seller, isAwaited), seller.close)
+  return yield* Effect.ensuring(sendPayment(open, seller, waiter), seller.close)
 })

@@ -1,0 +1,177 @@
+// One seed's world for agents that pay: processes of the tool server that die and come back, the store they share, and
+// what goes wrong at each call that leaves a process. A process that died has no further effect and gets no answer; its
+// fibers stay suspended, so that no finalizer of a dead process runs.
+import { Clock, Context, Effect, References } from "effect"
+import { type BudgetStore, BudgetUnavailable, type Moved } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
+import type { Reservation } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
+import { memoryStore } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
+import { makeRandom, type Random } from "../random.ts"
+import { VirtualTime } from "../VirtualTime.ts"
+import { AgentLedger } from "./AgentLedger.ts"
+
+export interface Process {
+  readonly name: string
+  isAlive: boolean
+}
+
+/** A payment that has left a process. */
+export interface Sent {
+  readonly id: string
+  /** Of its invocation. */
+  readonly key: string
+  readonly nonce: bigint
+  readonly expirationLedger: number
+  /** The network's ledger when its authorization was recorded, before it was signed. */
+  readonly signedInLedger: number
+}
+
+/** Probabilities, of each call that leaves a process. */
+interface Faults {
+  readonly slow: number
+  readonly stall: number
+  readonly crash: number
+  readonly fail: number
+}
+
+const quiet: Faults = { slow: 0, stall: 0, crash: 0, fail: 0 }
+
+export class AgentWorld {
+  readonly random: Random
+  readonly time: VirtualTime
+  readonly ledger: AgentLedger
+  readonly store: BudgetStore["Service"]
+  readonly counts = new Map<string, number>()
+  /** As the store has them. */
+  readonly reservations = new Map<string, Reservation>()
+  /** Ledgers in which authorizations were recorded, by reservation, in their order. */
+  readonly #signedIn = new Map<string, number>()
+  readonly #sentIds = new Set<string>()
+  faults: Faults
+  onCrash: (process: Process) => void = () => {}
+
+  constructor(seed: number) {
+    this.random = makeRandom(seed)
+    const { int, pick } = this.random
+    this.time = new VirtualTime(Date.UTC(2026, 0, 2, int(0, 23)))
+    this.ledger = new AgentLedger(this.random, this.time)
+    // The shared store: one table, of which every process is one user.
+    this.store = { ...Effect.runSync(memoryStore), isShared: true }
+    const crash = pick([0, 0.002, 0.01, 0.03])
+    this.faults = { slow: pick([0.02, 0.2]), stall: pick([0, 0.003]), crash, fail: pick([0, 0.01, 0.05]) }
+  }
+
+  count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1)
+  }
+
+  heal(): void {
+    this.faults = quiet
+    this.ledger.heal()
+  }
+
+  #crash(process: Process, where: string): Effect.Effect<never> {
+    if (process.isAlive) {
+      process.isAlive = false
+      this.count(`crash ${where}`)
+      this.onCrash(process)
+    }
+    return Effect.never
+  }
+
+  /** A moment without a call in which a process may die. */
+  mayCrash(process: Process, where: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (!process.isAlive) return Effect.never
+      return this.random.chance(5 * this.faults.crash) ? this.#crash(process, where) : Effect.void
+    })
+  }
+
+  /** One call that leaves a process: it takes time, may fail on either side of its effect, and so may the process. */
+  call<A, E, F>(
+    process: Process,
+    name: string,
+    effect: Effect.Effect<A, E>,
+    failure: (() => F) | undefined
+  ): Effect.Effect<A, E | F> {
+    const { random } = this
+    const side = (where: string): Effect.Effect<void, F> =>
+      Effect.suspend(() => {
+        const millis = random.chance(this.faults.slow) ? random.int(200, 5_000) : random.int(1, 20)
+        const stall = random.chance(this.faults.stall) ? random.int(10_000, 400_000) : 0
+        if (stall > 0) this.count("process stalled")
+        return Effect.sleep(millis + stall)
+      }).pipe(
+        Effect.andThen(
+          Effect.suspend((): Effect.Effect<void, F> => {
+            if (!process.isAlive) return Effect.never
+            if (random.chance(this.faults.crash)) return this.#crash(process, `${where} ${name}`)
+            if (failure === undefined || !random.chance(this.faults.fail)) return Effect.void
+            this.count(`${name} failed ${where}`)
+            return Effect.fail(failure())
+          })
+        )
+      )
+    return side("before").pipe(
+      Effect.andThen(effect),
+      Effect.tap(() => side("after"))
+    )
+  }
+
+  #moved(id: string, { authorization, state }: Moved): void {
+    const one = this.reservations.get(id)!
+    this.reservations.set(id, { ...one, state, authorization: authorization ?? one.authorization })
+    if (state === "signed") this.#signedIn.set(id, this.ledger.sequence)
+    this.count(`state ${state}`)
+  }
+
+  noteSent(id: string): void {
+    this.#sentIds.add(id)
+  }
+
+  /** In the order in which they were signed. */
+  get sent(): ReadonlyArray<Sent> {
+    return [...this.#signedIn].flatMap(([id, signedInLedger]) => {
+      const { authorization, invocation } = this.reservations.get(id)!
+      return this.#sentIds.has(id) && authorization !== undefined
+        ? [{ id, key: invocation, signedInLedger, ...authorization }]
+        : []
+    })
+  }
+
+  /** The shared store as one process finds it. */
+  storeOf(process: Process): BudgetStore["Service"] {
+    const { store } = this
+    const failure = () => new BudgetUnavailable({ cause: new Error("the connection is gone") })
+    const reached = <A, E>(name: string, effect: Effect.Effect<A, E>) =>
+      this.call(process, name, effect, failure) as Effect.Effect<A, BudgetUnavailable>
+    return {
+      reserve: (one, ...more) =>
+        reached(
+          "reserve",
+          Effect.tap(store.reserve(one, ...more), (reserved) =>
+            Effect.sync(() => reserved === "kept" && this.reservations.set(one.id, one))
+          )
+        ),
+      move: (id, to) =>
+        reached(
+          `move to ${to.state}`,
+          Effect.tap(store.move(id, to), (isMoved) => Effect.sync(() => isMoved && this.#moved(id, to)))
+        ),
+      open: reached("open", store.open),
+      ofInvocation: (key) => reached("ofInvocation", store.ofInvocation(key)),
+      keep: (id, kept) => reached(kept.content === undefined ? "keep payment" : "keep content", store.keep(id, kept)),
+      kept: (id) => reached("kept", store.kept(id)),
+      forget: (id) => reached("forget", store.forget(id)),
+      isShared: true
+    }
+  }
+
+  /** What is below every fiber. */
+  get context(): Context.Context<never> {
+    return Context.empty().pipe(
+      Context.add(Clock.Clock, this.time.clock),
+      Context.add(References.MinimumLogLevel, "None"),
+      Context.add(References.TracerEnabled, false)
+    ) as Context.Context<never>
+  }
+}

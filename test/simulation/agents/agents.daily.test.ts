@@ -1,0 +1,32 @@
+// A sample of the seeds of `npm run simulate -- --agents`, in which what has to be seen is seen.
+import { expect, it } from "vitest"
+import { simulateAgents } from "./simulateAgents.ts"
+
+/** What a sample that shows anything comes past. */
+const mustSee = [
+  "answered",
+  "agent hung up",
+  "crash after keep payment",
+  "crash after move to signed",
+  "crash before send payment",
+  "crash at answer",
+  "process stalled",
+  "state spent",
+  "state released",
+  "fault SETTLEMENT_UNKNOWN",
+  "fault BUDGET_EXCEEDED"
+]
+
+it("pays once for each call, delivers what was paid for and ends every hold, whatever is killed [S211, S212]", () => {
+  const seen = new Set<string>()
+  for (let seed = 1; seed <= 30 || (seed <= 90 && mustSee.some((what) => !seen.has(what))); seed++) {
+    const { counts, violations } = simulateAgents(seed)
+    expect([seed, violations]).toEqual([seed, []])
+    for (const what of counts.keys()) seen.add(what)
+  }
+  expect(mustSee.filter((what) => !seen.has(what))).toEqual([])
+}, 240_000)
+
+it("replays a seed of agents exactly", () => {
+  expect([...simulateAgents(7).counts]).toEqual([...simulateAgents(7).counts])
+})

@@ -1,0 +1,311 @@
+// One run: a seed decides which agents buy what from which sellers through two processes of the tool server, when the
+// processes die and what the ledger and the store fail at. The purchase is the product's own code, from the policy's
+// place on; then everything heals, each agent repeats its call until it is answered, and the invariants are checked.
+import { Keypair } from "@stellar/stellar-sdk"
+import { Context, Effect, Fiber, Layer, Redacted } from "effect"
+import { Network, passphrases } from "../../../kernel/config/Network.ts"
+import { WireWords } from "../../../kernel/config/WireWords.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { fault, type ToolFault, ToolsConfig } from "../../../plugins/mcp-tools/contract.ts"
+import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
+import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
+import type { Invocation, Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
+import { Judge } from "../../../plugins/mcp-tools-pay/call/Judge.ts"
+import { makePurchase } from "../../../plugins/mcp-tools-pay/call/makePurchase.ts"
+import { OpenPayments } from "../../../plugins/mcp-tools-pay/call/OpenPayments.ts"
+import { Payments } from "../../../plugins/mcp-tools-pay/call/Payments.ts"
+import { Config } from "../../../plugins/mcp-tools-pay/Config.ts"
+import { Payer } from "../../../plugins/mcp-tools-pay/payer/Payer.ts"
+import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuilder.ts"
+import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/PaymentSeal.ts"
+import { seedPayer } from "../../../plugins/mcp-tools-pay/payer/seedPayer.ts"
+import { Policy } from "../../../plugins/mcp-tools-pay/policy/Policy.ts"
+import type { PaymentOption } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { AgentSeller, sellerKinds } from "./AgentSeller.ts"
+import { AgentWorld, type Process } from "./AgentWorld.ts"
+import { violationsOf } from "./invariants.ts"
+
+export interface AgentReport {
+  readonly seed: number
+  readonly violations: ReadonlyArray<string>
+  readonly counts: ReadonlyMap<string, number>
+}
+
+const stormMillis = 600_000
+/** Virtual time after which each call must have its answer, and each hold its end. */
+const calmMillis = 2_400_000
+const amount = 2_000n
+const agentsMin = 3
+const agentsMax = 6
+/** Payments that the day's budget covers. */
+const payments = { least: 4, most: 12 }
+
+const nodeCrypto = Effect.runSync(Effect.provide(Crypto, NodeCrypto.layer))
+const key = (name: string) => Keypair.fromRawEd25519Seed(nodeCrypto.sha256(new TextEncoder().encode(name)) as never)
+const payerKey = key("payer")
+const sellerKeys = Array.from({ length: agentsMax }, (_, index) => key(`seller ${index}`).publicKey())
+
+type Purchases = Payments | Policy
+interface Running {
+  readonly process: Process
+  services: Context.Context<Purchases> | undefined
+}
+
+/** An answer that an agent has got, and the payment that it names. */
+interface Delivered {
+  readonly output: Output
+  readonly atMillis: number
+}
+
+/** One agent's call, made until it has its answer. */
+export class Buyer {
+  readonly invocation: Invocation
+  readonly seller: AgentSeller
+  readonly answers: Array<Delivered> = []
+  readonly faults: Array<{ readonly fault: ToolFault; readonly atMillis: number }> = []
+  /** Payments whose answer had left its process when its agent hung up. */
+  readonly lost = new Set<unknown>()
+  readonly maxTimeoutSeconds: number
+  isAsking = 0
+
+  constructor(name: string, seller: AgentSeller, maxTimeoutSeconds: number) {
+    const { asset, payTo } = seller
+    const option: PaymentOption = {
+      scheme: "exact",
+      network: "ledger:testnet",
+      asset,
+      amount,
+      payTo,
+      maxTimeoutSeconds,
+      feesSponsored: true,
+      extra: "{}",
+      sent: { network: "ledger:testnet" }
+    }
+    this.seller = seller
+    this.maxTimeoutSeconds = maxTimeoutSeconds
+    this.invocation = {
+      key: name,
+      ref: `v1.${name}`,
+      versionHash: "v",
+      option,
+      about: { kind: "mcp", origin: `https://${name}.example`, grade: "provisional" },
+      bought: { title: name, action: name, arguments: {} }
+    }
+  }
+}
+
+const identifierOf = ({ receipt }: Output): unknown =>
+  (receipt as { readonly paymentIdentifier?: unknown } | undefined)?.paymentIdentifier
+
+const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
+  const crypto = { ...nodeCrypto, randomBytes: (length: number) => world.random.bytes(length) }
+  return Layer.mergeAll(
+    Layer.succeed(Crypto, crypto),
+    Layer.succeed(LedgerRpc, world.ledger.rpcOf(world, process)),
+    Layer.succeed(BudgetStore, world.storeOf(process)),
+    Layer.succeed(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] } as never),
+    Layer.succeed(WireWords, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" }),
+    Layer.succeed(ToolsConfig, { confirmMillis: 10_000 } as never),
+    Layer.succeed(Config, {
+      ceilings: {
+        perSession: perDay,
+        perDay,
+        perRecipient: 0n,
+        perOrigin: 0n,
+        perGrade: { proven: 0n, provisional: 0n },
+        paymentsPerMinute: 0
+      }
+    } as never),
+    Layer.succeed(PaymentSeal, makeSeal(crypto, Redacted.make(new Uint8Array(32)))),
+    Layer.succeed(Payer, seedPayer(crypto, Redacted.make(Uint8Array.from(payerKey.rawSecretKey())))),
+    Layer.succeed(Policy, { judge: () => Effect.succeed(Effect.void), explain: () => Effect.die("not asked") })
+  )
+}
+
+/** The product's own layers over the ports of one process. */
+const layerOf = (world: AgentWorld, process: Process, perDay: bigint) =>
+  Payments.layer.pipe(
+    Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer)),
+    Layer.provideMerge(portsOf(world, process, perDay))
+  )
+
+class Run {
+  readonly world: AgentWorld
+  readonly buyers: ReadonlyArray<Buyer>
+  readonly perDay: bigint
+  readonly #running: Array<Running> = []
+  isCalm = false
+
+  constructor(seed: number) {
+    const world = new AgentWorld(seed)
+    this.world = world
+    const { int, pick } = world.random
+    this.perDay = BigInt(int(payments.least, payments.most)) * amount
+    this.buyers = Array.from({ length: int(agentsMin, agentsMax) }, (_, index) => {
+      const terms = { payTo: sellerKeys[index]!, asset: testnetUsdc, payer: payerKey.publicKey(), amount }
+      const kind = pick(sellerKinds)
+      world.count(`seller ${kind}`)
+      return new Buyer(`call-${index}`, new AgentSeller(world, kind, terms), pick([30, 60, 300]))
+    })
+    world.onCrash = (process) => {
+      const slot = this.#running.findIndex((one) => one.process === process)
+      world.time.after(int(200, 20_000), () => this.#start(slot))
+    }
+    for (const slot of [0, 1]) this.#start(slot)
+    world.ledger.start()
+  }
+
+  #fork<A, E>(effect: Effect.Effect<A, E>): Fiber.Fiber<A, E> {
+    return Effect.runForkWith(this.world.context)(effect, { scheduler: this.world.time.scheduler })
+  }
+
+  #start(slot: number): void {
+    const entry: Running = { process: { name: `process-${slot}`, isAlive: true }, services: undefined }
+    this.#running[slot] = entry
+    const layer = layerOf(this.world, entry.process, this.perDay)
+    const life = Effect.gen(function* () {
+      const services = yield* Layer.build(layer)
+      entry.services = services as unknown as Context.Context<Purchases>
+      const { every, turn } = yield* Effect.provideContext(makeHoldTurn, services)
+      while (true) {
+        yield* Effect.ignore(turn)
+        yield* Effect.sleep(yield* every)
+      }
+    })
+    this.#fork(Effect.scoped(life) as Effect.Effect<never>)
+  }
+
+  /** Makes the call at a process; `after` runs with its end, and when its process dies. */
+  call(buyer: Buyer, after: () => void): void {
+    const { world } = this
+    const { random, time } = world
+    const entry = random.pick(this.#running)
+    if (entry.services === undefined || !entry.process.isAlive) return after()
+    const { process } = entry
+    buyer.isAsking += 1
+    let isOver = false
+    const end = () => {
+      if (isOver) return
+      isOver = true
+      buyer.isAsking -= 1
+      after()
+    }
+    const away = () => fault("UPSTREAM_TIMEOUT", "the seller cannot be reached")
+    const { invocation, seller } = buyer
+    const challenge = {
+      version: 2,
+      resourceUrl: invocation.ref,
+      resource: {},
+      options: [],
+      extensions: { "payment-identifier": {} },
+      reason: undefined
+    } as const
+    const reached = world.call(
+      process,
+      "reach seller",
+      Effect.sync(() => seller.by(process)),
+      away
+    )
+    const shop = {
+      ask: Effect.map(reached, (by) => ({ challenge, option: invocation.option, seller: by })),
+      connect: reached
+    }
+    const caller = { principal: "key:agent", session: "session" }
+    let handed: unknown
+    const purchase = makePurchase(invocation, caller, shop).pipe(
+      Effect.provideContext(entry.services),
+      Effect.tap((output) => Effect.sync(() => (handed = identifierOf(output))))
+    )
+    // Its end is written to the connection in the moment in which it comes, unless the process dies there.
+    const answered = Effect.tap(Effect.result(purchase as Effect.Effect<Output, ToolFault>), () =>
+      world.mayCrash(process, "at answer")
+    )
+    const fiber = this.#fork(answered)
+    const lose = () => {
+      if (handed === undefined) return
+      buyer.lost.add(handed)
+      world.count("answer lost on its way")
+    }
+    // The agent of a dead process gets no answer; it gives up after a while.
+    const watch = () => {
+      if (isOver) return
+      if (process.isAlive) time.after(5_000, watch)
+      else end()
+    }
+    watch()
+    if (!this.isCalm && random.chance(0.05)) {
+      time.after(random.int(10, 20_000), () => {
+        if (isOver || !process.isAlive) return
+        world.count("agent hung up")
+        lose()
+        fiber.interruptUnsafe()
+      })
+    }
+    fiber.addObserver((exit) => {
+      if (!process.isAlive || isOver) return
+      if (exit._tag === "Success") this.#answered(buyer, exit.value as never)
+      end()
+    })
+  }
+
+  #answered(
+    buyer: Buyer,
+    result: { readonly _tag: "Success"; success: Output } | { readonly _tag: "Failure"; failure: ToolFault }
+  ): void {
+    const { time } = this.world
+    if (result._tag === "Success") {
+      buyer.answers.push({ output: result.success, atMillis: time.now })
+      this.world.count("answered")
+    } else {
+      buyer.faults.push({ fault: result.failure, atMillis: time.now })
+      this.world.count(`fault ${result.failure.code}`)
+    }
+  }
+
+  /** Calls, alone or as twins, until an answer came; then perhaps buys once more. */
+  buy(buyer: Buyer): void {
+    const { random, time } = this.world
+    const answersBefore = buyer.answers.length
+    const round = () => {
+      if (buyer.answers.length > answersBefore) return
+      const twins = this.isCalm ? 1 : random.pick([1, 1, 1, 2, 3])
+      let left = twins
+      for (let twin = 0; twin < twins; twin++)
+        time.after(twin === 0 ? 0 : random.int(0, 2_000), () =>
+          this.call(buyer, () => {
+            if (--left > 0) return
+            const pause = this.isCalm ? 60_000 : random.pick([500, 5_000, 60_000, 200_000])
+            time.after(random.int(pause / 2, pause), round)
+          })
+        )
+    }
+    round()
+  }
+}
+
+export const simulateAgents = (seed: number): AgentReport => {
+  const run = new Run(seed)
+  const { buyers, world } = run
+  const { random, time } = world
+  const end = time.now + stormMillis
+  for (const buyer of buyers) {
+    time.after(random.int(0, 60_000), () => run.buy(buyer))
+    if (random.chance(0.3))
+      time.after(random.int(100_000, 500_000), () => {
+        // The agent wants it once more, if it has the first.
+        if (buyer.answers.length > 0 && buyer.isAsking === 0) run.buy(buyer)
+      })
+  }
+  time.run(() => false, end)
+  world.heal()
+  run.isCalm = true
+  for (const { seller } of buyers) seller.isCalm = true
+  // What a twin was refused after another one had its answer is asked for again.
+  for (const buyer of buyers)
+    if ((buyer.faults.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity)) run.buy(buyer)
+  time.run(() => false, end + calmMillis)
+  return { seed, violations: violationsOf(run), counts: world.counts }
+}
