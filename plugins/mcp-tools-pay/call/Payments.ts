@@ -139,10 +139,14 @@ const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<Known,
   const store = yield* BudgetStore
   const read = Effect.mapError(store.ofInvocation(key), () => storeAway)
   const first = yield* read
+  const [begun] = store.isShared ? first.undelivered : []
+  // Where its answer is kept already, it ends in a moment, and this call is another one.
+  const isAnswered =
+    begun !== undefined && (yield* Effect.mapError(store.kept(begun.id), () => storeAway)).content !== undefined
   let now = first
   while (store.isShared) {
     const [newest] = now.undelivered
-    if (newest === undefined && first.undelivered.length > 0) return yield* concurrent
+    if (newest === undefined && begun !== undefined && !isAnswered) return yield* concurrent
     if (newest === undefined || (newest.state !== "reserved" && newest.state !== "signed")) return now
     if ((yield* Clock.currentTimeMillis) - newest.createdAtMillis >= elsewhereMillis) return now
     yield* Effect.sleep(elsewherePause)
