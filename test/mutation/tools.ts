@@ -142,8 +142,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   delivery(
     "delivery: content whose caller has gone is thrown away",
-    "const isLeft = !isAwaited() && (yield* keepContent(open, kept))",
-    "const isLeft = false",
+    'else yield* moved("spent")',
+    'else yield* moved("settled")',
     "call/sendPayment.ts"
   ),
   crooks(
@@ -597,8 +597,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   agents(
     "agents: an open payment is let go of while it may be spent",
-    "latestLedger < expirationLedger",
-    "latestLedger < expirationLedger - 6",
+    'latestLedger < expirationLedger ? "alive" : latestLedger === expirationLedger',
+    'latestLedger < expirationLedger - 3 ? "alive" : latestLedger <= expirationLedger',
     "payer/proveSpent.ts"
   ),
   agents(
