@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../support/databases.ts"
 import { isPresent, loadDataset } from "./dataset.ts"
 import { headlineOf, interval, mean, ndcg10, recall20, reciprocalRank } from "./figures.ts"
-import { halfOf, ownSet } from "./judged.ts"
+import { halfOf, languageSets, ownSet } from "./judged.ts"
 import { measure, type Measured, type Mode } from "./measure.ts"
 
 describe("the project's own sets", () => {
@@ -26,6 +26,18 @@ describe("the project's own sets", () => {
         expect(names.has(name) || /^res-\d{4}$/.test(name), name).toBe(true)
         expect([1, 2, 3]).toContain(grade)
       }
+  })
+})
+
+describe("the sets in other languages", () => {
+  it.each(languageSets)("%s judges listings that are there", (name) => {
+    const set = ownSet(name)
+    const names = new Set(set.resources.map(({ name }) => name))
+    expect(names.size).toBe(440)
+    expect(set.queries).toHaveLength(30)
+    expect(set.queries.filter(({ expects_no_result: none }) => none)).toHaveLength(4)
+    for (const grades of set.grades.values())
+      for (const name of grades.keys()) expect(names.has(name) || /^res-\d{4}$/.test(name), name).toBe(true)
   })
 })
 
