@@ -13,6 +13,7 @@ import { withoutMark } from "./languages.ts"
 import { commonShareOf } from "./commonWords.ts"
 import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"
 import { relationsOf } from "./relations.ts"
+import { translationsOf } from "./translations.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
@@ -159,6 +160,11 @@ const withAlike = (term: Term, alike: AlikeTerm | undefined): Term => (alike ===
 const aboutShare = 0.3
 const explainedShare = 0.5
 
+/** Worth of a translated word, of one that the query has itself. */
+const translatedShare = 0.7
+/** What a translated word that documents hold as it stands adds to what could be matched, of its English. */
+const translatedBesideShare = 0.3
+
 /** A word that no document holds, by what means about the same; a document may hold what is alike to it alone. */
 const onlyAlike = ({ each, tsquery, weight }: AlikeTerm): Term => ({
   tsquery,
@@ -261,6 +267,35 @@ const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
     }
   })
 
+/**
+ * What the words of a query in another language are in English, of what documents hold, and how much a document could
+ * be worth that had all of it.
+ */
+const makeTranslated = (vocabulary: Vocabulary["Service"]) =>
+  Effect.fnUntraced(function* (query: string, heldWords: ReadonlySet<string | undefined>, state: IndexState) {
+    const translations = translationsOf(query)
+    const english = [...new Set(translations.flatMap(({ english }) => english))]
+    const readings = yield* vocabulary.read(english, state)
+    const terms = new Map<string, Term>()
+    let mass = 0
+    for (const { covers, english: words } of translations) {
+      const found = words
+        .flatMap((word) => readings[english.indexOf(word)]!.map((counted) => ({ word, counted })))
+        .filter(({ counted, word }) => isHeld(counted) && !isMedium(counted, state, commonShareOf(word)))
+        .map(({ counted, word }) => ({ counted, weight: evidenceOf(counted, state, commonShareOf(word)) }))
+      const most = found.length === 0 ? fullEvidence(state) : Math.max(...found.map(({ weight }) => weight))
+      mass += most * (covers.some((word) => heldWords.has(word)) ? translatedBesideShare : 1)
+      for (const { counted, weight } of found) {
+        const share = (2 * translatedShare) / (found.length + 1)
+        terms.set(
+          counted.lexeme,
+          termOf(counted, () => share * weight)
+        )
+      }
+    }
+    return { covered: new Set(translations.flatMap(({ covers }) => covers)), terms, mass }
+  })
+
 export class QueryReader extends Context.Service<
   QueryReader,
   { readonly read: (query: string, state: IndexState) => Effect.Effect<ReadQuery, SqlError.SqlError> }
@@ -271,6 +306,7 @@ export class QueryReader extends Context.Service<
       const vocabulary = yield* Vocabulary
       const apart = makeApart(vocabulary)
       const aboutOf = makeAboutOf(vocabulary)
+      const translatedOf = makeTranslated(vocabulary)
 
       const readAnew = Effect.fnUntraced(function* (
         query: string,
@@ -292,12 +328,18 @@ export class QueryReader extends Context.Service<
         const { telling, weightOf } = weighed(all, wordOf, meant, state)
         const own = telling.length === 0 ? all : telling
         const known = own.filter(({ documents }) => documents > 0)
-        const unknown = own.filter(({ documents }) => documents === 0)
+        const heldWords = new Set(known.map(({ lexeme }) => wordOf.get(lexeme)))
+        const translated = yield* translatedOf(query, heldWords, state)
+        const isTranslated = ({ lexeme }: Counted) => translated.covered.has(wordOf.get(lexeme) ?? "")
+        // What a translated word is in English is looked for instead of what is alike to it or begins with it.
+        const unknown = own.filter((one) => one.documents === 0 && !isTranslated(one))
         const asked = new Set(all.map(({ lexeme }) => lexeme))
         // A compound in one piece is a second reading of words that are already there.
         const compounds = distinct(readings.slice(words.length).flat(), new Set(asked))
         const alike = (counted: Counted) =>
-          alikeTerm(weightOf(counted), meant.get(wordOf.get(counted.lexeme)!)?.alike ?? [], asked, state)
+          isTranslated(counted)
+            ? undefined
+            : alikeTerm(weightOf(counted), meant.get(wordOf.get(counted.lexeme)!)?.alike ?? [], asked, state)
         const direct = [
           ...known.map((one) => withAlike(termOf(one, weightOf), alike(one))),
           ...compounds.filter(({ documents }) => documents > 0).map((one) => termOf(one, weightOf))
@@ -309,23 +351,23 @@ export class QueryReader extends Context.Service<
           return standingIn(standIn, alike(one), weightOf(one), state)
         })
         const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
-        const { about, explained } = yield* aboutOf(
-          query,
-          words,
-          new Set(known.map(({ lexeme }) => wordOf.get(lexeme))),
-          state
-        )
+        const { about, explained } = yield* aboutOf(query, words, heldWords, state)
         const missing = (one: Counted) =>
           weightOf(one) * (explained.has(wordOf.get(one.lexeme) ?? "") ? explainedShare : 1)
         const mass =
-          direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.reduce((sum, one) => sum + missing(one), 0)
-        const related = distinct(about, new Set(asked)).map((one) => ({
-          ...termOf(one, weightOf),
-          weight: aboutShare * weightOf(one)
-        }))
+          translated.mass +
+          direct.reduce((sum, { weight }) => sum + weight, 0) +
+          unknown.reduce((sum, one) => sum + missing(one), 0)
+        const related = [
+          ...[...translated.terms].filter(([lexeme]) => !asked.has(lexeme)).map(([, term]) => term),
+          ...distinct(about, new Set([...asked, ...translated.terms.keys()])).map((one) => ({
+            ...termOf(one, weightOf),
+            weight: aboutShare * weightOf(one)
+          }))
+        ].slice(0, termsMax)
         return {
           // Where no document holds a word of the query, what it is about is looked for itself.
-          terms: terms.length === 0 ? related.slice(0, termsMax) : terms,
+          terms: terms.length === 0 ? related : terms,
           related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),
           telling: tellingOf(known, weightOf, state),

@@ -4,6 +4,7 @@ import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText, type WeightedText } from "./documentText.ts"
 import { priorEvidence } from "./evidence.ts"
 import { relationsOf } from "./relations.ts"
+import { type Translation, translationsOf } from "./translations.ts"
 import { currencyWords, isSmallEnglish, queryWords } from "./words.ts"
 
 /** The words of a resource as four texts, bounded: `a` names it, `b` describes, `c` tags and `d` exemplifies it. */
@@ -16,6 +17,9 @@ export const evidenceShare = (word: string): number => priorEvidence(word)
 export const relatedWords = (query: string): ReadonlyArray<string> => [
   ...new Set(relationsOf(query).flatMap(({ about }) => about))
 ]
+
+/** What the words of a query in Spanish, Russian and Japanese are in English, by the lexicon. */
+export const translatedWords = (query: string): ReadonlyArray<Translation> => translationsOf(query)
 
 /** The telling words of a query in English, in their order; small ones tell nothing unless there are no others. */
 export const tellingWords = (query: string): ReadonlyArray<string> => {

@@ -1,6 +1,6 @@
 // What everyday questions call what listings offer, written by hand for this program: a line is what is asked, in
-// phrases of one to three words, and what it is about. A word with a star stands for all that begin with it. Phrases
-// in scripts without blanks are found wherever they stand. Words of trades, not of any listing.
+// phrases of one to three words, and what it is about. A word with a star stands for all that begin with it. Words of
+// trades, not of any listing.
 export const relationTable = `
 acapella, a cappella, vocals only, remove vocals, isolate vocals, karaoke version > vocal stem separation instrumental
 voice clon*, clone voice, copy voice > voice synthesis cloning speech
@@ -78,6 +78,11 @@ pills, medication, drug > drug medication interaction
 pharmacy, chemist > pharmacy
 blood test, lab results > lab blood results
 doctor, physician > doctor medical
+medic*, symptom* > medical medication symptom
+electric* > electricity energy
+valid*, verif*, confirm* > verification validation check
+audio, recording > audio transcription
+movie, music > film music
 dog, cat, kitten, pet > pet animal veterinary
 workout, gym, exercise > fitness workout training
 sleep, insomnia > sleep
@@ -181,136 +186,4 @@ carbon, footprint, climate > carbon emissions
 recall > product recall
 crime, safe area > crime safety
 school > school education
-prueba, tiempo, clima, pronostico, llov*, lluvia > weather forecast
-traduc* > translation translate
-resum* > summary summarize
-divisa*, tipo cambio, tasa cambio, euros a dolares, dolares > currency exchange rate
-acciones, bolsa, cotizacion > stock quote market
-criptomoneda*, monedero, billetera > crypto wallet token
-noticia*, titulares > news headlines
-imagen, imagenes, foto, fotos, dibuj* > image photo picture
-fondo > background removal
-voz, habla > voice speech
-audio, grabacion, transcrib* > transcription audio
-correo, correos > email
-verific*, valid*, comprob* > verification validation check
-telefono, movil > phone number
-mensaje, mensajes > message sms
-vuelo*, avion, aeropuerto > flight airline airport
-tren, autobus, metro, parada > train transit
-hotel*, alojamiento > hotel accommodation
-restaurante*, cenar, comer > restaurant dining
-receta*, cocin*, ingrediente* > recipe ingredients
-medic*, farmacia, sintoma* > medical medication symptom
-gasolin*, combustible > fuel price
-luz, electric* > electricity price
-paquete, envio, enviar > parcel shipping tracking
-empresa*, sociedad > company registry business
-abogado, ley, leyes, contrato > legal law contract
-impuesto*, iva > tax vat
-factura* > invoice
-mapa*, direccion, ruta > map address route
-pagina web, sitio web, captura pantalla > website screenshot page
-busca* > search
-libro*, pelicula*, musica, cancion > book movie music
-partido, futbol, deport*, resultado* > sports scores
-empleo, trabajo > job
-vivienda, piso, alquiler > property rental
-terremoto, sismo > earthquake
-calidad aire, contaminacion > air quality
-codigo, programa > code execution
-riesgo, estafa, sancion* > risk scam sanctions screening
-festivo*, calendario > holidays calendar
-погод*, прогноз, дожд*, температур* > weather forecast
-перев*, язык* > translation language
-курс*, валют*, доллар*, евро > currency exchange rate
-акци*, бирж*, котиров* > stock quote market
-крипто*, токен*, кошел*, монет* > crypto token wallet
-новост* > news headlines
-картин*, изображен*, рисун*, нарис*, фото* > image picture generation
-фон > background removal
-голос*, озвуч*, речь, речи > voice speech synthesis
-расшифр*, аудио*, запис* > transcription audio
-почт*, имейл, адрес почты > email
-провер* > verification check
-телефон* > phone number
-сообщен*, смс > message sms
-рейс*, самолет*, авиа* > flight airline
-поезд*, автобус*, метро > train transit
-гостиниц*, отел* > hotel accommodation
-ресторан*, поужин* > restaurant dining
-рецепт*, приготов* > recipe ingredients
-лекарств*, аптек*, симптом*, врач* > medication symptom medical
-бензин*, топлив* > fuel price
-электр* > electricity price
-посылк*, достав* > parcel shipping tracking
-компан*, фирм* > company registry
-закон*, договор*, юри* > legal law contract
-налог* > tax
-счет*, чек* > invoice receipt
-карт*, маршрут*, дорог* > map route
-сайт*, страниц*, скриншот* > website page screenshot
-поиск*, искать > search
-книг* > book
-фильм*, сериал* > movie film
-музык*, песн* > music song
-матч*, футбол*, спорт* > sports scores
-работ*, ваканс* > job
-квартир*, недвиж*, аренд* > property rental
-землетряс* > earthquake
-качеств* воздуха, воздух* > air quality
-код, программ* > code execution
-риск*, мошен*, санкц* > risk scam sanctions screening
-праздник* > holidays calendar
-резюм*, кратк*, сократ* > summary summarize
-уязвим*, взлом* > vulnerability security
-天気, 天候, 気温, 雨 > weather forecast
-翻訳, 訳し > translation translate
-為替, 両替, レート > currency exchange rate
-株価, 株式, 銘柄 > stock quote market
-仮想通貨, 暗号資産, トークン, ウォレット > crypto token wallet
-ニュース, 報道, 新聞 > news headlines
-画像, 写真, 絵, イラスト > image picture
-画像生成, 絵を描 > image generation
-背景 > background removal
-音声, 読み上げ, 声 > voice speech
-文字起こし, 書き起こし, 録音 > transcription audio
-要約, まとめ > summary summarize
-メール, メールアドレス > email
-確認, 検証, チェック > verification check
-電話, 電話番号 > phone number
-メッセージ > message sms
-航空, 飛行機, フライト > flight airline
-電車, 地下鉄, 時刻表, バス > train transit timetable
-ホテル, 宿, 宿泊 > hotel accommodation
-レストラン, 食事, 夕食 > restaurant dining
-レシピ, 料理 > recipe cooking
-薬, 薬局, 症状, 病気, 医者 > medication symptom medical
-ガソリン, 燃料 > fuel price
-電気, 電力 > electricity price
-荷物, 配送, 宅配, 追跡 > parcel shipping tracking
-会社, 企業, 法人 > company registry business
-法律, 契約, 弁護士 > legal law contract
-税金, 消費税 > tax vat
-請求書, 領収書 > invoice receipt
-地図, 住所, 経路, 道順 > map address route
-サイト, ウェブ, スクリーンショット > website page screenshot
-検索 > search
-本, 書籍 > book
-映画, ドラマ > movie film
-音楽, 曲, 歌 > music song
-試合, サッカー, スポーツ > sports scores
-仕事, 求人 > job
-不動産, 賃貸, 家賃 > property rental
-地震 > earthquake
-大気, 空気 > air quality
-コード, プログラム > code execution
-リスク, 詐欺, 制裁 > risk scam sanctions screening
-祝日, 休日 > holidays calendar
-占い, 星座 > astrology horoscope
-脆弱性 > vulnerability security
-動画 > video
-字幕 > subtitles video
-数学, 計算 > math calculator
-パスワード, 漏洩 > password breach leak
 `

@@ -1,6 +1,6 @@
-// What the phrases of a query are about, by the table of relations: everyday words, and words of Spanish, Russian and
-// Japanese, as the words of listings. A phrase's words stand in the query in their order, with a word or two between
-// them. Pure, and about as fast as splitting the query.
+// What the phrases of a query are about, by the table of relations: everyday words as the words of listings. A phrase's
+// words stand in the query in their order, with a word or two between them. Pure, and about as fast as splitting the
+// query.
 import { relationTable } from "./relationTable.ts"
 import { isSmallEnglish, wordsOf } from "./words.ts"
 
@@ -14,8 +14,6 @@ export interface Relation {
 const gapMax = 1
 /** Of one query. */
 const relationsMax = 6
-
-const unspaced = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]+$/u
 
 /** A word without the ending that most forms of it differ in. */
 const stemOf = (word: string): string =>
@@ -43,11 +41,7 @@ const lines = relationTable
     const [asked = "", about = ""] = line.split(" > ")
     return asked.split(", ").map((phrase) => ({ phrase, about: about.split(" ") }))
   })
-const runs = lines.filter(({ phrase }) => unspaced.test(phrase))
-const phrases = lines
-  .filter(({ phrase }) => !unspaced.test(phrase))
-  .map(({ about, phrase }) => readPhrase(phrase, about))
-  .filter(({ words }) => words.length > 0)
+const phrases = lines.map(({ about, phrase }) => readPhrase(phrase, about)).filter(({ words }) => words.length > 0)
 /** By the first three letters of the first word: few are looked at for each word of a query. */
 const byHead = Map.groupBy(phrases, ({ words }) => words[0]!.stem.slice(0, 2))
 
@@ -69,16 +63,13 @@ const placesOf = (words: ReadonlyArray<string>, from: number, phrase: Phrase): R
 
 /** What a query's phrases are about, the longest phrases first; each of its words counts for one of them. */
 export const relationsOf = (query: string): ReadonlyArray<Relation> => {
-  const normal = query.normalize("NFKC")
-  const found: Array<Relation & { readonly size: number }> = runs
-    .filter(({ phrase }) => normal.includes(phrase))
-    .map(({ about, phrase }) => ({ covers: wordsOf(phrase).words, about, size: phrase.length }))
+  const found: Array<Relation & { readonly size: number }> = []
   const words = wordsOf(query).words.filter((word) => !isSmallEnglish(word))
   for (const at of words.keys())
     for (const phrase of byHead.get(words[at]!.slice(0, 2)) ?? []) {
       const places = placesOf(words, at, phrase)
       if (places === undefined) continue
-      found.push({ covers: places.map((place) => words[place]!), about: phrase.about, size: 10 * places.length })
+      found.push({ covers: places.map((place) => words[place]!), about: phrase.about, size: places.length })
     }
   const covered = new Set<string>()
   return found

@@ -156,6 +156,20 @@ const smallEnglish = new Set(
   d ll m re ve y cannot`.split(/\s+/)
 )
 
+/** Without marks; none of them is a word of English but a few of one letter or two. */
+const smallSpanish = new Set(
+  `el la las los de del en un una unos unas por para con sin su sus al que es se como mas cual cuales entre desde mi mis
+  tu tus sobre todos todas y lo le les si esta este esto ese esa va hay tengo tiene muy ya cuanto cuanta`.split(/\s+/)
+)
+
+export const isSmallSpanish = (word: string): boolean => smallSpanish.has(word)
+
+/** Small words of Russian, for what is read without the database's help. */
+const smallRussian = new Set(
+  `в во на и с со по о об от до за из у к не ли же бы его ее их мой моя мое мои мою моего моей свой этот эта эти то для
+  при или но а я ты он она они мы вы меня так такой такая такое там тут ещё еще уже`.split(/\s+/)
+)
+
 export const isSmallEnglish = (word: string): boolean => smallEnglish.has(word)
 
 /** Asking in Japanese, Chinese and Korean, which is written without blanks. */
@@ -233,13 +247,22 @@ export const currencyWords = (query: string): ReadonlyArray<string> => {
 /** "A list of companies" asks for companies. */
 const amountOf = /\b(?:lists?|lots?|kinds?|sorts?|types?|pieces?|bunch|couple|copy|copies|examples?) of\b/giu
 
+/** Small words of Spanish and none of English, but for those that both have. */
+const isSpanish = (words: ReadonlyArray<string>): boolean =>
+  words.some(isSmallSpanish) && !words.some((word) => word.length > 2 && isSmallEnglish(word) && !isSmallSpanish(word))
+
 /** A query's words without framing, in English; a query that is nothing but framing keeps its words. */
 export const queryWords = (query: string, language: string): Words => {
   const isEnglish = language === "english"
   const bare = query.replace(unspacedFraming, " ")
   const { joined, words } = wordsOf(isEnglish ? bare.replace(amountOf, " ") : bare)
+  const isForeign = isSpanish(words)
   const isAsking = (word: string): boolean =>
-    foreignFraming.has(word) || isParticle(word) || (isEnglish && framing.has(word))
+    foreignFraming.has(word) ||
+    smallRussian.has(word) ||
+    isParticle(word) ||
+    (isForeign && isSmallSpanish(word)) ||
+    (isEnglish && framing.has(word))
   const telling = words.filter((word) => !isAsking(word))
   return {
     words: telling.length === 0 ? wordsOf(query).words : telling,

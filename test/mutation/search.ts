@@ -40,6 +40,8 @@ const evident = inFile("search-lexical/evidence.ts", "search-lexical/evidence.te
 const usual = inFile("search-lexical/commonWords.ts", "search-lexical/evidence.test.ts")
 const asking = inFile("search-lexical/words.ts", "search-lexical/evidence.test.ts")
 const related = inFile("search-lexical/relations.ts", "search-lexical/relations.test.ts")
+const translated = inFile("search-lexical/translations.ts", "search-lexical/translations.test.ts")
+const translatedSplit = inFile("search-lexical/words.ts", "search-lexical/translations.test.ts")
 const leftOut = {
   catcher: [
     "node_modules/vitest/vitest.mjs",
@@ -247,11 +249,28 @@ export const mutations: ReadonlyArray<Mutation> = [
   usual("what a few providers use is common", "const usualMin = 0.08", "const usualMin = 0.01"),
   usual("a listing is not paid by definition", "if (byDefinition.has(singular)) return 1", ""),
   usual("services are something else than a service", 'replace(/(?<=[^su])s$/, "")', "trim()"),
-  asking("asking in other languages says something", "foreignFraming.has(word) || ", ""),
+  asking("asking in other languages says something", "foreignFraming.has(word) ||", "false ||"),
   asking("asking in Japanese says something", 'query.replace(unspacedFraming, " ")', "query"),
   related("a phrase is found wherever its words are", "at <= last + 1 + gapMax", "at >= 0"),
   related("a word counts for every phrase it is in", "if (covers.every((word) => covered.has(word))) return false", ""),
   related("what phrases are about is unbounded", ".slice(0, relationsMax)", ""),
+  translated(
+    "an English query is read as Spanish",
+    "if (words.some((word) => isSmallEnglish(word) && !bothSmall.has(word))) return []",
+    ""
+  ),
+  translated("a word of English alone is Spanish", "isSpanish ? chosen(words, matches) : []", "chosen(words, matches)"),
+  translated("a character of an unknown word is one", "length > 1 || !(isLeft(from - 1) || isLeft(from + 1))", "true"),
+  translated("the beginning of a word in Katakana is one", "!isWithin || entry.length > 3", "true"),
+  translated("short entries come first", "b.text.length - a.text.length", "a.text.length - b.text.length"),
+  translated("a word is in several entries", "!places.some((place) => taken.has(place)) &&", ""),
+  translated(
+    "pairs between entries are missing",
+    "filter((at) => covered.has(at + 1))",
+    "filter((at) => at < from + length - 1)"
+  ),
+  translated("words of other languages are unbounded", ".slice(0, translationsMax)", ""),
+  translatedSplit("small words of Spanish say something", "(isForeign && isSmallSpanish(word)) ||", ""),
   {
     name: "settings are chosen by the set that is judged",
     changes: [{ file: "test/relevance/leaveOneSetOut.ts", from: "at === left ? sum :", to: "at === -1 ? sum :" }],

@@ -34,7 +34,7 @@ describe("the sets in other languages", () => {
     const set = ownSet(name)
     const names = new Set(set.resources.map(({ name }) => name))
     expect(names.size).toBe(440)
-    expect(set.queries).toHaveLength(30)
+    expect(set.queries).toHaveLength(42)
     expect(set.queries.filter(({ expects_no_result: none }) => none)).toHaveLength(4)
     for (const grades of set.grades.values())
       for (const name of grades.keys()) expect(names.has(name) || /^res-\d{4}$/.test(name), name).toBe(true)

@@ -6,7 +6,9 @@
 // trades, and 85 queries, sixteen of them without an answer; `fourth` has 60 of other fields again, and 84 queries,
 // sixteen without an answer. A query belongs to one half or the other by a hash of its id: what is tuned is tuned on
 // the first half alone. `spanish`, `russian` and `japanese` are thirty questions each, as speakers of these languages
-// ask, four of them without an answer, over the listings of all these sets at once and the shared 500 resources.
+// ask, four of them without an answer, over the listings of all these sets at once and the shared 500 resources; and
+// twelve more of class `drawn`, about listings drawn by lot, written when the lexicon of these languages was there and
+// never changed for them.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Option } from "effect"

@@ -2,9 +2,9 @@
 // `--judgments`, `--dense`): nDCG@10, reciprocal rank and recall@20 by class of query and in all, of the lexical branch
 // with its feedback, of what everybody has without a key, of the recorded dense ranking and of all fused, with 95 %
 // bootstrap intervals and floors. Then the project's own five sets (`judged.ts`), as everybody has it: by half, how
-// many queries find a right answer first and among three, and what is found where there is no answer. Price queries and
-// those without a fitting resource stand apart. `--only NAME` runs one of them (shared, judged, trial, second, third,
-// fourth), `--half tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's
+// many queries find a right answer first and among three, and what is found where there is no answer; and the three
+// sets of questions in other languages. Price queries and those without a fitting resource stand apart. `--only NAME`
+// runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's
 // first ten beside what was judged. `leave-one-set-out` prints each own set's shares when nothing was chosen on it,
 // beside the tuned ones (`leaveOneSetOut.ts`). The last line is the figures.
 import { Effect } from "effect"
@@ -13,7 +13,7 @@ import process from "node:process"
 import { parseArgs } from "node:util"
 import { type Dataset, isPresent, loadDataset } from "./dataset.ts"
 import { headlineOf, interval, mean, ndcg10, recall20, reciprocalRank } from "./figures.ts"
-import { halfOf, type OwnSet, ownSet } from "./judged.ts"
+import { halfOf, isLanguageSet, type LanguageSet, languageSets, type OwnSet, ownSet } from "./judged.ts"
 import { leaveOneSetOut } from "./leaveOneSetOut.ts"
 import { measure, type Measured, type MeasureOptions, type Mode } from "./measure.ts"
 import { reportPage } from "./reportPage.ts"
@@ -102,11 +102,15 @@ const ownFloors = {
   // shown, since one in thirty of those that have an answer would find nothing else.
   second: { first: 0.7, three: 0.88, none: 1, silent: 1 },
   third: { first: 0.7, three: 0.85, none: 1, silent: 2 },
-  fourth: { first: 0.7, three: 0.88, none: 0, silent: 0 }
+  fourth: { first: 0.7, three: 0.88, none: 0, silent: 0 },
+  spanish: { first: 0, three: 0, none: 26, silent: 0 },
+  russian: { first: 0, three: 0, none: 26, silent: 0 },
+  japanese: { first: 0, three: 0, none: 26, silent: 0 }
 }
 
-const onOwn = async (name: OwnSet): Promise<boolean> => {
-  const all = ownSet(name, name === "judged" && isPresent ? loadDataset(values).resources : [])
+const onOwn = async (name: OwnSet | LanguageSet): Promise<boolean> => {
+  const isWithShared = name === "judged" || isLanguageSet(name)
+  const all = ownSet(name, isWithShared && isPresent ? loadDataset(values).resources : [])
   const set = {
     ...all,
     queries: all.queries.filter(({ id }) => values.half === undefined || halfOf(id) === values.half)
@@ -156,6 +160,6 @@ if (positionals.includes("leave-one-set-out")) {
 const isAsked = (name: string) => values.only === undefined || values.only === name
 const shared = isPresent && isAsked("shared") ? await onShared() : true
 let own = true
-for (const name of ["judged", "trial", "second", "third", "fourth"] as const)
+for (const name of ["judged", "trial", "second", "third", "fourth", ...languageSets] as const)
   if (isAsked(name) && !(await onOwn(name))) own = false
 process.exit(shared && own ? 0 : 1)

@@ -1,7 +1,13 @@
 // What a resource and a query mean by the table of words: the weighed mean of their words. Names tell most, then tags,
 // then what is described. Pure.
 import type { ResourceDocument } from "../../catalog/contract.ts"
-import { evidenceShare, relatedWords, resourceTexts, tellingWords } from "../../search-lexical/contract.ts"
+import {
+  evidenceShare,
+  relatedWords,
+  resourceTexts,
+  tellingWords,
+  translatedWords
+} from "../../search-lexical/contract.ts"
 import type { English, Meaning, WordTable } from "./WordTable.ts"
 
 /** Another way from texts to vectors is another revision. */
@@ -47,11 +53,21 @@ const telling = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
 /** What a phrase of the query is about counts so much beside its words. */
 const relatedShare = 0.3
 
+/** How sure the lexicon's English for a word is. */
+const translatedKnown = 0.95
+
 export const queryMeaning = (table: WordTable, query: string): Meaning | undefined => {
-  const words = [...new Set(tellingWords(query))]
+  const translations = translatedWords(query)
+  const covered = new Set(translations.flatMap(({ covers }) => covers))
+  const words = [...new Set(tellingWords(query))].filter((word) => !covered.has(word))
   const related = relatedWords(query).filter((word) => !words.includes(word))
   return table.meaningOf([
-    ...telling(words.flatMap((word) => shared(word, 1, table.guessed(word)))),
+    ...telling([
+      ...words.flatMap((word) => shared(word, 1, table.guessed(word))),
+      ...translations.flatMap(({ english }) =>
+        english.map((word): Weighed => [word, evidenceShare(word) / english.length, translatedKnown])
+      )
+    ]),
     ...related.map((word): Weighed => [word, relatedShare, 1])
   ])
 }
