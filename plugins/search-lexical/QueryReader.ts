@@ -162,7 +162,7 @@ const explainedShare = 0.5
 
 /** Worth of a translated word, of one that the query has itself. */
 const translatedShare = 0.7
-/** What a translated word that documents hold as it stands adds to what could be matched, of its English. */
+/** Of that, what the English of a word that documents hold as it stands is worth. */
 const translatedBesideShare = 0.3
 
 /** A word that no document holds, by what means about the same; a document may hold what is alike to it alone. */
@@ -284,9 +284,11 @@ const makeTranslated = (vocabulary: Vocabulary["Service"]) =>
         .filter(({ counted, word }) => isHeld(counted) && !isMedium(counted, state, commonShareOf(word)))
         .map(({ counted, word }) => ({ counted, weight: evidenceOf(counted, state, commonShareOf(word)) }))
       const most = found.length === 0 ? fullEvidence(state) : Math.max(...found.map(({ weight }) => weight))
-      mass += most * (covers.some((word) => heldWords.has(word)) ? translatedBesideShare : 1)
+      // What listings call it in the query's own language is looked for itself, and its English for less.
+      const held = covers.some((word) => heldWords.has(word)) ? translatedBesideShare : 1
+      mass += most * held
       for (const { counted, weight } of found) {
-        const share = (2 * translatedShare) / (found.length + 1)
+        const share = (2 * translatedShare * held) / (found.length + 1)
         terms.set(
           counted.lexeme,
           termOf(counted, () => share * weight)

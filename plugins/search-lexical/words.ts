@@ -247,9 +247,13 @@ export const currencyWords = (query: string): ReadonlyArray<string> => {
 /** "A list of companies" asks for companies. */
 const amountOf = /\b(?:lists?|lots?|kinds?|sorts?|types?|pieces?|bunch|couple|copy|copies|examples?) of\b/giu
 
-/** Small words of Spanish and none of English, but for those that both have. */
+/** Small words that no neighbour of Spanish has. */
+const plainSpanish = new Set("el los las del con sin mas cual cuanto cuanta y hay muy mis sus esta este".split(" "))
+
+/** By a small word of Spanish alone, and none of English but for those that both have. */
 const isSpanish = (words: ReadonlyArray<string>): boolean =>
-  words.some(isSmallSpanish) && !words.some((word) => word.length > 2 && isSmallEnglish(word) && !isSmallSpanish(word))
+  words.some((word) => plainSpanish.has(word)) &&
+  !words.some((word) => word.length > 2 && isSmallEnglish(word) && !isSmallSpanish(word))
 
 /** A query's words without framing, in English; a query that is nothing but framing keeps its words. */
 export const queryWords = (query: string, language: string): Words => {

@@ -254,6 +254,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   related("a phrase is found wherever its words are", "at <= last + 1 + gapMax", "at >= 0"),
   related("a word counts for every phrase it is in", "if (covers.every((word) => covered.has(word))) return false", ""),
   related("what phrases are about is unbounded", ".slice(0, relationsMax)", ""),
+  fusedBy("a pair of characters is no word", "Math.ceil([...run].length / 2)", "1"),
+  fusedBy("the statistic judges an operator's model", '|| bests.has("semantic") ? undefined', "? undefined"),
   translated(
     "an English query is read as Spanish",
     "if (words.some((word) => isSmallEnglish(word) && !bothSmall.has(word))) return []",

@@ -16,6 +16,8 @@ export type Mode = "lexical" | "offline" | "semantic" | "hybrid"
 
 export interface Measured {
   readonly query: RelevanceQuery
+  /** Without a provider: nothing is known to answer it. */
+  readonly isNearestOnly?: boolean
   readonly rankings: Readonly<Partial<Record<Mode, ReadonlyArray<string>>>>
 }
 
@@ -64,13 +66,18 @@ export const measure = (set: Dataset, options: MeasureOptions = {}) =>
         )
         if (status !== 200 || json.partialResults !== false)
           return yield* Effect.die(new Error(`${query.id} ${mode}: ${status} ${text.slice(0, 200)}`))
-        return (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
+        const ranking = (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
+        return { ranking, isNearestOnly: json.nearestOnly === true || ranking.length === 0 }
       })
       const modes: ReadonlyArray<Mode> = options.provided === true ? ["lexical", "semantic", "hybrid"] : ["offline"]
       return yield* Effect.forEach(set.queries, (query): Effect.Effect<Measured> =>
         Effect.map(
-          Effect.forEach(modes, (mode) => Effect.map(rank(query, mode), (ranking) => [mode, ranking] as const)),
-          (rankings) => ({ query, rankings: Object.fromEntries(rankings) })
+          Effect.forEach(modes, (mode) => Effect.map(rank(query, mode), (found) => [mode, found] as const)),
+          (found) => ({
+            query,
+            rankings: Object.fromEntries(found.map(([mode, { ranking }]) => [mode, ranking])),
+            isNearestOnly: found.some(([mode, { isNearestOnly }]) => mode === "offline" && isNearestOnly)
+          })
         )
       )
     })

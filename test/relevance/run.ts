@@ -103,9 +103,9 @@ const ownFloors = {
   second: { first: 0.7, three: 0.88, none: 1, silent: 1 },
   third: { first: 0.7, three: 0.85, none: 1, silent: 2 },
   fourth: { first: 0.7, three: 0.88, none: 0, silent: 0 },
-  spanish: { first: 0, three: 0, none: 26, silent: 0 },
-  russian: { first: 0, three: 0, none: 26, silent: 0 },
-  japanese: { first: 0, three: 0, none: 26, silent: 0 }
+  spanish: { first: 0.7, three: 0.85, none: 1, silent: 0 },
+  russian: { first: 0.6, three: 0.78, none: 1, silent: 0 },
+  japanese: { first: 0.7, three: 0.85, none: 1, silent: 0 }
 }
 
 const onOwn = async (name: OwnSet | LanguageSet): Promise<boolean> => {
@@ -143,6 +143,11 @@ const onOwn = async (name: OwnSet | LanguageSet): Promise<boolean> => {
   console.log(
     `  a right answer first ${(100 * first).toFixed(0)} %, among three ${(100 * three_).toFixed(0)} % of ` +
       `${answered.length}; ${none} found nothing; ${silent} of ${unanswerable.length} without an answer found none`
+  )
+  const doubted = (some: ReadonlyArray<Measured>) => some.filter(({ isNearestOnly }) => isNearestOnly).length
+  console.log(
+    `  marked as a guess or silent: ${doubted(unanswerable)} of ${unanswerable.length} without an answer, ` +
+      `${doubted(answered)} of ${answered.length} with one`
   )
   if (values.report !== undefined) writeFileSync(`${values.report}.${name}.html`, reportPage(set, measured))
   const floors = ownFloors[name]

@@ -16,7 +16,7 @@ import {
   type SearchRequest,
   SearchSettings
 } from "../contract.ts"
-import { type Fused, fuse, isAnyFitting, isAnySure, type Ranked } from "./fuse.ts"
+import { countWords, type Fused, fuse, isAnyFitting, isAnySure, type Ranked } from "./fuse.ts"
 import { type Fit, fitOf, keepFits } from "./keepFits.ts"
 import { RareFilters } from "./RareFilters.ts"
 import { Reranker } from "./Reranker.ts"
@@ -157,7 +157,8 @@ const fusedOf = Effect.fnUntraced(function* (
   const { minimum_best_relevance: bestMin, minimum_relevance_score: relevanceMin, rrf_k: k } = settings
   const cuts = { k, relevanceMin, bestMin }
   const branches = answered.map(toRanked)
-  const fit = fitOf(branches, bestMin)
+  const words = countWords(request.query)
+  const fit = fitOf(branches, bestMin, words)
   if (!isFiltered(request.filters)) yield* fits.note(request.query, branches, fit)
   if (!isFiltered(request.filters) || (fit.isFitting && isAnySure(fit.bests, bestMin)))
     return { hits: fuse(branches, { ...cuts, ...fit }), isAnswered: fit.isFitting, isCut: !fit.isFitting }
@@ -172,7 +173,7 @@ const fusedOf = Effect.fnUntraced(function* (
   if (fused !== undefined && fused.hits.length > 0) return fused
   const asked = answered.map(({ branch }) => branch)
   const all = (yield* askAll(asked, { ...request, ...unfiltered }, settings.first_window)).map(toRanked)
-  const whole = fitOf(all, bestMin)
+  const whole = fitOf(all, bestMin, words)
   yield* fits.note(request.query, all, whole)
   const again = ofFiltered(whole)
   if (again.hits.length > 0) return again

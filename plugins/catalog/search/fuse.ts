@@ -86,15 +86,53 @@ const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
   return !isAlone || known.length === 0 || Math.max(...known) >= meansAloneMin
 }
 
+/** Of the statistic below, what each part counts, and what an answer must have of it: fitted to the judged sets. */
+const statistic = { relevance: 9.883, together: 0.329, agreement: 0.804, word: 0.666, least: 4.681 }
+/** Words of a query beyond which more say nothing. */
+const wordsMax = 12
+
+const unspacedRun = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}]+/gu
+
+/** Words of a query, a pair of characters of a script without blanks as one. */
+export const countWords = (query: string): number => {
+  const runs = query.match(unspacedRun) ?? []
+  const words = query.replace(unspacedRun, " ").match(/[\p{L}\p{N}_]+/gu) ?? []
+  return words.length + runs.reduce((sum, run) => sum + Math.ceil([...run].length / 2), 0)
+}
+
+/**
+ * By how much the query's best hits are beyond what questions without an answer have: the relevance of words, which a
+ * long query has less of, what a hit holds of the query and means together, and whether both name the same first.
+ * Undefined where words are not asked beside means, or these cannot tell chance.
+ */
+const answerability = (branches: ReadonlyArray<Ranked>, words: number): number | undefined => {
+  const evidence = weightOfEvidence(branches)
+  if (evidence === undefined) return undefined
+  const firsts = branches.map(({ hits }) => hits[0]?.id)
+  const best = bestsOf(branches).get("lexical") ?? 0
+  const together = Math.max(...branches.flatMap(({ hits }) => hits.map(({ id }) => evidence(id))))
+  return (
+    statistic.relevance * best +
+    statistic.together * together +
+    statistic.agreement * Number(firsts.every((id) => id !== undefined && id === firsts[0])) +
+    statistic.word * Math.min(wordsMax, words) -
+    statistic.least
+  )
+}
+
 /**
  * Whether any hit is more than the likest by chance: by a rare word of the query, by words alone, by an operator's
- * model, or by words and means together, of whose words it must hold enough.
+ * model, or by words and means together, of whose words it must hold enough. Where the query's number of words is given,
+ * by the statistic above instead, unless a model was asked.
  */
 export const isAnyFitting = (
   branches: ReadonlyArray<Ranked>,
   bests: ReadonlyMap<SearchBranch["mode"], number>,
-  bestMin: number
+  bestMin: number,
+  words?: number
 ): boolean => {
+  const beyond = words === undefined || bests.has("semantic") ? undefined : answerability(branches, words)
+  if (beyond !== undefined && bestMin > 0) return beyond >= 0
   const [fitness, evidence] = [fitnessOf(branches), weightOfEvidence(branches)]
   if (fitness === undefined || evidence === undefined) return bestMin === 0 || isAnyProminent(branches)
   // Where no best is too little, none of a model's is either: everything fits.

@@ -14,9 +14,10 @@ export interface Fit {
 const keptMillis = 60_000
 const keptMax = 5_000
 
-export const fitOf = (branches: ReadonlyArray<Ranked>, bestMin: number): Fit => {
+/** `words`: how many the query has. */
+export const fitOf = (branches: ReadonlyArray<Ranked>, bestMin: number, words?: number): Fit => {
   const bests = bestsOf(branches)
-  return { bests, isFitting: isAnyFitting(branches, bests, bestMin) }
+  return { bests, isFitting: isAnyFitting(branches, bests, bestMin, words) }
 }
 
 /** Of a query by the branches that answered it. */

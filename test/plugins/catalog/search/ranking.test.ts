@@ -2,7 +2,7 @@
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Hit } from "../../../../plugins/catalog/contract.ts"
-import { fuse } from "../../../../plugins/catalog/search/fuse.ts"
+import { countWords, fuse, isAnyFitting, type Ranked } from "../../../../plugins/catalog/search/fuse.ts"
 import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rankingCursor.ts"
 import { randomFrom } from "../../analytics/recount.ts"
 import { spreadSellers } from "../../../../plugins/catalog/search/spreadSellers.ts"
@@ -12,6 +12,41 @@ import { type Signals, weigh } from "../../../../plugins/catalog/search/signals.
 const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
   ids.map((id, at) => ({ id: BigInt(id), score: 1 / (at + 1), relevance: 0.5 }))
 const ids = (list: ReadonlyArray<{ readonly id: bigint }>) => list.map(({ id }) => Number(id))
+
+describe("whether anything answers a query of a known number of words", () => {
+  const asked = (relevance: number, words: number, mode: "embedded" | "semantic" = "embedded") => {
+    const likely = { id: 1n, score: relevance, relevance, evidence: relevance }
+    const branches: ReadonlyArray<Ranked> = [
+      { mode: "lexical", weight: 1, hits: [likely, { ...likely, id: 2n, score: 0, relevance: 0, evidence: 0 }] },
+      { mode, weight: 1, hits: [{ id: 1n, score: 0.5, relevance: 0.5, prominence: 0 }] }
+    ]
+    return isAnyFitting(
+      branches,
+      new Map([
+        ["lexical", relevance],
+        [mode, 0.5]
+      ]),
+      0.15,
+      words
+    )
+  }
+
+  it("depends on relevance, of which a longer query has less", () => {
+    expect(asked(0.5, 2)).toBe(true)
+    expect(asked(0.1, 2)).toBe(false)
+    expect(asked(0.1, 6)).toBe(true)
+  })
+
+  it("is left to an operator's model", () => {
+    expect(asked(0.1, 2, "semantic")).toBe(true)
+  })
+
+  it("counts a pair of characters as a word", () => {
+    expect(countWords("find me a song")).toBe(4)
+    expect(countWords("今夜見える星")).toBe(3)
+    expect(countWords("GPS の位置")).toBe(3)
+  })
+})
 
 describe("fusion", () => {
   const branches = [
