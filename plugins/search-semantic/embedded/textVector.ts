@@ -53,9 +53,6 @@ const telling = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
 /** What a phrase of the query is about counts so much beside its words. */
 const relatedShare = 0.3
 
-/** How sure the lexicon's English for a word is. */
-const translatedKnown = 0.95
-
 export const queryMeaning = (table: WordTable, query: string): Meaning | undefined => {
   const translations = translatedWords(query)
   const covered = new Set(translations.flatMap(({ covers }) => covers))
@@ -65,7 +62,7 @@ export const queryMeaning = (table: WordTable, query: string): Meaning | undefin
     ...telling([
       ...words.flatMap((word) => shared(word, 1, table.guessed(word))),
       ...translations.flatMap(({ english }) =>
-        english.map((word): Weighed => [word, evidenceShare(word) / english.length, translatedKnown])
+        english.map((word): Weighed => [word, evidenceShare(word) / english.length, 1])
       )
     ]),
     ...related.map((word): Weighed => [word, relatedShare, 1])
