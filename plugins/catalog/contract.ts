@@ -123,6 +123,8 @@ export interface Filters {
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
+  /** Internal, no caller sends it: settled payers, the origin or the recipient's key vouch for it. */
+  readonly hasEvidence?: true
 }
 
 /** Something is asked of a resource beside what every search and page asks. */

@@ -41,6 +41,7 @@ export const conditionOf = (
   return sql.and([
     visible(sql, config),
     ...(snapshot === undefined ? [] : [sql`r.id <= ${snapshot}`]),
+    ...(filters.hasEvidence === undefined ? [] : [sql`r.standing_at is not null`]),
     ...(filters.type === undefined ? [] : [sql`r.type = ${filters.type}`]),
     ...(filters.extension === undefined ? [] : [sql`r.extensions @> array[${filters.extension}]::text[]`]),
     ...(options.length === 0

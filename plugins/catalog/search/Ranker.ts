@@ -1,7 +1,8 @@
 // One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
 // perhaps reranked, and weighed by the resources' own signals. A branch that is late or failed is missing; one that a
 // caller's mode needs and that is off is unprovided. Either makes the answer partial; when all that were asked are
-// missing or off, whatever else is on answers instead (S128–S130, decisions 5).
+// missing or off, whatever else is on answers instead (S128–S130, decisions 5). A flood of claims that fills a branch's
+// candidates hides nothing with evidence: such a branch is asked once more, for that alone.
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { spanned } from "../../../kernel/spanned.ts"
@@ -21,7 +22,9 @@ import { type Fit, fitOf, keepFits } from "./keepFits.ts"
 import { RareFilters } from "./RareFilters.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
-import type { Weighed } from "./signals.ts"
+import { consideredMax, type Weighed } from "./signals.ts"
+import type { SearchValues } from "./searchSection.ts"
+import { pageSize } from "./spreadSellers.ts"
 
 export interface RankRequest {
   readonly query: string
@@ -130,6 +133,56 @@ const askAll = Effect.fnUntraced(function* (
 /** Of some resources those that pass a request's filters. */
 type Passing = (ids: ReadonlyArray<bigint>, request: Sought) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
 
+/** A branch that gave as many hits as it was asked for is asked again where fewer of the first of them have evidence. */
+const evidencedMin = pageSize
+
+interface Evidenced {
+  readonly answered: ReadonlyArray<Answered>
+  /** Hits with evidence, where they were asked for by themselves. */
+  readonly evidenced: ReadonlySet<bigint>
+}
+
+const noEvidence: ReadonlySet<bigint> = new Set()
+
+const withHits = (answer: Answered, added: ReadonlyArray<Hit>): Answered => {
+  if (added.length === 0) return answer
+  const found = new Set(answer.hits.map(({ id }) => id))
+  const hits = [...answer.hits, ...added.filter(({ id }) => !found.has(id))]
+  return { ...answer, hits: hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)) }
+}
+
+/** The answers with the best hits that have evidence, which claims may have kept out of a branch's candidates. */
+const withEvidenced = Effect.fnUntraced(function* (
+  answered: ReadonlyArray<Answered>,
+  request: Sought,
+  { rare, signals }: { readonly rare: RareFilters["Service"]; readonly signals: ResourceSignals["Service"] }
+): Effect.fn.Return<Evidenced, SqlError.SqlError> {
+  const isFull = (answer: Answered): boolean => foundBy(answer) >= answer.asked
+  const long = answered.filter((answer) => isFull(answer) || answer.hits.length > consideredMax)
+  if (long.length === 0) return { answered, evidenced: noEvidence }
+  const filters: Filters = { ...request.filters, hasEvidence: true }
+  const passing = yield* rare.passing(filters, request.snapshot)
+  if (passing?.length === 0) return { answered, evidenced: noEvidence }
+  const ids = [...new Set(long.flatMap(({ hits }) => hits.map(({ id }) => id)))]
+  const among = passing === undefined ? yield* signals.evidencedAmong(ids) : new Set(passing)
+  const enough = Math.min(evidencedMin, passing?.length ?? evidencedMin)
+  const evidencedOf = (hits: ReadonlyArray<Hit>) => hits.filter(({ id }) => among.has(id))
+  const short = long.filter(({ hits }) => evidencedOf(hits.slice(0, consideredMax)).length < enough)
+  const sought: Sought = { ...request, filters, few: Effect.succeed(passing) }
+  const again = yield* Effect.forEach(
+    short.filter(isFull),
+    ({ branch }) => askOne(branch, sought, branch.candidates, answered.length === 1),
+    { concurrency: "unbounded" }
+  )
+  const added = new Map(again.flatMap((answer) => (answer === undefined ? [] : [[answer.branch, answer.hits]])))
+  return {
+    answered: answered.map((answer) => withHits(answer, added.get(answer.branch) ?? [])),
+    evidenced: new Set(
+      [...short.flatMap(({ hits }) => evidencedOf(hits)), ...[...added.values()].flat()].map(({ id }) => id)
+    )
+  }
+})
+
 interface FusedRanking extends Pick<Ranking, "isAnswered"> {
   readonly hits: ReadonlyArray<Fused>
   /** The list is short whatever there is: the nearest few, or what passes of one list. */
@@ -190,6 +243,27 @@ const fusedOf = Effect.fnUntraced(function* (
   }
 })
 
+/** The hits, those with evidence with their scores among themselves too: claims take no rank from them. */
+const scoredAmong = (
+  hits: ReadonlyArray<Fused>,
+  answered: ReadonlyArray<Answered>,
+  evidenced: ReadonlySet<bigint>,
+  { rrf_k: k }: SearchValues
+): ReadonlyArray<Fused> => {
+  if (evidenced.size === 0) return hits
+  const branches = answered.map((answer) => ({
+    ...toRanked(answer),
+    hits: answer.hits.filter(({ id }) => evidenced.has(id))
+  }))
+  const scores = new Map(
+    fuse(branches, { k, relevanceMin: 0, bestMin: 0, isFitting: true }).map(({ id, score }) => [id, score])
+  )
+  return hits.map((hit) => {
+    const score = scores.get(hit.id)
+    return score === undefined ? hit : { ...hit, scoreAmongEvidence: score }
+  })
+}
+
 /** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
 const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: ReadonlyArray<bigint>) => {
   const byId = new Map(top.map((hit) => [hit.id, hit]))
@@ -245,13 +319,16 @@ export class Ranker extends Context.Service<
         const asked = present.filter(({ mode }) => required.includes(mode))
         const others = present.filter(({ mode }) => !required.includes(mode))
         const first = yield* askAll(asked, request, settings.first_window)
-        const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
-        const { hits: fused, isAnswered, isCut } = yield* fusedOf(answered, request, settings, { fits, passing })
+        const given = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
+        const { answered, evidenced } = yield* withEvidenced(given, request, { rare, signals })
+        const { hits: among, isAnswered, isCut } = yield* fusedOf(answered, request, settings, { fits, passing })
+        const fused = scoredAmong(among, answered, evidenced, settings)
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,
           prefersCheap: request.prefersCheap,
-          query: request.query
+          query: request.query,
+          evidenced
         })
         const more =
           !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)

@@ -24,6 +24,17 @@ export interface Wish {
   readonly prefersCheap: boolean
   /** What was asked: claims are held against each other by what it matches. */
   readonly query: string
+  /** Hits with evidence that were asked for by themselves: weighed however far behind a flood of claims they are. */
+  readonly evidenced: ReadonlySet<bigint>
+}
+
+/** The hits to weigh first, and how many: the best, and the best of those with evidence behind them. */
+const considered = (hits: ReadonlyArray<Fused>, evidenced: ReadonlySet<bigint>) => {
+  const behind = hits.slice(consideredMax)
+  const added = behind.filter(({ id }) => evidenced.has(id)).slice(0, consideredMax)
+  const ids = new Set(added.map(({ id }) => id))
+  const ordered = [...hits.slice(0, consideredMax), ...added, ...behind.filter(({ id }) => !ids.has(id))]
+  return { ordered, count: consideredMax + added.length }
 }
 
 export class ResourceSignals extends Context.Service<
@@ -31,6 +42,8 @@ export class ResourceSignals extends Context.Service<
   {
     /** The hits anew, best first; on a first page few of one seller, unless one is asked for. */
     readonly apply: (hits: ReadonlyArray<Fused>, wish: Wish) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
+    /** Those of these resources that have evidence. */
+    readonly evidencedAmong: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/ResourceSignals") {
   static readonly layer = Layer.effect(
@@ -70,16 +83,17 @@ export class ResourceSignals extends Context.Service<
 
       const apply = Effect.fnUntraced(function* (
         hits: ReadonlyArray<Fused>,
-        { isOfOneSeller, prefersCheap, query }: Wish
+        { evidenced, isOfOneSeller, prefersCheap, query }: Wish
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
         const at = yield* elapsedMillis
-        yield* learn(hits.slice(0, consideredMax), at)
-        const weighed = weigh(hits, { get: signalsOf }, { ...weights, prefersCheap }, now)
+        const { count, ordered } = considered(hits, evidenced)
+        yield* learn(ordered.slice(0, count), at)
+        const weighed = weigh(ordered, { get: signalsOf }, { ...weights, prefersCheap }, now, count)
         if (isOfOneSeller) return { hits: weighed, isCrowded: false }
-        const spread = spreadSellers(weighed.slice(0, consideredMax), signalsOf, query)
-        const rest = weighed.slice(consideredMax)
+        const spread = spreadSellers(weighed.slice(0, count), signalsOf, query)
+        const rest = weighed.slice(count)
         if (rest.length === 0) return spread
         // The page is full: who sells what is behind it decides nothing.
         if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
@@ -87,7 +101,13 @@ export class ResourceSignals extends Context.Service<
         return spreadSellers(weighed, signalsOf, query)
       }, spanned("Catalog.signals"))
 
-      return ResourceSignals.of({ apply })
+      const evidencedAmong = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
+        const rows = yield* sql<{ id: bigint }>`select r.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
+          join catalog_resources r on r.id = v.id where r.standing_at is not null`
+        return new Set(rows.map(({ id }) => id))
+      })
+
+      return ResourceSignals.of({ apply, evidencedAmong })
     })
   )
 }

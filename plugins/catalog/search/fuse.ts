@@ -158,6 +158,8 @@ export interface Fused {
   readonly id: bigint
   readonly score: number
   readonly standings: Readonly<Partial<Record<SearchBranch["mode"], BranchRank>>>
+  /** Its score by its ranks among hits with evidence alone, where claims flood the branches. */
+  readonly scoreAmongEvidence?: number
 }
 
 /** Higher first; of equals the one that was listed first. */

@@ -1,6 +1,7 @@
 // What a resource's use and age add to its rank, and what its origin's other hits take from it. Evidence goes first
 // where relevance is about equal: what is merely claimed precedes a hit that its origin, its recipient's key or a
-// settled payment stands for only when it is more relevant by more than `search.evidence_margin`. All are shares with a
+// settled payment stands for only when it is more relevant by more than `search.evidence_margin`, and behind the first
+// few claims only when it is several times as relevant. All are shares with a
 // bound from the settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer
 // counts once however often it pays; freshness fades over a month without being seen; each further hit of one origin
 // loses a little. Pure.
@@ -54,9 +55,15 @@ const relevanceShares = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, numb
   return new Map(hits.map((hit) => [hit.id, shareOf(hit)]))
 }
 
+/** Claims that rank before evidence by the margin alone: under a flood the rest of a first page is evidence's. */
+const claimsMax = 8
+/** Further claims rank before it only where it has less than this share of their relevance. */
+const floodShare = 0.25
+
 /**
  * Merges what is merely claimed into what has evidence, each in its order: a claim goes before the evidence that is
- * still to come only where it is more relevant than the most relevant of that by more than the margin.
+ * still to come only where it is more relevant than the most relevant of that by more than the margin; behind the
+ * first `claimsMax` claims the margin is that of `floodShare`.
  */
 export const evidenceFirst = (
   hits: ReadonlyArray<Weighed>,
@@ -64,7 +71,10 @@ export const evidenceFirst = (
   margin: number
 ): ReadonlyArray<Weighed> => {
   const shares = relevanceShares(hits)
-  const proven = hits.filter(({ id }) => hasEvidence(id))
+  // A flood of claims leaves what has evidence in its own order.
+  const proven = hits
+    .filter(({ id }) => hasEvidence(id))
+    .sort((a, b) => (b.scoreAmongEvidence ?? 0) - (a.scoreAmongEvidence ?? 0))
   const claimed = hits.filter(({ id }) => !hasEvidence(id))
   if (proven.length === 0 || claimed.length === 0) return hits
   // The greatest relevance from each proven hit on.
@@ -72,9 +82,10 @@ export const evidenceFirst = (
   for (let at = rest.length - 2; at >= 0; at--) rest[at] = Math.max(rest[at]!, rest[at + 1]!)
   const merged: Array<Weighed> = []
   let next = 0
-  for (const hit of claimed) {
+  for (const [before, hit] of claimed.entries()) {
     const share = shares.get(hit.id)!
-    while (share > 0 && next < proven.length && rest[next]! >= (1 - margin) * share) merged.push(proven[next++]!)
+    const least = (before < claimsMax ? 1 - margin : Math.min(floodShare, 1 - margin)) * share
+    while (share > 0 && next < proven.length && rest[next]! >= least) merged.push(proven[next++]!)
     // Behind it in the order of scores is what is more relevant by far and has a lower score all the same.
     while (next < proven.length && proven[next]!.score >= hit.score) merged.push(proven[next++]!)
     merged.push(hit)
@@ -82,49 +93,54 @@ export const evidenceFirst = (
   return [...merged, ...proven.slice(next)]
 }
 
-/** Pure: the considered hits anew, best first, and the rest behind them. */
+const multiplied = (hit: Fused, factor: number): Fused => ({
+  ...hit,
+  score: hit.score * factor,
+  ...(hit.scoreAmongEvidence === undefined ? {} : { scoreAmongEvidence: hit.scoreAmongEvidence * factor })
+})
+
+/** Pure: the first `count` hits anew, best first, and the rest behind them. */
 export const weigh = (
   hits: ReadonlyArray<Fused>,
   known: Pick<ReadonlyMap<bigint, Signals>, "get">,
   weights: SignalWeights,
-  now: number
+  now: number,
+  count = consideredMax
 ): ReadonlyArray<Weighed> => {
   const considered = hits
-    .slice(0, consideredMax)
-    .map(({ id, score: given, standings }) => {
-      const signals = known.get(id)
-      if (signals === undefined) return { id, score: given, standings, origin: null, popularity: 0, freshness: 0 }
+    .slice(0, count)
+    .map((hit) => {
+      const signals = known.get(hit.id)
+      if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
       // To be seen costs whoever only has payments verified nothing: it counts for what somebody stands for.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
       const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
       if (!signals.stands) {
-        const score = given * weights.unproven_share * wished
-        return { id, score, standings, origin: signals.origin, popularity: 0, freshness: 0 }
+        const claimed = multiplied(hit, weights.unproven_share * wished)
+        return { ...claimed, origin: signals.origin, popularity: 0, freshness: 0 }
       }
       const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
       const freshness = Math.min(
         1,
         Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay))
       )
-      const score = given * wished * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
-      return { id, score, standings, origin: signals.origin, popularity, freshness }
+      const used = 1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness
+      return { ...multiplied(hit, wished * used), origin: signals.origin, popularity, freshness }
     })
     .sort(byScore)
   const ageOf = (id: bigint): number => known.get(id)?.wordsAt?.getTime() ?? 0
   // Equal scores: the oldest words first.
   const byAge = (a: Fused, b: Fused): number => b.score - a.score || ageOf(a.id) - ageOf(b.id) || byScore(a, b)
   const seen = new Map<string, number>()
-  const spread = considered.map(({ freshness, id, origin, popularity, score, standings }): Weighed => {
+  const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
     const originHits = origin === null ? 0 : (seen.get(origin) ?? 0)
     if (origin !== null) seen.set(origin, originHits + 1)
     return {
-      id,
-      score: score * weights.origin_decay ** originHits,
-      standings,
+      ...multiplied(hit, weights.origin_decay ** originHits),
       signals: { popularity, freshness, originHits }
     }
   })
   const ordered = spread.sort(byAge)
   const hasEvidence = (id: bigint): boolean => known.get(id)?.stands === true
-  return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin), ...hits.slice(consideredMax)]
+  return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin), ...hits.slice(count)]
 }

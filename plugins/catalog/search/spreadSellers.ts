@@ -76,18 +76,42 @@ const groupsAmong = (
   return [...idsOf(whole), ...idsOf(matched)]
 }
 
-/** Of texts that say nearly the same, all but the most original. */
-const copiesAmong = (groups: ReadonlyArray<ReadonlyArray<bigint>>, sellerOf: SellerOf): ReadonlySet<bigint> =>
-  new Set(groups.flatMap((ids) => ids.toSorted(byOriginality(sellerOf)).slice(ofOneTextMax)))
+/**
+ * Of texts that say nearly the same, all but the first few: what has evidence in the order of the hits, since sellers
+ * who use one sentence differ by the very word that was asked for, and then the most original claims.
+ */
+const copiesAmong = (
+  hits: ReadonlyArray<{ readonly id: bigint }>,
+  groups: ReadonlyArray<ReadonlyArray<bigint>>,
+  sellerOf: SellerOf
+): ReadonlySet<bigint> => {
+  const places = new Map(hits.map(({ id }, place) => [id, place]))
+  const hasEvidence = (id: bigint): boolean => sellerOf(id)?.stands === true
+  const inOrder = (a: bigint, b: bigint): number =>
+    hasEvidence(a) && hasEvidence(b) ? places.get(a)! - places.get(b)! : byOriginality(sellerOf)(a, b)
+  return new Set(groups.flatMap((ids) => ids.toSorted(inOrder).slice(ofOneTextMax)))
+}
 
 /** Scores of hits that differ by so little say nothing. */
 const equalShare = 0.05
+
+interface Scored {
+  readonly id: bigint
+  readonly score?: number
+  readonly scoreAmongEvidence?: number
+}
+
+/** Behind a flood all ranks are about equal: there two hits with evidence are compared by their ranks among such. */
+const isAboutAsRelevant = (hit: Scored, best: Scored): boolean =>
+  hit.scoreAmongEvidence === undefined || best.scoreAmongEvidence === undefined
+    ? (hit.score ?? 0) >= (1 - equalShare) * (best.score ?? 0)
+    : hit.scoreAmongEvidence >= (1 - equalShare) * best.scoreAmongEvidence
 
 /**
  * Hits of one text that are about as relevant, in the order of originality: they change places among themselves. What
  * is more relevant than its copy by its other words keeps its place.
  */
-const originalsFirst = <H extends { readonly id: bigint; readonly score?: number }>(
+const originalsFirst = <H extends Scored>(
   hits: ReadonlyArray<H>,
   groups: ReadonlyArray<ReadonlyArray<bigint>>,
   sellerOf: SellerOf
@@ -95,9 +119,9 @@ const originalsFirst = <H extends { readonly id: bigint; readonly score?: number
   const ordered = [...hits]
   for (const ids of groups) {
     const places = ordered.flatMap(({ id }, place) => (ids.includes(id) ? [place] : []))
-    const best = ordered[places[0]!]!.score
-    if (best === undefined) continue
-    const equal = places.filter((place) => (ordered[place]!.score ?? 0) >= (1 - equalShare) * best)
+    const best = ordered[places[0]!]!
+    if (best.score === undefined) continue
+    const equal = places.filter((place) => isAboutAsRelevant(ordered[place]!, best))
     const sorted = equal.map((place) => ordered[place]!).sort((a, b) => byOriginality(sellerOf)(a.id, b.id))
     equal.forEach((place, at) => (ordered[place] = sorted[at]!))
   }
@@ -105,7 +129,7 @@ const originalsFirst = <H extends { readonly id: bigint; readonly score?: number
 }
 
 /** `query`: what was asked; empty for browsing. */
-export const spreadSellers = <H extends { readonly id: bigint; readonly score?: number }>(
+export const spreadSellers = <H extends Scored>(
   given: ReadonlyArray<H>,
   sellerOf: SellerOf,
   query = ""
@@ -113,7 +137,7 @@ export const spreadSellers = <H extends { readonly id: bigint; readonly score?: 
   const groups = groupsAmong(given, sellerOf, query)
   const hits = originalsFirst(given, groups, sellerOf)
   // Who fits on the first page crowds nobody out of it.
-  const copies = hits.length <= pageSize ? new Set<bigint>() : copiesAmong(groups, sellerOf)
+  const copies = hits.length <= pageSize ? new Set<bigint>() : copiesAmong(hits, groups, sellerOf)
   const seen = new Map<string, number>()
   const first: Array<H> = []
   const behind: Array<H> = []

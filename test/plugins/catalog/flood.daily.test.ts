@@ -1,5 +1,6 @@
 // A free flood and copies, over HTTP: what nothing stands for does not stand before settled payers at about equal
-// relevance, padding makes no other text, one payer has three places, and an original stands before its copies.
+// relevance, padding makes no other text, one payer has three places, an original stands before its copies, and what has
+// evidence is found however many claims fill the candidates.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -42,16 +43,32 @@ const others = Array.from({ length: 40 }, (_, at) =>
   listing(`ledger-${at}`, `Bookkeeping accounts, series ${at}.`, `GO${at}`)
 )
 
-const search = (facilitator: Facilitator, query: string) =>
-  Effect.map(facilitator.ask(`/discovery/search?${new URLSearchParams({ query })}`), ({ json }) =>
-    (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
+const things = ["tide", "orchard", "glacier", "violin", "passport", "bakery"]
+const services = ["forecast by the hour", "photo appraisal", "price history"]
+const subjects = services.flatMap((service) => things.map((thing) => `${thing} ${service}`))
+const sellers = subjects.map((subject, at) =>
+  listing(`seller-${at}`, `Gives the ${subject}, for one request, as data.`, `GSELLER${at}`)
+)
+/** Three hundred that hold every question, and as many that bear one as their name, each of a payer of its own. */
+const burying = Array.from({ length: 600 }, (_, at) => {
+  const subject = subjects[at % subjects.length]!
+  const about = at % 2 === 0 ? subjects.join(", ") : `${subject} ${padding(at % 100, 9)}`
+  return { ...listing(`bury-${at}`, about, `GB${at}`), ...(at % 2 === 0 ? {} : { serviceName: subject }) }
+})
+
+const search = (facilitator: Facilitator, query: string, mode = "") =>
+  Effect.map(
+    facilitator.ask(`/discovery/search?${new URLSearchParams({ query, ...(mode === "" ? {} : { mode }) })}`),
+    ({ json }) => (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
   )
 
 const untilIndexed = (facilitator: Facilitator, count: number) =>
   eventually(
     Effect.map(
-      facilitator.sql<{ words: number }>`select count(*)::int as words from search_lexical_documents`,
-      ([row]) => row!.words === count
+      facilitator.sql<{ words: number; meanings: number }>`select
+        (select count(*) from search_lexical_documents)::int as words,
+        (select count(*) from search_semantic_word_vectors)::int as meanings`,
+      ([row]) => row!.words === count && row!.meanings === count
     )
   )
 
@@ -95,6 +112,28 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
           const explain = (headers: Record<string, string>) =>
             Effect.map(facilitator.ask("/discovery/search?query=tide&explain=1", { headers }), ({ status }) => status)
           expect([yield* explain({}), yield* explain({ "x-forwarded-for": "203.0.113.7" })]).toEqual([200, 401])
+        })
+      ),
+    240_000
+  )
+
+  it(
+    "hides nothing with evidence, however many claims match better than all candidates of a branch",
+    () =>
+      run(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, channels: 1 })
+          const all = [...burying, ...others, ...sellers]
+          yield* facilitator.publishedBy(ingest(facilitator.sql, all))
+          yield* untilIndexed(facilitator, all.length)
+          yield* facilitator.sql`update catalog_resources set standing_at = now() where key like 'seller-%'`
+          yield* facilitator.sql`update catalog_resources set listed_by = 'G' || id where key like 'bury-%'`
+          for (const mode of ["", "lexical", "hybrid"])
+            for (const [at, subject] of subjects.entries()) {
+              const names = yield* search(facilitator, subject, mode)
+              expect(names, `${mode} ${subject}`).toContain(`seller-${at}`)
+              expect(names, subject).toHaveLength(20)
+            }
         })
       ),
     240_000
