@@ -349,6 +349,8 @@ export interface Impression {
   readonly reranking: "off" | "used" | "failed"
   /** Names the caller without telling who it is. */
   readonly session: string
+  /** The caller sent a key; a search without one costs its caller nothing. */
+  readonly isKeyed: boolean
 }
 
 export class Search extends Context.Service<

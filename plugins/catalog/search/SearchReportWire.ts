@@ -90,7 +90,9 @@ export const SearchConversion = Schema.Struct({
   hours: whole("Looked back."),
   attribution: text("How a payment is told to be of a search."),
   attribution_window_hours: whole("Between a search and a payment at most."),
-  impressions: units("Pages of results that were shown, empty ones included."),
+  impressions: units(
+    "Pages of results that were shown, empty ones included; of a caller without a key each once a day, 20 at most."
+  ),
   impressions_without_results: count,
   sessions: count,
   verified_impressions: units(

@@ -179,7 +179,12 @@ export class Searcher extends Context.Service<
         Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
       )
       const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
-        markOf(Option.match(callers.identify(request), { onNone: () => "", onSome: ({ source }) => source }))
+        markOf(
+          Option.match(callers.identify(request), {
+            onNone: () => callers.sourceOf(request),
+            onSome: ({ source }) => source
+          })
+        )
 
       const search = Effect.fnUntraced(function* (
         read: ReadSearch,
@@ -211,7 +216,8 @@ export class Searcher extends Context.Service<
           milliseconds: (yield* elapsedMillis) - startedAt,
           missing: list.ranking?.missing ?? [],
           reranking: list.ranking?.reranking ?? "off",
-          session: sessionOf(request)
+          session: sessionOf(request),
+          isKeyed: Option.exists(callers.identify(request), ({ keyed }) => keyed)
         })
         return intent.words.length === 0 ? page : { ...page, intent }
       }, spanned("Catalog.search"))

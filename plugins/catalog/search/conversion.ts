@@ -1,13 +1,17 @@
 // Which searches led to payments: a payment is attributed once to each session that was shown its resource within the
 // window before it, at the best position shown, so that a caller who asks sixty times counts once. That is a direction,
-// not a cause (S174–S177). Verified payments come from the catalog's observations, which keep
-// the first and the last of equal ones; settled ones from the journal.
+// not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key costs nothing:
+// of such a session (one address, one day) each list counts once, and no more than the first few. Verified payments
+// come from the catalog's observations, which keep the first and the last of equal ones; settled ones from the journal.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { endedType, recordedType } from "../../../kernel/settlement/facts.ts"
+import { keyedMark } from "./recordImpressions.ts"
 import type { SearchConversion } from "./SearchReportWire.ts"
 
 const attributionHours = 24
+/** Impressions of one session without a key that are counted. */
+const ofFreeSessionMax = 20
 const millisPerHour = 3_600_000
 
 interface ModeRow {
@@ -29,6 +33,8 @@ interface TotalRow {
   readonly at1: bigint
   readonly at3: bigint
   readonly at5: bigint
+  /** Impressions that were read, counted or not. */
+  readonly looked: bigint
   readonly journal: bigint | null
 }
 
@@ -38,6 +44,18 @@ export interface Conversion {
   readonly examined: bigint
 }
 
+/** The impressions since then that are counted, as a table. */
+const countedSince = (sql: SqlClient.SqlClient, since: Date) => sql`(
+    select mode, milliseconds, missing, reranking, resource_ids, first_position from catalog_impressions
+      where at >= ${since} and starts_with(session, ${keyedMark})
+    union all
+    select mode, milliseconds, missing, reranking, resource_ids, first_position from (
+      select i.*, row_number() over (partition by session order by at, id) as number from (
+        select *, row_number() over (partition by session, mode, first_position, resource_ids order by at, id) as copy
+          from catalog_impressions where at >= ${since} and not starts_with(session, ${keyedMark})) i
+        where copy = 1) free
+      where number <= ${ofFreeSessionMax})`
+
 /** Searches since then, by how they were answered. */
 const modesOf = (sql: SqlClient.SqlClient, since: Date) =>
   sql<ModeRow>`select mode, count(*) as impressions,
@@ -45,7 +63,7 @@ const modesOf = (sql: SqlClient.SqlClient, since: Date) =>
         group (order by milliseconds) as p95,
       count(*) filter (where 'semantic' = any (missing)) as "semanticFallbacks", count(*)
         filter (where reranking = 'failed') as "rerankerFallbacks"
-    from catalog_impressions where at >= ${since} group by mode order by mode`
+    from ${countedSince(sql, since)} counted group by mode order by mode`
 
 const reportOf = (hours: number, total: TotalRow, modes: ReadonlyArray<ModeRow>): Conversion["report"] => ({
   hours,
@@ -81,7 +99,9 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
   const since = new Date((yield* Clock.currentTimeMillis) - hours * millisPerHour)
   const window = sql.literal(`interval '${attributionHours} hours'`)
   const [total] = yield* sql<TotalRow>`
-    with shown as (
+    with searched as (
+      select resource_ids, first_position from ${countedSince(sql, since)} counted
+    ), shown as (
       -- A session is one caller's day: however often it asks, it has seen a resource once, at the best place.
       select i.session, s.resource_id, min(i.at) as since, max(i.at) as until,
         min(i.first_position + s.place) as position
@@ -108,17 +128,17 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
         sum(case kind when 'until' then verified else -verified end) as verified
       from counted where kind in ('since', 'until') group by session, resource_id, position
     )
-    select (select count(*) from catalog_impressions where at >= ${since}) as impressions,
-      (select count(*) from catalog_impressions where at >= ${since} and resource_ids = '{}'
-        and first_position = 0) as empty,
+    select (select count(*) from searched) as impressions,
+      (select count(*) from searched where resource_ids = '{}' and first_position = 0) as empty,
       (select count(distinct session) from catalog_impressions where at >= ${since}) as sessions,
       count(*) filter (where verified > 0) as verified, count(*) filter (where paid > 0) as settled,
       coalesce(sum(paid), 0)::bigint as attributed,
       coalesce(sum(paid) filter (where position <= 1), 0)::bigint as at1,
       coalesce(sum(paid) filter (where position <= 3), 0)::bigint as at3,
       coalesce(sum(paid) filter (where position <= 5), 0)::bigint as at5,
+      (select count(*) from catalog_impressions where at >= ${since}) as looked,
       (select max(position) - min(position) from kernel_facts) as journal
     from attributed`
   const modes = yield* modesOf(sql, since)
-  return { report: reportOf(hours, total!, modes), examined: total!.impressions + (total!.journal ?? 0n) }
+  return { report: reportOf(hours, total!, modes), examined: total!.looked + (total!.journal ?? 0n) }
 })

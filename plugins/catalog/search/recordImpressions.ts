@@ -1,6 +1,6 @@
 // Impressions are written behind, in batches, and never wait for: the queue is bounded and drops the oldest when the
 // database is slower than the searches. A session is a hash of the caller and the UTC day, so that it names nobody and
-// ends at midnight.
+// ends at midnight; that of a caller with a key says so.
 import { Clock, Effect, Queue } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -23,6 +23,9 @@ interface Waiting extends Impression {
 export const sessionOfDay = (crypto: Crypto["Service"], session: string, at: number): string =>
   Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(0, 16)
 
+/** Before the sessions of callers with a key: what callers without one add to a report is bounded. */
+export const keyedMark = "key:"
+
 export const startImpressions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
@@ -32,9 +35,9 @@ export const startImpressions = Effect.gen(function* () {
   let prunedOn = 0
 
   const write = (batch: ReadonlyArray<Waiting>) => {
-    const rows = batch.map(({ at, ids, milliseconds, missing, mode, offset, reranking, session }) => ({
+    const rows = batch.map(({ at, ids, isKeyed, milliseconds, missing, mode, offset, reranking, session }) => ({
       at: new Date(at).toISOString(),
-      session: sessionOfDay(crypto, session, at),
+      session: `${isKeyed ? keyedMark : ""}${sessionOfDay(crypto, session, at)}`,
       mode,
       first_position: offset,
       resource_ids: ids.map(String),

@@ -140,6 +140,36 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
   )
 
   it(
+    "adds each list once and twenty at most to the impressions, however often one caller without a key searches",
+    () =>
+      run(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, channels: 1 })
+          yield* facilitator.publishedBy(ingest(facilitator.sql, sellers))
+          yield* untilIndexed(facilitator, sellers.length)
+          const conversion = Effect.map(facilitator.ask("/analytics/v1/search/conversion"), ({ json }) => json)
+          const stored = (count: number) =>
+            eventually(
+              Effect.map(
+                facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`,
+                ([row]) => row!.count === count
+              )
+            )
+          for (let time = 0; time < 60; time++) yield* search(facilitator, subjects[0]!)
+          yield* stored(60)
+          expect(yield* conversion).toMatchObject({ impressions: "1", sessions: "1" })
+          for (let time = 0; time < 60; time++)
+            yield* facilitator.ask(`/discovery/search?query=${encodeURIComponent(subjects[0]!)}&offset=${time}&limit=1`)
+          yield* stored(120)
+          const report = yield* conversion
+          expect(report).toMatchObject({ impressions: "20", sessions: "1" })
+          expect(Object.values<any>(report.byMode).map(({ impressions }) => impressions)).toEqual(["20"])
+        })
+      ),
+    240_000
+  )
+
+  it(
     "lists so many an hour for one payer, whatever names and recipients it wears",
     () =>
       run(

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { conversion } from "../../../../plugins/catalog/search/conversion.ts"
 import { describeDatabases } from "../../../support/databases.ts"
 import { type Random, randomFrom } from "../../analytics/recount.ts"
+import { countedImpressions } from "./countedImpressions.ts"
 
 const hour = 3_600_000
 const resources = 6
@@ -26,9 +27,10 @@ const historyOf = (random: Random) => {
   const moment = () => now - random.below(240 * 4) * (hour / 4)
   const many = <A>(count: number, make: () => A) => Array.from({ length: count }, make)
   return {
-    shown: many(60, (): Shown => {
+    shown: many(120, (): Shown => {
       const ids = [1, 2, 3, 4, 5, 6].filter(() => random.next() < 0.3)
-      return { at: moment(), session: `s${random.below(9)}`, ids, first: random.below(2) * 3 }
+      const session = random.pick(["s1", "s2", "s3", "key:s4"])
+      return { at: moment(), session, ids, first: random.below(2) * 3 }
     }),
     paid: many(12, (): Happened => ({ at: moment(), resource: 1 + random.below(resources) })),
     observed: many(8, () => {
@@ -63,12 +65,17 @@ const recount = ({ observed, paid, shown }: History, since: number) => {
   type Pair = (typeof pairs)[number]
   const followed = (events: ReadonlyArray<Happened>, { resource, since, until }: Pair) =>
     events.filter((one) => one.resource === resource && one.at >= since && one.at <= until).length
+  const counted = countedImpressions(searches, ({ at, first, ids, session }) => ({
+    at,
+    session,
+    list: `${first} ${ids.join(" ")}`
+  }))
   const count = (events: ReadonlyArray<Happened>) => String(pairs.filter((pair) => followed(events, pair) > 0).length)
   const within = (most: number) =>
     String(pairs.filter(({ position }) => position <= most).reduce((sum, pair) => sum + followed(settled, pair), 0))
   return {
-    impressions: String(searches.length),
-    impressions_without_results: String(searches.filter(({ first, ids }) => ids.length + first === 0).length),
+    impressions: String(counted.length),
+    impressions_without_results: String(counted.filter(({ first, ids }) => ids.length + first === 0).length),
     sessions: String(new Set(searches.map(({ session }) => session)).size),
     verified_impressions: count(verified),
     settled_impressions: count(settled),

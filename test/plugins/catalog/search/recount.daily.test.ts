@@ -13,6 +13,7 @@ import {
 } from "../../../../plugins/catalog/search/missedSearches.ts"
 import { describeDatabases } from "../../../support/databases.ts"
 import { randomFrom, type Random } from "../../analytics/recount.ts"
+import { countedImpressions } from "./countedImpressions.ts"
 
 const millisPerHour = 3_600_000
 const millisPerDay = 86_400_000
@@ -107,7 +108,7 @@ const resources = 8
 const worldOf = (random: Random, now: number) => ({
   shown: Array.from({ length: 200 }, (): Shown => ({
     at: now - 60_000 - random.below(5 * millisPerDay),
-    session: `s${random.below(15)}`,
+    session: `${random.pick(["", "key:"])}s${random.below(8)}`,
     mode: random.pick(["lexical", "semantic", "hybrid"]),
     first: random.pick([0, 0, 3]),
     resources:
@@ -204,7 +205,12 @@ const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: n
   const settled = (pair: Pair) => followed(pair, (one) => one.settled)
   const settledWithin = (positions: number) =>
     text(pairs.reduce((sum, pair) => sum + (pair.position <= positions ? settled(pair) : 0), 0))
-  const modes = [...Map.groupBy(seen, ({ mode }) => mode)].map(([mode, of]) => {
+  const counted = countedImpressions(seen, ({ at, first, mode, resources, session }) => ({
+    at,
+    session,
+    list: `${mode} ${first} ${resources.join(" ")}`
+  }))
+  const modes = [...Map.groupBy(counted, ({ mode }) => mode)].map(([mode, of]) => {
     const took = of.map((one) => one.took).sort((a, b) => a - b)
     const quantile = (share: number) => took[Math.ceil(share * took.length) - 1]!
     return [
@@ -218,8 +224,8 @@ const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: n
     ] as const
   })
   return {
-    impressions: text(seen.length),
-    impressions_without_results: text(seen.filter((one) => one.resources.length === 0 && one.first === 0).length),
+    impressions: text(counted.length),
+    impressions_without_results: text(counted.filter((one) => one.resources.length === 0 && one.first === 0).length),
     sessions: text(new Set(seen.map(({ session }) => session)).size),
     // A verified payment that settled is of both kinds: what settled was paid.
     verified_impressions: text(pairs.filter((pair) => verified(pair) + settled(pair) > 0).length),
