@@ -98,7 +98,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "canary.isOutsideSeen(url)"
   ),
   asked("a trial is dead though the documents name its price", "isServed || !asked.includes", "!asked.includes"),
-  flooded("search/signals.ts")("a claim stands before evidence", "rest[next]! >= (1 - margin) * share", "false"),
+  flooded("search/signals.ts")("a claim stands before evidence", "rest[next]! >= least", "false"),
   flooded("search/spreadSellers.ts")(
     "copies stand before the original",
     "const hits = originalsFirst(given, groups, sellerOf)",
@@ -115,6 +115,41 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "cut"
   ),
   flooded("search/Searcher.ts")("anybody is told how a place came about", "keyed || callers.isLocal(request)", "true"),
+  flooded("search/Ranker.ts")("claims that fill the candidates hide evidence", "long.length === 0", "long.length >= 0"),
+  flooded("search/Ranker.ts")("claims take ranks from evidence", "evidenced.size === 0", "evidenced.size >= 0"),
+  flooded("search/ResourceSignals.ts")(
+    "evidence far behind a flood is not weighed",
+    "behind.filter(({ id }) => evidenced.has(id))",
+    "behind.filter(() => false)"
+  ),
+  ranked("search/signals.ts")("claims fill a page by the margin", "before < claimsMax ?", "before < Infinity ?"),
+  ranked("search/signals.ts")(
+    "evidence behind a flood is in the flood's order",
+    "(b.scoreAmongEvidence ?? 0) - (a.scoreAmongEvidence ?? 0)",
+    "0"
+  ),
+  ranked("search/spreadSellers.ts")(
+    "one sentence is its oldest sellers'",
+    "hasEvidence(a) && hasEvidence(b) ?",
+    "(false as boolean) ?"
+  ),
+  ranked("search/spreadSellers.ts")(
+    "ranks behind a flood say who is as relevant",
+    "hit.scoreAmongEvidence >= (1 - equalShare) * best.scoreAmongEvidence",
+    "true"
+  ),
+  flooded("search/conversion.ts")("a free caller counts each of its searches", "number <= ${ofFreeSessionMax}", "true"),
+  flooded("search/conversion.ts")("a free caller counts one search again and again", "where copy = 1)", ")"),
+  flooded("search/Searcher.ts")(
+    "a caller without a key counts like one with it",
+    "isKeyed: Option.exists(callers.identify(request), ({ keyed }) => keyed)",
+    "isKeyed: true"
+  ),
+  flooded("search/Searcher.ts")(
+    "all callers without a key are one where others have keys",
+    "onNone: () => callers.sourceOf(request)",
+    'onNone: () => ""'
+  ),
   ranked("search/spreadSellers.ts")("evidence is no originality", "return evidence ||", "return 0 * evidence ||")
 ]
 

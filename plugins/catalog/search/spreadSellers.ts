@@ -129,11 +129,7 @@ const originalsFirst = <H extends Scored>(
 }
 
 /** `query`: what was asked; empty for browsing. */
-export const spreadSellers = <H extends Scored>(
-  given: ReadonlyArray<H>,
-  sellerOf: SellerOf,
-  query = ""
-): Spread<H> => {
+export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerOf: SellerOf, query = ""): Spread<H> => {
   const groups = groupsAmong(given, sellerOf, query)
   const hits = originalsFirst(given, groups, sellerOf)
   // Who fits on the first page crowds nobody out of it.

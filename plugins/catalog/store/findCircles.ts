@@ -1,7 +1,8 @@
 // Circles of payments: addresses that pay each other round, of which each is paid and pays, earn no rank by it, for
 // good. A circle is a strongly connected component of the payments between recipients: each reaches each, so what one
 // member pays another can come back. Up to `membersMax` addresses that is enough; a larger component is a circle when
-// more than half of the payers that count for its members are members, and else a market, in which pairs alone are
+// more than half of the payers that count for its members are members (payers and not money: a large payment from
+// outside that goes back elsewhere costs nothing and would hide any ring), and else a market, in which pairs alone are
 // circles (`storeSightings.ts` finds those on storing). What is read is what was sold of listed resources; what goes
 // back outside of them is not seen here. Circles are found in the background, within the minute: each turn starts from
 // some of the recipients that have paid lately, and takes no more than `stepsMax` steps in one statement.

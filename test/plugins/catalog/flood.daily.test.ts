@@ -170,6 +170,36 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
   )
 
   it(
+    "counts impressions of keys in full, and addresses without one apart",
+    () =>
+      run(
+        Effect.gen(function* () {
+          const secret = "0123456789abcdef0123456789"
+          const facilitator = yield* startFacilitator({
+            database,
+            channels: 1,
+            environment: { FACILITATOR_API_KEYS: `agent:${secret}` },
+            set: ['server.trusted_proxies=["127.0.0.1"]']
+          })
+          const keyed = { headers: { authorization: `Bearer ${secret}` } }
+          const ask = (init: RequestInit) => facilitator.ask("/discovery/search?query=tide", init)
+          for (let time = 0; time < 25; time++) yield* ask(keyed)
+          for (const address of ["203.0.113.7", "203.0.113.8", "203.0.113.8"])
+            yield* ask({ headers: { "x-forwarded-for": address } })
+          yield* eventually(
+            Effect.map(
+              facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`,
+              ([row]) => row!.count === 28
+            )
+          )
+          const { json } = yield* facilitator.ask("/analytics/v1/search/conversion", keyed)
+          expect(json).toMatchObject({ impressions: "27", sessions: "3" })
+        })
+      ),
+    240_000
+  )
+
+  it(
     "lists so many an hour for one payer, whatever names and recipients it wears",
     () =>
       run(

@@ -5,10 +5,10 @@ import { databaseKinds } from "../../support/databases.ts"
 
 describe.each(databaseKinds)("a hostile week on %s", (database) => {
   it("leaves honest listings of every kind right and on the first page for their questions, each day", async () => {
-    const days = await hostileWeek({ sellers: 12, hostile: 144, days: 2, database })
+    const days = await hostileWeek({ sellers: 24, hostile: 576, days: 2, database })
     expect(days).toEqual([
-      { right: 12, first: 12, lost: [] },
-      { right: 12, first: 12, lost: [] }
+      { right: 24, first: 24, lost: [] },
+      { right: 24, first: 24, lost: [] }
     ])
   }, 600_000)
 })

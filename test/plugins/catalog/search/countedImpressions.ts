@@ -9,10 +9,7 @@ export interface CountedBy {
 
 const ofFreeSessionMax = 20
 
-export const countedImpressions = <A>(
-  all: ReadonlyArray<A>,
-  by: (impression: A) => CountedBy
-): ReadonlyArray<A> => {
+export const countedImpressions = <A>(all: ReadonlyArray<A>, by: (impression: A) => CountedBy): ReadonlyArray<A> => {
   const lists = new Map<string, Set<string>>()
   return all
     .toSorted((a, b) => by(a).at - by(b).at)

@@ -416,6 +416,36 @@ describe("signals", () => {
     expect(ids(weigh([{ ...equal[0]!, score: 1.2 }, equal[3]!], seen, weights, now))).toEqual([1, 4])
   })
 
+  /** Claims 1 to 30 of a relevance of 1, and evidence 31 and 32 of less. */
+  const flooded = (relevance: number, scores: readonly [number, number] = [0.01, 0.01]) => {
+    const standings = (relevance: number) => ({ lexical: { rank: 1, score: relevance, relevance } })
+    return [
+      ...list(30).map((one) => ({ ...one, standings: standings(1) })),
+      ...scores.map((scoreAmongEvidence, at) => ({
+        id: BigInt(31 + at),
+        score: 0.001 / (1 + at),
+        scoreAmongEvidence,
+        standings: standings(relevance)
+      }))
+    ]
+  }
+  const vouched = known((id) => ({ stands: id > 30n, origin: `https://${id}` }))
+  const placeOf = (id: number, hits: Parameters<typeof weigh>[0]) => ids(weigh(hits, vouched, weights, now)).indexOf(id)
+
+  it("rank eight claims that are more relevant by the margin before evidence, and more only if four times so", () => {
+    expect(placeOf(31, flooded(0.71))).toBe(0)
+    expect(placeOf(31, flooded(0.69))).toBe(8)
+    expect(placeOf(31, flooded(0.26))).toBe(8)
+    expect(placeOf(31, flooded(0.24))).toBe(30)
+    // A wider margin than that of a flood holds for all of them.
+    expect(ids(weigh(flooded(0.1), vouched, { ...weights, evidence_margin: 0.95 }, now))[0]).toBe(31)
+  })
+
+  it("order evidence behind a flood by its scores among evidence", () => {
+    expect(placeOf(32, flooded(0.26, [0.01, 0.02]))).toBe(8)
+    expect(placeOf(32, flooded(0.26, [0.02, 0.01]))).toBe(9)
+  })
+
   it("settle equals by what they cost, where that is wished for, and nothing else", () => {
     const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, standings: {} }))
     const priced = known((id) => ({ price: id === 1n ? 1 : 0.001 }))
@@ -442,6 +472,24 @@ describe("signals", () => {
 describe("a first page", () => {
   const hit = (at: number) => ({ id: BigInt(at), score: 1 / at, standings: {} })
   const list = Array.from({ length: 60 }, (_, at) => hit(at + 1))
+
+  it("gives the places of one sentence to the sellers with evidence who answer best, whoever said it first", () => {
+    const sketch = sketchOf("Gives the forecast by the hour for one request as data")
+    const sellerOf = (stands: boolean) => (id: bigint) => ({
+      origin: `https://${id}`,
+      payTos: [`G${id}`],
+      stands,
+      wordsAt: new Date(1_000 - Number(id)),
+      sketch: id <= 30n ? sketch : ""
+    })
+    const first = (stands: boolean, hits: Parameters<typeof spreadSellers>[0] = list) =>
+      ids(spreadSellers(hits, sellerOf(stands)).hits).slice(0, 20)
+    expect(first(true).filter((id) => id <= 30)).toEqual([1, 2, 3])
+    expect(first(false).filter((id) => id <= 30)).toEqual([28, 29, 30])
+    // Behind a flood scores are about equal, and those among evidence tell who answers best.
+    const behind = list.map((one, at) => ({ ...one, score: 1, scoreAmongEvidence: 1 / (1 + at) }))
+    expect(first(true, behind).filter((id) => id <= 30)).toEqual([1, 2, 3])
+  })
 
   it("gives a text that many say three places on a first page, those of whoever said it first", () => {
     const list = Array.from({ length: 40 }, (_, at) => hit(at < 30 ? 100 - at : at))
