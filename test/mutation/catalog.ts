@@ -98,7 +98,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "canary.isOutsideSeen(url)"
   ),
   asked("a trial is dead though the documents name its price", "isServed || !asked.includes", "!asked.includes"),
-  flooded("search/signals.ts")("a claim stands before evidence", "rest[next]! >= least", "false"),
+  flooded("search/signals.ts")("a claim stands before evidence", "evidenceAt(next) >= least", "false"),
   flooded("search/spreadSellers.ts")(
     "copies stand before the original",
     "const hits = originalsFirst(given, groups, sellerOf)",
@@ -122,7 +122,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "behind.filter(({ id }) => evidenced.has(id))",
     "behind.filter(() => false)"
   ),
-  ranked("search/signals.ts")("claims fill a page by the margin", "before < claimsMax ?", "before < Infinity ?"),
+  ranked("search/signals.ts")("claims fill a page by the margin", "before >= claimsMax", "false"),
   ranked("search/signals.ts")(
     "evidence behind a flood is in the flood's order",
     "(b.scoreAmongEvidence ?? 0) - (a.scoreAmongEvidence ?? 0)",

@@ -44,16 +44,11 @@ export type SignalWeights = Pick<
 const cheapShare = 0.05
 const centDollars = 0.01
 
-/** How relevant each hit is, as a share of the best by the branch that finds it most relevant. */
-const relevanceShares = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> => {
-  const best = new Map<string, number>()
-  for (const { standings } of hits)
-    for (const [mode, { relevance }] of Object.entries(standings))
-      best.set(mode, Math.max(best.get(mode) ?? 0, relevance))
-  const shareOf = ({ standings }: Weighed): number =>
-    Math.max(0, ...Object.entries(standings).map(([mode, { relevance }]) => relevance / (best.get(mode)! || 1)))
-  return new Map(hits.map((hit) => [hit.id, shareOf(hit)]))
-}
+/** How relevant each hit is by all branches together. */
+const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
+  new Map(
+    hits.map(({ id, standings }) => [id, Object.values(standings).reduce((sum, { relevance }) => sum + relevance, 0)])
+  )
 
 /** Claims that rank before evidence by the margin alone: under a flood the rest of a first page is evidence's. */
 const claimsMax = 8
@@ -61,16 +56,16 @@ const claimsMax = 8
 const floodShare = 0.25
 
 /**
- * Merges what is merely claimed into what has evidence, each in its order: a claim goes before the evidence that is
- * still to come only where it is more relevant than the most relevant of that by more than the margin; behind the
- * first `claimsMax` claims the margin is that of `floodShare`.
+ * Merges what is merely claimed into what has evidence, each in its order: a claim goes before the next hit with
+ * evidence only where it is more relevant by more than the margin; behind the first `claimsMax` claims the margin is
+ * that of `floodShare`, and goes by the most relevant of the evidence that is still to come.
  */
 export const evidenceFirst = (
   hits: ReadonlyArray<Weighed>,
   hasEvidence: (id: bigint) => boolean,
   margin: number
 ): ReadonlyArray<Weighed> => {
-  const shares = relevanceShares(hits)
+  const shares = relevances(hits)
   // A flood of claims leaves what has evidence in its own order.
   const proven = hits
     .filter(({ id }) => hasEvidence(id))
@@ -84,8 +79,10 @@ export const evidenceFirst = (
   let next = 0
   for (const [before, hit] of claimed.entries()) {
     const share = shares.get(hit.id)!
-    const least = (before < claimsMax ? 1 - margin : Math.min(floodShare, 1 - margin)) * share
-    while (share > 0 && next < proven.length && rest[next]! >= least) merged.push(proven[next++]!)
+    const isFlood = before >= claimsMax
+    const least = (isFlood ? Math.min(floodShare, 1 - margin) : 1 - margin) * share
+    const evidenceAt = (at: number) => (isFlood ? rest[at]! : shares.get(proven[at]!.id)!)
+    while (share > 0 && next < proven.length && evidenceAt(next) >= least) merged.push(proven[next++]!)
     // Behind it in the order of scores is what is more relevant by far and has a lower score all the same.
     while (next < proven.length && proven[next]!.score >= hit.score) merged.push(proven[next++]!)
     merged.push(hit)
