@@ -82,9 +82,10 @@ describe("a tool", () => {
 
   it.effect("reports each fault of its arguments with its place as one entry", () =>
     Effect.gen(function* () {
-      const { code, details } = yield* Effect.flip(tool.run({ text: 1, args: 2, more: 3 }, caller))
-      const { faults } = details as { readonly faults: ReadonlyArray<string> }
-      expect([code, faults.length]).toEqual(["INVALID_ARGUMENT", 3])
+      const refused = yield* Effect.flip(tool.run({ text: 1, args: 2, more: 3 }, caller))
+      if (!("code" in refused)) throw new Error("an input is asked for")
+      const { faults } = refused.details as { readonly faults: ReadonlyArray<string> }
+      expect([refused.code, faults.length]).toEqual(["INVALID_ARGUMENT", 3])
       for (const member of ["text", "args", "more"])
         expect(faults.filter((fault) => fault.includes(`["${member}"]`))).toEqual([
           expect.stringMatching(/^[A-Z].* at \["/)

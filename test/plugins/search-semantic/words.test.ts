@@ -109,7 +109,7 @@ describe("the table of words", () => {
       for (const word of ["pain", "gift", "weather"]) expect(words.guessed(word)).toMatchObject({ words: [word] })
       const first = queryMeaning(words, "погода")!
       expect(first.known).toBe(1)
-      expect(dot(first.vector, resourceVector(words, named("Weather"))!)).toBeGreaterThan(0.9)
+      expect(dot(first.vector, resourceVector(words, named("Weather"))!)).toBeGreaterThan(0.85)
       // A listing in another language is found in English.
       expect(dot(resourceVector(words, named("天气"))!, queryMeaning(words, "weather")!.vector)).toBeGreaterThan(0.9)
       expect(words.alike("погода", 0.6).map(({ word }) => word)).toContain("weather")
