@@ -6,7 +6,7 @@
 // process wakes once for many turns.
 import { Duration, Effect, Option, Queue, type Scope } from "effect"
 import { Supervisor } from "./Supervisor.ts"
-import { elapsedMillis } from "./elapsed.ts"
+import { monotonicMillis } from "./elapsed.ts"
 
 export interface ReconcilerSpec<E, R> {
   readonly id: string
@@ -36,13 +36,13 @@ const restTogetherStep = 5_000
 
 /** How long a turn rests: no longer than was said. */
 const restOf = (every: Duration.Duration) =>
-  Effect.map(elapsedMillis, (now) => {
+  Effect.map(monotonicMillis, (now) => {
     const millis = Duration.toMillis(every)
     if (millis < restTogetherMin || millis === Infinity) return every
     return Duration.millis(millis - ((now + millis) % restTogetherStep))
   })
 
-const wordsOf = (error: unknown): string =>
+const errorMessage = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
 
 /** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs at once. */
@@ -54,7 +54,7 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
   const every = Effect.isEffect(spec.every) ? spec.every : Effect.succeed(Duration.fromInputUnsafe(spec.every))
   let failing: { readonly why: string; readonly saidAt: number } | undefined
   const failed = Effect.fnUntraced(function* (error: E) {
-    const [why, now] = [wordsOf(error), yield* elapsedMillis]
+    const [why, now] = [errorMessage(error), yield* monotonicMillis]
     if (failing?.why === why && now - failing.saidAt < repeatMillis) return
     failing = { why, saidAt: now }
     yield* Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)

@@ -9,13 +9,13 @@ export type Dialect = "ledger" | "stellar"
 /** A network in its neutral spelling. */
 export type NeutralNetwork = "ledger:testnet" | "ledger:pubnet"
 
-export interface SpelledNetwork {
+export interface NetworkSpelling {
   readonly dialect: Dialect
   readonly network: NeutralNetwork
 }
 
 /** Reads a network in either spelling; None for anything else. Exact match: no case folding, no trimming. */
-export const readNetwork = (spelled: string): Option.Option<SpelledNetwork> => {
+export const readNetwork = (spelled: string): Option.Option<NetworkSpelling> => {
   switch (spelled) {
     case "ledger:testnet":
     case "ledger:pubnet":
@@ -30,21 +30,21 @@ export const readNetwork = (spelled: string): Option.Option<SpelledNetwork> => {
 }
 
 /** `ledger:testnet` → `stellar:testnet` in the stellar dialect. */
-export const spellNetwork = (network: NeutralNetwork, dialect: Dialect): string =>
+export const encodeNetwork = (network: NeutralNetwork, dialect: Dialect): string =>
   dialect === "ledger" ? network : network.replace("ledger:", "stellar:")
 
 /** A reason or other word that holds `ledger` as a part between underscores. */
-export const spellWord = (word: string, dialect: Dialect): string =>
+export const encodeReason = (reason: string, dialect: Dialect): string =>
   dialect === "ledger"
-    ? word
-    : word
+    ? reason
+    : reason
         .split("_")
         .map((part) => (part === "ledger" ? "stellar" : part))
         .join("_")
 
 /** The neutral form of a word in either spelling. */
-export const neutralWord = (word: string): string =>
-  word
+export const neutralReason = (reason: string): string =>
+  reason
     .split("_")
     .map((part) => (part === "stellar" ? "ledger" : part))
     .join("_")
@@ -55,5 +55,5 @@ const extensionSpellings: ReadonlyArray<readonly [neutral: string, stellar: stri
 export const neutralExtension = (key: string): string =>
   extensionSpellings.find(([, stellar]) => stellar === key)?.[0] ?? key
 
-export const spellExtension = (neutral: string, dialect: Dialect): string =>
+export const encodeExtension = (neutral: string, dialect: Dialect): string =>
   dialect === "ledger" ? neutral : (extensionSpellings.find(([ours]) => ours === neutral)?.[1] ?? neutral)

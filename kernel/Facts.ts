@@ -10,8 +10,8 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "./Actor.ts"
 import { contract } from "./Contract.ts"
 import { inTransaction } from "./database/Database.ts"
-import { ReadFrom } from "./database/ReadReplica.ts"
-import { type Bell, startBell } from "./FactsBell.ts"
+import { ReadTarget } from "./database/ReadReplica.ts"
+import { type FactsNotifier, startFactsNotifier } from "./FactsBell.ts"
 import {
   beginEpoch,
   decodeCursor,
@@ -23,7 +23,7 @@ import {
 } from "./FactsEpoch.ts"
 import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "./Supervisor.ts"
-import { spanned } from "./spanned.ts"
+import { withSpanIfSampled } from "./spanned.ts"
 
 export interface Fact {
   readonly id: bigint
@@ -116,7 +116,7 @@ const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: 
     ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
     if (placed[2][0]!.count < placedMax) return
   }
-}, spanned("Facts.place"))
+}, withSpanIfSampled("Facts.place"))
 
 /** The columns a fact is read from, as SQL. */
 export const factColumns = "id, at, type, version, subject, data, position, principal"
@@ -187,7 +187,7 @@ const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.S
 
 /** On a replica there is nothing to place: facts have their positions there when the primary has told them. */
 const placeHere = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(ReadFrom, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
+  Effect.flatMap(ReadTarget, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
 
 /** The mark is a cursor. Of another epoch, or beyond the journal's end, it says nothing of what was published since. */
 const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, type: string, mark: string | undefined) {
@@ -205,7 +205,7 @@ const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ty
     mark: encodeCursor({ epoch, position: end }),
     subjects: isKnown ? subjects : undefined
   }
-}, spanned("Facts.publishedSince"))
+}, withSpanIfSampled("Facts.publishedSince"))
 
 /** The row of a fact, for whoever writes it in one statement with its cause: see `publishedBy`. */
 export const factRow = ({ data, principal, subject, type, version }: NewFact) => ({
@@ -221,7 +221,7 @@ const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, n
   Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
 
 /** A consumer's turn, and how long after it the next one comes by itself. */
-const paced = <E, R>(turn: Effect.Effect<void, E, R>, { isAlone, isHeard }: Pick<Bell, "isAlone" | "isHeard">) => {
+const paced = <E, R>(turn: Effect.Effect<void, E, R>, { isOnlyProcess: isAlone, isListening: isHeard }: Pick<FactsNotifier, "isOnlyProcess" | "isListening">) => {
   let hasSucceeded = false
   const lookEveryWoken = isAlone ? lookEveryAlone : lookEveryHeard
   return {
@@ -239,7 +239,7 @@ const makeWakes = Effect.gen(function* () {
   const [own, others, readers] = [1, 2, 3].map(() => new Set<Effect.Effect<void>>()) as [Wakes, Wakes, Wakes]
   const run = (these: Wakes) => Effect.suspend(() => Effect.forEach(these, (wake) => wake, { discard: true }))
   const told = yield* Queue.sliding<void>(1)
-  const bell = yield* startBell(Effect.andThen(Queue.offer(told, undefined), run(others)))
+  const bell = yield* startFactsNotifier(Effect.andThen(Queue.offer(told, undefined), run(others)))
   const keep = (these: Wakes, wake: Effect.Effect<void>) =>
     whileScoped(
       () => these.add(wake),
@@ -251,7 +251,7 @@ const makeWakes = Effect.gen(function* () {
   yield* supervisor.start({ id: "facts-relief", restart: "permanent", run: relieve })
   return {
     bell,
-    wakeAll: Effect.andThen(run(own), bell.ring),
+    wakeAll: Effect.andThen(run(own), bell.notify),
     onPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(others, wake)),
     /** A cursor is one for all replicas, and whoever published moves it; when it cannot, another does soon. */
     whenPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(readers, wake))
@@ -311,7 +311,7 @@ export class Facts extends Context.Service<
         if (transaction._tag === "None") return yield* Effect.die(new FactOutsideTransaction({ type: fact.type }))
         yield* sql`insert into kernel_facts ${sql.insert(factRow(fact))}`
         yield* sql.afterCommit(wakeAll)
-      }, spanned("Facts.publish"))
+      }, withSpanIfSampled("Facts.publish"))
 
       const committed = Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>
         transaction._tag === "None" ? wakeAll : sql.afterCommit(wakeAll)
@@ -334,7 +334,7 @@ export class Facts extends Context.Service<
         yield* sql`update kernel_fact_cursors set position = 0, updated_at = clock_timestamp()
           where consumer = ${consumer}`
         yield* sql.afterCommit(wakeAll)
-      }, spanned("Facts.rewind"))
+      }, withSpanIfSampled("Facts.rewind"))
 
       const watch = watchConsumers(sql)
       yield* reconciler({

@@ -24,24 +24,24 @@ const notPassedOn =
   "notifications of the database do not arrive, so replicas hear of each other within a second or more and not at " +
   "once; DATABASE_DIRECT_URL must name the server itself, or a pooler in session mode"
 
-export interface Bell {
+export interface FactsNotifier {
   /** Tells the others. */
-  readonly ring: Effect.Effect<void>
+  readonly notify: Effect.Effect<void>
   /** Whether what others publish is heard of at once, as far as is known; so too where there are no others. */
-  readonly isHeard: () => boolean
+  readonly isListening: () => boolean
   /** No other process can have the database. */
-  readonly isAlone: boolean
+  readonly isOnlyProcess: boolean
 }
 
 /** Runs `heard` whenever another process has published something. */
-export const startBell = Effect.fnUntraced(function* (
-  heard: Effect.Effect<void>
-): Effect.fn.Return<Bell, never, Database | SqlClient.SqlClient | Supervisor | Scope.Scope> {
+export const startFactsNotifier = Effect.fnUntraced(function* (
+  onNotification: Effect.Effect<void>
+): Effect.fn.Return<FactsNotifier, never, Database | SqlClient.SqlClient | Supervisor | Scope.Scope> {
   const { kind, listen } = yield* Database
   const sql = yield* SqlClient.SqlClient
   const supervisor = yield* Supervisor
   // An embedded database has no second process.
-  if (kind === "embedded") return { ring: Effect.void, isHeard: () => true, isAlone: true }
+  if (kind === "embedded") return { notify: Effect.void, isListening: () => true, isOnlyProcess: true }
   const own = `${yield* Random.nextIntBetween(1, 2 ** 31)}.${yield* Random.nextIntBetween(1, 2 ** 31)}`
   const notify = Effect.asVoid(sql`select pg_notify(${channel}, ${own})`)
 
@@ -53,10 +53,10 @@ export const startBell = Effect.fnUntraced(function* (
   const ring = Effect.asVoid(Queue.offer(rings, undefined))
   if (listen === undefined)
     return yield* Effect.as(Effect.logWarning(noListener), {
-      ring,
-      isHeard: () => false,
-      isAlone: false
-    } satisfies Bell)
+      notify: ring,
+      isListening: () => false,
+      isOnlyProcess: false
+    } satisfies FactsNotifier)
 
   let isHeard = false
   const attend = Effect.gen(function* () {
@@ -68,9 +68,9 @@ export const startBell = Effect.fnUntraced(function* (
       return deafRetryAfter
     }
     // What was told before, nobody here has heard.
-    yield* heard
+    yield* onNotification
     isHeard = true
-    while (true) if ((yield* Queue.take(told)).payload !== own) yield* heard
+    while (true) if ((yield* Queue.take(told)).payload !== own) yield* onNotification
   }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (isHeard = false))))
   let said = false
   const listening = Effect.forever(
@@ -81,5 +81,5 @@ export const startBell = Effect.fnUntraced(function* (
     }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))
   )
   yield* supervisor.start({ id: "facts-listen", restart: "permanent", run: Effect.withTracerEnabled(listening, false) })
-  return { ring, isHeard: () => isHeard, isAlone: false }
+  return { notify: ring, isListening: () => isHeard, isOnlyProcess: false }
 })

@@ -3,44 +3,44 @@
 // never parsed; they hold addresses and sentences of the house's own, no secret and no stranger's text.
 import { Context, Effect, Layer } from "effect"
 
-export interface GreetingLine {
+export interface BannerLine {
   /** A word for what answers there: `ledger`. */
   readonly label: string
   /** Addresses, each told on a line of its own. */
   readonly where: ReadonlyArray<string>
 }
 
-export class Greeting extends Context.Service<
-  Greeting,
+export class StartupBanner extends Context.Service<
+  StartupBanner,
   {
     /** Adds a line, or what tells it when the greeting is said: an address may be known by then only. */
-    readonly add: (line: GreetingLine | Effect.Effect<GreetingLine>) => Effect.Effect<void>
+    readonly add: (line: BannerLine | Effect.Effect<BannerLine>) => Effect.Effect<void>
     /** A sentence on what to try first; told after the lines. */
-    readonly hint: (sentence: string) => Effect.Effect<void>
+    readonly suggest: (sentence: string) => Effect.Effect<void>
     /** A command of this program to try first; how a person types it depends on how the program was installed. */
     readonly tryCommand: (command: "pay") => Effect.Effect<void>
     /** The first words, in place of the usual ones, for a process with a purpose of its own. */
     readonly title: (words: string) => Effect.Effect<void>
     /** All that was added, in order. */
-    readonly told: Effect.Effect<{
+    readonly read: Effect.Effect<{
       readonly title: string | undefined
-      readonly lines: ReadonlyArray<GreetingLine>
+      readonly lines: ReadonlyArray<BannerLine>
       readonly hints: ReadonlyArray<string>
       readonly commands: ReadonlyArray<"pay">
     }>
   }
->()("tollkeeper/Greeting") {
-  static readonly layer = Layer.sync(Greeting, () => {
-    const lines: Array<Effect.Effect<GreetingLine>> = []
+>()("tollkeeper/StartupBanner") {
+  static readonly layer = Layer.sync(StartupBanner, () => {
+    const lines: Array<Effect.Effect<BannerLine>> = []
     const hints: Array<string> = []
     const commands: Array<"pay"> = []
     let title: string | undefined
-    return Greeting.of({
+    return StartupBanner.of({
       add: (line) => Effect.sync(() => void lines.push(Effect.isEffect(line) ? line : Effect.succeed(line))),
-      hint: (sentence) => Effect.sync(() => void hints.push(sentence)),
+      suggest: (sentence) => Effect.sync(() => void hints.push(sentence)),
       tryCommand: (command) => Effect.sync(() => void commands.push(command)),
       title: (words) => Effect.sync(() => void (title = words)),
-      told: Effect.suspend(() =>
+      read: Effect.suspend(() =>
         Effect.map(Effect.all(lines), (lines) => ({ title, lines, hints: [...hints], commands: [...commands] }))
       )
     })

@@ -4,7 +4,7 @@
 // boot; an optional one is taken back whole (its Scope closes, its routes are never mounted) and reported degraded.
 import { Cause, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
-import { perhaps } from "./config/didYouMean.ts"
+import { suggestionSuffix } from "./config/didYouMean.ts"
 import { type Ambient, type AnyPlugin, CurrentPlugin } from "./Plugin.ts"
 import { PluginStates } from "./PluginStates.ts"
 import { type Collected, collectingRouter, mount, RouteClaims } from "./Routes.ts"
@@ -42,7 +42,7 @@ export const select = (
       const [id, neededBy] = next
       const plugin = byId.get(id)
       if (plugin === undefined)
-        return yield* new ProfileRefused({ plugin: id, message: `no such plugin${perhaps(id, byId.keys())}` })
+        return yield* new ProfileRefused({ plugin: id, message: `no such plugin${suggestionSuffix(id, byId.keys())}` })
       if (neededBy !== undefined && !catalogue.drivers.has(id) && !profile.includes(id)) {
         return yield* new ProfileRefused({ plugin: neededBy, message: `needs ${id}, which the profile leaves out` })
       }

@@ -9,7 +9,7 @@ import type { Declaration } from "./config/NetworkKeys.ts"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
 import type { DatabaseSource } from "./database/DatabaseSource.ts"
 import type { MigrationsFolder } from "./database/Migrations.ts"
-import type { Greeting } from "./Greeting.ts"
+import type { StartupBanner } from "./Greeting.ts"
 import type { ListenAt } from "./http/ListenAt.ts"
 import type { Crypto } from "./platform/Crypto.ts"
 import type { FolderLock } from "./platform/FolderLock.ts"
@@ -71,7 +71,7 @@ export type Ambient =
   | Packages
   | StripTypes
   | ListenAt
-  | Greeting
+  | StartupBanner
   | PluginStates
   | RouteClaims
   | DatabaseSource

@@ -4,16 +4,16 @@
 // whoever stood in them stay in memory until all of it is collected. Here nothing of who left leads to anybody else.
 
 /** Where one stands. */
-export interface Spot<A> {
-  readonly one: A
-  before: Spot<A> | undefined
-  after: Spot<A> | undefined
-  isLeft: boolean
+export interface ListNode<A> {
+  readonly value: A
+  previous: ListNode<A> | undefined
+  next: ListNode<A> | undefined
+  isRemoved: boolean
 }
 
-export class Present<A> {
-  #first: Spot<A> | undefined
-  #last: Spot<A> | undefined
+export class LinkedList<A> {
+  #first: ListNode<A> | undefined
+  #last: ListNode<A> | undefined
 
   get isEmpty(): boolean {
     return this.#first === undefined
@@ -21,35 +21,35 @@ export class Present<A> {
 
   /** The one who has been there longest. */
   get first(): A | undefined {
-    return this.#first?.one
+    return this.#first?.value
   }
 
-  enter(one: A): Spot<A> {
-    const place: Spot<A> = { one, before: this.#last, after: undefined, isLeft: false }
+  append(one: A): ListNode<A> {
+    const place: ListNode<A> = { value: one, previous: this.#last, next: undefined, isRemoved: false }
     if (this.#last === undefined) this.#first = place
-    else this.#last.after = place
+    else this.#last.next = place
     this.#last = place
     return place
   }
 
   /** False for one who had left already. */
-  leave(place: Spot<A>): boolean {
-    if (place.isLeft) return false
-    const { after, before } = place
+  remove(place: ListNode<A>): boolean {
+    if (place.isRemoved) return false
+    const { next: after, previous: before } = place
     if (before === undefined) this.#first = after
-    else before.after = after
+    else before.next = after
     if (after === undefined) this.#last = before
-    else after.before = before
-    place.isLeft = true
-    place.before = undefined
-    place.after = undefined
+    else after.previous = before
+    place.isRemoved = true
+    place.previous = undefined
+    place.next = undefined
     return true
   }
 
   /** All who are there now, whoever comes or goes meanwhile. */
-  all(): ReadonlyArray<A> {
+  toArray(): ReadonlyArray<A> {
     const found: Array<A> = []
-    for (let place = this.#first; place !== undefined; place = place.after) found.push(place.one)
+    for (let place = this.#first; place !== undefined; place = place.next) found.push(place.value)
     return found
   }
 }

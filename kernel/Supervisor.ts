@@ -5,7 +5,7 @@
 import { Cause, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
 import { contract } from "./Contract.ts"
 import { CurrentPlugin } from "./Plugin.ts"
-import { elapsedMillis } from "./elapsed.ts"
+import { monotonicMillis } from "./elapsed.ts"
 
 /** An actor was restarted `restarts` times within its window and keeps dying. */
 export class ActorGaveUp extends Schema.TaggedError<ActorGaveUp>()("ActorGaveUp", {
@@ -69,7 +69,7 @@ export class Supervisor extends Context.Service<
             states.set(actor, { actor, state: "ended", restarts })
             return
           }
-          const now = yield* elapsedMillis
+          const now = yield* monotonicMillis
           deaths = [...deaths.filter((at) => now - at < window), now]
           if (deaths.length > restartsMax) {
             states.set(actor, { actor, state: "gave-up", restarts })

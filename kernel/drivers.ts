@@ -12,13 +12,13 @@ import { Network } from "./config/Network.ts"
 import { Retention, retentionSection } from "./config/Retention.ts"
 import { apiKeysEnvSection, operatorKeysEnvSection, pluginsSection, Server, serverSection } from "./config/Server.ts"
 import { Settings, settingsContract, type SettingsSource } from "./config/Settings.ts"
-import { WireWords, wireSection } from "./config/WireWords.ts"
+import { WireVocabulary, wireSection } from "./config/WireWords.ts"
 import { contract } from "./Contract.ts"
 import { Database, databaseContract, databaseSection } from "./database/Database.ts"
 import { WriteProbe } from "./database/WriteProbe.ts"
 import { Facts, factsContract } from "./Facts.ts"
 import { Health, healthContract, routes as healthRoutes } from "./Health.ts"
-import { Callers } from "./http/Callers.ts"
+import { Authentication } from "./http/Callers.ts"
 import { Keys } from "./http/Keys.ts"
 import { Sessions } from "./http/Sessions.ts"
 import { startNetworkCheck } from "./ledger/checkNetwork.ts"
@@ -30,7 +30,7 @@ import * as MakeLedgerRpc from "./ledger/makeLedgerRpc.ts"
 import { MetricReadings } from "./payment/MetricReadings.ts"
 import * as Metrics from "./payment/Metrics.ts"
 import * as OpenApi from "./http/OpenApi.ts"
-import { spine } from "./payment/description.ts"
+import { coreRoutes } from "./payment/description.ts"
 import * as EventRoutes from "./payment/EventRoutes.ts"
 import { EventStreams } from "./payment/EventStreams.ts"
 import { Extensions } from "./payment/Extension.ts"
@@ -47,9 +47,9 @@ import { ChannelRows } from "./settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { KeyRotation } from "./settlement/channels/KeyRotation.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
-import { attendLedgers } from "./settlement/attendLedgers.ts"
+import { followWhileActive } from "./settlement/attendLedgers.ts"
 import { Leases } from "./settlement/Leases.ts"
-import { MoveLog } from "./settlement/MoveLog.ts"
+import { OperatorAuditLog } from "./settlement/MoveLog.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
 import { PubnetGate, pubnetContract } from "./settlement/PubnetGate.ts"
 import { SettlementEvents } from "./settlement/SettlementEvents.ts"
@@ -63,9 +63,9 @@ import { Signer, signerContract } from "./signer/Signer.ts"
 import { Vault } from "./signer/Vault.ts"
 import { Supervisor, supervisorContract } from "./Supervisor.ts"
 
-export const configContract = contract("config", Server, Limits, Events, WireWords, Retention)
+export const configContract = contract("config", Server, Limits, Events, WireVocabulary, Retention)
 export const networkContract = contract("network", Network)
-export const httpContract = contract("http", Keys, Sessions, Callers, OpenApi.OpenApi)
+export const httpContract = contract("http", Keys, Sessions, Authentication, OpenApi.OpenApi)
 export const settlementContract = contract(
   "settlement",
   Settlements,
@@ -78,7 +78,7 @@ export const settlementContract = contract(
   Sponsor,
   SponsorTransactions,
   KeyRotation,
-  MoveLog
+  OperatorAuditLog
 )
 export const paymentContract = contract("payment", Schemes, Extensions, Facilitator, EventStreams)
 
@@ -110,7 +110,7 @@ const config = define({
     wireSection,
     networkSecuritySection
   ],
-  layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireWords.layer, Retention.layer)
+  layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireVocabulary.layer, Retention.layer)
 })
 
 const network = define({
@@ -134,7 +134,7 @@ const http = define({
   id: "http",
   summary: "Keys, callers and the description of the interface.",
   needs: [settingsContract, configContract],
-  layer: Layer.merge(OpenApi.OpenApi.layer, Callers.layer.pipe(Layer.provideMerge(Keys.layer)))
+  layer: Layer.merge(OpenApi.OpenApi.layer, Authentication.layer.pipe(Layer.provideMerge(Keys.layer)))
 })
 
 const database = define({
@@ -201,7 +201,7 @@ const signer = define({
 /** Days are the ledger's, as far as it has told the time. */
 const budgetTime = Layer.effect(
   BudgetTime,
-  Effect.map(LedgerClock, ({ standing }) =>
+  Effect.map(LedgerClock, ({ status: standing }) =>
     Effect.flatMap(standing, ({ time }) =>
       time === undefined ? Clock.currentTimeMillis : Effect.succeed(time.closedAtSeconds * 1_000)
     )
@@ -232,7 +232,7 @@ const settlement = define({
     signerContract,
     budgetContract
   ],
-  layer: Layer.effectDiscard(Effect.all([attendLedgers, startSweeps, startChannels()])).pipe(
+  layer: Layer.effectDiscard(Effect.all([followWhileActive, startSweeps, startChannels()])).pipe(
     Layer.provideMerge(KeyRotation.layer),
     Layer.provideMerge(
       Layer.mergeAll(
@@ -240,7 +240,7 @@ const settlement = define({
         ChannelPool.layer,
         ChannelRows.layer,
         Leases.layer,
-        MoveLog.layer,
+        OperatorAuditLog.layer,
         Sponsor.layer.pipe(Layer.provide(WriteProbe.layer)),
         SponsorTransactions.layer,
         SettlementEvents.layer
@@ -277,7 +277,7 @@ const payment = define({
       Effect.gen(function* () {
         const { describe } = yield* OpenApi.OpenApi
         const schemes = yield* Schemes
-        yield* describe(() => spine(schemes.all().map(({ scheme }) => scheme)))
+        yield* describe(() => coreRoutes(schemes.all().map(({ scheme }) => scheme)))
       })
     ),
     Layer.effectDiscard(reportSponsor),

@@ -5,6 +5,6 @@
 import { Clock, Effect } from "effect"
 
 /** Whole milliseconds since a moment that is the process's own. */
-export const elapsedMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) =>
+export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) =>
   Number(nanos / 1_000_000n)
 )

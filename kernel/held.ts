@@ -4,7 +4,7 @@
 import { Effect, type Exit, Scope } from "effect"
 
 /** Acquired without interruption, unless `interruptible`; given back when the Scope ends, however it ends. */
-export const held = <A, E, R>(
+export const acquireReleaseDetached = <A, E, R>(
   acquire: Effect.Effect<A, E, R>,
   release: (acquired: A, exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>,
   options: { readonly interruptible?: boolean } = {}

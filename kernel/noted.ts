@@ -10,15 +10,15 @@ const Given = class {
   }
 }
 
-export interface Noted<K extends object, A> {
+export interface ObjectSlot<K extends object, A> {
   /** Undefined for an object of which nothing was noted. */
-  readonly of: (object: K) => A | undefined
+  readonly get: (object: K) => A | undefined
   /** Once for an object: it throws the second time. */
-  readonly note: (object: K, known: A) => void
+  readonly set: (object: K, known: A) => void
 }
 
 /** Notes of one kind; those of another are apart from them. */
-export const noted = <K extends object, A>(): Noted<K, A> => {
+export const objectSlot = <K extends object, A>(): ObjectSlot<K, A> => {
   class Note extends Given {
     readonly #known: A
     constructor(object: K, known: A) {
@@ -29,17 +29,17 @@ export const noted = <K extends object, A>(): Noted<K, A> => {
       return #known in object ? object.#known : undefined
     }
   }
-  return { of: (object) => Note.of(object), note: (object, known) => void new Note(object, known) }
+  return { get: (object) => Note.of(object), set: (object, known) => void new Note(object, known) }
 }
 
 /** What is read of a key for as long as that lives, once. */
-export const readOnce = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
-  const known = noted<K, { readonly read: A }>()
+export const memoizePerObject = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
+  const known = objectSlot<K, { readonly read: A }>()
   return (key) => {
-    const before = known.of(key)
+    const before = known.get(key)
     if (before !== undefined) return before.read
     const now = { read: read(key) }
-    known.note(key, now)
+    known.set(key, now)
     return now.read
   }
 }

@@ -3,7 +3,7 @@
 import { Context, Effect } from "effect"
 
 /** The services of these keys; a reference that nobody has set stays unset. */
-export const onlyServices = <const Keys extends ReadonlyArray<Context.Key<any, any>>>(
+export const pickServices = <const Keys extends ReadonlyArray<Context.Key<any, any>>>(
   ...keys: Keys
 ): Effect.Effect<
   Context.Context<Context.Service.Identifier<Keys[number]>>,

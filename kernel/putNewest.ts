@@ -1,7 +1,7 @@
 // Maps that keep the last few of what comes again and again, so that nobody fills the memory with what is his alone.
 
 /** Puts an entry in as the newest; the oldest is forgotten where there are more than `max` then. */
-export const putNewest = <K, V>(map: Map<K, V>, max: number, key: K, value: V): void => {
+export const setBounded = <K, V>(map: Map<K, V>, max: number, key: K, value: V): void => {
   map.delete(key)
   map.set(key, value)
   if (map.size > max) map.delete(map.keys().next().value!)

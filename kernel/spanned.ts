@@ -9,7 +9,7 @@ type AnyFiber = Fiber.Fiber<unknown, unknown>
 export const isTracing = ({ cache }: AnyFiber): boolean => cache.tracer !== undefined && cache.tracerEnabled
 
 /** The step as a span of this name, where spans are sent. */
-export const spanned =
+export const withSpanIfSampled =
   (name: string, options: { readonly kind?: Tracer.SpanKind; readonly attributes?: Record<string, unknown> } = {}) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) =>

@@ -9,56 +9,56 @@
 // more, and nothing of who has left stays behind (`Present.ts`). No generator function is written where it would be
 // made for each use: the first call of one gives it a shape of its own, which keeps all that it knows in memory.
 import { Cause, Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
-import { type Spot, Present } from "./Present.ts"
+import { type ListNode, LinkedList } from "./Present.ts"
 
 /** What is left behind: done once it has really ended. */
-export type Leftover = Effect.Effect<unknown>
+export type AbandonedFiber = Effect.Effect<unknown>
 
 /** An end that is waited for by many at the price of one fiber. */
-export interface Ending {
+export interface Shutdown {
   /** Calls when it has come, at once if it has; the answer takes the call back. */
-  readonly listen: (ended: () => void) => () => void
+  readonly onEnd: (ended: () => void) => () => void
 }
 
 /** The end of an effect that runs for as long as the Scope lives. */
-export const endingOf = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
-  const listeners = new Present<() => void>()
+export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
+  const listeners = new LinkedList<() => void>()
   let hasEnded = false
   const tell = Effect.sync(() => {
     hasEnded = true
-    for (const listener of listeners.all()) listener()
+    for (const listener of listeners.toArray()) listener()
   })
   yield* Effect.forkIn(Effect.andThen(end, tell), yield* Effect.scope)
-  const ending: Ending = {
-    listen: (ended) => {
+  const ending: Shutdown = {
+    onEnd: (ended) => {
       if (hasEnded) {
         ended()
         return () => {}
       }
-      const place = listeners.enter(ended)
-      return () => void listeners.leave(place)
+      const place = listeners.append(ended)
+      return () => void listeners.remove(place)
     }
   }
   return ending
 })
 
-export interface Patience<out A, out E, out R> {
-  readonly longest: Duration.Input
+export interface DeadlineOptions<out A, out E, out R> {
+  readonly timeout: Duration.Input
   /** Ends the wait before that; default never. */
-  readonly until?: Ending
+  readonly cancelOn?: Shutdown
   /** Whose fiber it is, and ends with. */
-  readonly owner: Scope.Scope
+  readonly scope: Scope.Scope
   /** The answer when the time is over, or the owner's. */
-  readonly late: Effect.Effect<A, E, R>
+  readonly onTimeout: Effect.Effect<A, E, R>
   /** Told of what is left behind, before it is interrupted. */
-  readonly left?: (leftover: Leftover) => void
+  readonly onAbandon?: (leftover: AbandonedFiber) => void
 }
 
 interface Wait {
   /** When its time is over, nanoseconds of the monotonic clock. */
   readonly end: bigint
   /** Among the others; none without an end. */
-  place: Spot<Wait> | undefined
+  place: ListNode<Wait> | undefined
   isOver: boolean
   told: () => void
 }
@@ -72,7 +72,7 @@ class Deadlines {
   readonly #clock: Clock.Clock
   /** Undefined: without an end. */
   readonly #nanos: bigint | undefined
-  readonly #waits = new Present<Wait>()
+  readonly #waits = new LinkedList<Wait>()
   /** Who sleeps for the waits there are; nobody while there is none. */
   #sleeper: { fiber?: Fiber.Fiber<void> } | undefined
 
@@ -86,7 +86,7 @@ class Deadlines {
     const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
     const wait: Wait = { end, place: undefined, isOver: false, told: () => {} }
     if (this.#nanos === undefined) return Effect.succeed(wait)
-    wait.place = this.#waits.enter(wait)
+    wait.place = this.#waits.append(wait)
     if (this.#sleeper !== undefined) return Effect.succeed(wait)
     const sleeper: { fiber?: Fiber.Fiber<void> } = {}
     this.#sleeper = sleeper
@@ -97,7 +97,7 @@ class Deadlines {
   })
 
   finish({ place }: Wait): void {
-    if (place === undefined || !this.#waits.leave(place) || !this.#waits.isEmpty) return
+    if (place === undefined || !this.#waits.remove(place) || !this.#waits.isEmpty) return
     this.#sleeper?.fiber?.interruptUnsafe()
     this.#sleeper = undefined
   }
@@ -109,7 +109,7 @@ class Deadlines {
       for (let wait = this.#waits.first; wait !== undefined; wait = this.#waits.first) {
         if (wait.end > now)
           return Effect.flatMap(Effect.sleep(Duration.nanos(wait.end - now)), () => this.#sleep(sleeper))
-        this.#waits.leave(wait.place!)
+        this.#waits.remove(wait.place!)
         wait.isOver = true
         wait.told()
       }
@@ -126,7 +126,7 @@ type AnyFiber = Fiber.Fiber<unknown, unknown>
  * lengths; beside the clock of a test there is the machine's, and the time of one means nothing to the other.
  */
 class Owned {
-  readonly #running = new Present<AnyFiber>()
+  readonly #running = new LinkedList<AnyFiber>()
   readonly #deadlines = new WeakMap<Clock.Clock, Map<number, Deadlines>>()
   #isClosed = false
 
@@ -143,8 +143,8 @@ class Owned {
     const begun = this.#isClosed ? Effect.interrupt : Effect.interruptible(effect)
     return Effect.map(Effect.forkDetach(begun, { startImmediately: true }), (fiber) => {
       if (fiber.pollUnsafe() !== undefined) return fiber
-      const place = this.#running.enter(fiber)
-      fiber.addObserver(() => void this.#running.leave(place))
+      const place = this.#running.append(fiber)
+      fiber.addObserver(() => void this.#running.remove(place))
       return fiber
     })
   }
@@ -152,7 +152,7 @@ class Owned {
   /** Interrupts what runs and waits for its end; whoever closes may be one of them. */
   readonly close = Effect.withFiber((closing) => {
     this.#isClosed = true
-    return Fiber.interruptAll(this.#running.all().filter((fiber) => fiber !== closing))
+    return Fiber.interruptAll(this.#running.toArray().filter((fiber) => fiber !== closing))
   })
 }
 
@@ -166,7 +166,7 @@ const own = (owner: Scope.Scope): Effect.Effect<Owned> =>
   })
 
 /** The fiber's exit; undefined when its time is over first. */
-const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Ending | undefined) =>
+const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | undefined) =>
   Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
     const stops: Array<() => void> = []
     let isHeard = false
@@ -182,7 +182,7 @@ const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Ending | unde
     wait.told = () => hear(undefined)
     if (wait.isOver) hear(undefined)
     // Each may have ended already, and then says so at once.
-    if (until !== undefined) stops.push(until.listen(() => hear(undefined)))
+    if (until !== undefined) stops.push(until.onEnd(() => hear(undefined)))
     stops.push(fiber.addObserver(hear))
     if (isHeard) stop()
     return Effect.sync(() => {
@@ -200,7 +200,7 @@ const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>):
 /** What does not have its answer at once. */
 const waitFor = Effect.fnUntraced(function* <A, E, R>(
   fiber: Fiber.Fiber<A, E>,
-  { late, left, longest, until }: Patience<A, E, R>,
+  { onTimeout: late, onAbandon: left, timeout: longest, cancelOn: until }: DeadlineOptions<A, E, R>,
   owned: Owned,
   restore: Restore
 ): Effect.fn.Return<A, E, R> {
@@ -226,13 +226,13 @@ const waitFor = Effect.fnUntraced(function* <A, E, R>(
 })
 
 /** Bounded also where the caller must not be interrupted: a COMMIT, a ROLLBACK. */
-export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, patience: Patience<A, E, R>): Effect.Effect<A, E, R> =>
+export const withDeadline = <A, E, R>(effect: Effect.Effect<A, E, R>, patience: DeadlineOptions<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) => {
     const bounded = (owned: Owned) =>
       Effect.flatMap(owned.run(effect), (fiber): Effect.Effect<A, E, R> => {
         const exit = fiber.pollUnsafe()
-        return exit === undefined ? waitFor(fiber, patience, owned, restore) : answerOf(exit, patience.late)
+        return exit === undefined ? waitFor(fiber, patience, owned, restore) : answerOf(exit, patience.onTimeout)
       })
-    const owned = owners.get(patience.owner)
-    return owned === undefined ? Effect.flatMap(own(patience.owner), bounded) : bounded(owned)
+    const owned = owners.get(patience.scope)
+    return owned === undefined ? Effect.flatMap(own(patience.scope), bounded) : bounded(owned)
   })

@@ -8,7 +8,7 @@ import { constants } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
-import { systemFault, underParent, whileOrphaned } from "./system.mjs"
+import { systemIssue, underParent, whileOrphaned } from "./system.mjs"
 
 /** The folder of the project, without a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "")
@@ -35,7 +35,7 @@ const isAtLeast = (version, [major, minor]) => {
 
 /** Ends the process on a system that it does not run on, and when this Node is too old even to fetch a newer one. */
 export const refuseOldNode = () => {
-  const fault = systemFault(process.platform)
+  const fault = systemIssue(process.platform)
   if (fault !== undefined) fail(`${fault}.`)
   if (!isAtLeast(process.versions.node, [20, 0]))
     fail(`Node ${process.versions.node} is too old; install Node 24, or any from 20 on, and try again.`)

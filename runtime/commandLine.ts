@@ -5,7 +5,7 @@ import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import process from "node:process"
 import { askRunning } from "./askRunning.ts"
-import { isForItself, operatorFamilies } from "./operatorWords.ts"
+import { isStandaloneCommand, operatorFamilies } from "./operatorWords.ts"
 import { runCommands } from "./runCommands.ts"
 import { version } from "./version.ts"
 
@@ -21,7 +21,7 @@ const here = Effect.promise(() => import("./commandTree.ts")).pipe(
 const commandLine = Effect.gen(function* () {
   const words = process.argv.slice(2)
   const isOperators = operatorFamilies.some((family) => family === words[0])
-  const isHelp = words.some((word) => ["--help", "-h", "--wizard"].includes(word)) || isForItself(words)
+  const isHelp = words.some((word) => ["--help", "-h", "--wizard"].includes(word)) || isStandaloneCommand(words)
   const answered = isOperators && !isHelp ? yield* askRunning(words) : Option.none()
   if (Option.isNone(answered)) return yield* here
   const { err, out, status } = answered.value

@@ -3,7 +3,7 @@
 // the log beside it. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then it
 // goes to stderr.
 import { Console, Effect } from "effect"
-import { Greeting, type GreetingLine } from "../kernel/Greeting.ts"
+import { StartupBanner, type BannerLine } from "../kernel/Greeting.ts"
 import { ListenAt } from "../kernel/http/ListenAt.ts"
 import { typed } from "./layout.ts"
 import { jsonLine } from "./logging.ts"
@@ -20,7 +20,7 @@ export interface GreetingOptions {
 
 const labelWidth = 14
 
-const textOf = ({ label, where }: GreetingLine): ReadonlyArray<string> =>
+const textOf = ({ label, where }: BannerLine): ReadonlyArray<string> =>
   where.map((address, index) => `  ${(index === 0 ? label : "").padEnd(labelWidth)}${address}`)
 
 /** Addresses that bind every interface, and the one of them by which this machine reaches itself. */
@@ -35,13 +35,13 @@ const boundLines = (label: string, { host, port }: { readonly host: string; read
 }
 
 /** One message for who reads JSON by eye; each address ends at a blank. */
-const sentenceOf = (title: string, lines: ReadonlyArray<GreetingLine>): string =>
+const sentenceOf = (title: string, lines: ReadonlyArray<BannerLine>): string =>
   [`${title}:`, ...lines.map(({ label, where }) => `${label} ${where.join(" ")}`)].join(" ").concat(" ")
 
 export const greeting = Effect.fnUntraced(function* ({ address, isForPeople, profile, stateFolder }: GreetingOptions) {
-  const { commands, hints, lines, title } = yield* (yield* Greeting).told
+  const { commands, hints, lines, title } = yield* (yield* StartupBanner).read
   const chosen = yield* (yield* ListenAt).chosen
-  const at: ReadonlyArray<GreetingLine> =
+  const at: ReadonlyArray<BannerLine> =
     address === undefined
       ? chosen?.at === "nowhere"
         ? [{ label: "reached", where: ["over stdin and stdout"] }]

@@ -7,7 +7,7 @@ import { Database } from "../kernel/database/Database.ts"
 import { Crypto } from "../kernel/platform/Crypto.ts"
 import { Listeners } from "../kernel/platform/Listeners.ts"
 import { RunningBudget } from "../plugins/mcp-tools-pay/plugin.ts"
-import { Asked, isForItself, operatorFamilies, type OperatorFamily, toolsFamily } from "./operatorWords.ts"
+import { Asked, isStandaloneCommand, operatorFamilies, type OperatorFamily, toolsFamily } from "./operatorWords.ts"
 
 /** The families that a process with these services carries out. */
 export const familiesOf = (services: Context.Context<never>): ReadonlyArray<OperatorFamily> => {
@@ -35,8 +35,8 @@ export const listenForOperators = Effect.fnUntraced(function* (services: Context
     const body = yield* Effect.option(Effect.tryPromise(() => request.json() as Promise<unknown>))
     const asked = Option.flatMap(body, Schema.decodeUnknownOption(Asked))
     if (request.method !== "POST" || Option.isNone(asked)) return json({ error: "invalid_request" }, 400)
-    if (isForItself(asked.value.words)) return json({ error: "invalid_request" }, 400)
-    const { carryOut } = yield* Effect.promise(() => import("./operators.ts"))
+    if (isStandaloneCommand(asked.value.words)) return json({ error: "invalid_request" }, 400)
+    const { runOperatorCommand: carryOut } = yield* Effect.promise(() => import("./operators.ts"))
     return json(yield* turn.withPermits(1)(carryOut(services, asked.value, version)))
   })
   const { port } = yield* open({ host: "127.0.0.1", port: 0, bodyBytesMax }, handle)

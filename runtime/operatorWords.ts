@@ -22,7 +22,7 @@ export const operatorFamilies = [
 export type OperatorFamily = (typeof operatorFamilies)[number]
 
 /** Commands of these families that start or make something of their own, and so never run within another process. */
-export const isForItself = ([family, command]: ReadonlyArray<string>): boolean =>
+export const isStandaloneCommand = ([family, command]: ReadonlyArray<string>): boolean =>
   (family === "channels" && command === "open") ||
   (family === "keys" && command === "seal") ||
   (family === "backup" && command === "restore")

@@ -45,7 +45,7 @@ const tree = Command.make("tollkeeper").pipe(Command.withSubcommands(operatorCom
 const commandTimeout = "5 minutes"
 
 /** Runs a command line over the services of this process. */
-export const carryOut = Effect.fnUntraced(function* (
+export const runOperatorCommand = Effect.fnUntraced(function* (
   services: Context.Context<never>,
   { folder, words }: typeof Asked.Type,
   version: string

@@ -9,7 +9,7 @@ import { logging } from "./logging.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
 import { presentation } from "./presentation.ts"
 import { isAsked, report } from "./report.ts"
-import { systemFault } from "./system.mjs"
+import { systemIssue } from "./system.mjs"
 
 /** The root of every tree. */
 export const tollkeeper = Command.make("tollkeeper").pipe(
@@ -23,7 +23,7 @@ export const runCommands = <E, R>(commands: Effect.Effect<void, E, R>, isServing
     Effect.provide(Layer.mergeAll(NodeServices.layer, telemetry.pipe(Layer.provideMerge(logging)), presentation))
   ) as Effect.Effect<void, E>
 
-  const system = systemFault(process.platform)
+  const system = systemIssue(process.platform)
   if (system !== undefined) {
     console.error(`tollkeeper: ${system}`)
     process.exit(1)

@@ -8,8 +8,8 @@ import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeDeadline from "./platform/nodeDeadline.ts"
 import * as NodeHttpCalls from "./platform/nodeHttpCalls.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
-import { giveBackMemoryNow, reduceLater } from "./platform/nodeMemory.ts"
-import { growFreely } from "./platform/startHeap.ts"
+import { releaseMemoryNow, scheduleMemoryReducer } from "./platform/nodeMemory.ts"
+import { allowSemiSpaceGrowth } from "./platform/startHeap.ts"
 
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
 const [CLOSE_MIN, CLOSE_MAX] = [50, 60_000]
@@ -102,7 +102,7 @@ export const runLedger = Effect.fn(
     if (Option.isSome(flags.state)) {
       yield* lockFolder(flags.state.value)
       // A kept ledger may hold a hundred thousand entries, of which no collection would find anything to give back.
-      growFreely()
+      allowSemiSpaceGrowth()
     }
     const running = yield* standalone({
       port: flags.port,
@@ -119,9 +119,9 @@ export const runLedger = Effect.fn(
       ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })
     })
     yield* Console.log(greetingOf(running))
-    growFreely()
-    yield* giveBackMemoryNow
-    yield* reduceLater
+    allowSemiSpaceGrowth()
+    yield* releaseMemoryNow
+    yield* scheduleMemoryReducer
     return yield* Effect.never
   },
   Effect.scoped,

@@ -13,8 +13,8 @@ import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
-import { Greeting } from "../kernel/Greeting.ts"
-import { admitted, guard } from "../kernel/http/Guard.ts"
+import { StartupBanner } from "../kernel/Greeting.ts"
+import { withinCapacity, httpMiddleware } from "../kernel/http/Guard.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import { MetricReadings } from "../kernel/payment/MetricReadings.ts"
@@ -62,7 +62,7 @@ export interface ServeOptions {
   readonly onReady: (
     address: { readonly host: string; readonly port: number } | undefined,
     services: Context.Context<never>
-  ) => Effect.Effect<void, StateRefused | ListenFailed, Greeting | ListenAt | Crypto | Listeners | Scope.Scope>
+  ) => Effect.Effect<void, StateRefused | ListenFailed, StartupBanner | ListenAt | Crypto | Listeners | Scope.Scope>
 }
 
 /**
@@ -133,11 +133,11 @@ const listen = Effect.fnUntraced(function* (
   // A tool server lets in by its own settings.
   const answer =
     at === undefined
-      ? admitted({ host, allowedHosts: lower(section.allowed_hosts), allowedOrigins: lower(section.allowed_origins) })(
+      ? withinCapacity({ host, allowedHosts: lower(section.allowed_hosts), allowedOrigins: lower(section.allowed_origins) })(
           router.asHttpEffect()
         )
       : router.asHttpEffect()
-  yield* HttpServer.serveEffect(guard(answer)).pipe(
+  yield* HttpServer.serveEffect(httpMiddleware(answer)).pipe(
     Effect.updateContext(forRequests),
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
@@ -201,7 +201,7 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     NodeStripTypes.layer,
     FolderLock.layer,
     ListenAt.layer,
-    Greeting.layer,
+    StartupBanner.layer,
     PluginStates.layer,
     RouteClaims.layer,
     router,

@@ -5,7 +5,7 @@
 import process from "node:process"
 
 /** Why the program does not run on this system, and what to do; undefined where it does. */
-export const systemFault = (platform) => {
+export const systemIssue = (platform) => {
   if (platform === "linux" || platform === "darwin") return undefined
   return platform === "win32"
     ? "Windows itself is not supported: a stop would cut payments off, and its folders cannot be closed to others by " +

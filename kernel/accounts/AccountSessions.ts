@@ -9,7 +9,7 @@ import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
 import { contract } from "../Contract.ts"
 import { inTransaction } from "../database/Database.ts"
-import { clockSecondsMax, cookieOf, isHeard } from "../http/Sessions.ts"
+import { clockSecondsMax, cookieOf, passesCsrfCheck } from "../http/Sessions.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { type AccountAnswer, AccountChallenges } from "./AccountChallenges.ts"
 import { AccountSeal } from "./AccountSeal.ts"
@@ -106,7 +106,7 @@ export class AccountSessions extends Context.Service<
       )
 
       const of: AccountSessions["Service"]["of"] = Effect.fnUntraced(function* (request) {
-        const token = isHeard(request) ? tokenOf(request) : undefined
+        const token = passesCsrfCheck(request) ? tokenOf(request) : undefined
         if (token === undefined) return Option.none()
         const { last, now } = yield* ends
         const [row] = yield* sql<AccountSession>`select account, until from kernel_account_sessions

@@ -7,12 +7,12 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
 import { contract } from "../Contract.ts"
-import { elapsedMillis } from "../elapsed.ts"
-import { spanned } from "../spanned.ts"
+import { monotonicMillis } from "../elapsed.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 import { committing, reserving } from "./budgetStatements.ts"
-import { gatherSpent } from "./gatherSpent.ts"
+import { batchSpendReads } from "./gatherSpent.ts"
 import type { BudgetPrincipal, DayBounds, Reservation } from "./Reservation.ts"
-import { fitsWithin, SpentLately } from "./SpentLately.ts"
+import { fitsWithin, BudgetSpendCache } from "./SpentLately.ts"
 
 /** Rows over which a day's total is spread, for each of keyed and anonymous. */
 export const shards = 8
@@ -34,7 +34,7 @@ export interface Usage {
 }
 
 /** How a day's budget stands. */
-export interface BudgetStanding {
+export interface BudgetStatus {
   /** UTC day, `YYYY-MM-DD`. */
   readonly day: string
   readonly all: Usage
@@ -64,7 +64,7 @@ const charge = Effect.fnUntraced(function* (
     on conflict (day, keyed, shard) do update
     set committed_stroops = t.committed_stroops + excluded.committed_stroops`
   return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
-}, spanned("Budget.charge"))
+}, withSpanIfSampled("Budget.charge"))
 
 const commit = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -76,7 +76,7 @@ const commit = Effect.fnUntraced(function* (
       ${charged}::int8 as charged),
     ${committing(sql, "settled")}
     select 1`
-}, spanned("Budget.commit"))
+}, withSpanIfSampled("Budget.commit"))
 
 interface UsedRow {
   readonly all: bigint
@@ -109,7 +109,7 @@ const standingOn = Effect.fnUntraced(function* (
       principal === null ? [] : [{ principal, usedStroops: used, maxStroops: boundOf(principal) }]
     )
   }
-}, spanned("Budget.standing"))
+}, withSpanIfSampled("Budget.standing"))
 
 export class Budget extends Context.Service<
   Budget,
@@ -135,7 +135,7 @@ export class Budget extends Context.Service<
     /** The UTC day that a payment of now is charged to, `YYYY-MM-DD`. */
     readonly today: Effect.Effect<string>
     /** What is used of today's bounds, and what they are. */
-    readonly standing: Sql<BudgetStanding>
+    readonly status: Sql<BudgetStatus>
   }
 >()("tollkeeper/budget/Budget") {
   static readonly layer = Layer.effect(
@@ -150,18 +150,18 @@ export class Budget extends Context.Service<
         limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? limits.sponsoredPerPrincipalPerDayStroopsMax
       const inAll = limits.sponsoredPerDayStroopsMax
 
-      const lately = new SpentLately()
-      const spentOn = yield* gatherSpent
+      const lately = new BudgetSpendCache()
+      const spentOn = yield* batchSpendReads
       const boundsOf = (principal: string): DayBounds => ({ own: boundOf(principal), inAll })
 
       const fits = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
-        const at = { day: yield* today, now: yield* elapsedMillis }
+        const at = { day: yield* today, now: yield* monotonicMillis }
         const bounds = boundsOf(principal.id)
         if (lately.fits(principal, stroops, bounds, at)) return true
         const spent = yield* spentOn(at.day, principal.id)
         lately.read(principal, spent, at)
         return fitsWithin(spent, bounds, principal.keyed, stroops)
-      }, spanned("Budget.fits"))
+      }, withSpanIfSampled("Budget.fits"))
 
       const reservingPart = Effect.fnUntraced(function* (
         principal: BudgetPrincipal,
@@ -179,14 +179,14 @@ export class Budget extends Context.Service<
         const { part, reservation } = yield* reservingPart(principal, stroops, spread, "given")
         const rows = yield* sql`with given as (select 1), ${part} select 1 from budget_reserved`
         return rows.length === 0 ? undefined : reservation
-      }, spanned("Budget.reserve"))
+      }, withSpanIfSampled("Budget.reserve"))
 
       return Budget.of({
         fits,
         reserve,
         reserving: reservingPart,
         today,
-        standing: Effect.flatMap(today, (day) => standingOn(sql, day, inAll, boundOf)),
+        status: Effect.flatMap(today, (day) => standingOn(sql, day, inAll, boundOf)),
         charge: (principal, stroops, spread) =>
           Effect.flatMap(today, (day) => charge(sql, day, principal, stroops, spread)),
         commit: (reservation, chargedStroops) => commit(sql, reservation, chargedStroops)

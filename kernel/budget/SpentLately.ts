@@ -12,7 +12,7 @@ const principalsMax = 1_000
 export const fitsWithin = ({ anonymous, inAll, own }: DaySpent, bounds: DayBounds, keyed: boolean, stroops: bigint) =>
   own + stroops <= bounds.own && inAll + stroops <= bounds.inAll && (keyed || anonymous + stroops <= bounds.inAll / 2n)
 
-export class SpentLately {
+export class BudgetSpendCache {
   #day = ""
   #readAt = -Infinity
   #inAll = 0n

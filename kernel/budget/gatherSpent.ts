@@ -2,7 +2,7 @@
 // each would wake a connection of its own for the same sums.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { gathered } from "../database/gathered.ts"
+import { batched } from "../database/gathered.ts"
 import { Lane } from "../database/Lane.ts"
 import type { DaySpent } from "./Reservation.ts"
 
@@ -36,11 +36,11 @@ const readSpent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, calls: 
 })
 
 /** Reads what is spent of a day: by the principal, in all, and by keyless callers together. */
-export const gatherSpent = Effect.gen(function* () {
+export const batchSpendReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const reading = yield* gathered({
-    callsMax,
-    run: (asked: ReadonlyArray<Asked>) => Effect.provideService(readSpent(sql, asked), Lane, "payments")
+  const reading = yield* batched({
+    maxBatchSize: callsMax,
+    runBatch: (asked: ReadonlyArray<Asked>) => Effect.provideService(readSpent(sql, asked), Lane, "payments")
   })
   return (day: string, principal: string) => reading({ day, principal })
 })

@@ -3,7 +3,7 @@
 // is refused; what must hold for pubnet is checked by its gate (`settlement/PubnetGate.ts`).
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { NetworkKeys } from "./NetworkKeys.ts"
-import { optionalRemoteSigner, remoteSigner, remoteSignerFault, type RemoteSignerValues } from "./RemoteSigner.ts"
+import { optionalRemoteSigner, remoteSigner, remoteSignerIssue, type RemoteSignerValues } from "./RemoteSigner.ts"
 import { readRpcHeaders, type RpcHeader } from "./rpcHeaders.ts"
 import {
   amount,
@@ -209,12 +209,12 @@ const pick = (values: OwnValues, { fields }: NetworkKeys<unknown>): Readonly<Rec
   )
 
 /** What the plugins of the program say against serving pubnet with these values. */
-export const pubnetFaults = (
+export const pubnetIssues = (
   contributed: ReadonlyArray<NetworkKeys<unknown>>,
   values: OwnValues
 ): ReadonlyArray<string> =>
   contributed.flatMap((keys) => {
-    const fault = keys.pubnetFault(pick(values, keys))
+    const fault = keys.pubnetIssue(pick(values, keys))
     return fault === undefined ? [] : [`${keys.owner}: ${fault}`]
   })
 
@@ -239,7 +239,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       if (rpc.rpcUrls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
       const secrets = { secret: settings.secret }
       const signers = [values.sponsor_signer, ...values.channel_signers]
-      for (const fault of signers.map((signer) => signer && remoteSignerFault(signer)))
+      for (const fault of signers.map((signer) => signer && remoteSignerIssue(signer)))
         if (fault !== undefined) return yield* refuse(`${id}.sponsor_signer, .channel_signers`, fault)
       const noFees = {
         max_resource_fee_stroops: 200_000n,

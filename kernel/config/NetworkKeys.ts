@@ -9,7 +9,7 @@ export interface NetworkKeys<out A> {
   readonly owner: string
   readonly fields: Fields
   /** What keeps a network with these values from serving pubnet, as a sentence. */
-  readonly pubnetFault: (values: any) => string | undefined
+  readonly pubnetIssue: (values: any) => string | undefined
   readonly values?: A
 }
 
@@ -28,4 +28,4 @@ export const networkKeys = <F extends Fields>(
   owner: string,
   fields: F,
   pubnetFault: (values: ValuesOf<F>) => string | undefined = () => undefined
-): NetworkKeys<ValuesOf<F>> => ({ owner, fields, pubnetFault })
+): NetworkKeys<ValuesOf<F>> => ({ owner, fields, pubnetIssue: pubnetFault })

@@ -45,7 +45,7 @@ export interface RemoteSignerValues extends RemoteSignerSettings {
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 
 /** What is wrong with the settings as they stand. */
-export const remoteSignerFault = ({ key, kind, region, url }: RemoteSignerSettings): string | undefined => {
+export const remoteSignerIssue = ({ key, kind, region, url }: RemoteSignerSettings): string | undefined => {
   const given = url === "" ? undefined : URL.canParse(url) ? new URL(url) : null
   if (given === null || (given === undefined && (kind === "https" || kind === "vault-transit")))
     return "url must be the https address of the signer"

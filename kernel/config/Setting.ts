@@ -101,7 +101,7 @@ export interface Section<out A> {
    * What its values say against serving pubnet, as sentences that name the setting; asked whether its plugin is enabled
    * or not (`settlement/PubnetGate.ts`).
    */
-  readonly pubnetFaults?: (values: any) => ReadonlyArray<string>
+  readonly pubnetIssues?: (values: any) => ReadonlyArray<string>
 }
 
 /** Defines a section with several settings below one key. */
@@ -110,7 +110,7 @@ export const section = <F extends Fields>(
   doc: string,
   fields: F,
   pubnetFaults: (values: ValuesOf<F>) => ReadonlyArray<string> = () => []
-): Section<ValuesOf<F>> => ({ name, schema: group(fields, { doc }) as any, pubnetFaults })
+): Section<ValuesOf<F>> => ({ name, schema: group(fields, { doc }) as any, pubnetIssues: pubnetFaults })
 
 /** Defines a section that is a single value. */
 export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => ({ name, schema: setting as any })

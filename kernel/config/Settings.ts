@@ -5,10 +5,10 @@
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { contract } from "../Contract.ts"
 import { CurrentPlugin } from "../Plugin.ts"
-import { perhaps } from "./didYouMean.ts"
+import { suggestionSuffix } from "./didYouMean.ts"
 import type { Declared } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"
-import { settingFaults } from "./settingFaults.ts"
+import { settingIssues } from "./settingFaults.ts"
 
 /** A value of the profile that this program cannot start with. `path` is the setting's dotted path. */
 export class SettingsRefused extends Schema.TaggedError<SettingsRefused>()("SettingsRefused", {
@@ -50,7 +50,7 @@ export class Settings extends Context.Service<
         const known = declared()
         for (const key of Object.keys(source.tree)) {
           if (known.sections.has(key)) continue
-          const meant = perhaps(key, known.sections.keys())
+          const meant = suggestionSuffix(key, known.sections.keys())
           return yield* new SettingsRefused({ path: key, message: `no such section${meant}` })
         }
         return makeSettings(source, known, (name) => known.sections.has(name))
@@ -102,7 +102,7 @@ export const decodeSection = <A>(
   })(section.name in tree ? { [section.name]: tree[section.name] } : {}).pipe(
     Effect.map((decoded) => (decoded as Record<string, A>)[section.name] as A),
     Effect.mapError((error) => {
-      const [first, ...others] = settingFaults(section.name, section.schema, error.issue)
+      const [first, ...others] = settingIssues(section.name, section.schema, error.issue)
       const also = others.slice(0, faultsToldMax).map(({ message, path }) => `; ${path}: ${message}`)
       return new SettingsRefused({
         path: first?.path ?? section.name,

@@ -16,21 +16,21 @@ export const wireSection = section("wire", "The spellings of the wire.", {
   })
 })
 
-export interface WireWordsValues {
+export interface WireVocabularyValues {
   /** Never empty; the first is the house's own spelling outwards. */
   readonly dialects: readonly ["ledger" | "stellar", ...ReadonlyArray<"ledger" | "stellar">]
   readonly stellarPendingReason: "settlement_pending" | "settle_stellar_transaction_status_unknown"
 }
 
-export class WireWords extends Context.Service<WireWords, WireWordsValues>()("tollkeeper/config/WireWords") {
+export class WireVocabulary extends Context.Service<WireVocabulary, WireVocabularyValues>()("tollkeeper/config/WireWords") {
   static readonly layer = Layer.effect(
-    WireWords,
+    WireVocabulary,
     Effect.gen(function* () {
       const values = yield* (yield* Settings).section(wireSection)
       const [first, ...rest] = new Set(values.dialects)
       if (first === undefined)
         return yield* new SettingsRefused({ path: "wire.dialects", message: "at least one dialect is required" })
-      return WireWords.of({ dialects: [first, ...rest], stellarPendingReason: values.stellar_pending_reason })
+      return WireVocabulary.of({ dialects: [first, ...rest], stellarPendingReason: values.stellar_pending_reason })
     })
   )
 }

@@ -34,7 +34,7 @@ export const didYouMean = (written: string, known: Iterable<string>): string | u
 }
 
 /** "; did you mean X?", or nothing. */
-export const perhaps = (written: string, known: Iterable<string>): string => {
+export const suggestionSuffix = (written: string, known: Iterable<string>): string => {
   const name = didYouMean(written, known)
   return name === undefined ? "" : `; did you mean ${name}?`
 }

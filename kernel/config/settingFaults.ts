@@ -2,9 +2,9 @@
 // expected there, and for a name that nobody knows the one that was probably meant. Values are not repeated, since one
 // may be a secret that stands in the wrong place.
 import { Schema, SchemaIssue } from "effect"
-import { perhaps } from "./didYouMean.ts"
+import { suggestionSuffix } from "./didYouMean.ts"
 
-export interface SettingFault {
+export interface SettingIssue {
   /** Dotted, from the section on. */
   readonly path: string
   readonly message: string
@@ -44,11 +44,11 @@ const dotted = (path: ReadonlyArray<PropertyKey>): string =>
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** The faults of a value, in the order in which they stand; `schema` is the JSON schema of the section `name`. */
-export const settingFaults = (
+export const settingIssues = (
   name: string,
   schema: Schema.Top,
   issue: SchemaIssue.Issue
-): ReadonlyArray<SettingFault> => {
+): ReadonlyArray<SettingIssue> => {
   const document = { properties: { [name]: Schema.toJsonSchemaDocument(schema).schema as JsonSchema } }
   return format(issue).issues.map(({ message, path: steps }) => {
     const path = (steps ?? []).map((step) => (typeof step === "object" ? step.key : step))
@@ -64,6 +64,6 @@ export const settingFaults = (
     const parents = path
       .slice(0, -1)
       .reduce<ReadonlyArray<JsonSchema>>((schemas, step) => schemas.flatMap((one) => below(one, step)), [document])
-    return { path: dotted(path), message: `no such setting${perhaps(String(last), parents.flatMap(namesOf))}` }
+    return { path: dotted(path), message: `no such setting${suggestionSuffix(String(last), parents.flatMap(namesOf))}` }
   })
 }

@@ -4,9 +4,9 @@
 // that has ended.
 import { Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
-import { elapsedMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../elapsed.ts"
 import { Lane, type LaneName } from "./Lane.ts"
-import { type Leftover, within } from "../within.ts"
+import { type AbandonedFiber, withDeadline } from "../within.ts"
 
 /** Between two tries for a connection while there is none at all. */
 const retryPause = Duration.millis(100)
@@ -25,10 +25,10 @@ export interface ConnectionBounds {
   /** Runs for each statement that fails, before its caller learns of it. */
   readonly failed?: (error: SqlError.SqlError) => Effect.Effect<void>
   /** Called once with what tells how the pool stands. */
-  readonly observed?: (pool: () => PoolStanding) => void
+  readonly observed?: (pool: () => PoolStatus) => void
 }
 
-export interface PoolStanding {
+export interface PoolStatus {
   /** Connections that may be lent at this moment: fewer than configured while the server admits no more. */
   readonly max: number
   readonly inUse: number
@@ -55,7 +55,7 @@ class Permits {
     this.#background = Semaphore.makeUnsafe(half(max))
   }
 
-  get standing(): PoolStanding {
+  get standing(): PoolStatus {
     return { max: this.#size, inUse: this.#held, waiting: this.#waiting }
   }
 
@@ -132,21 +132,21 @@ const bounded = (
   answerWait: Duration.Duration,
   failed: ConnectionBounds["failed"],
   owner: Scope.Scope,
-  left: (leftover: Leftover) => void
+  left: (leftover: AbandonedFiber) => void
 ): Connection => {
   let isLeft = false
-  const leave = (leftover: Leftover) => {
+  const leave = (leftover: AbandonedFiber) => {
     isLeft = true
     left(leftover)
   }
   const bound = <A>(sql: string, statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> =>
     Effect.suspend(() => {
       if (!isLeft)
-        return within(failed === undefined ? statement : Effect.tapError(statement, failed), {
-          longest: answerWait,
-          owner,
-          late: tookTooLong("query", answerWait),
-          left: leave
+        return withDeadline(failed === undefined ? statement : Effect.tapError(statement, failed), {
+          timeout: answerWait,
+          scope: owner,
+          onTimeout: tookTooLong("query", answerWait),
+          onAbandon: leave
         })
       return endsTransaction.test(sql) ? Effect.succeed([] as unknown as A) : tookTooLong("query", answerWait)
     })
@@ -164,7 +164,7 @@ const bounded = (
  * A connection whose statement was left behind is out of its transaction before anybody else has it. One that cannot be
  * brought out of it is closed by the driver.
  */
-const cleanUp = (connection: Connection, leftover: Leftover): Effect.Effect<void> =>
+const cleanUp = (connection: Connection, leftover: AbandonedFiber): Effect.Effect<void> =>
   Effect.andThen(
     leftover,
     Effect.ignore(Effect.timeout(connection.executeUnprepared("ROLLBACK", [], undefined), rollbackWait))
@@ -180,7 +180,7 @@ const alone = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>, own: Scope.Scope)
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Lends the connections of `pool` in the lane of whoever asks. `owner` keeps what is left behind. */
-export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scope): Acquirer => {
+export const leaseConnections = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scope): Acquirer => {
   const permits = new Permits(bounds.connectionsMax)
   bounds.observed?.(() => permits.standing)
 
@@ -194,11 +194,11 @@ export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scop
       yield* restore(permits.take(lane))
       const own = Scope.makeUnsafe()
       const exit = yield* Effect.exit(alone(restore(pool), own))
-      const now = yield* elapsedMillis
+      const now = yield* monotonicMillis
       const giveBack = Effect.andThen(alone(Scope.close(own, Exit.void), own), permits.release(lane))
       if (Exit.isSuccess(exit)) {
         yield* permits.grow(now)
-        let leftover: Leftover | undefined
+        let leftover: AbandonedFiber | undefined
         const release = Effect.suspend(() =>
           leftover === undefined
             ? giveBack
@@ -221,12 +221,12 @@ export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scop
   return Effect.flatMap(Lane, (lane) => {
     let last: SqlError.SqlError | undefined
     // One that is there at once is waited for by nobody, and costs no timer.
-    return within(
+    return withDeadline(
       Effect.uninterruptibleMask((restore) => lease(restore, lane, (error) => void (last = error))),
       {
-        longest: bounds.connectionWait,
-        owner,
-        late: Effect.suspend(() =>
+        timeout: bounds.connectionWait,
+        scope: owner,
+        onTimeout: Effect.suspend(() =>
           last === undefined ? tookTooLong("connect", bounds.connectionWait) : Effect.fail(last)
         )
       }

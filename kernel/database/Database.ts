@@ -20,10 +20,10 @@ import { SqlClient, SqlError } from "effect/sql"
 import { choice, integer, type Section, section, text } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
-import type { ConnectionBounds, PoolStanding } from "./Connections.ts"
+import type { ConnectionBounds, PoolStatus } from "./Connections.ts"
 import { ReadReplica } from "./ReadReplica.ts"
 import { isConflict } from "./conflicts.ts"
-import { connectFault } from "./connectFault.ts"
+import { connectErrorMessage } from "./connectFault.ts"
 import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./DatabaseSource.ts"
 import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
@@ -203,7 +203,7 @@ const reachOf = (url: Redacted.Redacted, values: Values): Effect.Effect<Reach, D
       ? Effect.succeed("pooled")
       : Effect.mapError(
           reachServer(url, Duration.millis(values.connection_wait_ms)),
-          (cause) => new DatabaseRefused({ message: connectFault(cause), cause })
+          (cause) => new DatabaseRefused({ message: connectErrorMessage(cause), cause })
         )
 
 /** A listener by a connection that nobody else has; none behind a pooler unless the server itself is named. */
@@ -222,7 +222,7 @@ const checked = Effect.fnUntraced(function* (
   source: OpenedDatabase,
   values: Values,
   reach: Reach,
-  pool: () => PoolStanding,
+  pool: () => PoolStatus,
   listeners: Set<WriteFaultListener>
 ) {
   const sql = yield* SqlClient.SqlClient
@@ -289,7 +289,7 @@ export class Database extends Context.Service<
     /** A trivial query with a short deadline; readiness is this and nothing else (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** How the connections of this process stand. */
-    readonly pool: () => PoolStanding
+    readonly pool: () => PoolStatus
     /** Runs for each statement that fails because the database accepts no writes, with that reason. */
     readonly onWriteFault: (listener: WriteFaultListener) => Effect.Effect<void, never, Scope.Scope>
     /** The whole database as one archive; a server has tools of its own. */
@@ -317,7 +317,7 @@ export class Database extends Context.Service<
       const settings = yield* Settings
       const values = yield* settings.section(databaseSection)
       const source = yield* (yield* DatabaseSource).open
-      let pool = (): PoolStanding => ({ max: 0, inUse: 0, waiting: 0 })
+      let pool = (): PoolStatus => ({ max: 0, inUse: 0, waiting: 0 })
       const listeners = new Set<WriteFaultListener>()
       const observed: Observed = {
         observed: (standing) => void (pool = standing),
@@ -344,7 +344,7 @@ export class Database extends Context.Service<
         client
       ).pipe(
         Layer.catchTag("SqlError", (cause) =>
-          Layer.effectContext(Effect.fail(new DatabaseRefused({ message: connectFault(cause), cause })))
+          Layer.effectContext(Effect.fail(new DatabaseRefused({ message: connectErrorMessage(cause), cause })))
         )
       )
     })

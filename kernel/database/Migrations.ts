@@ -7,8 +7,8 @@
 import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
-import { isBeaten } from "./conflicts.ts"
-import { wordsOf } from "./faultWords.ts"
+import { isSerializationConflict } from "./conflicts.ts"
+import { errorMessage } from "./faultWords.ts"
 import { Lane } from "./Lane.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
@@ -160,7 +160,7 @@ export const run = Effect.fn("Migrations.run")(
     const migrations = yield* read(owner)
     const next = runNext(sql, owner, migrations).pipe(
       Effect.tapError((error) =>
-        error._tag === "FileFailed" && isBeaten(error.cause)
+        error._tag === "FileFailed" && isSerializationConflict(error.cause)
           ? Effect.logInfo("a migration waits for its tables").pipe(
               Effect.annotateLogs({ event: "migration_waits", migration: `${owner}/${error.migration}` })
             )
@@ -169,11 +169,11 @@ export const run = Effect.fn("Migrations.run")(
       Effect.retry({
         schedule: between,
         times: triesMax - 1,
-        while: (error) => error._tag === "FileFailed" && isBeaten(error.cause)
+        while: (error) => error._tag === "FileFailed" && isSerializationConflict(error.cause)
       }),
       Effect.catchTag("FileFailed", ({ cause, migration }) => {
-        const told = `migration ${owner}/${migration}: ${wordsOf(cause)}`
-        const message = isBeaten(cause) ? `${told}, after ${triesMax} tries beside what else uses its tables` : told
+        const told = `migration ${owner}/${migration}: ${errorMessage(cause)}`
+        const message = isSerializationConflict(cause) ? `${told}, after ${triesMax} tries beside what else uses its tables` : told
         return Effect.fail(new MigrationFailed({ owner, migration, message }))
       })
     )

@@ -7,20 +7,20 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
-import { elapsedMillis } from "../elapsed.ts"
-import { type ConnectionBounds, lend } from "./Connections.ts"
+import { monotonicMillis } from "../elapsed.ts"
+import { type ConnectionBounds, leaseConnections } from "./Connections.ts"
 
 type Acquirer = SqlClient.SqlClient["reserve"]
 
 /** A place to read from: a replica, by what acquires its connections; undefined is the primary. */
-export type Source = Acquirer | undefined
+export type ReadTargetName = Acquirer | undefined
 
 /** Where the statements of a fiber go: to this acquirer's connections, or to the primary's. */
-export const ReadFrom = Context.Reference<Source>("tollkeeper/database/ReadFrom", {
+export const ReadTarget = Context.Reference<ReadTargetName>("tollkeeper/database/ReadFrom", {
   defaultValue: () => undefined
 })
 
-export interface ReplicaStanding {
+export interface ReplicaStatus {
   readonly isFit: boolean
   /** Milliseconds behind the primary, to about the time between two looks; undefined while unknown. */
   readonly lagMillis: number | undefined
@@ -46,7 +46,7 @@ const samplesMax = 300
 
 const askTimeout = Duration.seconds(3)
 
-const unknown: ReplicaStanding = { isFit: false, lagMillis: undefined, detail: "not looked at yet" }
+const unknown: ReplicaStatus = { isFit: false, lagMillis: undefined, detail: "not looked at yet" }
 
 /**
  * How far behind a position is: the age of the newest sample that it has reached. Zero at the primary's own position;
@@ -90,21 +90,21 @@ export class ReadReplica extends Context.Service<
     readonly reading: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** One look at it; undefined when none is configured. */
     readonly look: Effect.Effect<void> | undefined
-    readonly standing: () => ReplicaStanding
+    readonly status: () => ReplicaStatus
   }
 >()("tollkeeper/database/ReadReplica") {
   /** Reads go where everything goes. */
   static readonly none: ReadReplica["Service"] = {
     reading: (effect) => effect,
     look: undefined,
-    standing: () => ({ isFit: false, lagMillis: undefined, detail: "none is configured" })
+    status: () => ({ isFit: false, lagMillis: undefined, detail: "none is configured" })
   }
 
   /** It is connected to by the first look that can; a replica that is away holds up no start. */
   static readonly make = Effect.fnUntraced(function* (options: ReplicaOptions) {
     const sql = yield* SqlClient.SqlClient
     const owner = yield* Effect.scope
-    let standing = unknown
+    let status = unknown
     let opened: Opened | undefined
     let samples: ReadonlyArray<Sample> = []
 
@@ -116,18 +116,18 @@ export class ReadReplica extends Context.Service<
         yield* Scope.close(own, Exit.void)
         return yield* Effect.failCause(made.cause)
       }
-      opened = { pool: made.value, acquirer: lend(made.value.reserve, options.bounds, owner) }
+      opened = { pool: made.value, acquirer: leaseConnections(made.value.reserve, options.bounds, owner) }
       return opened
     }).pipe(Effect.provide(Reactivity.layer))
 
     const judge = Effect.gen(function* () {
       const position = yield* primaryPosition(sql)
-      samples = [...samples, { at: yield* elapsedMillis, position }].slice(-samplesMax)
+      samples = [...samples, { at: yield* monotonicMillis, position }].slice(-samplesMax)
       const { pool } = yield* open
       const reached = yield* replicaPosition(pool)
       if (reached === undefined)
         return { isFit: false, lagMillis: undefined, detail: "database.read_url names no streaming replica" }
-      const lagMillis = lagOf(samples, BigInt(reached), yield* elapsedMillis)
+      const lagMillis = lagOf(samples, BigInt(reached), yield* monotonicMillis)
       const detail = behind(lagMillis, options.lagMillisMax)
       return { isFit: detail === undefined, lagMillis, detail }
     })
@@ -136,11 +136,11 @@ export class ReadReplica extends Context.Service<
       Effect.timeoutOption(askTimeout),
       Effect.catch(() => Effect.succeedNone),
       Effect.map(
-        Option.getOrElse((): ReplicaStanding => ({ isFit: false, lagMillis: undefined, detail: "it does not answer" }))
+        Option.getOrElse((): ReplicaStatus => ({ isFit: false, lagMillis: undefined, detail: "it does not answer" }))
       ),
       Effect.flatMap((now) => {
-        const before = standing
-        standing = now
+        const before = status
+        status = now
         if (before.isFit === now.isFit) return Effect.void
         return now.isFit
           ? Effect.logInfo("the read replica is used")
@@ -152,20 +152,20 @@ export class ReadReplica extends Context.Service<
 
     const reading = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
       Effect.suspend(() => {
-        if (!standing.isFit || opened === undefined) return effect
-        return Effect.provideService(effect, ReadFrom, opened.acquirer).pipe(
+        if (!status.isFit || opened === undefined) return effect
+        return Effect.provideService(effect, ReadTarget, opened.acquirer).pipe(
           Effect.catchIf(
             (error: E): error is E => SqlError.isSqlError(error),
             // One that is gone is not asked again before the next look.
             (error) => {
               const reason = (error as SqlError.SqlError).reason._tag
-              if (reason === "ConnectionError") standing = { ...standing, isFit: false, detail: "it does not answer" }
-              return Effect.provideService(effect, ReadFrom, undefined)
+              if (reason === "ConnectionError") status = { ...status, isFit: false, detail: "it does not answer" }
+              return Effect.provideService(effect, ReadTarget, undefined)
             }
           )
         )
       })
 
-    return ReadReplica.of({ reading, look, standing: () => standing })
+    return ReadReplica.of({ reading, look, status: () => status })
   })
 }

@@ -7,13 +7,13 @@ import { Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"
-import { elapsedMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../elapsed.ts"
 import { Health } from "../Health.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { storage } from "../telemetry/metrics.ts"
 import { Database } from "./Database.ts"
-import { wordsOf } from "./faultWords.ts"
+import { errorMessage } from "./faultWords.ts"
 import { Lane } from "./Lane.ts"
 import { writeFaultOf } from "./writeFault.ts"
 
@@ -71,7 +71,7 @@ const makeProbe = Effect.gen(function* () {
       return set(
         error._tag === "TimeoutError"
           ? `the database did not finish a write within ${Duration.toMillis(writeTimeout)} ms`
-          : `the database fails writes: ${wordsOf(error)}`
+          : `the database fails writes: ${errorMessage(error)}`
       )
     }
   })
@@ -80,15 +80,15 @@ const makeProbe = Effect.gen(function* () {
   const probe = Effect.gen(function* () {
     yield* tryOnce
     if (fault === undefined && failures > 0) yield* tryOnce
-    probedAt = yield* elapsedMillis
+    probedAt = yield* monotonicMillis
   })
 
   const recheck = Effect.gen(function* () {
-    const asked = yield* elapsedMillis
+    const asked = yield* monotonicMillis
     yield* one.withPermits(1)(
       Effect.gen(function* () {
         if (fault === undefined || probedAt > asked) return
-        yield* Effect.sleep(Math.max(0, probedAt + againMillis - (yield* elapsedMillis)))
+        yield* Effect.sleep(Math.max(0, probedAt + againMillis - (yield* monotonicMillis)))
         yield* probe
       })
     )

@@ -8,4 +8,4 @@ const ends = (reasons: ReadonlySet<string>) => (error: unknown) =>
 export const isConflict = ends(new Set(["DeadlockError", "SerializationError"]))
 
 /** The same, or others held for too long what it required: it may be done when they are gone. */
-export const isBeaten = ends(new Set(["DeadlockError", "LockTimeoutError", "SerializationError"]))
+export const isSerializationConflict = ends(new Set(["DeadlockError", "LockTimeoutError", "SerializationError"]))

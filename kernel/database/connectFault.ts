@@ -2,7 +2,7 @@
 // let this user in, and what a server or a pooler before it says against the connection, in its own words. The URL is
 // never quoted, since it holds a password.
 import { SqlError } from "effect/sql"
-import { field, rootOf, wordsOf } from "./faultWords.ts"
+import { field, rootCause, errorMessage } from "./faultWords.ts"
 
 const authenticationCode = /^28/
 /** What PgBouncer and its kind say of a name or a password; they have one code for everything. */
@@ -10,13 +10,13 @@ const authenticationWords = /authentication failed|no such user|no username|SASL
 const systemCode = /^E[A-Z]+$/
 
 /** A name or a password that is wrong does not mend itself. */
-export const isForGood = (error: SqlError.SqlError): boolean =>
+export const isPermanent = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
 
 /** What an operator is told, and what to do. */
-export const connectFault = (error: unknown): string => {
-  const root = rootOf(error)
-  const words = wordsOf(error)
+export const connectErrorMessage = (error: unknown): string => {
+  const root = rootCause(error)
+  const words = errorMessage(error)
   const code = String(field(root, "code") ?? "")
   if (authenticationCode.test(code) || authenticationWords.test(words))
     return `the database does not let this user in (${words}); correct the user and the password in DATABASE_URL`

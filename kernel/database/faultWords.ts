@@ -7,7 +7,7 @@ export const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 
 /** The innermost error that there is. */
-export const rootOf = (error: unknown): unknown => {
+export const rootCause = (error: unknown): unknown => {
   let root = error
   for (let depth = 0; depth < depthMax; depth++) {
     const below = field(root, "cause") ?? field(root, "reason")
@@ -18,7 +18,7 @@ export const rootOf = (error: unknown): unknown => {
 }
 
 /** What the database says of an error, in its own words. */
-export const wordsOf = (error: unknown): string => {
-  const told = field(rootOf(error), "message")
+export const errorMessage = (error: unknown): string => {
+  const told = field(rootCause(error), "message")
   return typeof told === "string" && told !== "" ? told.replace(/\s+/g, " ") : "no word of why"
 }

@@ -6,17 +6,17 @@
 // Where nobody waits for answers, a statement may rest for a while after the one before it: each wakes a process of the
 // database. Once the Scope has ended nothing is begun any more: who calls then, or waits still, hears an interruption.
 import { Deferred, Effect, Exit } from "effect"
-import { elapsedMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../elapsed.ts"
 
-export interface Gathering<A, B, E, R> {
+export interface BatchOptions<A, B, E, R> {
   /** Calls of one statement at most. */
-  readonly callsMax: number
+  readonly maxBatchSize: number
   /** What two calls of one statement may not share; without it any may go together. */
   readonly keyOf?: (call: A) => string
   /** A statement begins at least so long after the one before it, milliseconds. Default: none. */
-  readonly restMillis?: number
+  readonly minIntervalMillis?: number
   /** The answers to some calls, in their order. */
-  readonly run: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
+  readonly runBatch: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
 }
 
 interface Call<A, B, E> {
@@ -28,7 +28,7 @@ interface Call<A, B, E> {
  * Takes out the calls of the next statement: the first of each key, in the order of keys. The statements of two
  * processes then come to rows that both need in the same order, and do not wait for each other in a circle.
  */
-const takeNext = <A, B, E, R>(waiting: Array<Call<A, B, E>>, { callsMax, keyOf }: Gathering<A, B, E, R>) => {
+const takeNext = <A, B, E, R>(waiting: Array<Call<A, B, E>>, { maxBatchSize: callsMax, keyOf }: BatchOptions<A, B, E, R>) => {
   const next = new Map<string, Call<A, B, E>>()
   const later: Array<Call<A, B, E>> = []
   for (const [at, call] of waiting.splice(0).entries()) {
@@ -41,7 +41,7 @@ const takeNext = <A, B, E, R>(waiting: Array<Call<A, B, E>>, { callsMax, keyOf }
 }
 
 /** The call of which many become one; its statements end with the Scope. */
-export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gathering<A, B, E, R>) {
+export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: BatchOptions<A, B, E, R>) {
   const scope = yield* Effect.scope
   const services = yield* Effect.context<R>()
   const waiting: Array<Call<A, B, E>> = []
@@ -49,18 +49,18 @@ export const gathered = Effect.fnUntraced(function* <A, B, E, R>(gathering: Gath
   let begunAt = -Infinity
 
   const rest = Effect.gen(function* () {
-    const { restMillis = 0 } = gathering
+    const { minIntervalMillis: restMillis = 0 } = gathering
     if (restMillis === 0) return
-    const passed = (yield* elapsedMillis) - begunAt
+    const passed = (yield* monotonicMillis) - begunAt
     // Of a clock that is behind the one before nothing follows.
     if (passed >= 0 && passed < restMillis) yield* Effect.sleep(restMillis - passed)
-    begunAt = yield* elapsedMillis
+    begunAt = yield* monotonicMillis
   })
   const step = Effect.gen(function* () {
     yield* rest
     const calls = takeNext(waiting, gathering)
     if (calls.length === 0) return
-    const exit = yield* Effect.exit(gathering.run(calls.map(({ given }) => given)))
+    const exit = yield* Effect.exit(gathering.runBatch(calls.map(({ given }) => given)))
     for (const [at, { answer }] of calls.entries())
       Deferred.doneUnsafe(answer, Exit.isSuccess(exit) ? Exit.succeed(exit.value[at]!) : Exit.failCause(exit.cause))
   })

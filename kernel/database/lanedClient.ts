@@ -4,8 +4,8 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
-import { type ConnectionBounds, lend } from "./Connections.ts"
-import { ReadFrom } from "./ReadReplica.ts"
+import { type ConnectionBounds, leaseConnections } from "./Connections.ts"
+import { ReadTarget } from "./ReadReplica.ts"
 
 /** PostgreSQL answers `ROLLBACK` to the `COMMIT` of a transaction that has failed. */
 const commit = Effect.fnUntraced(function* (connection: SqlConnection.Connection) {
@@ -55,9 +55,9 @@ export const lanedClient = (
       const owner = yield* Effect.scope
       const pool = yield* PgClient.make({ ...config, maxConnections: bounds.connectionsMax })
       const lent = limits === undefined ? pool.reserve : Effect.map(pool.reserve, beginning(limits))
-      const primary = lend(lent, bounds, owner)
+      const primary = leaseConnections(lent, bounds, owner)
       const client = yield* SqlClient.make({
-        acquirer: Effect.flatMap(ReadFrom, (replica) => replica ?? primary),
+        acquirer: Effect.flatMap(ReadTarget, (replica) => replica ?? primary),
         compiler: PgClient.makeCompiler(),
         driver: "pg",
         spanAttributes: [["db.system.name", "postgresql"]],

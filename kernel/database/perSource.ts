@@ -1,19 +1,19 @@
 // What is kept of a database is kept of one place to read from: a replica may know less than the primary, and is asked
 // by itself.
 import { Effect, type Scope } from "effect"
-import { ReadFrom, type Source } from "./ReadReplica.ts"
+import { ReadTarget, type ReadTargetName } from "./ReadReplica.ts"
 
 /**
  * That of the place which the asking fiber reads from, made in one turn by whoever asks first; what it began ends with
  * the Scope that this is called in.
  */
-export const perSource = <A, R>(
-  make: (source: Source) => Effect.Effect<A, never, R>
+export const perReadTarget = <A, R>(
+  make: (source: ReadTargetName) => Effect.Effect<A, never, R>
 ): Effect.Effect<Effect.Effect<A>, never, R | Scope.Scope> =>
   Effect.map(Effect.context<R | Scope.Scope>(), (services) => {
-    const known = new Map<Source, A>()
+    const known = new Map<ReadTargetName, A>()
     return Effect.gen(function* () {
-      const source = yield* ReadFrom
+      const source = yield* ReadTarget
       const before = known.get(source)
       if (before !== undefined) return before
       const made = yield* Effect.provideContext(make(source), services)

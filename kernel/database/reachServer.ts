@@ -6,7 +6,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Random, type Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
-import { isForGood } from "./connectFault.ts"
+import { isPermanent } from "./connectFault.ts"
 
 export type Reach = "direct" | "pooled"
 
@@ -35,7 +35,7 @@ const look = Effect.fnUntraced(function* (url: Redacted.Redacted) {
     Effect.map((found): Reach => (found === word ? "direct" : "pooled")),
     // Refused with the mark and let in without it: what stands there is no server. Else the second error is the cause.
     Effect.catchIf(
-      (error) => !isForGood(error),
+      (error) => !isPermanent(error),
       () => Effect.as(ask(url, {}), "pooled" as Reach)
     )
   )
@@ -56,7 +56,7 @@ export const reachServer = (
   Effect.suspend(() => {
     let last: SqlError.SqlError | undefined
     const once = Effect.tapError(look(url), (error) => Effect.sync(() => void (last = error)))
-    return Effect.retry(once, { schedule: Schedule.spaced(pause), while: (error) => !isForGood(error) }).pipe(
+    return Effect.retry(once, { schedule: Schedule.spaced(pause), while: (error) => !isPermanent(error) }).pipe(
       Effect.timeoutOrElse({
         duration: connectionWait,
         orElse: () => Effect.fail(last ?? silent(connectionWait))

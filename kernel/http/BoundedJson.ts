@@ -15,7 +15,7 @@ export interface JsonBounds {
 export const defaultBounds: JsonBounds = { depthMax: 32, valuesMax: 20_000 }
 
 /** The text is not JSON within the bounds. */
-export class JsonFault extends Data.TaggedClass("JsonFault")<{ readonly message: string }> {}
+export class JsonParseError extends Data.TaggedClass("JsonFault")<{ readonly message: string }> {}
 
 const notJson = "the body is not JSON"
 
@@ -193,7 +193,7 @@ class Scan {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-const fail = (message: string) => Result.fail(new JsonFault({ message }))
+const fail = (message: string) => Result.fail(new JsonParseError({ message }))
 
 export interface JsonWithMembers {
   readonly value: unknown
@@ -218,7 +218,7 @@ const parse = (
   bytes: Uint8Array,
   bounds: JsonBounds,
   path: ReadonlyArray<string> | undefined
-): Result.Result<JsonWithMembers, JsonFault> => {
+): Result.Result<JsonWithMembers, JsonParseError> => {
   let text: string
   try {
     text = utf8.decode(bytes)
@@ -238,11 +238,11 @@ const parse = (
 }
 
 /** Parses bytes within the bounds, at once; for what is not worth an effect of its own. */
-export const readJson = (bytes: Uint8Array, bounds: JsonBounds = defaultBounds): Result.Result<unknown, JsonFault> =>
+export const readJson = (bytes: Uint8Array, bounds: JsonBounds = defaultBounds): Result.Result<unknown, JsonParseError> =>
   Result.map(parse(bytes, bounds, undefined), ({ value }) => value)
 
 /** Parses bytes within the bounds. */
-export const parseJson = (bytes: Uint8Array, bounds: JsonBounds = defaultBounds): Effect.Effect<unknown, JsonFault> =>
+export const parseJson = (bytes: Uint8Array, bounds: JsonBounds = defaultBounds): Effect.Effect<unknown, JsonParseError> =>
   Effect.suspend(() => Effect.map(Effect.fromResult(parse(bytes, bounds, undefined)), ({ value }) => value))
 
 /**
@@ -253,4 +253,4 @@ export const parseJsonWithMembers = (
   bytes: Uint8Array,
   path: ReadonlyArray<string>,
   bounds: JsonBounds = defaultBounds
-): Effect.Effect<JsonWithMembers, JsonFault> => Effect.suspend(() => Effect.fromResult(parse(bytes, bounds, path)))
+): Effect.Effect<JsonWithMembers, JsonParseError> => Effect.suspend(() => Effect.fromResult(parse(bytes, bounds, path)))

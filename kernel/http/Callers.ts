@@ -8,18 +8,18 @@ import { inRange, parseAddress, principalOf } from "./addresses.ts"
 import { bearerOf, Keys, type Role } from "./Keys.ts"
 import { Sessions } from "./Sessions.ts"
 import { anonymous, type Principal } from "./Principal.ts"
-import { hostNameOf, isLoopback } from "./strangers.ts"
+import { parseHostName, isLoopback } from "./strangers.ts"
 
 /** Headers by which a proxy, trusted or not, makes itself known. */
 const proxyHeader = new RegExp(
   "^(x-forwarded(-.+)?|forwarded|via|x-real-ip|x-client-ip|x-original-.+|true-client-ip|cf-.+|x-envoy-.+)$"
 )
 
-export class Callers extends Context.Service<
-  Callers,
+export class Authentication extends Context.Service<
+  Authentication,
   {
     /** The principal of a request; None when keys are configured and none of them was sent. */
-    readonly identify: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
+    readonly authenticate: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
     /**
      * Who may read what is told to whoever has a key: a caller or an operator, by key or by session; anybody, where
      * callers need none. The word is what they are counted by.
@@ -35,9 +35,9 @@ export class Callers extends Context.Service<
     /** Whether the request comes from this machine itself, without a proxy. */
     readonly isLocal: (request: HttpServerRequest.HttpServerRequest) => boolean
   }
->()("tollkeeper/http/Callers") {
+>()("tollkeeper/http/Authentication") {
   static readonly layerNoDeps = Layer.effect(
-    Callers,
+    Authentication,
     Effect.gen(function* () {
       const server = yield* Server
       const keys = yield* Keys
@@ -68,7 +68,7 @@ export class Callers extends Context.Service<
           Option.map(({ principal }) => principal)
         )
 
-      const identify: Callers["Service"]["identify"] = (request) => {
+      const authenticate: Authentication["Service"]["authenticate"] = (request) => {
         if (!keys.keyed())
           return Option.some({ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false })
         // A session is for looking: what pays, pays by a key.
@@ -78,23 +78,23 @@ export class Callers extends Context.Service<
         return Option.map(caller, (label) => ({ owner: `key:${label}`, source: `key:${label}`, keyed: true }))
       }
 
-      const operator: Callers["Service"]["operator"] = (request) =>
+      const operator: Authentication["Service"]["operator"] = (request) =>
         Option.orElse(keyOf(request, keys.operator), () => sessionOf(request, "operator"))
 
       // A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes on,
       // or by the settings that trust it.
-      const isLocal: Callers["Service"]["isLocal"] = (request) =>
+      const isLocal: Authentication["Service"]["isLocal"] = (request) =>
         Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&
-        isLoopback(hostNameOf(request.headers["host"]) ?? "") &&
+        isLoopback(parseHostName(request.headers["host"]) ?? "") &&
         Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
 
-      return Callers.of({
-        identify,
+      return Authentication.of({
+        authenticate: authenticate,
         operator,
         isLocal,
         reader: (request) =>
           Option.orElse(
-            Option.map(identify(request), ({ source }) => source),
+            Option.map(authenticate(request), ({ source }) => source),
             () => Option.map(operator(request), (label) => `operator:${label}`)
           ),
         sourceOf: (request) => principalOf(sourceOf(request)),

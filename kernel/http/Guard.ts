@@ -5,12 +5,12 @@
 // names payer, reason, hash and settlement (`RequestNotes.ts`).
 import { Cause, Clock, Context, Effect, Exit, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
-import { remembered } from "../remembered.ts"
+import { memoize } from "../remembered.ts"
 import { isTracing } from "../spanned.ts"
 import { measureUnsafe } from "../telemetry/Measure.ts"
 import { traffic } from "../telemetry/metrics.ts"
 import { RequestNotes } from "./RequestNotes.ts"
-import { type PageRules, refusalOf } from "./strangers.ts"
+import { type PageRules, checkHostAndOrigin } from "./strangers.ts"
 
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
 
@@ -21,7 +21,7 @@ export const json = (
 ) => HttpServerResponse.jsonUnsafe(body, { status: options.status ?? 200, headers: { ...headers, ...options.headers } })
 
 /** The shape in which a fault is answered on a path: payment routes keep theirs. */
-export const faultBody = (path: string, word: string, message: string): Record<string, unknown> => {
+export const errorBody = (path: string, word: string, message: string): Record<string, unknown> => {
   switch (path) {
     case "/verify":
       return { isValid: false, invalidReason: word, invalidMessage: message }
@@ -36,7 +36,7 @@ export const faultBody = (path: string, word: string, message: string): Record<s
 const urlsMax = 256
 
 /** A path as the router matches it: without the query, without slashes that stand twice or at the end. */
-const pathOf = remembered(urlsMax, (url): string =>
+const pathOf = memoize(urlsMax, (url): string =>
   (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
 )
 
@@ -132,15 +132,15 @@ const isPublic = (method: string, path: string): boolean =>
   /^\/(discovery\/.*|openapi\.json|health(\/.*)?|dashboard(\/(web|library)\/.*)?|seller|docs|)$/.test(path)
 
 /** Refuses requests of strange pages before the router sees them. */
-export const admitted =
+export const withinCapacity =
   (rules: PageRules) =>
   <E, R>(handler: Answering<E, R>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const path = pathOf(request.url)
-      const refusal = refusalOf(rules, request.headers, isPublic(request.method, path))
+      const refusal = checkHostAndOrigin(rules, request.headers, isPublic(request.method, path))
       return refusal === undefined
         ? handler
-        : Effect.succeed(json(faultBody(path, refusal.word, refusal.message), { status: 403 }))
+        : Effect.succeed(json(errorBody(path, refusal.reason, refusal.message), { status: 403 }))
     })
 
 /** What became of a fault, and the word of it in the log beside the trace. */
@@ -151,14 +151,14 @@ const answerFault = Effect.fnUntraced(function* (
   // The request's own interruption, of a client that hung up, passes on from here; any other is a fault.
   if (Cause.hasInterruptsOnly(cause)) yield* Effect.interruptible(Effect.void)
   if (isRouteNotFound(Cause.squash(cause)))
-    return json(faultBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
+    return json(errorBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
   yield* Effect.logError("a request died", cause).pipe(Effect.annotateLogs({ traceId, path }))
-  const fault = faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
+  const fault = errorBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
   return json({ ...fault, traceId }, { status: 500 })
 })
 
 /** Wraps the router's handler. */
-export const guard = <E, R>(handler: Answering<E, R>) => {
+export const httpMiddleware = <E, R>(handler: Answering<E, R>) => {
   const untracedId = makeUntracedIds()
   const watched = (request: Request, fiber: AnyFiber) => {
     const { method } = request

@@ -1,8 +1,8 @@
 // A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: past so many
 // principals, the one that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
 import { Effect } from "effect"
-import { elapsedMillis } from "../elapsed.ts"
-import { putNewest } from "../putNewest.ts"
+import { monotonicMillis } from "../elapsed.ts"
+import { setBounded } from "../putNewest.ts"
 
 interface Bucket {
   tokens: number
@@ -18,13 +18,13 @@ export const makeRateLimit = (perSecond: number): ((principal: string, cost?: nu
   const burst = perSecond * 2
   const buckets = new Map<string, Bucket>()
   return (principal, cost = 1) =>
-    Effect.map(elapsedMillis, (now) => {
+    Effect.map(monotonicMillis, (now) => {
       const bucket = buckets.get(principal) ?? { tokens: burst, at: now }
       const elapsed = Math.max(0, now - bucket.at) / 1_000
       bucket.tokens = Math.min(burst, bucket.tokens + elapsed * perSecond)
       bucket.at = now
       // Set anew, so that the map's order is that of last use.
-      putNewest(buckets, bucketsMax, principal, bucket)
+      setBounded(buckets, bucketsMax, principal, bucket)
       if (bucket.tokens < cost) return Math.max(1, Math.ceil((cost - bucket.tokens) / perSecond))
       bucket.tokens -= cost
       return 0

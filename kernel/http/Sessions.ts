@@ -41,7 +41,7 @@ export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolea
 }
 
 /** Whether a session says who asks: for what only reads, and for what a page of ours sends. */
-export const isHeard = (request: HttpServerRequest.HttpServerRequest): boolean =>
+export const passesCsrfCheck = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.method === "GET" || request.method === "HEAD" || isFromPage(request)
 
 export class Sessions extends Context.Service<
@@ -100,7 +100,7 @@ export class Sessions extends Context.Service<
         open,
         closed: `${cookieName}=; ${attributes}; Max-Age=0`,
         of: (request) =>
-          isHeard(request) ? Option.flatMap(Option.fromUndefinedOr(cookieOf(request, cookieName)), read) : Option.none()
+          passesCsrfCheck(request) ? Option.flatMap(Option.fromUndefinedOr(cookieOf(request, cookieName)), read) : Option.none()
       })
     })
   )

@@ -1,6 +1,6 @@
 // IP addresses as bytes: parsing of both families, IPv4-mapped forms folded into IPv4, ranges, and the name under which
 // an address is accounted. Pure.
-import { remembered } from "../remembered.ts"
+import { memoize } from "../remembered.ts"
 
 /** Addresses whose name is kept: more than a facilitator has clients at a time. */
 const principalsMax = 1_024
@@ -128,7 +128,7 @@ export const isInstanceAddress = (address: string): boolean => {
 }
 
 /** `ip:` and the IPv4 address, or the /64 of an IPv6 one. */
-export const principalOf = remembered(principalsMax, (address): string => {
+export const principalOf = memoize(principalsMax, (address): string => {
   const bytes = parseAddress(address)
   if (bytes === undefined) return "ip:unknown"
   if (bytes.length === 4) return `ip:${bytes.join(".")}`

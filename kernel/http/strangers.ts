@@ -2,21 +2,21 @@
 // requests here; two marks give them away. A Host that is no name of this machine is one that a browser was tricked
 // into resolving to it. An Origin that is not this listener's own, or a fetch that the browser calls cross-site, is a
 // page of somebody else's: it may read what is public, and nothing else. Programs send neither mark. Pure.
-import { remembered } from "../remembered.ts"
+import { memoize } from "../remembered.ts"
 import { inRange, parseAddress } from "./addresses.ts"
 
 const namesMax = 256
 
 /** The host name in a Host header, without a port; undefined for one that is none. */
-export const hostNameOf = (header: string | undefined): string | undefined =>
+export const parseHostName = (header: string | undefined): string | undefined =>
   header === undefined || header === "" ? undefined : readHostName(header)
 
-const readHostName = remembered(namesMax, (header) =>
+const readHostName = memoize(namesMax, (header) =>
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
 )
 
 /** Whether a name or address is this machine's own by its spelling. */
-export const isLoopback = remembered(namesMax, (host): boolean => {
+export const isLoopback = memoize(namesMax, (host): boolean => {
   const bare = host.replace(/^\[|\]$/g, "")
   return (
     bare === "localhost" ||
@@ -25,12 +25,12 @@ export const isLoopback = remembered(namesMax, (host): boolean => {
 })
 
 /** Whether a Host header may be answered at a listener that is bound to `boundHost`. */
-export const isOwnHost = (
+export const isAllowedHost = (
   header: string | undefined,
   boundHost: string,
   allowedHosts: ReadonlyArray<string>
 ): boolean => {
-  const host = hostNameOf(header)
+  const host = parseHostName(header)
   if (allowedHosts.length > 0 && host !== undefined)
     return allowedHosts.includes(host) || allowedHosts.includes(header!.toLowerCase())
   return !isLoopback(boundHost) || (host !== undefined && isLoopback(host))
@@ -39,7 +39,7 @@ export const isOwnHost = (
 type Headers = Readonly<Record<string, string | undefined>>
 
 /** Whether a request comes from a page that is neither this listener's own nor invited. */
-export const isForeignPage = (headers: Headers, allowedOrigins: ReadonlyArray<string>): boolean => {
+export const isCrossOrigin = (headers: Headers, allowedOrigins: ReadonlyArray<string>): boolean => {
   const origin = headers["origin"]?.toLowerCase()
   if (origin === undefined) return headers["sec-fetch-site"] === "cross-site"
   if (allowedOrigins.includes(origin)) return false
@@ -56,21 +56,21 @@ export interface PageRules {
 }
 
 /** Why a request is not answered; undefined when it is. A listener that is not on loopback answers everybody. */
-export const refusalOf = (
+export const checkHostAndOrigin = (
   { allowedHosts, allowedOrigins, host }: PageRules,
   headers: Headers,
   isPublic: boolean
-): { readonly word: string; readonly message: string } | undefined => {
+): { readonly reason: string; readonly message: string } | undefined => {
   if (!isLoopback(host)) return undefined
-  const name = hostNameOf(headers["host"])
-  if (name === undefined || !(isLoopback(name) || isOwnHost(headers["host"], host, allowedHosts)))
+  const name = parseHostName(headers["host"])
+  if (name === undefined || !(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts)))
     return {
-      word: "forbidden_host",
+      reason: "forbidden_host",
       message: "this name is not answered here; a proxy in front needs it in server.allowed_hosts"
     }
-  if (!isPublic && isForeignPage(headers, allowedOrigins))
+  if (!isPublic && isCrossOrigin(headers, allowedOrigins))
     return {
-      word: "forbidden_origin",
+      reason: "forbidden_origin",
       message: "pages of this origin may not ask; server.allowed_origins names those that may"
     }
   return undefined

@@ -10,12 +10,12 @@ import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
 import { measure, measureUnsafe } from "../telemetry/Measure.ts"
 import { ledger } from "../telemetry/metrics.ts"
 import { CallFailed, HttpCalls, type HttpAnswered } from "../platform/HttpCalls.ts"
-import { remembered } from "../remembered.ts"
+import { memoize } from "../remembered.ts"
 import { traceParentIn } from "../TraceParent.ts"
-import { askEndpoints, CallFault } from "./askEndpoints.ts"
+import { askEndpoints, CallError } from "./askEndpoints.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** How long a failed endpoint stands behind the others. */
 const penalty = Duration.seconds(10)
@@ -140,7 +140,7 @@ const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHead
   const http = yield* HttpCalls
   const timeoutMillis = Duration.toMillis(timeout)
   const readerOf = makeReaders()
-  const headersOf = remembered(urlsMax, (url) => headersFor(headers, url))
+  const headersOf = memoize(urlsMax, (url) => headersFor(headers, url))
   let lastId = 0
   return <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.withFiber((fiber) => {
@@ -180,7 +180,7 @@ const makeAsking = Effect.fnUntraced(function* (options: EndpointOptions) {
 })
 
 const faultIn = (method: string, error: unknown) =>
-  new CallFault({
+  new CallError({
     unavailable: new LedgerUnavailable({ operation: method, message: reasonOf(error) }),
     isPassing: error instanceof HttpRefused,
     retryAfterMillis: error instanceof HttpRefused ? error.retryAfterMillis : 0
@@ -206,7 +206,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   /** One endpoint, once. */
   const attempt = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.suspend(() => asking(url, method, params, answer)).pipe(
-      spanned(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
+      withSpanIfSampled(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
       Effect.matchEffect({
         onFailure: (error) =>
           Effect.andThen(note(url, 0), Effect.andThen(setBad(url, penaltyMillis), Effect.fail(faultIn(method, error)))),

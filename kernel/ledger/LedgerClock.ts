@@ -8,23 +8,23 @@
 import { Clock, Context, Duration, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../Actor.ts"
 import { contract } from "../Contract.ts"
-import { elapsedMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../elapsed.ts"
 import type { Supervisor } from "../Supervisor.ts"
-import { beginBelief, type Belief, believe, relationOf, unfitEndpoints } from "./believe.ts"
+import { initialHead, type HeadState, selectHead, relationOf, unfitEndpoints } from "./believe.ts"
 import { type ClockSkew, makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
 import { type FeeStats, type LatestLedger, LedgerRpc } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
-import { makePaces, type Paces } from "./paceOf.ts"
-import { spanned } from "../spanned.ts"
+import { makeCloseIntervals, type CloseIntervals } from "./paceOf.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 export interface LedgerTime {
   /** Newest ledger believed. It goes back only when the network did, or when a belief was wrong. */
   readonly sequence: number
   /** Unix seconds of its close. */
   readonly closedAtSeconds: number
-  /** What a ledger with something in it takes now: 0.1 to 60; 1 until it is measured (`busyPaceOf`). */
+  /** What a ledger with something in it takes now: 0.1 to 60; 1 until it is measured (`activeCloseInterval`). */
   readonly secondsPerLedger: number
-  /** The same by the fastest clock that an honest client may have, never slower: 0.1 to 60 (`fastestPaceOf`). */
+  /** The same by the fastest clock that an honest client may have, never slower: 0.1 to 60 (`minClientCloseInterval`). */
   readonly fastestSecondsPerLedger: number
   /** One endpoint's first word: no proof of anything before the ledger has moved, or another endpoint agrees. */
   readonly isFirstWord: boolean
@@ -36,7 +36,7 @@ export interface InclusionFees extends FeeStats {
 }
 
 /** What is known of the ledger's time, however old: for operators. */
-export interface LedgerStanding {
+export interface LedgerStatus {
   readonly time: LedgerTime | undefined
   /** Seconds since the ledger last advanced. */
   readonly ageSeconds: number
@@ -88,12 +88,12 @@ const warningOf = (skew: ClockSkew) => {
   })
 }
 
-const timeOf = (belief: Belief, paces: Paces): LedgerTime => ({
+const timeOf = (belief: HeadState, paces: CloseIntervals): LedgerTime => ({
   sequence: belief.newest.sequence,
   closedAtSeconds: belief.newest.closedAtSeconds,
   secondsPerLedger: paces.busy(),
   fastestSecondsPerLedger: paces.fastest(),
-  isFirstWord: belief.isFirstWord
+  isFirstWord: belief.isUnconfirmed
 })
 
 const doubted = new LedgerUnavailable({
@@ -105,8 +105,8 @@ const doubted = new LedgerUnavailable({
 const makeFollower = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const skew = makeClockSkew()
-  let belief: Belief | undefined
-  const paces = makePaces()
+  let belief: HeadState | undefined
+  const paces = makeCloseIntervals()
   const { pace } = paces
   let surveyedAt = -Infinity
   let lookedAt = -Infinity
@@ -126,16 +126,16 @@ const makeFollower = Effect.gen(function* () {
 
   /** Looks once, and says how what is believed has changed. Fails when no endpoint answers. */
   const look = Effect.gen(function* () {
-    lookedAt = yield* elapsedMillis
+    lookedAt = yield* monotonicMillis
     const first = yield* rpc.latestLedger
-    const second = yield* secondLook(first, yield* elapsedMillis)
+    const second = yield* secondLook(first, yield* monotonicMillis)
     const machineMillis = yield* Clock.currentTimeMillis
-    const looked = { first, second, at: yield* elapsedMillis, pace: pace(), machineSeconds: machineMillis / 1_000 }
+    const looked = { first, second, at: yield* monotonicMillis, closeInterval: pace(), machineSeconds: machineMillis / 1_000 }
     const before = belief
-    if (before === undefined) return (belief = beginBelief(looked)) === undefined ? "none" : "advanced"
-    const believed = believe(before, looked)
-    belief = believed.belief
-    if (second.length > 0) yield* rpc.setUnfit(unfitEndpoints(belief, second, looked.at, looked.pace))
+    if (before === undefined) return (belief = initialHead(looked)) === undefined ? "none" : "advanced"
+    const believed = selectHead(before, looked)
+    belief = believed.state
+    if (second.length > 0) yield* rpc.setUnfit(unfitEndpoints(belief, second, looked.at, looked.closeInterval))
     if (believed.change === "none") return believed.change
     if (believed.change === "advanced") {
       const ledgers = belief.newest.sequence - before.newest.sequence
@@ -151,9 +151,9 @@ const makeFollower = Effect.gen(function* () {
     }
     yield* warnOfSkew
     return believed.change
-  }).pipe(spanned("LedgerClock.look"))
+  }).pipe(withSpanIfSampled("LedgerClock.look"))
 
-  const standing = Effect.map(elapsedMillis, (at): LedgerStanding => {
+  const standing = Effect.map(monotonicMillis, (at): LedgerStatus => {
     const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt
     return {
       time: belief === undefined ? undefined : timeOf(belief, paces),
@@ -166,7 +166,7 @@ const makeFollower = Effect.gen(function* () {
 
   const known = (): Looks => ({ advancedAt: belief?.advancedAt, lookedAt, paces })
   /** Fails while somebody tells of a ledger far ahead, and it is not known yet whether it is one. */
-  const noDoubt = Effect.suspend(() => (belief?.beyond === undefined ? Effect.void : Effect.fail(doubted)))
+  const noDoubt = Effect.suspend(() => (belief?.candidateAhead === undefined ? Effect.void : Effect.fail(doubted)))
   return { look, standing, pace, known, noDoubt }
 })
 
@@ -175,7 +175,7 @@ interface Looks {
   /** When the believed ledger last changed; undefined before the first. */
   readonly advancedAt: number | undefined
   readonly lookedAt: number
-  readonly paces: Paces
+  readonly paces: CloseIntervals
 }
 
 /**
@@ -212,7 +212,7 @@ const makeFees = Effect.gen(function* () {
   let told = { stroops: 0n, at: -Infinity }
   const read = Effect.fnUntraced(
     function* (isAttended: boolean) {
-      const at = yield* elapsedMillis
+      const at = yield* monotonicMillis
       if (at - readAt < Duration.toMillis(isAttended ? feeStatsEvery : feeStatsEveryUnattended)) return
       readAt = at
       fees = yield* rpc.feeStats
@@ -221,12 +221,12 @@ const makeFees = Effect.gen(function* () {
   )
   return {
     read,
-    known: Effect.map(elapsedMillis, (at): InclusionFees => {
+    known: Effect.map(monotonicMillis, (at): InclusionFees => {
       const isToldLately = at - told.at <= Duration.toMillis(toldFor) && told.stroops > fees.p50
       return { ...fees, asked: isToldLately ? told.stroops : fees.p50 }
     }),
     note: (stroops: bigint) =>
-      Effect.map(elapsedMillis, (at) => {
+      Effect.map(monotonicMillis, (at) => {
         told = { stroops, at }
       })
   }
@@ -246,9 +246,9 @@ const makeInterest = (pace: () => number, beganAt: number) => {
   let renewedAt = beganAt
   const isThereAt = (at: number) => at - renewedAt <= interestMillis + interestLedgers * pace() * 1_000
   return {
-    isThere: Effect.map(elapsedMillis, isThereAt),
+    isThere: Effect.map(monotonicMillis, isThereAt),
     /** True when it was there already. */
-    renew: Effect.map(elapsedMillis, (at) => {
+    renew: Effect.map(monotonicMillis, (at) => {
       const wasThere = isThereAt(at)
       renewedAt = at
       return wasThere
@@ -279,7 +279,7 @@ export class LedgerClock extends Context.Service<
      */
     readonly fresh: Effect.Effect<LedgerTime, LedgerUnavailable>
     /** What is known, however old. */
-    readonly standing: Effect.Effect<LedgerStanding>
+    readonly status: Effect.Effect<LedgerStatus>
     /** Recent inclusion fees; the network's minimum while none are known. */
     readonly fees: Effect.Effect<InclusionFees>
     /** Notes what a node asked for inclusion when it refused a bid, stroops. */
@@ -307,7 +307,7 @@ export class LedgerClock extends Context.Service<
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
 
-      const interest = makeInterest(follower.pace, yield* elapsedMillis)
+      const interest = makeInterest(follower.pace, yield* monotonicMillis)
 
       const look = Effect.gen(function* () {
         const change = yield* follower.look
@@ -317,13 +317,13 @@ export class LedgerClock extends Context.Service<
         yield* Effect.forEach(subscribers, (subscriber) => subscriber, { discard: true })
       })
       const every = Effect.gen(function* () {
-        const [isThere, at] = [yield* interest.isThere, yield* elapsedMillis]
+        const [isThere, at] = [yield* interest.isThere, yield* monotonicMillis]
         return Duration.millis(untilNextLook(follower.known(), isThere, at))
       })
       const turn = Effect.flatMap(interest.isThere, (isThere) => Effect.andThen(look, fees.read(isThere)))
       const following = yield* reconciler({ id: "ledger-clock", every, turn })
       const catchingUp = yield* makeCatchUp(look)
-      const afterRest = Effect.flatMap(elapsedMillis, (at) =>
+      const afterRest = Effect.flatMap(monotonicMillis, (at) =>
         isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake
       )
 
@@ -347,7 +347,7 @@ export class LedgerClock extends Context.Service<
       return LedgerClock.of({
         now,
         fresh: Effect.andThen(Effect.andThen(look, follower.noDoubt), now),
-        standing: follower.standing,
+        status: follower.standing,
         fees: fees.known,
         noteAsked: fees.note,
         attend: Effect.flatMap(interest.renew, (wasThere) => (wasThere ? Effect.void : afterRest)),

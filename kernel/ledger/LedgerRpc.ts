@@ -82,14 +82,14 @@ export type SimulationAnswer =
    */
   | { readonly _tag: "RestoreRequired"; readonly latestLedger: number; readonly restoreStroops?: bigint }
 
-export interface StandingQuery {
+export interface SnapshotQuery {
   /** Address, G… */
   readonly channel: string
   /** Absent when nobody can tell it. */
   readonly nonce: { readonly address: string; readonly nonce: bigint } | undefined
 }
 
-export interface StandingAnswer {
+export interface SnapshotAnswer {
   /** Absent when the account is not on the ledger. */
   readonly sequence: bigint | undefined
   /** The ledger in which the nonce was used; an entry that is not there any more reads as unspent. */
@@ -135,10 +135,10 @@ export class LedgerRpc extends Context.Service<
      * Channels, and with each the nonce of the authorization it carries, all as of one ledger, in the order asked. At
      * most 100.
      */
-    readonly standings: (
-      asked: ReadonlyArray<StandingQuery>
+    readonly snapshots: (
+      asked: ReadonlyArray<SnapshotQuery>
     ) => Effect.Effect<
-      { readonly latestLedger: number; readonly standings: ReadonlyArray<StandingAnswer> },
+      { readonly latestLedger: number; readonly snapshots: ReadonlyArray<SnapshotAnswer> },
       LedgerUnavailable
     >
     /** The sha256, hex, of the code that a contract runs; None when it is not there, or runs no code of its own. */

@@ -14,7 +14,7 @@ const slowShare = 4
 const slowMillisMax = 1_000
 
 /** Why a question to one endpoint has no answer. */
-export class CallFault extends Data.TaggedError("CallFault")<{
+export class CallError extends Data.TaggedError("CallFault")<{
   readonly unavailable: LedgerUnavailable
   /** The endpoint refused to work just now: the same question may be answered a moment later. */
   readonly isPassing: boolean
@@ -23,13 +23,13 @@ export class CallFault extends Data.TaggedError("CallFault")<{
 }> {}
 
 export interface Asked<A> {
-  readonly ask: Effect.Effect<A, CallFault>
+  readonly ask: Effect.Effect<A, CallError>
   /** Told that it had not answered when the next was asked. */
   readonly slow: Effect.Effect<void>
 }
 
 /** One after another until one answers; one that is slow may still win. */
-const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration): Effect.Effect<A, CallFault> => {
+const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration): Effect.Effect<A, CallError> => {
   const [first, ...others] = asked
   if (others.length === 0) return first!.ask
   return Effect.scoped(firstOr(first!, inTurn(others, patience), patience))
@@ -37,7 +37,7 @@ const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration):
 
 const firstOr = Effect.fnUntraced(function* <A>(
   first: Asked<A>,
-  next: Effect.Effect<A, CallFault>,
+  next: Effect.Effect<A, CallError>,
   patience: Duration.Duration
 ) {
   const fiber = yield* Effect.forkScoped(first.ask)
@@ -49,7 +49,7 @@ const firstOr = Effect.fnUntraced(function* <A>(
 
 /** Waits before another attempt; fails with what the last one said when there is to be none. */
 const pauseAfter = Effect.fnUntraced(function* (
-  { isPassing, retryAfterMillis, unavailable }: CallFault,
+  { isPassing, retryAfterMillis, unavailable }: CallError,
   retry: number,
   startedAt: bigint,
   millis: number
@@ -74,7 +74,7 @@ export const askEndpoints = <A>(
         Effect.flatMap(round, (asked) => inTurn(asked, patience)),
         (fault) => again(fault, retry)
       )
-    const again = (fault: CallFault, retry: number) =>
+    const again = (fault: CallError, retry: number) =>
       Effect.andThen(
         pauseAfter(fault, retry, startedAt, millis),
         Effect.suspend(() => attempt(retry + 1))

@@ -7,21 +7,21 @@
 // they one or a few, and no wrong belief lasts.
 import type { LatestLedger } from "./LedgerRpc.ts"
 
-export interface Belief {
+export interface HeadState {
   readonly newest: LatestLedger
   /** When the believed ledger last changed, monotonic milliseconds. */
   readonly advancedAt: number
   /** One endpoint's word from the beginning, which nothing has borne out yet: two of its answers may both be wrong. */
-  readonly isFirstWord: boolean
+  readonly isUnconfirmed: boolean
   /** The lower ledger that the last look heard of, since then. */
   readonly below: LatestLedger | undefined
   /** A line far ahead that every look since has heard of. */
-  readonly beyond: Beyond | undefined
+  readonly candidateAhead: CandidateAhead | undefined
   /** A better line than the believed one as it was first heard of. */
-  readonly rival: LatestLedger | undefined
+  readonly competingHead: LatestLedger | undefined
 }
 
-interface Beyond {
+interface CandidateAhead {
   /** As it was first heard of. */
   readonly first: LatestLedger
   /** When, monotonic milliseconds; later when something else was heard beside it. */
@@ -30,20 +30,20 @@ interface Beyond {
   readonly looks: number
 }
 
-export interface Looked {
+export interface HeadObservations {
   readonly first: LatestLedger
   /** Every endpoint's own word, asked for after the first answer; empty when nobody needed to be asked again. */
   readonly second: ReadonlyArray<LatestLedger>
   /** Monotonic milliseconds. */
   readonly at: number
   /** What a ledger takes, seconds. */
-  readonly pace: number
+  readonly closeInterval: number
   /** This machine's clock, Unix seconds: only to doubt one of two endpoints that lives in the future. */
   readonly machineSeconds: number
 }
 
-export type Believed = {
-  readonly belief: Belief
+export type HeadUpdate = {
+  readonly state: HeadState
   /** `advanced`: by ledgers that were to be expected; `moved`: elsewhere. */
   readonly change: "none" | "advanced" | "moved"
 }
@@ -64,17 +64,17 @@ const beyondMovingMillis = 5_000
 const futureSecondsMax = 3_600
 
 /** How far ahead a ledger may be to be the believed line's own continuation. */
-export const reachOf = (belief: Belief, at: number, pace: number): number =>
+export const reachOf = (belief: HeadState, at: number, pace: number): number =>
   burstMax + Math.ceil((3 * Math.max(0, at - belief.advancedAt)) / (pace * 1_000))
 
 /** Whether the line stands still, by its own pace. */
-export const standsStill = (belief: Belief, at: number, pace: number): boolean =>
+export const isStalled = (belief: HeadState, at: number, pace: number): boolean =>
   at - belief.advancedAt > Math.max(stillMillis, stillLedgers * pace * 1_000)
 
 /** Where an answer stands beside the believed line. */
 type Relation = "same" | "next" | "ahead" | "below"
 
-export const relationOf = (belief: Belief, answer: LatestLedger, at: number, pace: number): Relation => {
+export const relationOf = (belief: HeadState, answer: LatestLedger, at: number, pace: number): Relation => {
   const ledgers = answer.sequence - belief.newest.sequence
   if (ledgers === 0) return "same"
   if (ledgers < 0) return "below"
@@ -114,7 +114,7 @@ const continues = (low: LatestLedger, high: LatestLedger, pace: number): boolean
   high.sequence - low.sequence <= burstMax + (3 * (high.closedAtSeconds - low.closedAtSeconds)) / pace
 
 /** Whether line `a` is to be preferred to line `b`. */
-const isBetter = (a: Line, b: Line, { machineSeconds, pace }: Looked): boolean => {
+const isBetter = (a: Line, b: Line, { machineSeconds, closeInterval: pace }: HeadObservations): boolean => {
   if (a.endpoints !== b.endpoints) return a.endpoints > b.endpoints
   const isHigher = a.newest.sequence > b.newest.sequence
   const [low, high] = isHigher ? [b.newest, a.newest] : [a.newest, b.newest]
@@ -122,36 +122,36 @@ const isBetter = (a: Line, b: Line, { machineSeconds, pace }: Looked): boolean =
   return isHigher === (continues(low, high, pace) && (isFuture(low) || !isFuture(high)))
 }
 
-const bestOf = (lines: ReadonlyArray<Line>, looked: Looked): Line | undefined =>
+const bestOf = (lines: ReadonlyArray<Line>, looked: HeadObservations): Line | undefined =>
   lines.reduce<Line | undefined>(
     (best, line) => (best === undefined || isBetter(line, best, looked) ? line : best),
     undefined
   )
 
 /** The belief that begins with a ledger. */
-const beginAt = (newest: LatestLedger, at: number, isFirstWord = false): Belief => ({
+const headAt = (newest: LatestLedger, at: number, isFirstWord = false): HeadState => ({
   newest,
   advancedAt: at,
-  isFirstWord,
+  isUnconfirmed: isFirstWord,
   below: undefined,
-  beyond: undefined,
-  rival: undefined
+  candidateAhead: undefined,
+  competingHead: undefined
 })
 
 /** The first belief: a line that two answers tell of, or the best of what several endpoints say. */
-export const beginBelief = (looked: Looked): Belief | undefined => {
+export const initialHead = (looked: HeadObservations): HeadState | undefined => {
   const answers = [looked.first, ...looked.second]
   const isAlone = new Set(answers.map(({ endpoint }) => endpoint)).size === 1
   const best = bestOf(
     linesOf(answers).filter((line) => !isAlone || line.answers > 1),
     looked
   )
-  return best === undefined ? undefined : beginAt(best.newest, looked.at, best.endpoints === 1)
+  return best === undefined ? undefined : headAt(best.newest, looked.at, best.endpoints === 1)
 }
 
 /** A better line than the one that is believed and still told. */
-const rivalOf = (belief: Belief, looked: Looked): LatestLedger | undefined => {
-  const { at, pace, second } = looked
+const competingHeadIn = (belief: HeadState, looked: HeadObservations): LatestLedger | undefined => {
+  const { at, closeInterval: pace, second } = looked
   const isOwn = ({ newest }: Line) => ["same", "next"].includes(relationOf(belief, newest, at, pace))
   const lines = linesOf(second)
   const own = bestOf(lines.filter(isOwn), looked)
@@ -163,20 +163,20 @@ const rivalOf = (belief: Belief, looked: Looked): LatestLedger | undefined => {
 }
 
 /** What is heard of a line ahead. */
-interface Heard extends Beyond {
+interface ObservedAhead extends CandidateAhead {
   readonly newest: LatestLedger
   /** That agree upon it, one of them at most from before. */
   readonly answers: number
 }
 
 /** Undefined while somebody stands on the believed line, which has not stood still itself. */
-const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked): Heard | undefined => {
+const observeAhead = (belief: HeadState, { at, first, closeInterval: pace, second }: HeadObservations): ObservedAhead | undefined => {
   const answers = [first, ...second]
   const relations = answers.map((one) => relationOf(belief, one, at, pace))
-  if (relations.includes("same") && !standsStill(belief, at, pace)) return undefined
+  if (relations.includes("same") && !isStalled(belief, at, pace)) return undefined
   const ahead = answers.filter((_, index) => relations[index] === "ahead")
   const alone = ahead.length === answers.length ? undefined : { aloneSince: at, looks: 0 }
-  const before = belief.beyond
+  const before = belief.candidateAhead
   const isContinued = (one: LatestLedger) =>
     before !== undefined &&
     one.sequence >= before.first.sequence &&
@@ -191,10 +191,10 @@ const heardBeyond = (belief: Belief, { at, first, pace, second }: Looked): Heard
 }
 
 /** Whether a line ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
-const isProvenBeyond = (
-  belief: Belief,
-  { aloneSince, answers, first, looks, newest }: Heard,
-  { at, pace }: Looked
+const isConfirmedAhead = (
+  belief: HeadState,
+  { aloneSince, answers, first, looks, newest }: ObservedAhead,
+  { at, closeInterval: pace }: HeadObservations
 ): boolean => {
   if (newest.sequence - belief.newest.sequence <= leapMax && answers > 1) return true
   const hasMoved = newest.sequence > first.sequence
@@ -203,38 +203,38 @@ const isProvenBeyond = (
 }
 
 /** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
-const movingBelow = (belief: Belief, below: LatestLedger, isStill: boolean): boolean =>
+const movingBelow = (belief: HeadState, below: LatestLedger, isStill: boolean): boolean =>
   belief.below !== undefined &&
   below.sequence > belief.below.sequence &&
   (isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)
 
 /** What is believed after a look. */
-export const believe = (belief: Belief, looked: Looked): Believed => {
-  const { at, first, pace, second } = looked
+export const selectHead = (belief: HeadState, looked: HeadObservations): HeadUpdate => {
+  const { at, first, closeInterval: pace, second } = looked
   const answers = [first, ...second]
   const by = (relation: Relation) => newestOf(answers.filter((one) => relationOf(belief, one, at, pace) === relation))
-  const rival = second.length === 0 ? belief.rival : rivalOf(belief, looked)
-  if (rival !== undefined && belief.rival !== undefined && rival.sequence > belief.rival.sequence)
-    return { belief: beginAt(rival, at), change: "moved" }
-  const kept = rival === undefined ? undefined : (belief.rival ?? rival)
-  const keep = (changed: Partial<Belief>): Belief => ({ ...belief, rival: kept, ...changed })
+  const rival = second.length === 0 ? belief.competingHead : competingHeadIn(belief, looked)
+  if (rival !== undefined && belief.competingHead !== undefined && rival.sequence > belief.competingHead.sequence)
+    return { state: headAt(rival, at), change: "moved" }
+  const kept = rival === undefined ? undefined : (belief.competingHead ?? rival)
+  const keep = (changed: Partial<HeadState>): HeadState => ({ ...belief, competingHead: kept, ...changed })
   const next = by("next")
   if (next !== undefined)
     return {
-      belief: keep({ newest: next, advancedAt: at, isFirstWord: false, below: undefined, beyond: undefined }),
+      state: keep({ newest: next, advancedAt: at, isUnconfirmed: false, below: undefined, candidateAhead: undefined }),
       change: "advanced"
     }
-  const heard = heardBeyond(belief, looked)
-  if (heard !== undefined && isProvenBeyond(belief, heard, looked))
-    return { belief: beginAt(heard.newest, at), change: "moved" }
-  const beyond: Beyond | undefined = heard && { first: heard.first, aloneSince: heard.aloneSince, looks: heard.looks }
-  const isStill = standsStill(belief, at, pace)
+  const heard = observeAhead(belief, looked)
+  if (heard !== undefined && isConfirmedAhead(belief, heard, looked))
+    return { state: headAt(heard.newest, at), change: "moved" }
+  const beyond: CandidateAhead | undefined = heard && { first: heard.first, aloneSince: heard.aloneSince, looks: heard.looks }
+  const isStill = isStalled(belief, at, pace)
   if (by("same") !== undefined && !isStill)
-    return { belief: keep({ below: undefined, beyond: undefined }), change: "none" }
+    return { state: keep({ below: undefined, candidateAhead: undefined }), change: "none" }
   const below = by("below")
-  if (below === undefined) return { belief: keep({ beyond }), change: "none" }
-  if (movingBelow(belief, below, isStill)) return { belief: beginAt(below, at), change: "moved" }
-  return { belief: keep({ below, beyond }), change: "none" }
+  if (below === undefined) return { state: keep({ candidateAhead: beyond }), change: "none" }
+  if (movingBelow(belief, below, isStill)) return { state: headAt(below, at), change: "moved" }
+  return { state: keep({ below, candidateAhead: beyond }), change: "none" }
 }
 
 /** Ledgers an endpoint may be behind the newest one: two close looks may fall on two sides of a close. */
@@ -242,7 +242,7 @@ const lagMax = 2
 
 /** The endpoints whose word is not the believed ledger's, or who said nothing. */
 export const unfitEndpoints = (
-  belief: Belief,
+  belief: HeadState,
   second: ReadonlyArray<LatestLedger>,
   at: number,
   pace: number

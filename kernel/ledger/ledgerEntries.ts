@@ -6,7 +6,7 @@ import { Base64 } from "effect/encoding"
 import { bytesOfBase64 } from "../stellar/base64.ts"
 import { accountKey, nonceKey, readAccount } from "../stellar/LedgerEntry.ts"
 import { readXdr } from "../stellar/readXdr.ts"
-import type { StandingAnswer, StandingQuery } from "./LedgerRpc.ts"
+import type { SnapshotAnswer, SnapshotQuery } from "./LedgerRpc.ts"
 import type { GetLedgerEntries } from "./LedgerWire.ts"
 
 /** An endpoint may break its lines, or pad otherwise. */
@@ -29,13 +29,13 @@ export const decodeBytes = <T>(schema: Schema<T>, bytes: Uint8Array | undefined)
 export const decodeWith = <T>(schema: Schema<T>, text: string | null | undefined): T | undefined =>
   text === null || text === undefined ? undefined : decodeBytes(schema, fromBase64(text))
 
-const keysOf = ({ channel, nonce }: StandingQuery) => ({
+const keysOf = ({ channel, nonce }: SnapshotQuery) => ({
   account: accountKey(channel),
   nonce: nonce === undefined ? undefined : nonceKey(nonce.address, nonce.nonce)
 })
 
 /** The keys of channels and nonces, each once. */
-export const standingKeys = (asked: ReadonlyArray<StandingQuery>): ReadonlyArray<string> => [
+export const snapshotKeys = (asked: ReadonlyArray<SnapshotQuery>): ReadonlyArray<string> => [
   ...new Set(
     asked.flatMap((query) => {
       const { account, nonce } = keysOf(query)
@@ -47,12 +47,12 @@ export const standingKeys = (asked: ReadonlyArray<StandingQuery>): ReadonlyArray
 type Entries = NonNullable<(typeof GetLedgerEntries.Type)["entries"]>
 
 /** What the entries say of each channel and nonce, in the order asked; or why they cannot be believed. */
-export const readStandings = (
-  asked: ReadonlyArray<StandingQuery>,
+export const readSnapshots = (
+  asked: ReadonlyArray<SnapshotQuery>,
   entries: Entries
-): ReadonlyArray<StandingAnswer> | string => {
+): ReadonlyArray<SnapshotAnswer> | string => {
   const byKey = new Map(entries.map((entry) => [entry.key, entry]))
-  const found: Array<StandingAnswer> = []
+  const found: Array<SnapshotAnswer> = []
   for (const query of asked) {
     const keys = keysOf(query)
     const entry = byKey.get(keys.account)

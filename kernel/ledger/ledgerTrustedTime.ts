@@ -9,7 +9,7 @@ const aheadMillis = 600_000
 /** The machine's time, or the ledger's where the machine's is far ahead of it. */
 export const trustedTimeLayer = Layer.effect(
   TrustedTime,
-  Effect.map(LedgerClock, ({ standing }) =>
+  Effect.map(LedgerClock, ({ status: standing }) =>
     Effect.gen(function* () {
       const machine = yield* Clock.currentTimeMillis
       const { time } = yield* standing

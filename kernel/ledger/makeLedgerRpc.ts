@@ -10,8 +10,8 @@ import type { HttpCalls } from "../platform/HttpCalls.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { archivedEntriesOf, hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
-import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, type StandingQuery } from "./LedgerRpc.ts"
-import { decodeBytes, decodeWith, fromBase64, readStandings, standingKeys } from "./ledgerEntries.ts"
+import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, type SnapshotQuery } from "./LedgerRpc.ts"
+import { decodeBytes, decodeWith, fromBase64, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readRefusal } from "./readRefusal.ts"
@@ -24,7 +24,7 @@ import {
   readAccount,
   readCodeHash
 } from "../stellar/LedgerEntry.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 export interface LedgerRpcOptions {
   /** At least one; the first is preferred. */
@@ -263,7 +263,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
       cursor = answer.cursor
     }
     return { scannedTo, oldestLedger, found }
-  }, spanned("LedgerRpc.scan"))
+  }, withSpanIfSampled("LedgerRpc.scan"))
 
   return { transaction, scan }
 }
@@ -282,11 +282,11 @@ const makeEntries = ({ ask }: Endpoints) => {
     return { latestLedger: answer.latestLedger, accounts: found }
   })
 
-  const standings = Effect.fnUntraced(function* (asked: ReadonlyArray<StandingQuery>) {
-    const answer = yield* ask("getLedgerEntries", { keys: standingKeys(asked) }, Wire.GetLedgerEntries)
-    const read = readStandings(asked, answer.entries ?? [])
+  const snapshots = Effect.fnUntraced(function* (asked: ReadonlyArray<SnapshotQuery>) {
+    const answer = yield* ask("getLedgerEntries", { keys: snapshotKeys(asked) }, Wire.GetLedgerEntries)
+    const read = readSnapshots(asked, answer.entries ?? [])
     if (typeof read === "string") return yield* contradiction("getLedgerEntries", read)
-    return { latestLedger: answer.latestLedger, standings: read }
+    return { latestLedger: answer.latestLedger, snapshots: read }
   })
 
   const nonceSpent = Effect.fnUntraced(function* (address: string, nonce: bigint) {
@@ -309,7 +309,7 @@ const makeEntries = ({ ask }: Endpoints) => {
     return Option.fromUndefinedOr(readCodeHash(data))
   })
 
-  return { accounts, standings, codeHash, nonceSpent }
+  return { accounts, snapshots, codeHash, nonceSpent }
 }
 
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
@@ -346,4 +346,4 @@ export const checkEndpoints = Effect.fnUntraced(function* (options: LedgerRpcOpt
       ),
     { concurrency: "unbounded" }
   )
-}, spanned("LedgerRpc.checkEndpoints"))
+}, withSpanIfSampled("LedgerRpc.checkEndpoints"))

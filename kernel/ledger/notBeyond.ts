@@ -8,7 +8,7 @@ import { LedgerClock, type LedgerTime } from "./LedgerClock.ts"
 const provenLedger = ({ isFirstWord, sequence }: LedgerTime): number => (isFirstWord ? 0 : sequence)
 
 /** The ledger an answer may count for: the one it names, the believed one at most; 0 before anything is proven. */
-export const notBeyond = Effect.fnUntraced(function* (latestLedger: number) {
+export const withinLedgerBound = Effect.fnUntraced(function* (latestLedger: number) {
   return Math.min(latestLedger, provenLedger(yield* (yield* LedgerClock).now))
 })
 

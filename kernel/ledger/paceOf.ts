@@ -18,7 +18,7 @@ const clientIntervals = 19
 const clientLooksMax = 60
 
 /** One look that saw news: ledgers since the look before, and the time between, by two clocks. */
-export interface Look {
+export interface PollObservation {
   readonly ledgers: number
   /** That elapsed here. */
   readonly millis: number
@@ -27,14 +27,14 @@ export interface Look {
 }
 
 const bounded = (seconds: number): number => Math.min(60, Math.max(0.1, seconds))
-const sumOf = (looks: ReadonlyArray<Look>, what: keyof Look): number => looks.reduce((sum, look) => sum + look[what], 0)
+const sumOf = (looks: ReadonlyArray<PollObservation>, what: keyof PollObservation): number => looks.reduce((sum, look) => sum + look[what], 0)
 
 /**
  * The last 20 looks; undefined when they are too few. Those with the shortest and the longest interval a ledger are
  * left out: a burst (a friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the
  * ledger's pace.
  */
-const usual = (seen: ReadonlyArray<Look>): ReadonlyArray<Look> | undefined => {
+const usual = (seen: ReadonlyArray<PollObservation>): ReadonlyArray<PollObservation> | undefined => {
   const looks = seen.slice(-looksMax)
   if (looks.length < looksMin) return undefined
   const ordered = looks.toSorted((a, b) => a.millis / a.ledgers - b.millis / b.ledgers)
@@ -43,7 +43,7 @@ const usual = (seen: ReadonlyArray<Look>): ReadonlyArray<Look> | undefined => {
 }
 
 /** Seconds per ledger, 0.1 to 60, of the last 20 looks. */
-export const paceOf = (seen: ReadonlyArray<Look>): number => {
+export const meanCloseInterval = (seen: ReadonlyArray<PollObservation>): number => {
   const looks = usual(seen)
   return looks === undefined
     ? secondsPerLedgerAssumed
@@ -54,15 +54,15 @@ export const paceOf = (seen: ReadonlyArray<Look>): number => {
  * The same of ledgers that have something in them. A local ledger whose close times have run ahead of the clock leaves
  * out empty ones until the clock has caught up: by its close times it is as fast as ever, and so it is for payments.
  */
-export const busyPaceOf = (seen: ReadonlyArray<Look>): number => {
+export const activeCloseInterval = (seen: ReadonlyArray<PollObservation>): number => {
   const looks = usual(seen)
   return looks === undefined
     ? secondsPerLedgerAssumed
-    : Math.min(paceOf(seen), bounded(sumOf(looks, "closeSeconds") / sumOf(looks, "ledgers")))
+    : Math.min(meanCloseInterval(seen), bounded(sumOf(looks, "closeSeconds") / sumOf(looks, "ledgers")))
 }
 
 /** The shortest time a ledger took of late, seconds, 0.1 to 60, by either clock: no next one comes much sooner. */
-export const soonestOf = (seen: ReadonlyArray<Look>): number =>
+export const minCloseInterval = (seen: ReadonlyArray<PollObservation>): number =>
   bounded(
     Math.min(
       ...seen
@@ -72,7 +72,7 @@ export const soonestOf = (seen: ReadonlyArray<Look>): number =>
   )
 
 /** The mean of as many looks before `end` as a client reads, by the faster clock; undefined when they are fewer. */
-const clientMean = (looks: ReadonlyArray<Look>, end: number): number | undefined => {
+const clientMean = (looks: ReadonlyArray<PollObservation>, end: number): number | undefined => {
   let [ledgers, millis, closeSeconds] = [0, 0, 0]
   for (let at = end - 1; at >= 0 && ledgers < clientIntervals; at--) {
     ledgers += looks[at]!.ledgers
@@ -88,18 +88,18 @@ const clientMean = (looks: ReadonlyArray<Look>, end: number): number | undefined
  * have become slower since. Until twice as many have been seen since the start, or since the ledger went on elsewhere,
  * it may have read any pace.
  */
-export const fastestPaceOf = (looks: ReadonlyArray<Look>): number => {
+export const minClientCloseInterval = (looks: ReadonlyArray<PollObservation>): number => {
   const ledgers = sumOf(looks, "ledgers")
   const means =
     ledgers < 2 * clientIntervals
       ? [secondsPerLedgerAssumed]
       : looks.flatMap((_, at) => clientMean(looks, at + 1) ?? [])
-  return Math.min(paceOf(looks), Math.max(0.1, Math.min(...means)))
+  return Math.min(meanCloseInterval(looks), Math.max(0.1, Math.min(...means)))
 }
 
 /** Seconds per ledger by a follower's own looks. */
-export interface Paces {
-  readonly note: (look: Look) => void
+export interface CloseIntervals {
+  readonly note: (look: PollObservation) => void
   readonly forget: () => void
   readonly pace: () => number
   readonly busy: () => number
@@ -109,24 +109,24 @@ export interface Paces {
   readonly looks: () => number
 }
 
-export const makePaces = (): Paces => {
-  let looks: ReadonlyArray<Look> = []
-  let pace = paceOf(looks)
-  let busy = busyPaceOf(looks)
-  let fastest = fastestPaceOf(looks)
-  const measure = (seen: ReadonlyArray<Look>) => {
+export const makeCloseIntervals = (): CloseIntervals => {
+  let looks: ReadonlyArray<PollObservation> = []
+  let pace = meanCloseInterval(looks)
+  let busy = activeCloseInterval(looks)
+  let fastest = minClientCloseInterval(looks)
+  const measure = (seen: ReadonlyArray<PollObservation>) => {
     looks = seen
-    pace = paceOf(looks)
-    busy = busyPaceOf(looks)
-    fastest = fastestPaceOf(looks)
+    pace = meanCloseInterval(looks)
+    busy = activeCloseInterval(looks)
+    fastest = minClientCloseInterval(looks)
   }
   return {
-    note: (look: Look) => measure([...looks, look].slice(-clientLooksMax)),
+    note: (look: PollObservation) => measure([...looks, look].slice(-clientLooksMax)),
     forget: () => measure([]),
     pace: () => pace,
     busy: () => busy,
     fastest: () => fastest,
-    soonest: () => soonestOf(looks),
+    soonest: () => minCloseInterval(looks),
     looks: () => looks.length
   }
 }

@@ -12,7 +12,7 @@ export const reportClock = Effect.gen(function* () {
   const health = yield* Health
   const clock = yield* LedgerClock
   const report = Effect.gen(function* () {
-    const { ageSeconds, isFresh, isSkewed, skewSeconds, time } = yield* clock.standing
+    const { ageSeconds, isFresh, isSkewed, skewSeconds, time } = yield* clock.status
     const { asked } = yield* clock.fees
     const faults = [
       ...(time === undefined ? ["no ledger is known yet"] : isFresh ? [] : ["the ledger does not advance"]),

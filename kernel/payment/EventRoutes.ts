@@ -6,7 +6,7 @@
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { decodeCursor, type JournalCursor } from "../FactsEpoch.ts"
-import { Callers } from "../http/Callers.ts"
+import { Authentication } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
 import { EventStreams, type Follower } from "./EventStreams.ts"
 
@@ -61,18 +61,18 @@ export const refusedCursor = refused.cursor
 
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
-    const callers = yield* Callers
+    const callers = yield* Authentication
     const streams = yield* EventStreams
     yield* router.add("GET", "/settlements/events", (request: Request) =>
       Effect.gen(function* () {
-        const caller = callers.identify(request)
+        const caller = callers.authenticate(request)
         if (Option.isNone(caller)) return refused.unauthorized
         const principal = caller.value
         if (!principal.keyed && !callers.isLocal(request)) return refused.stranger
         const cursor = cursorOf(request)
         if (Option.isNone(cursor)) return refused.cursor
         const { owner, source } = principal
-        const isListed = () => Option.exists(callers.identify(request), (now) => now.owner === owner)
+        const isListed = () => Option.exists(callers.authenticate(request), (now) => now.owner === owner)
         return yield* answerStream(streams, { whose: { principal: owner }, source, isListed }, cursor.value)
       })
     )

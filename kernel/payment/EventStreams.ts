@@ -6,7 +6,7 @@
 import { Clock, Context, Effect, Layer, Option, type Scope, Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import { Events } from "../config/Events.ts"
-import { WireWords } from "../config/WireWords.ts"
+import { WireVocabulary } from "../config/WireWords.ts"
 import { encodeCursor, type JournalCursor } from "../FactsEpoch.ts"
 import { ListenAt } from "../http/ListenAt.ts"
 import { type SettlementEvent, SettlementEvents, type Whose } from "../settlement/SettlementEvents.ts"
@@ -85,7 +85,7 @@ export class EventStreams extends Context.Service<
     Effect.gen(function* () {
       const events = yield* SettlementEvents
       const limits = yield* Events
-      const [dialect] = (yield* WireWords).dialects
+      const [dialect] = (yield* WireVocabulary).dialects
       const { closing } = yield* ListenAt
       const rooms = new Rooms(limits)
 

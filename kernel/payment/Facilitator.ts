@@ -8,9 +8,9 @@ import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Lane } from "../database/Lane.ts"
-import { onlyServices } from "../onlyServices.ts"
+import { pickServices } from "../onlyServices.ts"
 import { ListenAt } from "../http/ListenAt.ts"
-import { endingOf, within } from "../within.ts"
+import { shutdownFrom, withDeadline } from "../within.ts"
 import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { CrashPoints } from "../settlement/CrashPoints.ts"
@@ -18,20 +18,20 @@ import { Outcomes } from "../settlement/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../settlement/Settlements.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
-import { noScheme, refuse } from "./answers.ts"
-import { logFault, tooLate, unavailable } from "./faults.ts"
-import { named } from "./named.ts"
+import { unsupportedScheme, refuse } from "./answers.ts"
+import { logPaymentError, verifyTimedOut, unavailable } from "./faults.ts"
+import { withPayer } from "./named.ts"
 import type { Payment } from "./Payment.ts"
 import { Schemes } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
-import { Flights } from "./settle/Flights.ts"
+import { SingleFlight } from "./settle/Flights.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
-import { shareFlight } from "./settle/shareFlight.ts"
-import { Work } from "./settle/Work.ts"
-import { stopping } from "./stopping.ts"
+import { joinFlight } from "./settle/shareFlight.ts"
+import { SettlementWorker } from "./settle/Work.ts"
+import { shutdownDeadline } from "./stopping.ts"
 import { makeVerifyPayment } from "./verifyPayment.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 export class Facilitator extends Context.Service<
   Facilitator,
@@ -54,49 +54,49 @@ export class Facilitator extends Context.Service<
       const schemes = yield* Schemes
       const settlements = yield* Settlements
       const limits = yield* Limits
-      const services = yield* onlyServices(
+      const services = yield* pickServices(
         Adoption,
         Budget,
         ChannelPool,
         CrashPoints,
-        Flights,
+        SingleFlight,
         Limits,
         ListenAt,
         Network,
         Outcomes,
         Settlements,
         Sponsor,
-        Work
+        SettlementWorker
       )
       const scope = yield* Effect.scope
-      const patience = { owner: scope, longest: limits.settleTimeout, until: yield* endingOf(yield* stopping) }
+      const patience = { scope: scope, timeout: limits.settleTimeout, cancelOn: yield* shutdownFrom(yield* shutdownDeadline) }
 
       const verifyPayment = yield* makeVerifyPayment
       const verify = Effect.fnUntraced(
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
-          if (Option.isNone(scheme)) return noScheme
+          if (Option.isNone(scheme)) return unsupportedScheme
           const judged = verifyPayment(payment, scheme.value).pipe(
-            Effect.catch((fault) => Effect.as(logFault(fault), unavailable(fault)))
+            Effect.catch((fault) => Effect.as(logPaymentError(fault), unavailable(fault)))
           )
-          return yield* within(judged, { ...patience, late: Effect.succeed(tooLate) })
+          return yield* withDeadline(judged, { ...patience, onTimeout: Effect.succeed(verifyTimedOut) })
         },
         Effect.provideService(Lane, "payments"),
-        spanned("Facilitator.verify")
+        withSpanIfSampled("Facilitator.verify")
       )
 
       const settle = Effect.fnUntraced(
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
-          if (Option.isNone(scheme)) return refuse(noScheme)
-          const answer = yield* shareFlight(payment, scheme.value, patience)
+          if (Option.isNone(scheme)) return refuse(unsupportedScheme)
+          const answer = yield* joinFlight(payment, scheme.value, patience)
           return answer._tag === "Failed"
-            ? { ...answer, refusal: named(answer.refusal, payment, scheme.value) }
+            ? { ...answer, refusal: withPayer(answer.refusal, payment, scheme.value) }
             : answer
         },
         Effect.provideContext(services),
         Effect.provideService(Lane, "payments"),
-        spanned("Facilitator.settle")
+        withSpanIfSampled("Facilitator.settle")
       )
 
       return Facilitator.of({
@@ -104,10 +104,10 @@ export class Facilitator extends Context.Service<
         settle,
         lookup: (principal, by) => {
           const found = Effect.matchEffect(settlements.lookup(principal.owner, by), {
-            onFailure: (fault) => Effect.as(logFault(fault), Option.none<ReadonlyArray<SettlementRecord>>()),
+            onFailure: (fault) => Effect.as(logPaymentError(fault), Option.none<ReadonlyArray<SettlementRecord>>()),
             onSuccess: (records) => Effect.succeedSome(records)
           })
-          return Effect.provideContext(within(found, { ...patience, late: Effect.succeedNone }), services)
+          return Effect.provideContext(withDeadline(found, { ...patience, onTimeout: Effect.succeedNone }), services)
         }
       })
     })
@@ -115,8 +115,8 @@ export class Facilitator extends Context.Service<
 
   /** With the steps that have a life of their own: work in flight, the follower, and the memory of adoption. */
   static readonly layer = Facilitator.layerNoDeps.pipe(
-    Layer.provide(Work.layer),
-    Layer.provide(Layer.mergeAll(SettlementFollower.layer, Adoption.layer, Flights.layer)),
+    Layer.provide(SettlementWorker.layer),
+    Layer.provide(Layer.mergeAll(SettlementFollower.layer, Adoption.layer, SingleFlight.layer)),
     Layer.provide(SchemeAuthorizations.layer)
   )
 }

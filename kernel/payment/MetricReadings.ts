@@ -21,7 +21,7 @@ const principalsMax = 50
 
 /** What is known of the ledger's time; nothing is asked. */
 const readLedger = Effect.fnUntraced(function* (clock: LedgerClock["Service"]) {
-  const { ageSeconds, isFresh, skewSeconds, time } = yield* clock.standing
+  const { ageSeconds, isFresh, skewSeconds, time } = yield* clock.status
   yield* measure(ledger.available, isFresh ? 1 : 0)
   yield* measure(ledger.inclusionFee, Number((yield* clock.fees).asked))
   if (skewSeconds !== undefined) yield* measure(ledger.clockSkewSeconds, skewSeconds)
@@ -41,8 +41,8 @@ const readSponsor = Effect.gen(function* () {
       .reduce((most, one) => (one > most ? one : most))
   return Effect.gen(function* () {
     for (const { scheme } of schemes.all())
-      yield* measure(settling.available, Option.isNone(yield* sponsor.fault(scheme)) ? 1 : 0, { scheme })
-    const standing = Option.getOrUndefined(yield* sponsor.standing)
+      yield* measure(settling.available, Option.isNone(yield* sponsor.problem(scheme)) ? 1 : 0, { scheme })
+    const standing = Option.getOrUndefined(yield* sponsor.status)
     if (standing === undefined) return
     const left = spendable(standing)
     yield* measure(money.sponsorBalance, Number(standing.account?.balanceStroops ?? 0n))

@@ -4,13 +4,13 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
-import { Callers } from "../http/Callers.ts"
+import { Authentication } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
 import { MetricReadings } from "./MetricReadings.ts"
 
 export const routes = HttpRouter.use((router) =>
   Effect.gen(function* () {
-    const callers = yield* Callers
+    const callers = yield* Authentication
     const { refresh } = yield* MetricReadings
     yield* router.add("GET", "/metrics", (request) =>
       Effect.gen(function* () {

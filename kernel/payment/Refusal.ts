@@ -41,7 +41,7 @@ export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === "object" && value !== null && (value as { _tag?: unknown })._tag === "Refusal"
 
 /** The spine's rows (decisions 1, S261–S273). */
-export const spineRows = [
+export const coreReasons = [
   { reason: "invalid_request", check: "the body is well-formed JSON of the envelope's shape", status: 400 },
   { reason: "invalid_x402_version", check: "x402Version is 2, twice", status: 200 },
   { reason: "unsupported_network", check: "the network is enabled here", status: 200 },
@@ -69,4 +69,4 @@ export const spineRows = [
   { reason: "internal_error", check: "no fault of our own", status: 500 }
 ] as const satisfies ReadonlyArray<RefusalRow>
 
-export type SpineReason = (typeof spineRows)[number]["reason"]
+export type CoreReason = (typeof coreReasons)[number]["reason"]

@@ -6,9 +6,9 @@ import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/h
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
-import { WireWords } from "../config/WireWords.ts"
+import { WireVocabulary } from "../config/WireWords.ts"
 import { parseJsonWithMembers } from "../http/BoundedJson.ts"
-import { Callers } from "../http/Callers.ts"
+import { Authentication } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
 import { noteUnsafe, type RequestFacts } from "../http/RequestNotes.ts"
 import type { Principal } from "../http/Principal.ts"
@@ -106,7 +106,7 @@ const told = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effe
 /** Writes answers of an operation, with the status that the reason's owner gave it. */
 const makeAnswering = Effect.gen(function* () {
   const schemes = yield* Schemes
-  const words = yield* WireWords
+  const words = yield* WireVocabulary
   const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
 
   const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, headers: Headers = {}): Response => {
@@ -172,7 +172,7 @@ const makeRun = Effect.gen(function* () {
   const schemes = yield* Schemes
   const network = yield* Network
   const server = yield* Server
-  const words = yield* WireWords
+  const words = yield* WireVocabulary
   const crypto = yield* Crypto
   const { answer, refuseEarly } = yield* makeAnswering
   const { answered, judged } = yield* makeObserving
@@ -209,10 +209,10 @@ export const layer = HttpRouter.use((router) =>
     const facilitator = yield* Facilitator
     const schemes = yield* Schemes
     const extensions = yield* Extensions
-    const callers = yield* Callers
+    const callers = yield* Authentication
     const network = yield* Network
     const limits = yield* Limits
-    const words = yield* WireWords
+    const words = yield* WireVocabulary
     const signer = yield* Signer
     const channelCount = yield* ChannelCount
     const { refuseEarly, unauthorized } = yield* makeAnswering
@@ -221,7 +221,7 @@ export const layer = HttpRouter.use((router) =>
     const handle = <A>(operation: Operation<A>, perSecond: number) => {
       const takeToken = makeRateLimit(perSecond)
       return Effect.fnUntraced(function* (request: Request) {
-        const caller = callers.identify(request)
+        const caller = callers.authenticate(request)
         if (Option.isNone(caller)) return yield* unauthorized(operation)
         const wait = yield* takeToken(caller.value.source)
         if (wait > 0)
@@ -231,7 +231,7 @@ export const layer = HttpRouter.use((router) =>
     }
 
     const keyed = (run: (request: Request, principal: Principal) => Effect.Effect<Response>) => (request: Request) =>
-      Option.match(callers.identify(request), {
+      Option.match(callers.authenticate(request), {
         onNone: () => Effect.succeed(json({ error: "unauthorized" }, { status: 401, headers: unauthorizedHeaders })),
         onSome: (principal) => run(request, principal)
       })

@@ -8,7 +8,7 @@ import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
 import type { Payment } from "./Payment.ts"
-import { type Refusal, type RefusalRow, spineRows } from "./Refusal.ts"
+import { type Refusal, type RefusalRow, coreReasons } from "./Refusal.ts"
 
 /**
  * What a payment is judged for. `verify`: before the seller's work, by what the payer signed at most; `settle`: after
@@ -126,7 +126,7 @@ export class Schemes extends Context.Service<
 >()("tollkeeper/payment/Schemes") {
   static readonly layer = Layer.sync(Schemes, () => {
     const schemes = new Map<string, Scheme>()
-    const statuses = new Map<string, RefusalRow["status"]>(spineRows.map(({ reason, status }) => [reason, status]))
+    const statuses = new Map<string, RefusalRow["status"]>(coreReasons.map(({ reason, status }) => [reason, status]))
     const offer = (scheme: Scheme) => {
       schemes.set(scheme.scheme, scheme)
       for (const { reason, status } of scheme.refusals) statuses.set(reason, status)

@@ -3,8 +3,8 @@
 // spelling of the request, every one of them in the payment's shape (S49–S58, decisions 1 and 2).
 import { Option, Predicate } from "effect"
 import { Hex } from "effect/encoding"
-import type { WireWordsValues } from "../config/WireWords.ts"
-import { type Dialect, neutralExtension, readNetwork, spellNetwork, spellWord } from "../Dialect.ts"
+import type { WireVocabularyValues } from "../config/WireWords.ts"
+import { type Dialect, neutralExtension, readNetwork, encodeNetwork, encodeReason } from "../Dialect.ts"
 import type { Principal } from "../http/Principal.ts"
 import type { Crypto } from "../platform/Crypto.ts"
 import { canonicalJson } from "./canonicalJson.ts"
@@ -155,7 +155,7 @@ const fingerprintOf = (
 
 export interface DecodeOptions {
   readonly principal: Principal
-  readonly words: WireWordsValues
+  readonly words: WireVocabularyValues
   readonly crypto: Crypto["Service"]
   /** Keys of extensions that the parser dropped. */
   readonly dropped?: ReadonlySet<string>
@@ -256,12 +256,12 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
 export interface AnswerIn {
   readonly dialect: Dialect
   readonly network: string
-  readonly words: WireWordsValues
+  readonly words: WireVocabularyValues
 }
 
-export const answerIn = (payment: Payment, words: WireWordsValues): AnswerIn => ({
+export const answerIn = (payment: Payment, words: WireVocabularyValues): AnswerIn => ({
   dialect: payment.dialect,
-  network: spellNetwork(payment.requirements.network, payment.dialect),
+  network: encodeNetwork(payment.requirements.network, payment.dialect),
   words
 })
 
@@ -272,7 +272,7 @@ export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeo
   isRefusal(answer)
     ? {
         isValid: false,
-        invalidReason: spellWord(answer.reason, dialect),
+        invalidReason: encodeReason(answer.reason, dialect),
         invalidMessage: answer.message,
         ...payerField(answer.payer),
         ...(answer.transaction === undefined ? {} : { transaction: answer.transaction })
@@ -292,7 +292,7 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
         amount: answer.amount.toString()
       }
     case "Pending": {
-      const spelled = spellWord(unknownReason, dialect)
+      const spelled = encodeReason(unknownReason, dialect)
       const pending = dialect === "stellar" ? words.stellarPendingReason : spelled
       const message = pending === spelled ? "the outcome is not known yet; ask again with the same payment" : spelled
       return {
@@ -307,7 +307,7 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
     case "Failed":
       return {
         success: false,
-        errorReason: spellWord(answer.refusal.reason, dialect),
+        errorReason: encodeReason(answer.refusal.reason, dialect),
         errorMessage: answer.refusal.message,
         ...payerField(answer.refusal.payer),
         ...(answer.refusal.retryAfterMillis === undefined ? {} : { retryAfterMs: answer.refusal.retryAfterMillis }),

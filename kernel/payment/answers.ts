@@ -58,9 +58,9 @@ export const answerConflict = (record: SettlementRecord): SettleAnswer =>
   refuse(conflict(record), Option.some(hashOf(record)))
 
 /** A defect of ours, of a payment of which nothing is stored. */
-export const died: Refusal = refusal("internal_error", "the payment could not be processed")
+export const internalError: Refusal = refusal("internal_error", "the payment could not be processed")
 
-export const noScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
+export const unsupportedScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
 
 /** What is answered of an authorization that is spent or expired and that no settlement here is stored for. */
 export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refusal => {
@@ -147,7 +147,7 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
             _tag: "Settled",
             payer,
             transaction,
-            amount: Option.getOrElse(record.moved, () => record.amount)
+            amount: Option.getOrElse(record.amountTransferred, () => record.amount)
           }
         : refuse(
             refusal(

@@ -3,11 +3,11 @@
 // is within bounds. How the accepted amount and the required one relate is the scheme's to say.
 import type { NetworkValues } from "../config/Network.ts"
 import type { Payment } from "./Payment.ts"
-import { type Refusal, refusal, type SpineReason } from "./Refusal.ts"
+import { type Refusal, refusal, type CoreReason } from "./Refusal.ts"
 
 interface Check {
   readonly name: string
-  readonly reason: SpineReason
+  readonly reason: CoreReason
   readonly message: string
   readonly fails: (payment: Payment, context: CheckContext) => boolean
 }

@@ -173,7 +173,7 @@ const processes: ReadonlyArray<RouteDescription> = [
 ]
 
 /** The spine's routes, for the schemes that are registered. */
-export const spine = (schemes: ReadonlyArray<string>): Described => {
+export const coreRoutes = (schemes: ReadonlyArray<string>): Described => {
   const request = paymentRequest(schemes)
   return {
     tags,

@@ -5,9 +5,9 @@ import type { SqlError } from "effect/sql"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 
-export type Fault = LedgerUnavailable | SqlError.SqlError
+export type PaymentError = LedgerUnavailable | SqlError.SqlError
 
-export const logFault = (fault: Fault): Effect.Effect<void> =>
+export const logPaymentError = (fault: PaymentError): Effect.Effect<void> =>
   fault._tag === "LedgerUnavailable"
     ? Effect.logWarning("the ledger could not be asked").pipe(
         Effect.annotateLogs({ operation: fault.operation, why: fault.message })
@@ -19,10 +19,10 @@ export const cannotSettle = (why: string): Refusal =>
   refusal("ledger_unavailable", `${why}; nothing was decided, try the same payment again`)
 
 /** What verify says when its time is over. */
-export const tooLate: Refusal = refusal("ledger_unavailable", "the check took too long; nothing was decided")
+export const verifyTimedOut: Refusal = refusal("ledger_unavailable", "the check took too long; nothing was decided")
 
 /** What verify says of a fault. */
-export const unavailable = (fault: Fault): Refusal =>
+export const unavailable = (fault: PaymentError): Refusal =>
   fault._tag === "LedgerUnavailable"
     ? refusal("ledger_unavailable", "the ledger cannot be asked at the moment; nothing was decided")
     : refusal("internal_error", "the payment could not be processed")

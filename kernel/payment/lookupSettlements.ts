@@ -2,7 +2,7 @@
 // answer is answered 503, never “not found”: who reads that may pay again.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { WireWords } from "../config/WireWords.ts"
+import { WireVocabulary } from "../config/WireWords.ts"
 import { json } from "../http/Guard.ts"
 import type { Principal } from "../http/Principal.ts"
 import { Facilitator } from "./Facilitator.ts"
@@ -20,7 +20,7 @@ const readQuery = (url: string): { readonly identifier: string } | { readonly ha
 
 export const lookupSettlements = Effect.gen(function* () {
   const facilitator = yield* Facilitator
-  const words = yield* WireWords
+  const words = yield* WireVocabulary
   return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, principal: Principal) {
     const query = readQuery(request.url)
     if (query === undefined) {

@@ -5,7 +5,7 @@ import type { Payment } from "./Payment.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
 
-export const named = (refused: Refusal, payment: Payment, scheme: Scheme): Refusal =>
+export const withPayer = (refused: Refusal, payment: Payment, scheme: Scheme): Refusal =>
   Option.isSome(refused.payer)
     ? refused
     : { ...refused, payer: Option.map(scheme.authorization(payment), ({ payer }) => payer) }

@@ -5,7 +5,7 @@
 import { Clock, Effect, Fiber, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Extension, ExtensionOutcome, Extensions, PaymentObservation } from "./Extension.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 const timeMax = "50 millis"
 /** Characters of the header at most, well below what HTTP clients take. */
@@ -81,6 +81,6 @@ export const observePayment = (
   observation: PaymentObservation,
   scope: Scope.Scope
 ): Effect.Effect<Option.Option<string>> =>
-  spanned("payment.extensions")(
+  withSpanIfSampled("payment.extensions")(
     observation.payment.extensions.size === 0 ? Effect.succeedNone : observe(extensions, observation, scope)
   )

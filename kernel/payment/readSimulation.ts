@@ -6,10 +6,10 @@ import type { SimulationAnswer } from "../ledger/LedgerRpc.ts"
 import type { Refusal } from "./Refusal.ts"
 
 /** What an error of the host means, for people; `pattern` is looked for in its code. */
-export type Meaning = readonly [pattern: RegExp, meaning: string]
+export type HostErrorMeaning = readonly [pattern: RegExp, meaning: string]
 
 /** Those of the host and of the assets that the network itself has. */
-const common: ReadonlyArray<Meaning> = [
+const common: ReadonlyArray<HostErrorMeaning> = [
   [/Contract, #10\)/, "the payer's balance does not cover the amount"],
   [/Contract, #13\)/, "a trustline is missing"],
   [/Contract, #11\)/, "a balance is deauthorized"],
@@ -27,9 +27,9 @@ const inclusionStroopsLeast = 200n
 /** A refusal's code, what it means, and the host's own words; `own` are meanings of the scheme's contract. */
 export const explainRefused = (
   { code, detail }: Extract<SimulationAnswer, { _tag: "Refused" }>,
-  own: ReadonlyArray<Meaning> = []
+  own: ReadonlyArray<HostErrorMeaning> = []
 ): string => {
-  const fits = ([pattern]: Meaning) => pattern.test(code)
+  const fits = ([pattern]: HostErrorMeaning) => pattern.test(code)
   const meaning = (common.find(fits) ?? own.find(fits))?.[1]
   return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
 }

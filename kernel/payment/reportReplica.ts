@@ -11,7 +11,7 @@ const every = "2 seconds"
 
 /** Watches and reports for as long as the Scope lives. */
 export const reportReplica = Effect.gen(function* () {
-  const { look, standing } = yield* ReadReplica
+  const { look, status: standing } = yield* ReadReplica
   if (look === undefined) return
   const health = yield* Health
   yield* health.register(

@@ -5,14 +5,14 @@ import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../Actor.ts"
 import { Health, type HealthReport } from "../Health.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
-import { spendable, type SponsorStanding } from "../settlement/sponsorFault.ts"
+import { spendable, type SponsorStatus } from "../settlement/sponsorFault.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { settling } from "../telemetry/metrics.ts"
 import { Schemes } from "./Scheme.ts"
 
 const every = Duration.seconds(5)
 
-const figuresOf = (standing: SponsorStanding): NonNullable<HealthReport["figures"]> => ({
+const figuresOf = (standing: SponsorStatus): NonNullable<HealthReport["figures"]> => ({
   sponsorBalanceStroops: standing.account?.balanceStroops.toString() ?? null,
   sponsorSpendableStroops: spendable(standing).toString(),
   channelsReady: standing.channelsReady,
@@ -29,7 +29,7 @@ export const reportSponsor = Effect.gen(function* () {
   const faults = Effect.map(
     Effect.suspend(() =>
       Effect.forEach(schemes.all(), ({ scheme }) =>
-        Effect.tap(sponsor.fault(scheme), (fault) =>
+        Effect.tap(sponsor.problem(scheme), (fault) =>
           measure(settling.available, Option.isNone(fault) ? 1 : 0, { scheme })
         )
       )
@@ -37,7 +37,7 @@ export const reportSponsor = Effect.gen(function* () {
     (unable) => [...new Set(unable.flatMap((fault) => Option.toArray(fault)))]
   )
   const report = Effect.gen(function* () {
-    const [found, standing] = [yield* faults, yield* sponsor.standing]
+    const [found, standing] = [yield* faults, yield* sponsor.status]
     return {
       state: found.length === 0 ? "ready" : "degraded",
       ...(found.length === 0 ? {} : { detail: found.join("; ") }),

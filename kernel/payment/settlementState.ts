@@ -1,7 +1,7 @@
 // A settlement's durable state as its own principal reads it at /settlements. An open settlement past its caller's
 // deadline is `unknown`; `settled` is `success`; `failed` and `expired` are `failed` (decisions 3).
 import { Option } from "effect"
-import { type Dialect, spellNetwork, spellWord } from "../Dialect.ts"
+import { type Dialect, encodeNetwork, encodeReason } from "../Dialect.ts"
 import { isOpen } from "../settlement/Settlement.ts"
 import type { SettlementRecord } from "../settlement/Settlements.ts"
 import type { SettlementBody } from "./BodyWire.ts"
@@ -23,7 +23,7 @@ export const encodeSettlementState = (
 ): typeof SettlementBody.Type => ({
   id: record.id,
   status: statusOf(record, nowMillis),
-  network: spellNetwork(record.network, dialect),
+  network: encodeNetwork(record.network, dialect),
   scheme: record.scheme,
   asset: record.asset,
   amount: record.amount.toString(),
@@ -37,6 +37,6 @@ export const encodeSettlementState = (
   ...Option.match(record.feeChargedStroops, { onNone: () => ({}), onSome: (fee) => ({ feeStroops: fee.toString() }) }),
   ...Option.match(record.reason, {
     onNone: () => ({}),
-    onSome: (reason) => ({ errorReason: spellWord(reason, dialect) })
+    onSome: (reason) => ({ errorReason: encodeReason(reason, dialect) })
   })
 })

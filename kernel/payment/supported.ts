@@ -3,8 +3,8 @@
 // (S59–S62).
 import { Option } from "effect"
 import type { NetworkValues } from "../config/Network.ts"
-import type { WireWordsValues } from "../config/WireWords.ts"
-import { spellExtension, spellNetwork } from "../Dialect.ts"
+import type { WireVocabularyValues } from "../config/WireWords.ts"
+import { encodeExtension, encodeNetwork } from "../Dialect.ts"
 import type { ChannelCount } from "../settlement/channels/ChannelCount.ts"
 import type { Signer } from "../signer/Signer.ts"
 import type { SupportedBody } from "./BodyWire.ts"
@@ -17,7 +17,7 @@ export interface SupportedContext {
   readonly extensions: Extensions["Service"]
   readonly network: NetworkValues
   readonly signer: Signer["Service"]
-  readonly words: WireWordsValues
+  readonly words: WireVocabularyValues
 }
 
 /** The most that one payment of a scheme may cost the sponsor, stroops; a dearer one is refused. */
@@ -48,7 +48,7 @@ export const encodeSupported = ({
               words.dialects.map((dialect) => ({
                 x402Version: 2 as const,
                 scheme: scheme.scheme,
-                network: spellNetwork(network.id, dialect),
+                network: encodeNetwork(network.id, dialect),
                 signer: signer.sponsor,
                 extra: { areFeesSponsored: true, ...ceilingsOf(network, scheme.scheme), ...extra }
               }))
@@ -58,7 +58,7 @@ export const encodeSupported = ({
   return {
     kinds,
     extensions: [
-      ...new Set(words.dialects.flatMap((dialect) => extensions.keys().map((key) => spellExtension(key, dialect))))
+      ...new Set(words.dialects.flatMap((dialect) => extensions.keys().map((key) => encodeExtension(key, dialect))))
     ].sort(),
     signers: Object.fromEntries(words.dialects.map((dialect) => [`${dialect}:*`, addresses]))
   }

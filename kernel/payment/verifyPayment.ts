@@ -14,7 +14,7 @@ import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
-import { judge } from "./settle/judge.ts"
+import { verifyWithScheme } from "./settle/judge.ts"
 import { findQuery, verifyKnown } from "./settle/known.ts"
 
 /** Refused for what may have become of its authorization: the records say whether that was its own settlement. */
@@ -52,7 +52,7 @@ export const makeVerifyPayment = Effect.gen(function* () {
     if (already !== "New" && already !== "Open") return already
     const unable = yield* sponsor.unable(scheme.scheme)
     if (Option.isSome(unable)) return cannotSettle(unable.value)
-    const checked = yield* judge(payment, scheme, "verify")
+    const checked = yield* verifyWithScheme(payment, scheme, "verify")
     if (!isRefusal(checked)) return { _tag: "Valid", payer: checked.payer } as VerifyAnswer
     if (!isOver(checked)) return checked
     const found = verifyKnown(payment, yield* read(payment, scheme))

@@ -4,10 +4,10 @@
 // is told.
 import { Duration, Effect } from "effect"
 import { reconciler } from "../Actor.ts"
-import { Budget, type BudgetStanding, type Usage } from "../budget/Budget.ts"
+import { Budget, type BudgetStatus, type Usage } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
-import { Greeting } from "../Greeting.ts"
+import { StartupBanner } from "../Greeting.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { money } from "../telemetry/metrics.ts"
@@ -22,7 +22,7 @@ interface Scope extends Usage {
   readonly setting: string
 }
 
-const scopesOf = ({ all, anonymous, keyed }: BudgetStanding): ReadonlyArray<Scope> => [
+const scopesOf = ({ all, anonymous, keyed }: BudgetStatus): ReadonlyArray<Scope> => [
   { name: "all", setting: "limits.max_global_sponsored_stroops_per_day", ...all },
   { name: "anonymous", setting: "limits.max_global_sponsored_stroops_per_day, or give callers keys", ...anonymous },
   ...keyed.map(({ principal, ...usage }) => ({
@@ -42,7 +42,7 @@ export const watchBudget = Effect.gen(function* () {
   const limits = yield* Limits
   const network = yield* Network
   const schemes = yield* Schemes
-  const greeting = yield* Greeting
+  const greeting = yield* StartupBanner
   const { totalStroopsMax: usualStroops } = network.feeCeilings("")
   const paymentStroops = () =>
     schemes
@@ -82,7 +82,7 @@ export const watchBudget = Effect.gen(function* () {
     yield* measure(money.budgetPaymentsLeft, Number(left / paymentStroops()), { scope: scope.name })
   })
   const turn = Effect.gen(function* () {
-    const standing = yield* budget.standing
+    const standing = yield* budget.status
     const scopes = scopesOf(standing)
     for (const scope of scopes) {
       yield* tell(scope)

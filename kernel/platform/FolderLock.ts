@@ -3,12 +3,12 @@
 import { Context, type Effect, Schema, type Scope } from "effect"
 
 /** Another living process has the folder. */
-export class FolderHeld extends Schema.TaggedError<FolderHeld>()("FolderHeld", { message: Schema.String }) {}
+export class FolderInUse extends Schema.TaggedError<FolderInUse>()("FolderInUse", { message: Schema.String }) {}
 
 export class FolderLock extends Context.Service<
   FolderLock,
   {
     /** Holds the folder until the Scope closes. */
-    readonly hold: (folder: string) => Effect.Effect<void, FolderHeld, Scope.Scope>
+    readonly hold: (folder: string) => Effect.Effect<void, FolderInUse, Scope.Scope>
   }
 >()("tollkeeper/platform/FolderLock") {}

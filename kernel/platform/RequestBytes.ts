@@ -4,7 +4,7 @@ import { Context, Data, type Duration, Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
 /** The body cannot be had: longer than the limit, or cut off or too slow. */
-export class BytesFault extends Data.TaggedError("BytesFault")<{ readonly reason: "too long" | "cut off" }> {}
+export class BodyReadError extends Data.TaggedError("BytesFault")<{ readonly reason: "too long" | "cut off" }> {}
 
 export interface BytesWithin {
   readonly bytesMax: number
@@ -15,7 +15,7 @@ export interface BytesWithin {
 export type ReadBytes = (
   request: HttpServerRequest.HttpServerRequest,
   within: BytesWithin
-) => Effect.Effect<Uint8Array, BytesFault>
+) => Effect.Effect<Uint8Array, BodyReadError>
 
 export const joined = (chunks: ReadonlyArray<Uint8Array>, bytes: number): Uint8Array => {
   const [only, ...others] = chunks
@@ -36,14 +36,14 @@ export const readStreamed: ReadBytes = (request, { bytesMax, longest }) =>
     () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
     (read, chunk) => {
       const bytes = read.bytes + chunk.length
-      if (bytes > bytesMax) return Effect.fail(new BytesFault({ reason: "too long" }))
+      if (bytes > bytesMax) return Effect.fail(new BodyReadError({ reason: "too long" }))
       read.chunks.push(chunk)
       return Effect.succeed({ chunks: read.chunks, bytes })
     }
   ).pipe(
     Effect.map(({ bytes, chunks }) => joined(chunks, bytes)),
     Effect.timeout(longest),
-    Effect.mapError((error) => (error instanceof BytesFault ? error : new BytesFault({ reason: "cut off" })))
+    Effect.mapError((error) => (error instanceof BodyReadError ? error : new BodyReadError({ reason: "cut off" })))
   )
 
 export const RequestBytes = Context.Reference<ReadBytes>("tollkeeper/platform/RequestBytes", {

@@ -32,6 +32,6 @@ export class Authorizations extends Context.Service<
     /** Pure; the operation is XDR. */
     readonly useIn: (promised: Promised, operationXdr: Uint8Array) => NonceUse
     /** What a successful transaction moved, when it is the movement that was promised. */
-    readonly moved: (promised: Promised, executed: ExecutedTransaction) => bigint | undefined
+    readonly amountTransferred: (promised: Promised, executed: ExecutedTransaction) => bigint | undefined
   }
 >()("tollkeeper/settlement/Authorizations") {}

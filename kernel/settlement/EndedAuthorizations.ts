@@ -9,7 +9,7 @@ const endedMax = 10_000
 
 const ends: ReadonlySet<SettlementRecord["state"]> = new Set(["settled", "failed", "expired"])
 
-export class EndedAuthorizations {
+export class EndedAuthorizationsCache {
   readonly #records = new Map<string, SettlementRecord>()
 
   note(records: ReadonlyArray<SettlementRecord>): void {

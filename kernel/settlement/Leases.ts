@@ -7,9 +7,9 @@ import { Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Database } from "../database/Database.ts"
-import { elapsedMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../elapsed.ts"
 import { Crypto } from "../platform/Crypto.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** How much longer a lease is where no other process can be there. */
 export const aloneTimes = 60
@@ -41,7 +41,7 @@ export class Leases extends Context.Service<
       const renew = Effect.fnUntraced(function* (name: string, millis: number) {
         const seconds = millis / 1_000
         // Before the statement: the database counts from a moment that is later.
-        const askedAt = yield* elapsedMillis
+        const askedAt = yield* monotonicMillis
         const rows = yield* sql`insert into kernel_leases as l (name, holder, until)
           values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${seconds}::float8))
           on conflict (name) do update set holder = excluded.holder, until = excluded.until,
@@ -50,10 +50,10 @@ export class Leases extends Context.Service<
         if (rows.length === 1) held.set(name, askedAt + millis / 2)
         else held.delete(name)
         return rows.length === 1
-      }, spanned("Leases.hold"))
+      }, withSpanIfSampled("Leases.hold"))
       return Leases.of({
         hold: (name, duration) =>
-          Effect.flatMap(elapsedMillis, (now) =>
+          Effect.flatMap(monotonicMillis, (now) =>
             now < (held.get(name) ?? -Infinity)
               ? Effect.succeed(true)
               : renew(name, Duration.toMillis(duration) * (isAlone ? aloneTimes : 1))

@@ -5,10 +5,10 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { SqlError } from "effect/sql"
 
-export interface MoveNote {
+export interface AuditEntry {
   /** Whose key asked, or `command line`. */
   readonly by: string
-  readonly move: string
+  readonly action: string
   /** What it is about; at most 100 characters are kept. */
   readonly subject: string
   /** Why, in the operator's words. */
@@ -16,26 +16,26 @@ export interface MoveNote {
 }
 
 /** Notes how a move went: `done`, or why it was refused. */
-export type NoteEnd = (outcome: string) => Effect.Effect<unknown, SqlError.SqlError>
+export type RecordOutcome = (outcome: string) => Effect.Effect<unknown, SqlError.SqlError>
 
 /** Notes a move before it is done. */
-export type Keeper = (note: MoveNote) => Effect.Effect<NoteEnd, SqlError.SqlError>
+export type AuditSink = (note: AuditEntry) => Effect.Effect<RecordOutcome, SqlError.SqlError>
 
-export class MoveLog extends Context.Service<
-  MoveLog,
+export class OperatorAuditLog extends Context.Service<
+  OperatorAuditLog,
   {
     /** Has a keeper note every move, for as long as the Scope lives. */
-    readonly register: (keeper: Keeper) => Effect.Effect<void, never, Scope.Scope>
+    readonly register: (keeper: AuditSink) => Effect.Effect<void, never, Scope.Scope>
     /** Does a move between its two notes. */
-    readonly noted: <A, E extends { readonly message: string }, R>(
-      note: MoveNote,
+    readonly record: <A, E extends { readonly message: string }, R>(
+      note: AuditEntry,
       move: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E | SqlError.SqlError, R>
   }
->()("tollkeeper/settlement/MoveLog") {
-  static readonly layer = Layer.sync(MoveLog, () => {
-    const keepers = new Set<Keeper>()
-    return MoveLog.of({
+>()("tollkeeper/settlement/OperatorAuditLog") {
+  static readonly layer = Layer.sync(OperatorAuditLog, () => {
+    const keepers = new Set<AuditSink>()
+    return OperatorAuditLog.of({
       register: (keeper) =>
         Effect.asVoid(
           Effect.acquireRelease(
@@ -43,7 +43,7 @@ export class MoveLog extends Context.Service<
             () => Effect.sync(() => keepers.delete(keeper))
           )
         ),
-      noted: Effect.fnUntraced(function* (note, move) {
+      record: Effect.fnUntraced(function* (note, move) {
         const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))
         const end = (outcome: string) => Effect.forEach(ends, (noteEnd) => noteEnd(outcome), { discard: true })
         const done = yield* Effect.tapError(move, (error) =>

@@ -13,10 +13,10 @@ import { endedFact } from "./facts.ts"
 import { type SettlementRow, recordColumns, toRecord } from "./SettlementRows.ts"
 import type { FinalState, Outcome } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** A move that the settlement's state does not allow, or words that make no sense together. */
-export class MoveRefused extends Schema.TaggedError<MoveRefused>()("MoveRefused", { message: Schema.String }) {}
+export class ActionRefused extends Schema.TaggedError<ActionRefused>()("ActionRefused", { message: Schema.String }) {}
 
 /** What an operator found out. */
 export interface Finding {
@@ -41,7 +41,7 @@ const reasons = {
   expired: "settle_ledger_transaction_expired"
 } as const satisfies Record<FinalState, Outcome["reason"]>
 
-type Move = Effect.Effect<SettlementRecord, MoveRefused | SqlError.SqlError>
+type Move = Effect.Effect<SettlementRecord, ActionRefused | SqlError.SqlError>
 
 interface EndedRow {
   readonly day: string
@@ -66,7 +66,7 @@ const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, le
       s.principal as owner, s.budget_keyed as keyed, s.budget_shard as shard, s.inner_hash,
       coalesce(old.fee_charged_stroops, 0) as before, s.moved::text as moved`
 
-const refuse = (message: string) => new MoveRefused({ message })
+const refuse = (message: string) => new ActionRefused({ message })
 
 const list = Effect.fnUntraced(function* (which: "open" | "unresolved" | "all") {
   const sql = yield* SqlClient.SqlClient
@@ -79,7 +79,7 @@ const list = Effect.fnUntraced(function* (which: "open" | "unresolved" | "all") 
   const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
     where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
   return rows.map(toRecord)
-}, spanned("OperatorMoves.list"))
+}, withSpanIfSampled("OperatorActions.list"))
 
 const find = Effect.fnUntraced(function* (idOrHash: string) {
   const sql = yield* SqlClient.SqlClient
@@ -88,7 +88,7 @@ const find = Effect.fnUntraced(function* (idOrHash: string) {
     where id::text = ${text} or inner_hash = ${text}
     or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
   return rows.map(toRecord)[0]
-}, spanned("OperatorMoves.find"))
+}, withSpanIfSampled("OperatorActions.find"))
 
 const moved = Effect.fnUntraced(function* (id: string) {
   const [record] = yield* (yield* Settlements).byIds([id])
@@ -109,7 +109,7 @@ const giveUp = Effect.fnUntraced(function* (id: string, note: string) {
     transaction: undefined,
     ledger: undefined,
     closedAtSeconds: undefined,
-    moved: undefined,
+    amountTransferred: undefined,
     feeChargedStroops: 0n,
     feeUnknown: true,
     reason: undefined,
@@ -119,7 +119,7 @@ const giveUp = Effect.fnUntraced(function* (id: string, note: string) {
   }
   const answer = yield* (yield* Settlements).resolve(id, outcome)
   return answer._tag === "Resolved" ? answer.record : yield* refuse("only an open settlement can be given up")
-}, spanned("OperatorMoves.giveUp"))
+}, withSpanIfSampled("OperatorActions.giveUp"))
 
 /** The row, the budget of its day and the fact, in the caller's transaction. */
 const endWithFact = Effect.fnUntraced(function* (id: string, finding: Finding) {
@@ -136,7 +136,7 @@ const endWithFact = Effect.fnUntraced(function* (id: string, finding: Finding) {
       { id, principal: row.owner, innerHash: row.inner_hash },
       {
         state,
-        moved: row.moved === null ? undefined : BigInt(row.moved),
+        amountTransferred: row.moved === null ? undefined : BigInt(row.moved),
         feeChargedStroops,
         ledger,
         reason: reasons[state]
@@ -155,7 +155,7 @@ const resolve = Effect.fnUntraced(function* (id: string, finding: Finding) {
     return yield* refuse("nothing is charged for what never landed")
   yield* inTransaction(endWithFact(id, finding))
   return yield* moved(id)
-}, spanned("OperatorMoves.resolve"))
+}, withSpanIfSampled("OperatorActions.resolve"))
 
 /** Of a transaction whose settlement is stored nothing is lost: its owner is known. */
 const give = Effect.fnUntraced(function* (transaction: string, principal: string, note: string) {
@@ -170,7 +170,7 @@ const give = Effect.fnUntraced(function* (transaction: string, principal: string
     values (${network.id}, ${transaction}, ${principal}, ${note})
     on conflict (network, transaction) do update set principal = excluded.principal, note = excluded.note,
       given_at = clock_timestamp()`
-}, spanned("OperatorMoves.give"))
+}, withSpanIfSampled("OperatorActions.give"))
 
 /** What every move stands on. */
 const ownServices = Effect.gen(function* () {
@@ -183,8 +183,8 @@ const ownServices = Effect.gen(function* () {
   )
 })
 
-export class OperatorMoves extends Context.Service<
-  OperatorMoves,
+export class OperatorActions extends Context.Service<
+  OperatorActions,
   {
     /** Settlements without an end, oldest first: `open`, `unresolved`, or both. */
     readonly list: (
@@ -206,14 +206,14 @@ export class OperatorMoves extends Context.Service<
       transaction: string,
       principal: string,
       note: string
-    ) => Effect.Effect<void, MoveRefused | SqlError.SqlError>
+    ) => Effect.Effect<void, ActionRefused | SqlError.SqlError>
   }
->()("tollkeeper/settlement/OperatorMoves") {
+>()("tollkeeper/settlement/OperatorActions") {
   static readonly layer = Layer.effect(
-    OperatorMoves,
+    OperatorActions,
     Effect.gen(function* () {
       const given = Effect.provideContext(yield* ownServices)
-      return OperatorMoves.of({
+      return OperatorActions.of({
         list: (which) => given(list(which)),
         find: (idOrHash) => given(find(idOrHash)),
         giveUp: (id, note) => given(giveUp(id, note)),

@@ -21,7 +21,7 @@ export interface InFlight {
   readonly amount: bigint
 }
 
-export interface Unended {
+export interface UnfinishedSettlement {
   readonly open: number
   /** 0 when there is none. */
   readonly oldestOpenSeconds: number
@@ -43,7 +43,7 @@ export interface Spent {
   readonly chargedStroops: bigint
 }
 
-export interface AttemptTold {
+export interface AttemptReport {
   readonly number: number
   readonly kind: string
   readonly outerHash: string
@@ -61,7 +61,7 @@ export interface AttemptTold {
   readonly sentAt: Date | null
 }
 
-export interface Life {
+export interface SettlementHistory {
   readonly record: SettlementRecord
   /** When the steps before the record were passed; null where that was not kept yet, and for what was adopted. */
   readonly askedAt: Date | null
@@ -77,7 +77,7 @@ export interface Life {
   readonly budgetPrincipal: string
   /** The number that its transaction uses of its channel. */
   readonly channelSequence: bigint
-  readonly attempts: ReadonlyArray<AttemptTold>
+  readonly attempts: ReadonlyArray<AttemptReport>
 }
 
 interface LifeRow extends SettlementRow {
@@ -104,7 +104,7 @@ export class OperatorReports extends Context.Service<
     /** Open settlements, by asset. */
     readonly inFlight: Sql<ReadonlyArray<InFlight>>
     /** How many stand without an end, and for how long. */
-    readonly unended: Sql<Unended>
+    readonly unended: Sql<UnfinishedSettlement>
     /** Of the newest settled ones. */
     readonly pace: Sql<Pace>
     /** Open and unresolved ones, the oldest first; what anybody waits for is among them. */
@@ -112,9 +112,9 @@ export class OperatorReports extends Context.Service<
     /** What of a UTC day's sponsored fees whose settlements used, the largest first. */
     readonly spent: (day: string) => Sql<ReadonlyArray<Spent>>
     /** By id, or by the hash of any of its transactions. */
-    readonly life: (idOrHash: string) => Sql<Option.Option<Life>>
+    readonly life: (idOrHash: string) => Sql<Option.Option<SettlementHistory>>
     /** Those of a payer, the newest first. Looks through the table: for a person who asks, not for a route. */
-    readonly livesOf: (payer: string, limit: number) => Sql<ReadonlyArray<Life>>
+    readonly livesOf: (payer: string, limit: number) => Sql<ReadonlyArray<SettlementHistory>>
   }
 >()("tollkeeper/settlement/OperatorReports") {
   static readonly layer = Layer.effect(
@@ -155,9 +155,9 @@ export class OperatorReports extends Context.Service<
 }
 
 /** Two partial indexes hold nothing else, so that a long history costs nothing. */
-const unendedOf = (sql: SqlClient.SqlClient): Sql<Unended> =>
+const unendedOf = (sql: SqlClient.SqlClient): Sql<UnfinishedSettlement> =>
   Effect.map(
-    sql<Unended>`select o.count as open, o.age as "oldestOpenSeconds", u.count as unresolved,
+    sql<UnfinishedSettlement>`select o.count as open, o.age as "oldestOpenSeconds", u.count as unresolved,
         u.age as "oldestUnresolvedSeconds"
       from (select count(*)::int as count,
           coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as age
@@ -198,9 +198,9 @@ const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, resourc
   delivered_at, budget_stroops,
   budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal, channel_sequence`
 
-const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<Life> =>
+const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<SettlementHistory> =>
   Effect.map(
-    sql<AttemptTold>`select number, kind, outer_hash as "outerHash",
+    sql<AttemptReport>`select number, kind, outer_hash as "outerHash",
       inclusion_stroops as "inclusionStroops", recorded_ledger as "recordedLedger", sent_status as "sentStatus",
       sent_ledger as "sentLedger", sent_code as "sentCode", taken,
       recorded_at as "recordedAt", sent_at as "sentAt" from kernel_attempts

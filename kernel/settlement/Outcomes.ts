@@ -6,10 +6,10 @@ import { reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
 import { Lane } from "../database/Lane.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
-import { EndedAuthorizations } from "./EndedAuthorizations.ts"
+import { EndedAuthorizationsCache } from "./EndedAuthorizations.ts"
 import { isOpen } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** The first who begins to wait wakes it; who comes later is looked for on its beat, and with the next ledger. */
 const whileNobodyWaits = Duration.minutes(1)
@@ -24,7 +24,7 @@ export class Outcomes extends Context.Service<
     /** Tells waiters of final records, and remembers them. */
     readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
     /** The end of an authorization's settlement, as far as this process remembers one. */
-    readonly ended: EndedAuthorizations["find"]
+    readonly ended: EndedAuthorizationsCache["find"]
   }
 >()("tollkeeper/settlement/Outcomes") {
   static readonly layer = Layer.effect(
@@ -35,7 +35,7 @@ export class Outcomes extends Context.Service<
       const clock = yield* LedgerClock
       const waiters = new Map<string, { readonly deferred: Deferred.Deferred<SettlementRecord>; count: number }>()
 
-      const ended = new EndedAuthorizations()
+      const ended = new EndedAuthorizationsCache()
 
       const complete = Effect.fnUntraced(function* (records: ReadonlyArray<SettlementRecord>) {
         ended.note(records)
@@ -72,7 +72,7 @@ export class Outcomes extends Context.Service<
                 waiter.count -= 1
                 if (waiter.count === 0) waiters.delete(id)
               })
-          ).pipe(spanned("settlement.await"))
+          ).pipe(withSpanIfSampled("settlement.await"))
       })
     })
   )

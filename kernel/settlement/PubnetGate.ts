@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { checkEndpoints, layer as rpcLayer } from "../ledger/makeLedgerRpc.ts"
 import { Limits } from "../config/Limits.ts"
-import { Network, networksSection, pubnetFaults } from "../config/Network.ts"
+import { Network, networksSection, pubnetIssues } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
 import { Settings, SettingsRefused } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
@@ -52,9 +52,9 @@ const settingFaults = Effect.fnUntraced(function* () {
     ...(Option.isNone(settings.secret("DATABASE_URL")) ? [noDatabase] : [])
   ]
   const contributed = yield* Effect.forEach([...sections.values()], (section) =>
-    Effect.map(settings.look(section), (values) => section.pubnetFaults?.(values) ?? [])
+    Effect.map(settings.look(section), (values) => section.pubnetIssues?.(values) ?? [])
   )
-  return [...own, ...(values === undefined ? [] : pubnetFaults(networkKeys, values)), ...contributed.flat()]
+  return [...own, ...(values === undefined ? [] : pubnetIssues(networkKeys, values)), ...contributed.flat()]
 })
 
 /** What the secrets say against it. */
@@ -111,7 +111,7 @@ const balanceFaults = Effect.fnUntraced(function* () {
 })
 
 /** All that keeps this process from serving pubnet, a sentence each; nothing is made or changed. */
-export const gateFaults = Effect.gen(function* () {
+export const pubnetGateIssues = Effect.gen(function* () {
   const network = yield* Network
   const secrets = yield* secretFaults
   const endpoints = yield* endpointFaults()
@@ -133,7 +133,7 @@ export const gateFaults = Effect.gen(function* () {
 const check = Effect.gen(function* () {
   const network = yield* Network
   if (network.id !== "ledger:pubnet") return
-  const faults = yield* gateFaults
+  const faults = yield* pubnetGateIssues
   if (faults.length === 0) return yield* Effect.logWarning("this process serves pubnet: payments move real money")
   const message = `this process may not serve pubnet: ${faults.map((fault, at) => `(${at + 1}) ${fault}`).join("; ")}`
   return yield* new SettingsRefused({ path: `networks.${network.id}`, message })

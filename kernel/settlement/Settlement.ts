@@ -43,7 +43,7 @@ export interface Landed {
   readonly kind: "payment" | "cancel"
   readonly executed: ExecutedTransaction
   /** What moved, when the scheme found the promised movement in the executed transaction. */
-  readonly moved: bigint | undefined
+  readonly amountTransferred: bigint | undefined
 }
 
 /** What one node said of the settlement's transactions. */
@@ -52,7 +52,7 @@ export type Seen =
   | { readonly _tag: "Absent"; readonly latestLedger: number }
 
 /** The channel's number and the authorization's nonce, from one answer of one node. */
-export interface SettlementStanding {
+export interface SettlementSnapshot {
   readonly ledger: number
   /** Absent when the account is not on the ledger. */
   readonly sequence: bigint | undefined
@@ -74,7 +74,7 @@ export interface Search {
   /** Every ledger up to this one was looked through; before `fromLedger` when none was. */
   readonly toLedger: number
   readonly spending:
-    | { readonly _tag: "Ours"; readonly executed: ExecutedTransaction; readonly moved: bigint }
+    | { readonly _tag: "Ours"; readonly executed: ExecutedTransaction; readonly amountTransferred: bigint }
     | ({ readonly _tag: "Elsewhere"; readonly ledger: number } & SpentBy)
     | undefined
   /** The transaction with the channel's number: an attempt of the settlement's own, or none of them; if it was seen. */
@@ -84,7 +84,7 @@ export interface Search {
 export interface Evidence {
   readonly seen: Seen
   /** Only asked for when it matters, like what follows. */
-  readonly standing: SettlementStanding | undefined
+  readonly snapshot: SettlementSnapshot | undefined
   readonly search: Search | undefined
 }
 
@@ -94,7 +94,7 @@ export interface Outcome {
   readonly transaction: string | undefined
   readonly ledger: number | undefined
   readonly closedAtSeconds: number | undefined
-  readonly moved: bigint | undefined
+  readonly amountTransferred: bigint | undefined
   /** What the ledger is known to have taken from the sponsor. */
   readonly feeChargedStroops: bigint
   /** The envelope may have landed and failed unseen: the reservation stays charged beside what is known. */

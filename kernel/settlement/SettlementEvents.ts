@@ -10,7 +10,7 @@ import { commonPosition, type JournalCursor, type JournalEnd, newestEpoch } from
 import { Supervisor } from "../Supervisor.ts"
 import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
 import type { SettlementRecord } from "./Settlements.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** The longest another replica's facts wait to be noticed. */
 const lookEvery = Duration.seconds(1)
@@ -127,7 +127,7 @@ export class SettlementEvents extends Context.Service<
             where ${own(whose)} and position > j.resumes_at order by position limit ${limit}) f on true
           left join kernel_settlements on id = f.subject::uuid order by f.position`
         return pageOf(rows, cursor, limit)
-      }, spanned("SettlementEvents.after"))
+      }, withSpanIfSampled("SettlementEvents.after"))
 
       const before = Effect.fnUntraced(function* (whose: Whose, at: Date) {
         const { end, epoch } = yield* facts.end
@@ -143,7 +143,7 @@ export class SettlementEvents extends Context.Service<
           if (seen < lookBackMax || recent < seen) return { epoch, position: found } satisfies JournalCursor
           below = lowest!
         }
-      }, spanned("SettlementEvents.before"))
+      }, withSpanIfSampled("SettlementEvents.before"))
 
       /** Where the last look ended; undefined while nobody waits. */
       let seen: JournalEnd | undefined

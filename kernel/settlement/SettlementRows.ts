@@ -65,7 +65,7 @@ export const toRecord = (row: SettlementRow): SettlementRecord => ({
   deadlineAt: row.deadline_at,
   resolvedAt: Option.fromNullOr(row.resolved_at),
   ledger: Option.map(Option.fromNullOr(row.ledger), Number),
-  moved: Option.map(Option.fromNullOr(row.moved), BigInt),
+  amountTransferred: Option.map(Option.fromNullOr(row.moved), BigInt),
   feeChargedStroops: Option.fromNullOr(row.fee_charged_stroops),
   reason: Option.fromNullOr(row.reason),
   reasonMessage: Option.fromNullOr(row.reason_message),
@@ -208,6 +208,6 @@ export const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) =
   resolved_at: new Date(settlement.closedAtSeconds * 1_000),
   ledger: settlement.ledger,
   closed_at: new Date(settlement.closedAtSeconds * 1_000),
-  moved: settlement.moved.toString(),
+  moved: settlement.amountTransferred.toString(),
   fee_charged_stroops: settlement.feeChargedStroops
 })

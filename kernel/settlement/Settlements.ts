@@ -48,7 +48,7 @@ export interface SettlementRecord {
   readonly deadlineAt: Date
   readonly resolvedAt: Option.Option<Date>
   readonly ledger: Option.Option<number>
-  readonly moved: Option.Option<bigint>
+  readonly amountTransferred: Option.Option<bigint>
   readonly feeChargedStroops: Option.Option<bigint>
   readonly reason: Option.Option<string>
   readonly reasonMessage: Option.Option<string>
@@ -160,7 +160,7 @@ export interface AdoptedSettlement {
   readonly ledger: number
   readonly closedAtSeconds: number
   readonly feeChargedStroops: bigint
-  readonly moved: bigint
+  readonly amountTransferred: bigint
 }
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>

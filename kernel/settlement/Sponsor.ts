@@ -8,13 +8,13 @@ import { SqlClient } from "effect/sql"
 import { reconciler } from "../Actor.ts"
 import { Network } from "../config/Network.ts"
 import { WriteProbe } from "../database/WriteProbe.ts"
-import { elapsedMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../elapsed.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import { Signer } from "../signer/Signer.ts"
-import { isOpening, sponsorFault, type SponsorStanding } from "./sponsorFault.ts"
-import { spanned } from "../spanned.ts"
+import { isOpening, sponsorProblem, type SponsorStatus } from "./sponsorFault.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** Accounts one RPC call may ask for. */
 const accountsMax = 200
@@ -38,7 +38,7 @@ const everyUnattended = Duration.seconds(30)
 
 /** One reading of everything, and when it was made. */
 interface Reading {
-  readonly standing: SponsorStanding
+  readonly standing: SponsorStatus
   readonly readAt: number
   readonly accountsAt: number
   readonly accounts: ReadonlyMap<string, LedgerAccount>
@@ -74,8 +74,8 @@ const makeReader = Effect.gen(function* () {
     const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
     const sponsor = accounts.get(signer.sponsor)
     const usable = addresses.flatMap((address) => accounts.get(address) ?? [])
-    const readAt = yield* elapsedMillis
-    const standing: SponsorStanding = {
+    const readAt = yield* monotonicMillis
+    const standing: SponsorStatus = {
       account: sponsor,
       owedStroops: owed,
       channelsReady: addresses.length,
@@ -98,7 +98,7 @@ const makeReadings = Effect.gen(function* () {
   /** Reads what is owed when that is old, and the accounts when they are. */
   const refresh = one.withPermits(1)(
     Effect.gen(function* () {
-      const now = yield* elapsedMillis
+      const now = yield* monotonicMillis
       if (reading !== undefined && now - reading.readAt < readMillis) return
       const areOld = reading === undefined || now - reading.accountsAt >= accountsMillis
       reading = yield* read(areOld ? undefined : reading)
@@ -107,12 +107,12 @@ const makeReadings = Effect.gen(function* () {
 
   /** Reads everything again: nothing that was read before the call is left, and no two readings are close. */
   const readAgain = Effect.gen(function* () {
-    const asked = yield* elapsedMillis
+    const asked = yield* monotonicMillis
     yield* one.withPermits(1)(
       Effect.gen(function* () {
         const accountsAt = reading?.accountsAt ?? -Infinity
         if (accountsAt > asked) return
-        yield* Effect.sleep(Math.max(0, accountsAt + againMillis - (yield* elapsedMillis)))
+        yield* Effect.sleep(Math.max(0, accountsAt + againMillis - (yield* monotonicMillis)))
         reading = yield* read(undefined)
       })
     )
@@ -132,7 +132,7 @@ const makeReadings = Effect.gen(function* () {
 const makeNotes = () => {
   const found = new Map<string, { readonly fault: string | undefined; readonly since: number; isSaid: boolean }>()
   const note = Effect.fnUntraced(function* (scheme: string, fault: string | undefined) {
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     const before = found.get(scheme)
     const entry = before !== undefined && before.fault === fault ? before : { fault, since: now, isSaid: false }
     found.set(scheme, entry)
@@ -153,14 +153,14 @@ export class Sponsor extends Context.Service<
   Sponsor,
   {
     /** Why no settlement of a scheme can be paid for now, as a sentence; None when one can, or nothing is known yet. */
-    readonly fault: (scheme: string) => Effect.Effect<Option.Option<string>>
+    readonly problem: (scheme: string) => Effect.Effect<Option.Option<string>>
     /**
      * The same for who brings a payment: who signs elsewhere is asked whether it is there, and in the first seconds of
      * a process what is being opened is waited for.
      */
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
     /** What was last read; None before the first reading. */
-    readonly standing: Effect.Effect<Option.Option<SponsorStanding>>
+    readonly status: Effect.Effect<Option.Option<SponsorStatus>>
     /** A node said that the sponsor cannot pay: its account is read again at once. */
     readonly suspect: Effect.Effect<void>
   }
@@ -178,12 +178,12 @@ export class Sponsor extends Context.Service<
       const faultOf = Effect.fnUntraced(function* (scheme: string) {
         const unsigned = yield* signer.fault
         if (unsigned !== undefined) return unsigned
-        const standing = readings.standing()
-        if (standing === undefined) return undefined
-        return sponsorFault(standing, (yield* clock.fees).asked, network.feeCeilings(scheme))
+        const status = readings.standing()
+        if (status === undefined) return undefined
+        return sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme))
       })
 
-      const fault = Effect.fnUntraced(function* (scheme: string) {
+      const problem = Effect.fnUntraced(function* (scheme: string) {
         // Nothing that is read of the sponsor matters while nothing can be recorded.
         const unwritable = yield* writes.fault
         if (unwritable !== undefined) return Option.some(unwritable)
@@ -197,24 +197,24 @@ export class Sponsor extends Context.Service<
         }
         yield* notes.note(scheme, found)
         return Option.fromUndefinedOr(found)
-      }, spanned("Sponsor.fault"))
+      }, withSpanIfSampled("Sponsor.fault"))
 
       const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
-      const openUntil = (yield* elapsedMillis) + openingMillis
+      const openUntil = (yield* monotonicMillis) + openingMillis
       const mayOpen = Effect.fnUntraced(function* (scheme: string) {
-        const standing = readings.standing()
+        const status = readings.standing()
         if (writes.known() !== undefined) return false
-        if (standing === undefined || (yield* elapsedMillis) >= openUntil) return false
-        return isOpening(standing, network.feeCeilings(scheme), isFundedByFaucet)
+        if (status === undefined || (yield* monotonicMillis) >= openUntil) return false
+        return isOpening(status, network.feeCeilings(scheme), isFundedByFaucet)
       })
       const unable = Effect.fnUntraced(function* (scheme: string) {
         yield* clock.attend
         yield* clock.caughtUp
         yield* signer.assure
-        let found = yield* fault(scheme)
+        let found = yield* problem(scheme)
         while (Option.isSome(found) && (yield* mayOpen(scheme))) {
           yield* Effect.sleep(lookMillis)
-          found = yield* fault(scheme)
+          found = yield* problem(scheme)
         }
         return found
       })
@@ -230,9 +230,9 @@ export class Sponsor extends Context.Service<
       yield* clock.subscribe(watch.wake)
 
       return Sponsor.of({
-        fault,
+        problem: problem,
         unable,
-        standing: Effect.sync(() => Option.fromUndefinedOr(readings.standing())),
+        status: Effect.sync(() => Option.fromUndefinedOr(readings.standing())),
         suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
       })
     })
@@ -240,9 +240,9 @@ export class Sponsor extends Context.Service<
 
   /** A sponsor that can always pay, for tests of what is above it. */
   static readonly layerAble = Layer.succeed(Sponsor, {
-    fault: () => Effect.succeedNone,
+    problem: () => Effect.succeedNone,
     unable: () => Effect.succeedNone,
-    standing: Effect.succeedNone,
+    status: Effect.succeedNone,
     suspect: Effect.void
   })
 }

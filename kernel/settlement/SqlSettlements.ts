@@ -12,10 +12,10 @@ import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
 import type { ChannelLease } from "./channels/ChannelStore.ts"
 import { endedFact, recordedFact, recordedType } from "./facts.ts"
-import { endsOne, gatherEnds } from "./gatherEnds.ts"
-import { gatherFinds } from "./gatherFinds.ts"
-import { gatherNotes } from "./gatherNotes.ts"
-import { gatherRecords } from "./gatherRecords.ts"
+import { isResolvedBy, batchOutcomes } from "./gatherEnds.ts"
+import { batchFinds } from "./gatherFinds.ts"
+import { batchSentNotes } from "./gatherNotes.ts"
+import { batchRecords } from "./gatherRecords.ts"
 import {
   type AdoptAnswer,
   type AdoptedSettlement,
@@ -37,7 +37,7 @@ import {
   toOpen,
   toRecord
 } from "./SettlementRows.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** What belongs to one settlement: an authorization, an identifier of its owner for a seller and payer. */
 const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements_identifier"] as const
@@ -45,7 +45,7 @@ const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements
  * All that an adoption may meet: the same adoption, done before, and the transaction, recorded or the end of another
  * settlement. Of several constraints that one row breaks the database names the oldest.
  */
-const ofAnother = [...ofOneSettlement, "kernel_settlements_pkey", "kernel_settlements_inner_hash", endsOne] as const
+const ofAnother = [...ofOneSettlement, "kernel_settlements_pkey", "kernel_settlements_inner_hash", isResolvedBy] as const
 
 /** Inserts a row once for each row of `given`, a relation of the statement that this is a part of. */
 const insertOnce = (sql: SqlClient.SqlClient, table: string, row: Readonly<Record<string, unknown>>, given: string) =>
@@ -149,7 +149,7 @@ const addAttempt = Effect.fnUntraced(function* (id: string, attempt: NewAttempt,
       return number
     })
   )
-}, spanned("Settlements.addAttempt"))
+}, withSpanIfSampled("Settlements.addAttempt"))
 
 const open = Effect.fnUntraced(function* (limit: number) {
   const sql = yield* SqlClient.SqlClient
@@ -169,7 +169,7 @@ const open = Effect.fnUntraced(function* (limit: number) {
     order by settlement, number`
   const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
   return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
-}, spanned("Settlements.open"))
+}, withSpanIfSampled("Settlements.open"))
 
 const freeChannel = Effect.fnUntraced(function* (id: string, ledger: number) {
   const sql = yield* SqlClient.SqlClient
@@ -177,7 +177,7 @@ const freeChannel = Effect.fnUntraced(function* (id: string, ledger: number) {
       sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
     where settlement = ${id} returning 1`
   return rows.length === 1
-}, spanned("Settlements.freeChannel"))
+}, withSpanIfSampled("Settlements.freeChannel"))
 
 /** One statement, so one transaction: the lease, under its row's lock, then the settlement, then its attempt. */
 const rebuild = Effect.fnUntraced(function* (
@@ -208,7 +208,7 @@ const rebuild = Effect.fnUntraced(function* (
       where address = ${lease.address})
     select 1 from rebuilt`)
   return rows.length === 1 ? row.number : undefined
-}, spanned("Settlements.rebuild"))
+}, withSpanIfSampled("Settlements.rebuild"))
 
 /** Which of them stood in the way of an adoption; several may. */
 const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
@@ -253,7 +253,7 @@ const adopt = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
       () => knownOrTaken(settlement)
     )
   )
-}, spanned("Settlements.adopt"))
+}, withSpanIfSampled("Settlements.adopt"))
 
 const wasOwner = Effect.fnUntraced(function* (transaction: string, principal: string) {
   const sql = yield* SqlClient.SqlClient
@@ -264,7 +264,7 @@ const wasOwner = Effect.fnUntraced(function* (transaction: string, principal: st
       and position is not null and data->>'network' = ${network.id}
       and data->>'transaction' = ${transaction}) as shown`
   return row!.shown
-}, spanned("Settlements.wasOwner"))
+}, withSpanIfSampled("Settlements.wasOwner"))
 
 const openCount = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -279,7 +279,7 @@ const byIds = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   const columns = sql.literal(recordColumns)
   if (ids.length === 0) return []
   return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
-}, spanned("Settlements.byIds"))
+}, withSpanIfSampled("Settlements.byIds"))
 
 const endsOf = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
@@ -287,7 +287,7 @@ const endsOf = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   if (ids.length === 0) return []
   return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements
     where id = any(${ids}::uuid[]) and state not in ('prepared', 'submitted')`).map(toRecord)
-}, spanned("Settlements.endsOf"))
+}, withSpanIfSampled("Settlements.endsOf"))
 
 const lookup = Effect.fnUntraced(function* (
   principal: string,
@@ -304,7 +304,7 @@ const lookup = Effect.fnUntraced(function* (
   const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
     where principal = ${principal} and ${where} order by recorded_at desc limit 20`
   return rows.map(toRecord)
-}, spanned("Settlements.lookup"))
+}, withSpanIfSampled("Settlements.lookup"))
 
 /** What every statement stands on. */
 const ownServices = Effect.gen(function* () {
@@ -326,10 +326,10 @@ export const layer = Layer.effect(
     const given = Effect.provideContext(own)
     // To put one service or two over a caller's own costs a tenth of copying all that both have.
     const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
-    const { claimDelivery, noteSent } = yield* gatherNotes
-    const { resolve } = yield* gatherEnds
-    const gathering = yield* gatherFinds(find)
-    const { record: recorded } = yield* gatherRecords(yield* facilitatorName, record)
+    const { claimDelivery, noteSent } = yield* batchSentNotes
+    const { resolve } = yield* batchOutcomes
+    const gathering = yield* batchFinds(find)
+    const { record: recorded } = yield* batchRecords(yield* facilitatorName, record)
     return Settlements.of({
       find: gathering.find,
       record: recorded,

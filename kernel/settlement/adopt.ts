@@ -5,7 +5,7 @@
 // is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not
 // crowd out another principal's.
 import { Effect, Option, Semaphore } from "effect"
-import { putNewest } from "../putNewest.ts"
+import { setBounded } from "../putNewest.ts"
 import { accountText } from "../stellar/Address.ts"
 import { bumpIn, encodeEnvelope, ledgerMaxOf, resourceFeeOf, sourceOf, type Transaction } from "../stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
@@ -19,7 +19,7 @@ import { ownerTag, tagIn } from "./ownership.ts"
 import type { SpentBy } from "./Settlement.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "./Settlements.ts"
 import { whereUsed } from "./whereUsed.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** A payment whose authorization is spent. */
 export type AdoptionRequest = Pick<
@@ -74,7 +74,7 @@ const settlementOf = (
     ledger: executed.ledger,
     closedAtSeconds: executed.closedAtSeconds,
     feeChargedStroops: executed.feeChargedStroops,
-    moved
+    amountTransferred: moved
   }
 }
 
@@ -127,7 +127,7 @@ const lookUp = Effect.fnUntraced(function* (
   if (next <= toLedger || isNamed)
     return yield* unknown("the node does not show the transaction that used the authorization")
   return (isWhole ? "Unused" : "Forgotten") as Use
-}, spanned("settlement.lookUpSpending"))
+}, withSpanIfSampled("settlement.lookUpSpending"))
 
 /** What a refused authorization came to; none when the scheme cannot tell the nonce. */
 export type Adopted =
@@ -161,7 +161,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     const look = Effect.suspend(() => {
       const known = remembered.get(key)
       const progress = begun.get(key) ?? { scannedTo: 0 }
-      putNewest(begun, rememberedMax, key, progress)
+      setBounded(begun, rememberedMax, key, progress)
       return known === undefined
         ? Effect.provideContext(lookUp(request, { nonce, own: own(), expired }, progress), services)
         : Effect.succeed(known)
@@ -169,7 +169,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     return yield* looking
       .withPermits(1)(look)
       .pipe(
-        Effect.tap((use) => Effect.sync(() => putNewest(remembered, rememberedMax, key, use))),
+        Effect.tap((use) => Effect.sync(() => setBounded(remembered, rememberedMax, key, use))),
         Effect.ensuring(
           Effect.sync(() => {
             const left = (waiting.get(principal) ?? 1) - 1
@@ -243,7 +243,7 @@ export const makeAdopter = Effect.gen(function* () {
       )
     }
     return stored === "TransactionTaken" ? ({ _tag: "Elsewhere", ...by } as Adopted) : answer
-  }, spanned("settlement.adopt"))
+  }, withSpanIfSampled("settlement.adopt"))
 
   /**
    * What `adopt` would answer, with nothing stored. A payment that is verified for a maximum may have been settled for
@@ -259,7 +259,7 @@ export const makeAdopter = Effect.gen(function* () {
     const moved = transferred(request, found.executed) ?? request.amount
     const settled = moved < request.amount ? { ...request, amount: moved, fingerprint: fingerprintFor(moved) } : request
     return (yield* judge(settled, found)).answer
-  }, spanned("settlement.findLost"))
+  }, withSpanIfSampled("settlement.findLost"))
 
   return { adopt, find }
 })

@@ -5,7 +5,7 @@ import { Facts } from "../Facts.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 
 /** Listens for as long as the Scope lives. */
-export const attendLedgers = Effect.gen(function* () {
+export const followWhileActive = Effect.gen(function* () {
   const { attend } = yield* LedgerClock
   yield* (yield* Facts).onPublished(attend)
 })

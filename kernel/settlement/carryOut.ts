@@ -108,7 +108,7 @@ const cancel = Effect.fnUntraced(function* (record: OpenRecord) {
   yield* addAndSubmit(record, { kind: "cancel", inclusionStroops, ...signed })
 })
 
-export const carryOut = Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
+export const applyDecision = Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
   switch (decision._tag) {
     case "End":
       return yield* end(record, decision.outcome).pipe(continueTrace("settlement.outcome", record.traceparent))

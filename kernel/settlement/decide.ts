@@ -3,7 +3,7 @@
 // one possibility. A hash that is merely absent proves nothing, and no answer to a submission, no clock and no timeout
 // ends it. The same function decides on the happy path, after a crash and in recovery; `kernel/README.md` shows the
 // table of proofs, and `npm run explore` tries it against everything that a small world can do.
-import { drive, queueLedgers } from "./drive.ts"
+import { planSubmission, queueLedgers } from "./drive.ts"
 import * as Ending from "./endings.ts"
 import type {
   DecideOptions,
@@ -12,7 +12,7 @@ import type {
   Landed,
   OpenSettlement,
   Outcome,
-  SettlementStanding
+  SettlementSnapshot
 } from "./Settlement.ts"
 
 /**
@@ -31,16 +31,16 @@ const unsentAfterMillis = 2_000
 const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
 
 /** Whether the number was used at that answer, by whomever: a sequence number never goes back. */
-const hasPassed = (settlement: OpenSettlement, standing: SettlementStanding | undefined): boolean =>
+const hasPassed = (settlement: OpenSettlement, standing: SettlementSnapshot | undefined): boolean =>
   standing?.sequence !== undefined && standing.sequence >= settlement.channelSequence
 
 /** Absence means unspent only while the entry of a use would still live. */
-const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: SettlementStanding): boolean =>
+const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: SettlementSnapshot): boolean =>
   nonce === "unspent" && ledger <= authorizationExpiresLedger
 
 /** What to do, given what is known. A question that was asked already means that its answer does not suffice yet. */
 export const decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
-  const { seen, standing } = evidence
+  const { seen, snapshot: standing } = evidence
   if (seen._tag === "Included") {
     return hasSucceeded(seen.landed)
       ? end(Ending.succeeded(seen.landed))
@@ -48,7 +48,7 @@ export const decide = (settlement: OpenSettlement, evidence: Evidence, options: 
   }
   if (!settlement.channelHeld || hasPassed(settlement, standing)) return numberPassed(settlement, evidence, options)
   if (seen.latestLedger >= settlement.authorizationExpiresLedger) return boundPassed(settlement, evidence)
-  return drive(settlement, { latestLedger: seen.latestLedger, isStandingKnown: standing !== undefined }, options)
+  return planSubmission(settlement, { latestLedger: seen.latestLedger, isStandingKnown: standing !== undefined }, options)
 }
 
 /** Sent in this very ledger: nothing can have been included yet. Not sent yet: whoever recorded it is about to. */
@@ -69,7 +69,7 @@ const hasSucceeded = ({ executed, kind }: Landed): boolean => kind === "payment"
 
 /** The payment failed on the ledger, or the no-op took its number. Whether money moved is the nonce's to say. */
 const landedInVain = (settlement: OpenSettlement, evidence: Evidence, landed: Landed): Decision => {
-  const { standing } = evidence
+  const { snapshot: standing } = evidence
   if (standing === undefined) return { _tag: "AskStanding" }
   // An answer of before it landed does not know what became of the nonce.
   if (standing.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
@@ -80,7 +80,7 @@ const landedInVain = (settlement: OpenSettlement, evidence: Evidence, landed: La
 
 /** The envelope cannot land any more: it has landed, and its hash is hidden, or another transaction took its number. */
 const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
-  const { seen, standing } = evidence
+  const { seen, snapshot: standing } = evidence
   if (standing === undefined) return { _tag: "AskStanding" }
   // What the nonce was before the number passed says nothing of what landed.
   const isGone = standing.sequence === undefined && standing.ledger >= settlement.authorizationExpiresLedger
@@ -115,7 +115,7 @@ const rebuildOrEnd = (settlement: OpenSettlement, { search }: Evidence, ledger: 
 
 /** Nothing of the settlement can land any more. The number tells whether something has. */
 const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
-  const { standing } = evidence
+  const { snapshot: standing } = evidence
   if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskStanding" }
   const { ledger, nonce, sequence } = standing
   // An account that is gone no longer tells whether its number was used before.
@@ -136,7 +136,7 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
 const whereSpent = (
   settlement: OpenSettlement,
   evidence: Evidence,
-  standing: SettlementStanding,
+  standing: SettlementSnapshot,
   known: Landed | undefined
 ): Decision => {
   const { search } = evidence

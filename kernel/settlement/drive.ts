@@ -51,7 +51,7 @@ const callsForBid = (newest: Attempt, payments: number, bid: bigint, waited: num
 const offered = (attempts: ReadonlyArray<Attempt>): Attempt | undefined =>
   attempts.find(({ kind }) => kind === "cancel") ?? attempts.findLast(({ kind }) => kind === "payment")
 
-export const drive = (
+export const planSubmission = (
   settlement: OpenSettlement,
   known: { readonly latestLedger: number; readonly isStandingKnown: boolean },
   { canSign, inclusionStroopsMax }: DecideOptions

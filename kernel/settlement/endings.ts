@@ -35,17 +35,17 @@ const whyInVain = (landed: Landed | undefined): string =>
 /** The payment landed and succeeded. Without the promised movement it is an operator's to judge. */
 export const succeeded = (landed: Landed): Outcome => ({
   ...whatLanded(landed, landed.executed.ledger),
-  state: landed.moved === undefined ? "unresolved" : "settled",
-  moved: landed.moved,
+  state: landed.amountTransferred === undefined ? "unresolved" : "settled",
+  amountTransferred: landed.amountTransferred,
   reason: undefined,
-  message: landed.moved === undefined ? "the transaction succeeded without the promised movement" : undefined
+  message: landed.amountTransferred === undefined ? "the transaction succeeded without the promised movement" : undefined
 })
 
 /** It landed in vain, and the nonce was seen unspent afterwards, while the authorization lived. */
 export const failedUnspent = (settlement: OpenSettlement, landed: Landed): Outcome => ({
   ...whatLanded(landed, landed.executed.ledger),
   state: "failed",
-  moved: undefined,
+  amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
   message: `${whyInVain(landed)}; ${aliveUntil(settlement)}`
 })
@@ -54,7 +54,7 @@ export const failedUnspent = (settlement: OpenSettlement, landed: Landed): Outco
 export const overtakenUnspent = (settlement: OpenSettlement, ledger: number): Outcome => ({
   ...whatLanded(undefined, ledger),
   state: "failed",
-  moved: undefined,
+  amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
   message: `the channel's sequence number was used and no money moved; ${aliveUntil(settlement)}`
 })
@@ -63,14 +63,14 @@ export const overtakenUnspent = (settlement: OpenSettlement, ledger: number): Ou
 export const failedDead = (landed: Landed | undefined, ledger: number): Outcome => ({
   ...whatLanded(landed, ledger),
   state: "failed",
-  moved: undefined,
+  amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
   message: `${whyInVain(landed)}; the authorization was never used and is dead`
 })
 
 /** A transaction of ours other than the recorded one moved the money: the record of it was lost. */
 export const settledByOurs = (
-  { executed, moved }: Extract<Search["spending"], { readonly _tag: "Ours" }>,
+  { executed, amountTransferred: moved }: Extract<Search["spending"], { readonly _tag: "Ours" }>,
   landed: Landed | undefined,
   ledger: number
 ): Outcome => {
@@ -82,7 +82,7 @@ export const settledByOurs = (
     ledger: executed.ledger,
     closedAtSeconds: executed.closedAtSeconds,
     feeChargedStroops: own.feeChargedStroops + executed.feeChargedStroops,
-    moved,
+    amountTransferred: moved,
     reason: undefined,
     message: "the payment was made by a transaction of ours whose record was lost"
   }
@@ -109,7 +109,7 @@ export const spentText = ({ isOurs, transaction }: SpentBy): string =>
 export const spentElsewhere = (landed: Landed | undefined, ledger: number, by: SpentBy): Outcome => ({
   ...whatLanded(landed, ledger),
   state: "failed",
-  moved: undefined,
+  amountTransferred: undefined,
   reason: "settle_ledger_authorization_spent",
   message: spentText(by)
 })
@@ -127,7 +127,7 @@ export const expired = (settlement: OpenSettlement, sequence: bigint, ledger: nu
   transaction: undefined,
   ledger: undefined,
   closedAtSeconds: undefined,
-  moved: undefined,
+  amountTransferred: undefined,
   feeChargedStroops: 0n,
   feeUnknown: false,
   state: "expired",
@@ -142,7 +142,7 @@ export const expired = (settlement: OpenSettlement, sequence: bigint, ledger: nu
 export const unresolved = (landed: Landed | undefined, ledger: number): Outcome => ({
   ...whatLanded(landed, ledger),
   state: "unresolved",
-  moved: undefined,
+  amountTransferred: undefined,
   reason: undefined,
   message: "the ledger's history does not show what became of the authorization"
 })

@@ -57,7 +57,7 @@ export const Ended = Schema.Struct({
   by: Schema.optionalKey(Schema.Literal("operator"))
 })
 
-export type SettlementTold =
+export type SettlementFact =
   | { readonly _tag: "Recorded"; readonly id: string; readonly at: Date; readonly data: typeof Recorded.Type }
   | {
       readonly _tag: "Ended"
@@ -97,7 +97,7 @@ export const recordedFact = (
 /** What is told of an end. */
 export const endedFact = (
   settlement: { readonly id: string; readonly principal: string; readonly innerHash: string },
-  outcome: Pick<Outcome, "state" | "moved" | "feeChargedStroops" | "ledger" | "reason">,
+  outcome: Pick<Outcome, "state" | "amountTransferred" | "feeChargedStroops" | "ledger" | "reason">,
   by?: "operator"
 ): NewFact => ({
   type: endedType(outcome.state),
@@ -106,7 +106,7 @@ export const endedFact = (
   principal: settlement.principal,
   data: {
     transaction: settlement.innerHash,
-    moved: outcome.moved?.toString() ?? null,
+    moved: outcome.amountTransferred?.toString() ?? null,
     feeChargedStroops: outcome.feeChargedStroops.toString(),
     ledger: outcome.ledger ?? null,
     reason: outcome.reason ?? null,
@@ -125,7 +125,7 @@ const stateOf = new Map<string, EndState>(
 export const isOfSettlement = ({ type }: Pick<Fact, "type">): boolean => type === recordedType || stateOf.has(type)
 
 /** Decodes a fact of a settlement's life. */
-export const readSettlementFact = (fact: Fact): Option.Option<SettlementTold> => {
+export const readSettlementFact = (fact: Fact): Option.Option<SettlementFact> => {
   const { at, data, subject: id } = fact
   if (fact.version !== version || !settlementId.test(id)) return Option.none()
   if (fact.type === recordedType) return Option.map(recorded(data), (data) => ({ _tag: "Recorded", id, at, data }))

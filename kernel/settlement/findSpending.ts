@@ -9,7 +9,7 @@ import { bumpedIn, bumpIn, type Envelope, sourceOf, type Transaction, transactio
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerRpc, type ScanAnswer } from "../ledger/LedgerRpc.ts"
 import { Authorizations, type Promised } from "./Authorizations.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 export interface Spending {
   readonly executed: ExecutedTransaction
@@ -52,7 +52,7 @@ export const readSpending = (
   if (uses.every((use) => use === "none")) return undefined
   const isOurs = ofOurs(envelope, own) !== undefined
   const isPayment = isOurs && uses.length === 1 && uses[0] === "same"
-  return { executed, envelope, isOurs, moved: isPayment ? authorizations.moved(promised, executed) : undefined }
+  return { executed, envelope, isOurs, moved: isPayment ? authorizations.amountTransferred(promised, executed) : undefined }
 }
 
 export interface SpendingQuery {
@@ -86,4 +86,4 @@ export const findSpending = Effect.fnUntraced(function* (query: SpendingQuery) {
     if (isNumbered) withNumber = one.executed
   }
   return { scannedTo: Math.min(scannedTo, toLedger), spending, withNumber }
-}, spanned("settlement.findSpending"))
+}, withSpanIfSampled("settlement.findSpending"))

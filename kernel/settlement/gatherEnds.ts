@@ -7,10 +7,10 @@ import { Cause, Effect, Exit, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { committing } from "../budget/budgetStatements.ts"
 import { inStatement, isUniqueViolation } from "../database/Database.ts"
-import { gathered } from "../database/gathered.ts"
+import { batched } from "../database/gathered.ts"
 import { Lane } from "../database/Lane.ts"
 import { Facts } from "../Facts.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 import { endedFact } from "./facts.ts"
 import type { Outcome } from "./Settlement.ts"
 import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
@@ -20,7 +20,7 @@ import type { ResolveAnswer, Settlements } from "./Settlements.ts"
 const callsMax = 100
 
 /** One transaction of the ledger ends one settlement. */
-export const endsOne = "kernel_settlements_ended_by"
+export const isResolvedBy = "kernel_settlements_ended_by"
 
 interface End {
   readonly id: string
@@ -39,7 +39,7 @@ const givenOf = ({ attemptsKnown, id, outcome }: End) => {
     by_transaction: outcome.transaction ?? null,
     in_ledger: outcome.ledger ?? null,
     closed: closedAtSeconds === undefined ? null : new Date(closedAtSeconds * 1_000).toISOString(),
-    did_move: outcome.moved?.toString() ?? null,
+    did_move: outcome.amountTransferred?.toString() ?? null,
     fee: outcome.feeChargedStroops.toString(),
     fee_unknown: outcome.feeUnknown,
     why: outcome.reason ?? null,
@@ -109,7 +109,7 @@ const resolveOne = (end: End): Effect.Effect<Answer, never, SqlClient.SqlClient 
   Effect.exit(
     Effect.catchIf(
       Effect.flatMap(resolveAll([end]), (rows) => answersOf([end], rows)[0]!),
-      (error) => isUniqueViolation(error, endsOne),
+      (error) => isUniqueViolation(error, isResolvedBy),
       () => Effect.succeed<ResolveAnswer>({ _tag: "TransactionTaken" })
     )
   )
@@ -129,17 +129,17 @@ const resolve = (ends: ReadonlyArray<End>) =>
       })
 
 /** The call; what it began ends with the Scope. */
-export const gatherEnds = Effect.gen(function* () {
+export const batchOutcomes = Effect.gen(function* () {
   const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
   const withFacts = Effect.provideService(Facts, yield* Facts)
   const asPayment = Effect.provideService(Lane, "payments")
-  const ending = yield* gathered({
-    callsMax,
+  const ending = yield* batched({
+    maxBatchSize: callsMax,
     keyOf: ({ id }: End) => id,
-    run: (ends) => asPayment(withFacts(withSql(resolve(ends))))
+    runBatch: (ends) => asPayment(withFacts(withSql(resolve(ends))))
   })
   return {
     resolve: (id, outcome, attemptsKnown) =>
-      Effect.flatMap(ending({ id, outcome, attemptsKnown }), (answer) => answer).pipe(spanned("Settlements.resolve"))
+      Effect.flatMap(ending({ id, outcome, attemptsKnown }), (answer) => answer).pipe(withSpanIfSampled("Settlements.resolve"))
   } satisfies Pick<Settlements["Service"], "resolve">
 })

@@ -5,13 +5,13 @@ import { Effect } from "effect"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
-import { isReached, notBeyond } from "../ledger/notBeyond.ts"
+import { isReached, withinLedgerBound } from "../ledger/notBeyond.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce } from "./Authorizations.ts"
 import { findSpending, type Spending } from "./findSpending.ts"
-import type { Decision, Landed, Search, Seen, SettlementStanding } from "./Settlement.ts"
+import type { Decision, Landed, Search, Seen, SettlementSnapshot } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** Settlements whose standing is asked for in one call. */
 const standingsMax = 100
@@ -28,7 +28,7 @@ export const landedOf = Effect.fnUntraced(function* (
 ) {
   const authorizations = yield* Authorizations
   const isPaid = kind === "payment" && executed.succeeded
-  return { kind, executed, moved: isPaid ? authorizations.moved(record, executed) : undefined } satisfies Landed
+  return { kind, executed, amountTransferred: isPaid ? authorizations.amountTransferred(record, executed) : undefined } satisfies Landed
 })
 
 /** Asks for the payment's hash, and for the no-op's when there is one. */
@@ -41,7 +41,7 @@ export const askHash = Effect.fnUntraced(function* (
 > {
   const rpc = yield* LedgerRpc
   const payment = yield* rpc.transaction(record.innerHash)
-  const latestLedger = yield* notBeyond(payment.latestLedger)
+  const latestLedger = yield* withinLedgerBound(payment.latestLedger)
   if (payment._tag === "Included") {
     return { _tag: "Included", landed: yield* landedOf(record, "payment", payment.executed), latestLedger }
   }
@@ -63,18 +63,18 @@ export interface Doubtful {
 /** Channel and nonce of each settlement, by its id; those that could not be asked for are left out. */
 export const askStandings = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
   const rpc = yield* LedgerRpc
-  const standings = new Map<string, SettlementStanding>()
+  const standings = new Map<string, SettlementSnapshot>()
   for (let at = 0; at < doubtful.length; at += standingsMax) {
     const some = doubtful.slice(at, at + standingsMax)
-    const answer = yield* rpc.standings(some.map(({ nonce, record }) => ({ channel: record.channel, nonce })))
+    const answer = yield* rpc.snapshots(some.map(({ nonce, record }) => ({ channel: record.channel, nonce })))
     // Of a ledger that nobody has seen yet: no proof, one way or the other.
     if (!(yield* isReached(answer.latestLedger))) continue
     for (const [index, { record }] of some.entries()) {
-      const one = answer.standings[index]
+      const one = answer.snapshots[index]
       if (one !== undefined) standings.set(record.id, { ...one, ledger: answer.latestLedger })
     }
   }
-  return standings as ReadonlyMap<string, SettlementStanding>
+  return standings as ReadonlyMap<string, SettlementSnapshot>
 })
 
 interface Begun {
@@ -140,7 +140,7 @@ export const makeSearcher = Effect.gen(function* () {
     }
     keep(key, { search, atLedger: sequence })
     return search
-  }, spanned("settlement.search"))
+  }, withSpanIfSampled("settlement.search"))
 })
 
 const nothingFound = (fromLedger: number): Search => ({
@@ -155,7 +155,7 @@ const spendingOf = (spending: Spending | undefined): Search["spending"] => {
   const { executed, isOurs, moved } = spending
   return moved === undefined
     ? { _tag: "Elsewhere", ledger: executed.ledger, transaction: executed.innerHash, isOurs }
-    : { _tag: "Ours", executed, moved }
+    : { _tag: "Ours", executed, amountTransferred: moved }
 }
 
 /** Whose the transaction with the settlement's number is. */

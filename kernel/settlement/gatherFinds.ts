@@ -3,9 +3,9 @@
 // Whoever asks hears what was stored after it asked: a statement that is under way already is not its own.
 import { Effect, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { gathered } from "../database/gathered.ts"
+import { batched } from "../database/gathered.ts"
 import { Lane } from "../database/Lane.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
 import type { FindQuery, SettlementRecord, Settlements } from "./Settlements.ts"
 
@@ -54,16 +54,16 @@ const findAll = Effect.fnUntraced(function* (queries: ReadonlyArray<FindQuery>) 
 type Found = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError, SqlClient.SqlClient>
 
 /** The call, where `findOne` asks for one payment; what it began ends with the Scope. */
-export const gatherFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => Found) {
+export const batchFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => Found) {
   const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
   const asPayment = Effect.provideService(Lane, "payments")
-  const finding = yield* gathered({
-    callsMax,
+  const finding = yield* batched({
+    maxBatchSize: callsMax,
     keyOf: (query: FindQuery) => Object.values(askedOf(query, 0)).join(" "),
-    run: (queries) =>
+    runBatch: (queries) =>
       asPayment(withSql(queries.length === 1 ? Effect.map(findOne(queries[0]!), (found) => [found]) : findAll(queries)))
   })
-  return { find: (query) => finding(query).pipe(spanned("Settlements.find")) } satisfies Pick<
+  return { find: (query) => finding(query).pipe(withSpanIfSampled("Settlements.find")) } satisfies Pick<
     Settlements["Service"],
     "find"
   >

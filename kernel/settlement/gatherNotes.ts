@@ -5,9 +5,9 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inStatement } from "../database/Database.ts"
-import { gathered } from "../database/gathered.ts"
+import { batched } from "../database/gathered.ts"
 import { Lane } from "../database/Lane.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 import type { SentNote, Settlements } from "./Settlements.ts"
 
 /** Payments of which one statement notes something. */
@@ -60,22 +60,22 @@ const claimDelivery = Effect.fnUntraced(function* (claims: ReadonlyArray<Claim>)
 })
 
 /** The two calls; what they began ends with the Scope. */
-export const gatherNotes = Effect.gen(function* () {
+export const batchSentNotes = Effect.gen(function* () {
   const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
   const asPayment = Effect.provideService(Lane, "payments")
-  const noting = yield* gathered({
-    callsMax,
+  const noting = yield* batched({
+    maxBatchSize: callsMax,
     keyOf: ({ id, number }: Noting) => `${id} ${number}`,
-    restMillis: sentRestMillis,
-    run: (notes) => asPayment(withSql(noteSent(notes)))
+    minIntervalMillis: sentRestMillis,
+    runBatch: (notes) => asPayment(withSql(noteSent(notes)))
   })
-  const claiming = yield* gathered({
-    callsMax,
+  const claiming = yield* batched({
+    maxBatchSize: callsMax,
     keyOf: ({ id }: Claim) => id,
-    run: (claims) => asPayment(withSql(claimDelivery(claims)))
+    runBatch: (claims) => asPayment(withSql(claimDelivery(claims)))
   })
   return {
-    noteSent: (id, number, sent) => noting({ id, number, sent }).pipe(spanned("Settlements.noteSent")),
-    claimDelivery: (id, principal) => claiming({ id, principal }).pipe(spanned("Settlements.claimDelivery"))
+    noteSent: (id, number, sent) => noting({ id, number, sent }).pipe(withSpanIfSampled("Settlements.noteSent")),
+    claimDelivery: (id, principal) => claiming({ id, principal }).pipe(withSpanIfSampled("Settlements.claimDelivery"))
   } satisfies Pick<Settlements["Service"], "noteSent" | "claimDelivery">
 })

@@ -10,11 +10,11 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { inStatement } from "../database/Database.ts"
-import { gathered } from "../database/gathered.ts"
+import { batched } from "../database/gathered.ts"
 import { Lane } from "../database/Lane.ts"
 import { factRow, Facts } from "../Facts.ts"
 import { counted } from "../http/Principal.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 import { recordedFact } from "./facts.ts"
 import { attemptRow, bornRow, spreadOf } from "./SettlementRows.ts"
 import type { NewSettlement, RecordAnswer, Settlements } from "./Settlements.ts"
@@ -124,7 +124,7 @@ const makeRecorders = Effect.fnUntraced(function* <R>(facilitator: string, recor
       Effect.provideService(Lane, "payments"),
       Effect.provideContext(services)
     )
-  const made = gathered({ callsMax, keyOf: ({ channel }: NewSettlement) => channel.address, run }).pipe(
+  const made = batched({ maxBatchSize: callsMax, keyOf: ({ channel }: NewSettlement) => channel.address, runBatch: run }).pipe(
     Effect.provideService(Scope.Scope, scope)
   )
   const recorders = new Map<string, { readonly recording: Recording; calls: number }>()
@@ -154,10 +154,10 @@ const makeRecorders = Effect.fnUntraced(function* <R>(facilitator: string, recor
 })
 
 /** The call, where `recordOne` records one settlement; what it began ends with the Scope. */
-export const gatherRecords = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
+export const batchRecords = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
   const recording = yield* makeRecorders(facilitator, recordOne)
   return {
     record: (settlement) =>
-      Effect.flatMap(recording(settlement), (answer) => answer).pipe(spanned("Settlements.record"))
+      Effect.flatMap(recording(settlement), (answer) => answer).pipe(withSpanIfSampled("Settlements.record"))
   } satisfies Pick<Settlements["Service"], "record">
 })

@@ -8,14 +8,14 @@ import { Limits } from "../config/Limits.ts"
 import { Lane } from "../database/Lane.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { Authorizations } from "./Authorizations.ts"
-import { carryOut, optionsFor } from "./carryOut.ts"
+import { applyDecision, optionsFor } from "./carryOut.ts"
 import { decide, isDue } from "./decide.ts"
 import { askHash, askStandings, makeSearcher } from "./gatherEvidence.ts"
 import { Leases } from "./Leases.ts"
 import { makeScanner } from "./scanLedgers.ts"
-import type { Evidence, Seen, SettlementStanding } from "./Settlement.ts"
+import type { Evidence, Seen, SettlementSnapshot } from "./Settlement.ts"
 import { type OpenRecord, Settlements } from "./Settlements.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** Open settlements looked at in one turn: more than there can be channels to hold them. */
 const batchMax = 2_000
@@ -86,14 +86,14 @@ export const startFollower = Effect.gen(function* () {
   /** Channel and nonce of those settlements that hashes alone do not decide. */
   const lookCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
     const doubtful = yield* eachOf(records, (record) =>
-      Effect.map(decideOn(record, { seen: seen.get(record.id)!, standing: undefined, search: undefined }), (decision) =>
+      Effect.map(decideOn(record, { seen: seen.get(record.id)!, snapshot: undefined, search: undefined }), (decision) =>
         decision._tag === "AskStanding" ? { record, nonce: authorizations.nonceOf(record) } : undefined
       )
     )
     return yield* Effect.catch(askStandings(doubtful.filter((one) => one !== undefined)), (error) =>
       Effect.as(
         Effect.logWarning("channels could not be asked about", error),
-        new Map() as ReadonlyMap<string, SettlementStanding>
+        new Map() as ReadonlyMap<string, SettlementSnapshot>
       )
     )
   })
@@ -101,18 +101,18 @@ export const startFollower = Effect.gen(function* () {
   const follow = Effect.fnUntraced(function* (
     record: OpenRecord,
     first: Seen,
-    standing: SettlementStanding | undefined
+    standing: SettlementSnapshot | undefined
   ) {
     // It may have landed between the two questions.
     const seen = standing === undefined || first._tag === "Included" ? first : yield* askHash(record)
-    let evidence: Evidence = { seen, standing, search: undefined }
+    let evidence: Evidence = { seen, snapshot: standing, search: undefined }
     let decision = yield* decideOn(record, evidence)
     if (decision._tag === "Search") {
       evidence = { ...evidence, search: yield* search(record, decision) }
       decision = yield* decideOn(record, evidence)
     }
-    yield* carryOut(record, decision)
-  }, spanned("settlement.follow"))
+    yield* applyDecision(record, decision)
+  }, withSpanIfSampled("settlement.follow"))
 
   const turn = Effect.gen(function* () {
     if (!(yield* leases.hold("settlements", leaseDuration))) return

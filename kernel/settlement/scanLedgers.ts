@@ -9,7 +9,7 @@ import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { landedOf } from "./gatherEvidence.ts"
 import type { Seen } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** Open settlements above which ledgers are scanned whatever they hold. */
 export const ScanAbove = Context.Reference<number>("tollkeeper/settlement/ScanAbove", { defaultValue: () => 50 })
@@ -106,7 +106,7 @@ export const makeScanner = Effect.gen(function* () {
         new Map<string, Seen>() as ReadonlyMap<string, Seen>
       )
     })
-  }, spanned("settlement.scan"))
+  }, withSpanIfSampled("settlement.scan"))
 })
 
 const attemptsByHash = (records: ReadonlyArray<OpenRecord>) =>

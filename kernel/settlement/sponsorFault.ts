@@ -4,7 +4,7 @@
 import { bidCeiling, type FeeCeilings } from "../config/Network.ts"
 
 /** What was last read of the sponsor and what it owes. All amounts in stroops. */
-export interface SponsorStanding {
+export interface SponsorStatus {
   /** Absent when the account is not on the ledger. */
   readonly account: { readonly balanceStroops: bigint; readonly reserveStroops: bigint } | undefined
   /** The most that the open settlements may still cost. */
@@ -19,21 +19,21 @@ export interface SponsorStanding {
 }
 
 /** What the sponsor may still spend; below zero when it owes more than it has. */
-export const spendable = ({ account, owedStroops }: SponsorStanding): bigint =>
+export const spendable = ({ account, owedStroops }: SponsorStatus): bigint =>
   account === undefined ? 0n : account.balanceStroops - account.reserveStroops - owedStroops
 
 /**
  * Whether all that is missing is on its way, as it is after a first start: the channels that this sponsor is about to
  * open, or its own account where a faucet funds it.
  */
-export const isOpening = (standing: SponsorStanding, ceilings: FeeCeilings, isFundedByFaucet: boolean): boolean =>
+export const isOpening = (standing: SponsorStatus, ceilings: FeeCeilings, isFundedByFaucet: boolean): boolean =>
   standing.account === undefined
     ? isFundedByFaucet
     : standing.channelsUsable === 0 && spendable(standing) >= ceilings.totalStroopsMax
 
 /** Why no settlement under these ceilings can be paid for now, as a sentence; nothing when one can. */
-export const sponsorFault = (
-  standing: SponsorStanding,
+export const sponsorProblem = (
+  standing: SponsorStatus,
   askedStroops: bigint,
   ceilings: FeeCeilings
 ): string | undefined => {

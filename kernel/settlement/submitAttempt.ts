@@ -7,7 +7,7 @@ import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { ChannelStore } from "./channels/ChannelStore.ts"
 import { Settlements } from "./Settlements.ts"
 import { Sponsor } from "./Sponsor.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 export const submitAttempt = Effect.fnUntraced(function* (
   id: string,
@@ -50,4 +50,4 @@ export const submitAttempt = Effect.fnUntraced(function* (
     })
     .pipe(Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error)))
   return ledger
-}, spanned("ledger.submit"))
+}, withSpanIfSampled("ledger.submit"))

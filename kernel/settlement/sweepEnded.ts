@@ -76,7 +76,7 @@ const drained = <E, R>(step: Effect.Effect<boolean, E, R>): Effect.Effect<void, 
 export const startSweeps = Effect.gen(function* () {
   const { id } = yield* Network
   const { factMillis, settlementMillis } = yield* Retention
-  const { standing } = yield* LedgerClock
+  const { status: standing } = yield* LedgerClock
   yield* reconciler({
     id: "retention",
     every: "1 hour",

@@ -32,15 +32,15 @@ import {
 import { signedFeeBump, writeFeeBump, writeTransaction } from "../stellar/bumpedTransaction.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import {
-  judgeAuthorization,
+  checkAuthorization,
   ownEntry,
-  settlementNamingFault,
+  settlementNamingIssue,
   type SponsoredCall,
   withEntry
 } from "./ownAuthorization.ts"
 import { voidValue } from "../stellar/Value.ts"
 import { type AccountNames, type Accounts, Vault } from "./Vault.ts"
-import { spanned } from "../spanned.ts"
+import { withSpanIfSampled } from "../spanned.ts"
 
 /** What the sponsor's own transactions may offer for an operation, stroops. */
 export const sponsorStroopsPerOperationMax = 100_000n
@@ -140,13 +140,13 @@ const signSettlement = Effect.fnUntraced(function* (house: House, request: Settl
   if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
   const fault =
     settlementFault(transaction, channel) ??
-    settlementNamingFault(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
+    settlementNamingIssue(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
   if (fault !== undefined) return yield* refuse(fault)
   const resourceStroops = resourceFeeOf(transaction) ?? 0n
   const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
   if (dear !== undefined) return yield* refuse(dear)
   return yield* wrap(house, transaction, channel, resourceStroops + inclusionStroops)
-}, spanned("Signer.signSettlement"))
+}, withSpanIfSampled("Signer.signSettlement"))
 
 const signAuthorization = Effect.fnUntraced(function* (
   house: House,
@@ -156,7 +156,7 @@ const signAuthorization = Effect.fnUntraced(function* (
   const { crypto, networkId, ourKeys, sponsors } = house
   const { expiresLedger } = request
   const operation = decodeOperation(request.operationXdr)
-  const judged = judgeAuthorization(operation, [...allowed], sponsors, ourKeys)
+  const judged = checkAuthorization(operation, [...allowed], sponsors, ourKeys)
   if ("fault" in judged) return yield* refuse(judged.fault)
   const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
   const own = { sponsor: judged.sponsor, nonce, expiresLedger }
@@ -164,7 +164,7 @@ const signAuthorization = Effect.fnUntraced(function* (
   const { publicKey, signature } = yield* signAs(house, judged.sponsor, hash)
   const entry = ownEntry(operation, { ...own, signature: signatureValue({ key: publicKey, signature }) })
   return encodeOperation(withEntry(operation, entry))
-}, spanned("Signer.signAuthorization"))
+}, withSpanIfSampled("Signer.signAuthorization"))
 
 const signCancel = Effect.fnUntraced(function* (house: House, request: SettlementToSign) {
   const { channel, inclusionStroops, scheme, transaction } = request
@@ -180,7 +180,7 @@ const signCancel = Effect.fnUntraced(function* (house: House, request: Settlemen
   if (!harmless) return yield* refuse("a no-op that does something")
   const dear = feeFault(transaction, 0n, inclusionStroops, house.network.feeCeilings(scheme))
   return dear === undefined ? yield* wrap(house, transaction, channel, inclusionStroops) : yield* refuse(dear)
-}, spanned("Signer.signCancel"))
+}, withSpanIfSampled("Signer.signCancel"))
 
 const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Transaction) {
   const { crypto, networkId, vault } = house
@@ -197,7 +197,7 @@ const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Tran
     signAs(house, address, hash)
   )
   return { envelope: encodeEnvelope(withSignatures(transaction, signatures)), hash: Hex.encode(hash) }
-}, spanned("Signer.signSponsor"))
+}, withSpanIfSampled("Signer.signSponsor"))
 
 export class Signer extends Context.Service<
   Signer,

@@ -105,7 +105,7 @@ const namingFault = (
 }
 
 /** Which sponsor is to authorize this operation's call, or what is wrong with asking for it. */
-export const judgeAuthorization = (
+export const checkAuthorization = (
   operation: Operation,
   allowed: ReadonlyArray<SponsoredCall>,
   sponsors: ReadonlyArray<string>,
@@ -169,7 +169,7 @@ const isOwn = (
 }
 
 /** What is wrong with an operation of a settlement in which an account of ours stands, if anything. */
-export const settlementNamingFault = (
+export const settlementNamingIssue = (
   operation: Operation,
   sponsors: ReadonlyArray<string>,
   ourKeys: ReadonlyArray<Uint8Array>,

@@ -3,7 +3,7 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
-import { putNewest } from "../putNewest.ts"
+import { setBounded } from "../putNewest.ts"
 
 /** Addresses whose text is kept: a payment names each of its own several times, and a payer comes back. */
 const textsMax = 4_096
@@ -16,7 +16,7 @@ const textsOf = (encode: (bytes: Uint8Array) => string): ((bytes: Uint8Array) =>
     const known = texts.get(id)
     if (known !== undefined) return known
     const made = encode(bytes)
-    putNewest(texts, textsMax, id, made)
+    setBounded(texts, textsMax, id, made)
     return made
   }
 }

@@ -4,7 +4,7 @@
 // trailing bytes and too deep a nesting all throw, so a value has one encoding only, the bytes it was read from. Of the
 // parts that are signed or compared those bytes are kept beside the value (`bytesRead`): nobody hashes what was written
 // anew. Byte fields are views of the input, which nobody may change.
-import { noted } from "../noted.ts"
+import { objectSlot } from "../noted.ts"
 
 /** What the SDK says of a type. */
 interface Schema<T> {
@@ -51,10 +51,10 @@ const malformed = new XdrMalformed()
 
 /** Types whose bytes are kept: what is signed, compared and sent on as it came. */
 const keptNames = new Set(["InvokeContractArgs", "Operation", "SorobanAuthorizedInvocation"])
-const kept = noted<object, Uint8Array>()
+const kept = objectSlot<object, Uint8Array>()
 
 /** The bytes that a value of one of those types was read from; undefined for a value that was made. */
-export const bytesRead = (value: object): Uint8Array | undefined => kept.of(value)
+export const bytesRead = (value: object): Uint8Array | undefined => kept.get(value)
 
 const take = (cursor: Cursor, bytes: number): number => {
   const { at } = cursor
@@ -232,7 +232,7 @@ const keeping =
   (cursor) => {
     const from = cursor.at
     const value = read(cursor) as object
-    kept.note(value, cursor.bytes.subarray(from, cursor.at))
+    kept.set(value, cursor.bytes.subarray(from, cursor.at))
     return value
   }
 

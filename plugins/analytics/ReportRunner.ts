@@ -7,7 +7,7 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import type { SqlError } from "effect/sql"
 import { AccountSessions } from "../../kernel/accounts/AccountSessions.ts"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
-import { Callers } from "../../kernel/http/Callers.ts"
+import { Authentication } from "../../kernel/http/Callers.ts"
 import { listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Config } from "./Config.ts"
@@ -50,7 +50,7 @@ export class ReportRunner extends Context.Service<
   static readonly layer = Layer.effect(
     ReportRunner,
     Effect.gen(function* () {
-      const callers = yield* Callers
+      const callers = yield* Authentication
       const sessions = yield* AccountSessions
       const config = yield* Config
       const { reading } = yield* ReadReplica

@@ -3,30 +3,30 @@
 // the event is told; addresses are redacted as everywhere in analytics.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
-import { WireWords } from "../../kernel/config/WireWords.ts"
-import { spellWord } from "../../kernel/Dialect.ts"
-import { Callers } from "../../kernel/http/Callers.ts"
+import { WireVocabulary } from "../../kernel/config/WireWords.ts"
+import { encodeReason } from "../../kernel/Dialect.ts"
+import { Authentication } from "../../kernel/http/Callers.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { answerStream, cursorOf, refusedCursor } from "../../kernel/payment/EventRoutes.ts"
 import { EventStreams } from "../../kernel/payment/EventStreams.ts"
 import type { SettlementEvent } from "../../kernel/settlement/SettlementEvents.ts"
 import { Amounts } from "./reports/Amounts.ts"
 import { Redaction } from "./reports/Redaction.ts"
-import type { SettlementNews } from "./reports/ReportWire.ts"
+import type { SettlementUpdates } from "./reports/ReportWire.ts"
 import { Spelling } from "./reports/Spelling.ts"
 
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 
 export const addEventsRoute = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Callers
+  const callers = yield* Authentication
   const streams = yield* EventStreams
   const amounts = yield* Amounts
   const { show } = yield* Redaction
   const { network } = yield* Spelling
-  const [dialect] = (yield* WireWords).dialects
+  const [dialect] = (yield* WireVocabulary).dialects
 
-  const newsOf = ({ at, settlement }: SettlementEvent): typeof SettlementNews.Type => ({
+  const newsOf = ({ at, settlement }: SettlementEvent): typeof SettlementUpdates.Type => ({
     id: settlement.id,
     at: at.toISOString(),
     state: settlement.state,
@@ -35,13 +35,13 @@ export const addEventsRoute = Effect.gen(function* () {
     ...amounts.name(settlement.asset),
     payer: show(settlement.payer),
     pay_to: show(settlement.payTo),
-    amount: Option.getOrElse(settlement.moved, () => settlement.amount).toString(),
+    amount: Option.getOrElse(settlement.amountTransferred, () => settlement.amount).toString(),
     transaction_hash: Option.getOrElse(settlement.transaction, () => settlement.innerHash),
     recorded_at: settlement.recordedAt.toISOString(),
     resolved_at: Option.getOrNull(Option.map(settlement.resolvedAt, (time) => time.toISOString())),
     ledger: Option.getOrNull(settlement.ledger),
     fee_stroops: Option.getOrNull(Option.map(settlement.feeChargedStroops, String)),
-    error_reason: Option.getOrNull(Option.map(settlement.reason, (word) => spellWord(word, dialect)))
+    error_reason: Option.getOrNull(Option.map(settlement.reason, (word) => encodeReason(word, dialect)))
   })
 
   yield* router.add("GET", "/analytics/v1/events", (request: HttpServerRequest.HttpServerRequest) =>

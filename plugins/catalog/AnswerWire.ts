@@ -145,7 +145,7 @@ export const AccountExplanation = Schema.Struct({
   pagination: Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int })
 }).annotate({ identifier: "AccountExplanation" })
 
-export const MoveRequest = Schema.Struct({
+export const ActionRequest = Schema.Struct({
   type: Schema.optionalKey(kind.annotate({ default: "http" })),
   url: text("URL of the resource."),
   toolName: Schema.optionalKey(text("Required with type mcp.")),
@@ -153,7 +153,7 @@ export const MoveRequest = Schema.Struct({
   note: Schema.optionalKey(text("For other operators; never public."))
 })
 
-export const Moved = Schema.Struct({ resource: Schema.String, from: Schema.String, to: Schema.String })
+export const ActionResult = Schema.Struct({ resource: Schema.String, from: Schema.String, to: Schema.String })
 
 export const ChallengeRequest = Schema.Struct({
   payTo: text("Account (G…) that is paid."),
@@ -170,7 +170,7 @@ export const ChallengeAnswer = Schema.Struct({
   grade: Schema.optionalKey(text("`declared`: the key answers for this recipient from now on."))
 })
 
-export const Looked = Schema.Struct({
+export const ProbeRequested = Schema.Struct({
   origin: Schema.String,
   named: whole("Resources that the origin's documents name."),
   listed: whole("Resources that were not known before; unverified until a payment is observed."),

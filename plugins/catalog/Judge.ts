@@ -9,14 +9,14 @@ import { Config } from "./Config.ts"
 import { droppedFields } from "./declaration/aboutResource.ts"
 import { type Declaration, type Identity, isRejection, type Rejection } from "./declaration/Declaration.ts"
 import { offerOf, readDeclaration } from "./declaration/DeclarationWire.ts"
-import { makePace } from "./declaration/paceWork.ts"
+import { makeCpuThrottle } from "./declaration/paceWork.ts"
 import { makeValidator } from "./declaration/validateInfo.ts"
 import { Hints } from "./ownership/Hints.ts"
 import { readSignature } from "./ownership/signedDeclaration.ts"
 import { Listings } from "./store/Listings.ts"
 import { claimOf } from "./store/mergeDeclaration.ts"
 import { type Carrier, isFree, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
-import { Turns } from "./Turns.ts"
+import { FairScheduler } from "./Turns.ts"
 
 /** Recordings at once, and how many may wait for their turn, of readings and of recordings apart. */
 const recordingsMax = 4
@@ -25,7 +25,7 @@ const waitingMax = 64
 /** Declarations are read in a share of the process's time, whoever sends how many of whatever kind. */
 const readingPace = { share: 0.2, burstMillis: 1_000 }
 
-export interface Judged {
+export interface ValidatedDeclaration {
   /** What was declared, as far as it could be read. */
   readonly identity: Identity | undefined
   readonly recorded: Recorded
@@ -39,8 +39,8 @@ const failed = (error: SqlError.SqlError) =>
     unavailable(`database: ${error.reason._tag}`)
   )
 
-export class Judge extends Context.Service<
-  Judge,
+export class DeclarationValidator extends Context.Service<
+  DeclarationValidator,
   {
     readonly judge: (
       observation: PaymentObservation,
@@ -48,20 +48,20 @@ export class Judge extends Context.Service<
       value: unknown,
       grade: Carrier["grade"],
       now: Date
-    ) => Effect.Effect<Judged>
+    ) => Effect.Effect<ValidatedDeclaration>
   }
 >()("tollkeeper/catalog/Judge") {
   static readonly layer = Layer.effect(
-    Judge,
+    DeclarationValidator,
     Effect.gen(function* () {
       const config = yield* Config
       const listings = yield* Listings
       const hints = yield* Hints
       const crypto = yield* Crypto
       const validate = makeValidator()
-      const pace = makePace(readingPace)
-      const readings = new Turns({ atOnceMax: 1, waitingMax })
-      const recordings = new Turns({ atOnceMax: recordingsMax, waitingMax })
+      const pace = makeCpuThrottle(readingPace)
+      const readings = new FairScheduler({ atOnceMax: 1, waitingMax })
+      const recordings = new FairScheduler({ atOnceMax: recordingsMax, waitingMax })
 
       const read = (payment: PaymentObservation["payment"], sentKey: string, value: unknown) =>
         pace((): Declaration | Rejection => readDeclaration(offerOf(payment), sentKey, value, { config, validate }))
@@ -96,7 +96,7 @@ export class Judge extends Context.Service<
         return { identity, recorded }
       })
 
-      return Judge.of({ judge })
+      return DeclarationValidator.of({ judge })
     })
   )
 }

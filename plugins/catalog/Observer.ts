@@ -11,10 +11,10 @@ import { trustedClock } from "../../kernel/trustedTime.ts"
 import { declaredUrl, offered } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
-import { Judge, type Judged } from "./Judge.ts"
+import { DeclarationValidator, type ValidatedDeclaration } from "./Judge.ts"
 import { metrics } from "./metrics.ts"
 import { Recipients } from "./ownership/Recipients.ts"
-import { outcomeOf, Remembered } from "./rememberOutcomes.ts"
+import { outcomeOf, OutcomeCache } from "./rememberOutcomes.ts"
 import { Changes } from "./store/Changes.ts"
 import type { ObservedDeclaration, Sale } from "./store/gatherSightings.ts"
 import { type Carrier, type Recorded, unavailable } from "./store/Recorded.ts"
@@ -61,7 +61,7 @@ const saleOf = (
 const observedOf = (
   crypto: Crypto["Service"],
   { payer, payment, stage }: PaymentObservation,
-  { identity, recorded: { decision, detail, reason, resourceId } }: Judged
+  { identity, recorded: { decision, detail, reason, resourceId } }: ValidatedDeclaration
 ): Omit<ObservedDeclaration, "at" | "lagMillis"> => {
   const url = declaredUrl(payment)
   const spelled = identity?.resource ?? spellResourceUrl(/^mcp:/i.test(url) ? "mcp" : "http", url)?.resource
@@ -91,9 +91,9 @@ const touching =
   }
 
 /** Judges what nobody else is judging now, and tells everybody who waits for it. */
-const makeFirst = Effect.fnUntraced(function* (remembered: Remembered) {
+const makeFirst = Effect.fnUntraced(function* (remembered: OutcomeCache) {
   const crypto = yield* Crypto
-  const { judge } = yield* Judge
+  const { judge } = yield* DeclarationValidator
   const sightings = yield* Sightings
   const changes = yield* Changes
   const touch = touching(sightings)
@@ -130,7 +130,7 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
       const sightings = yield* Sightings
       const changes = yield* Changes
       const recipients = yield* Recipients
-      const remembered = new Remembered()
+      const remembered = new OutcomeCache()
       const inFlight = new Map<string, Deferred.Deferred<Recorded>>()
       yield* changes.onChange((wasMoved) => {
         if (wasMoved) remembered.forget()

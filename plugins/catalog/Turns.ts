@@ -4,7 +4,7 @@
 // was paid for or is an owner's own. Who loses its place is told so at once.
 import { Deferred, Effect, Option } from "effect"
 
-export interface Asker {
+export interface FairCaller {
   readonly name: string
   /** It cost nothing to ask. */
   readonly isFree: boolean
@@ -20,7 +20,7 @@ interface Place {
 
 const countFree = (places: ReadonlyArray<Place>): number => places.filter(({ isFree }) => isFree).length
 
-export class Turns {
+export class FairScheduler {
   readonly #atOnceMax: number
   readonly #waitingMax: number
   #atWork = 0
@@ -34,7 +34,7 @@ export class Turns {
   }
 
   /** None when there was no place, or when it went to another. */
-  run<A, E, R>(asker: Asker, work: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> {
+  run<A, E, R>(asker: FairCaller, work: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> {
     return Effect.uninterruptibleMask((restore) => {
       const worked = Effect.asSome(restore(work)).pipe(Effect.ensuring(Effect.sync(() => this.#pass())))
       if (this.#atWork < this.#atOnceMax) {

@@ -8,11 +8,11 @@ import { contract } from "../../kernel/Contract.ts"
 import type { NeutralNetwork } from "../../kernel/Dialect.ts"
 import type { Fact } from "../../kernel/Facts.ts"
 import { TransactionHash } from "../../kernel/settlement/facts.ts"
-import type { AlikeWord, AlikeWords } from "./search/alikeWords.ts"
+import type { SimilarTerm, SimilarTerms } from "./search/alikeWords.ts"
 import type { BranchStatus } from "./search/BranchStatus.ts"
 import type { Hit } from "./search/Hit.ts"
 import type { SearchValues } from "./search/searchSection.ts"
-export type { AlikeWord } from "./search/alikeWords.ts"
+export type { SimilarTerm as AlikeWord } from "./search/alikeWords.ts"
 export type { BranchStatus, GenerationStatus } from "./search/BranchStatus.ts"
 export type { Hit } from "./search/Hit.ts"
 
@@ -364,9 +364,9 @@ export class Search extends Context.Service<
     ) => Effect.Effect<void, never, Scope.Scope>
     readonly branches: () => ReadonlyArray<SearchBranch>
     /** Lends what it knows of words for as long as the Scope lives. */
-    readonly lendWords: (words: AlikeWords) => Effect.Effect<void, never, Scope.Scope>
+    readonly registerSimilarTerms: (words: SimilarTerms) => Effect.Effect<void, never, Scope.Scope>
     /** Of whoever has lent them; undefined where nobody has. */
-    readonly alikeWords: (...asked: Parameters<AlikeWords>) => Effect.Effect<ReadonlyArray<AlikeWord> | undefined>
+    readonly similarTerms: (...asked: Parameters<SimilarTerms>) => Effect.Effect<ReadonlyArray<SimilarTerm> | undefined>
   }
 >()("tollkeeper/catalog/Search") {}
 

@@ -9,9 +9,9 @@ import {
   ChallengeRequest,
   DiscoveryError,
   ListingExplanation,
-  Looked,
-  Moved,
-  MoveRequest,
+  ProbeRequested,
+  ActionResult,
+  ActionRequest,
   OneResource,
   ResourceHistory,
   SearchPage
@@ -168,8 +168,8 @@ const administration: ReadonlyArray<RouteDescription> = [
     summary: "An operator removes, quarantines or restores a listing.",
     tag: "catalog",
     callers: "operators",
-    body: MoveRequest,
-    answers: answers("Moved.", Moved, {
+    body: ActionRequest,
+    answers: answers("Moved.", ActionResult, {
       400: "`invalid_request`.",
       401: "An operator's bearer key is required.",
       403: "No operator key is configured.",
@@ -203,7 +203,7 @@ const selling: ReadonlyArray<RouteDescription> = [
     tag: "catalog",
     callers: "keyed",
     query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
-    answers: answers("What was found.", Looked, {
+    answers: answers("What was found.", ProbeRequested, {
       400: "`invalid_request`.",
       401: "A bearer key is required.",
       429: "`rate_limited`: once a minute for an origin, ten times an hour for a caller.",

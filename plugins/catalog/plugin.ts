@@ -28,13 +28,13 @@ import { addDiscoveryRoutes } from "./discovery/DiscoveryRoutes.ts"
 import { History } from "./discovery/History.ts"
 import * as Reads from "./discovery/reads.ts"
 import { Resolve } from "./discovery/Resolve.ts"
-import { Judge } from "./Judge.ts"
+import { DeclarationValidator } from "./Judge.ts"
 import { Observer } from "./Observer.ts"
 import { Challenges } from "./ownership/Challenges.ts"
 import { Execution } from "./ownership/Execution.ts"
 import { Hints, startHints } from "./ownership/Hints.ts"
 import { OriginDocuments } from "./ownership/OriginDocuments.ts"
-import { OriginLooks } from "./ownership/OriginLooks.ts"
+import { OriginProbes } from "./ownership/OriginLooks.ts"
 import { Origins } from "./ownership/Origins.ts"
 import { PricedAssets } from "./ownership/PricedAssets.ts"
 import { Recipients } from "./ownership/Recipients.ts"
@@ -94,8 +94,8 @@ const started = Layer.effectDiscard(
 const layer = started.pipe(
   Layer.provideMerge(search),
   Layer.provideMerge(reading),
-  Layer.provide(Observer.layer.pipe(Layer.provideMerge(Sightings.layer), Layer.provide(Judge.layer))),
-  Layer.provide(Layer.merge(OriginLooks.layer, Challenges.layer)),
+  Layer.provide(Observer.layer.pipe(Layer.provideMerge(Sightings.layer), Layer.provide(DeclarationValidator.layer))),
+  Layer.provide(Layer.merge(OriginProbes.layer, Challenges.layer)),
   Layer.provide(Layer.merge(writing, Origins.layer)),
   Layer.provide(OriginDocuments.layer),
   Layer.provide(Layer.mergeAll(Changes.layer, Hints.layer, PricedAssets.layer, Recipients.layer))

@@ -3,7 +3,7 @@
 // resource is seen to stand as it did, which is read with what is stored of it anyway; else each is judged anew after
 // half a minute.
 import type { ExtensionOutcome } from "../../kernel/payment/Extension.ts"
-import { putNewest } from "../../kernel/putNewest.ts"
+import { setBounded } from "../../kernel/putNewest.ts"
 import type { Recorded } from "./store/Recorded.ts"
 
 /** How long a digest stands for its outcome: what another replica or an operator changes is noticed after this. */
@@ -14,7 +14,7 @@ const rememberedMax = 20_000
 /** Of all digests together: some are texts. */
 const charactersMax = 16_000_000
 
-export interface KnownOutcome {
+export interface CachedOutcome {
   readonly outcome: ExtensionOutcome
   readonly recorded: Recorded
   readonly judgedAt: number
@@ -31,8 +31,8 @@ export const outcomeOf = ({ decision, dropped, reason }: Recorded): ExtensionOut
   return { status: decision === "held" ? "processing" : "success", ...(dropped === undefined ? {} : { dropped }) }
 }
 
-export class Remembered {
-  readonly #byDigest = new Map<string, KnownOutcome>()
+export class OutcomeCache {
+  readonly #byDigest = new Map<string, CachedOutcome>()
   #characters = 0
   /** The version hash of a resource that was recorded last. */
   readonly #latest = new Map<string, string>()
@@ -42,14 +42,14 @@ export class Remembered {
   keep(digest: string, recorded: Recorded, now: number): boolean {
     const { decision, reason, resourceId, versionHash } = recorded
     if (resourceId !== undefined && versionHash !== undefined)
-      putNewest(this.#latest, rememberedMax, String(resourceId), versionHash)
+      setBounded(this.#latest, rememberedMax, String(resourceId), versionHash)
     const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
     if (!isOpen && reason !== "catalog_unavailable")
       this.#know(digest, { outcome: outcomeOf(recorded), recorded, judgedAt: now })
     return decision === "listed" || decision === "updated"
   }
 
-  #know(digest: string, outcome: KnownOutcome): void {
+  #know(digest: string, outcome: CachedOutcome): void {
     this.#drop(digest)
     this.#byDigest.set(digest, outcome)
     this.#characters += digest.length
@@ -62,7 +62,7 @@ export class Remembered {
   }
 
   /** What is still true of a digest. */
-  recall(digest: string, now: number): KnownOutcome | undefined {
+  recall(digest: string, now: number): CachedOutcome | undefined {
     const known = this.#byDigest.get(digest)
     // Of a clock that was set back nothing is known.
     if (known === undefined || now < known.judgedAt || now - known.judgedAt > judgedMillis) return undefined
@@ -72,7 +72,7 @@ export class Remembered {
     return this.#stillStands(known, now) ? known : undefined
   }
 
-  #stillStands({ judgedAt, recorded: { resourceId, standing } }: KnownOutcome, now: number): boolean {
+  #stillStands({ judgedAt, recorded: { resourceId, standing } }: CachedOutcome, now: number): boolean {
     const read = standing === undefined ? undefined : this.#standings.get(String(resourceId))
     if (read === undefined || read.readAt < judgedAt) return now - judgedAt <= rememberMillis
     return read.standing === standing && now - read.readAt <= rememberMillis
@@ -81,7 +81,7 @@ export class Remembered {
   /** How resources stand now. */
   confirm(standings: ReadonlyMap<bigint, string>, now: number): void {
     for (const [id, standing] of standings)
-      putNewest(this.#standings, rememberedMax, String(id), { standing, readAt: now })
+      setBounded(this.#standings, rememberedMax, String(id), { standing, readAt: now })
   }
 
   forget(): void {

@@ -7,7 +7,7 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
 import { AccountSessions, hostOf } from "../../kernel/accounts/AccountSessions.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
-import { Callers } from "../../kernel/http/Callers.ts"
+import { Authentication } from "../../kernel/http/Callers.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
@@ -39,7 +39,7 @@ const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response
 
 export const addAccountRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Callers
+  const callers = yield* Authentication
   const challenges = yield* AccountChallenges
   const sessions = yield* AccountSessions
   const takeToken = makeRateLimit(asksPerSecond)

@@ -5,21 +5,21 @@ import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
-import { WireWords } from "../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../kernel/config/WireWords.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
-import { Callers } from "../../kernel/http/Callers.ts"
+import { Authentication } from "../../kernel/http/Callers.ts"
 import { listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { PluginStates } from "../../kernel/PluginStates.ts"
-import { ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { ChannelActions } from "../../kernel/settlement/channels/ChannelMoves.ts"
 import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
-import { MoveLog } from "../../kernel/settlement/MoveLog.ts"
-import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
+import { OperatorAuditLog } from "../../kernel/settlement/MoveLog.ts"
+import { OperatorActions } from "../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
-import { Move, type Moves, type Rotations } from "./OperatorWire.ts"
-import { readStanding, tellLife } from "./standing.ts"
+import { OperatorAction, type OperatorActionsPage, type Rotations } from "./OperatorWire.ts"
+import { readStatus, reportHistory } from "./standing.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -39,7 +39,7 @@ const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: 
 const refused = (message: string, status = 400) => json({ error: "move_refused", message }, { status })
 
 const wrongMove = "give-up with a settlement, resize-channels with a count, or rotate with what and a plan; and a note"
-const decodeMove = Schema.decodeUnknownOption(Move)
+const decodeMove = Schema.decodeUnknownOption(OperatorAction)
 
 interface MoveRow {
   readonly id: bigint
@@ -56,15 +56,15 @@ class NotDone extends Schema.TaggedError<NotDone>()("NotDone", { message: Schema
 
 /** Carries one move out. */
 const carry = Effect.gen(function* () {
-  const channels = yield* ChannelMoves
+  const channels = yield* ChannelActions
   const network = yield* Network
-  const moves = yield* OperatorMoves
+  const moves = yield* OperatorActions
   const rotation = yield* KeyRotation
   const said = ({ message }: { readonly message: string }) => Effect.fail(new NotDone({ message }))
-  return (move: typeof Move.Type): Effect.Effect<unknown, NotDone | SqlError.SqlError> => {
+  return (move: typeof OperatorAction.Type): Effect.Effect<unknown, NotDone | SqlError.SqlError> => {
     switch (move.move) {
       case "give-up":
-        return Effect.catchTag(moves.giveUp(move.settlement, move.note), "MoveRefused", said)
+        return Effect.catchTag(moves.giveUp(move.settlement, move.note), "ActionRefused", said)
       case "resize-channels":
         return move.count < 1 || move.count > network.channelCountMax
           ? said({ message: `from 1 to ${network.channelCountMax} channels` })
@@ -78,7 +78,7 @@ const carry = Effect.gen(function* () {
 })
 
 /** What a move is about, as the audit names it. */
-const subjectOf = (move: typeof Move.Type): string => {
+const subjectOf = (move: typeof OperatorAction.Type): string => {
   switch (move.move) {
     case "give-up":
       return move.settlement
@@ -112,8 +112,8 @@ const readRotations = Effect.gen(function* () {
 /** Keeps what operators did, from here and from the command line. */
 const keepMoves = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { register } = yield* MoveLog
-  yield* register(({ by, move, note, subject }) =>
+  const { register } = yield* OperatorAuditLog
+  yield* register(({ by, action: move, note, subject }) =>
     Effect.map(
       sql<{ id: bigint }>`insert into dashboard_moves (by, move, subject, note)
         values (${by}, ${move}, ${subject.slice(0, 100)}, ${note}) returning id`,
@@ -127,8 +127,8 @@ const keepMoves = Effect.gen(function* () {
 const addMoves = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const sql = yield* SqlClient.SqlClient
-  const { noted } = yield* MoveLog
-  const callers = yield* Callers
+  const { record: noted } = yield* OperatorAuditLog
+  const callers = yield* Authentication
   const keys = yield* Keys
   const run = yield* carry
 
@@ -141,7 +141,7 @@ const addMoves = Effect.gen(function* () {
     if (Option.isNone(asked)) return refused(wrongMove)
     const { note } = asked.value
     if (note.trim() === "" || note.length > noteMax) return refused(`a note of 1 to ${noteMax} characters is required`)
-    const move = { by: by.value, move: asked.value.move, subject: subjectOf(asked.value), note }
+    const move = { by: by.value, action: asked.value.move, subject: subjectOf(asked.value), note }
     return yield* noted(move, run(asked.value)).pipe(
       Effect.as(json({ done: true })),
       Effect.catchTag("NotDone", ({ message }) => Effect.succeed(refused(message, 409)))
@@ -151,7 +151,7 @@ const addMoves = Effect.gen(function* () {
   const list = Effect.fnUntraced(function* (request: Request) {
     const rows = yield* sql<MoveRow>`select * from dashboard_moves order by id desc limit ${movesMax}`
     const items = rows.map((row) => ({ ...row, id: row.id.toString(), at: row.at.toISOString() }))
-    return listed(request, { items } satisfies typeof Moves.Type)
+    return listed(request, { items } satisfies typeof OperatorActionsPage.Type)
   })
 
   yield* router.add("POST", "/dashboard/v1/moves", (request: Request) => answered(move(request)))
@@ -167,12 +167,12 @@ const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response
 
 export const addOperatorRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Callers
+  const callers = yield* Authentication
   const reports = yield* OperatorReports
   const network = yield* Network
-  const [dialect] = (yield* WireWords).dialects
+  const [dialect] = (yield* WireVocabulary).dialects
   const plugins = yield* PluginStates
-  const standing = yield* readStanding
+  const standing = yield* readStatus
   const asOperator = (request: Request, answer: () => Effect.Effect<Response, unknown>) =>
     callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(unauthorized)
 
@@ -184,7 +184,7 @@ export const addOperatorRoutes = Effect.gen(function* () {
     const isEmbedded = plugins.all().some((one) => one.id === "ledger-local")
     return Option.match(yield* reports.life(id), {
       onNone: () => notFound,
-      onSome: (life) => json(tellLife(life, { assets: network.assets, dialect, isEmbedded }))
+      onSome: (life) => json(reportHistory(life, { assets: network.assets, dialect, isEmbedded }))
     })
   })
   const rotations = yield* readRotations

@@ -36,7 +36,7 @@ export const ChannelShown = Schema.Struct({
   claimed: Schema.Boolean.annotate({ description: "Whether a running facilitator uses it." })
 }).annotate({ identifier: "ChannelShown" })
 
-export const FacilitatorStanding = Schema.Struct({
+export const FacilitatorStatus = Schema.Struct({
   in_flight: Schema.Array(
     Schema.Struct({ ...Denomination, settlements: units("Open ones."), amount: units("Atomic units.") })
   ),
@@ -72,7 +72,7 @@ export const FacilitatorStanding = Schema.Struct({
   actors: Schema.Array(Schema.Struct({ actor: Schema.String, state: Schema.String, restarts: Schema.Int }))
 }).annotate({ identifier: "FacilitatorStanding" })
 
-export const Life = Schema.Struct({
+export const SettlementHistory = Schema.Struct({
   id: Schema.String,
   state: Schema.String,
   network: Schema.String,
@@ -114,7 +114,7 @@ export const Life = Schema.Struct({
   explorer_url: Schema.NullOr(text("Where others show the transaction; null for a ledger that nobody else sees."))
 }).annotate({ identifier: "Life" })
 
-export const Move = Schema.Union([
+export const OperatorAction = Schema.Union([
   Schema.Struct({ move: Schema.Literal("give-up"), settlement: text("Its id."), note: text("Why.") }),
   Schema.Struct({ move: Schema.Literal("resize-channels"), count: Schema.Int, note: text("Why.") }),
   Schema.Struct({
@@ -141,7 +141,7 @@ const Rotation = Schema.Struct({
 
 export const Rotations = Schema.Struct({ items: Schema.Array(Rotation) }).annotate({ identifier: "Rotations" })
 
-export const Moves = Schema.Struct({
+export const OperatorActionsPage = Schema.Struct({
   items: Schema.Array(
     Schema.Struct({
       id: Schema.String,

@@ -3,7 +3,7 @@
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
-import { Callers } from "../../kernel/http/Callers.ts"
+import { Authentication } from "../../kernel/http/Callers.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
@@ -33,7 +33,7 @@ const notListed = json({ error: "unauthorized", message: "this key is not listed
 
 export const addSessionRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Callers
+  const callers = yield* Authentication
   const keys = yield* Keys
   const sessions = yield* Sessions
   const takeToken = makeRateLimit(guessesPerSecond)

@@ -3,8 +3,8 @@
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"
-import { WireWords } from "../../kernel/config/WireWords.ts"
-import { spellNetwork } from "../../kernel/Dialect.ts"
+import { WireVocabulary } from "../../kernel/config/WireWords.ts"
+import { encodeNetwork } from "../../kernel/Dialect.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { interfaceVersion } from "../../kernel/http/OpenApi.ts"
@@ -15,14 +15,14 @@ import type { About } from "./AboutWire.ts"
 export const addAboutRoute = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const network = yield* Network
-  const { dialects } = yield* WireWords
+  const { dialects } = yield* WireVocabulary
   const keys = yield* Keys
   const schemes = yield* Schemes
   const plugins = yield* PluginStates
   const about = (): typeof About.Type => ({
     version: interfaceVersion,
-    network: spellNetwork(network.id, dialects[0]),
-    networks: dialects.map((dialect) => spellNetwork(network.id, dialect)),
+    network: encodeNetwork(network.id, dialects[0]),
+    networks: dialects.map((dialect) => encodeNetwork(network.id, dialect)),
     schemes: schemes.all().map(({ scheme }) => scheme),
     assets: [...network.assets.values()].map(({ contract, decimals, paymentMax, symbol }) => ({
       asset: contract,

@@ -5,10 +5,10 @@ import { Fault, text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
 import { AccountAnswered, AccountAsked, AccountChallenged, AccountShown } from "./AccountWire.ts"
 import {
-  FacilitatorStanding,
-  Life,
-  Move,
-  Moves,
+  FacilitatorStatus,
+  SettlementHistory,
+  OperatorAction,
+  OperatorActionsPage,
   Rotations,
   SessionAsked,
   SessionClosed,
@@ -140,7 +140,7 @@ export const described: Described = {
       tag: "dashboard",
       callers: "operators",
       answers: {
-        200: { description: "How things stand.", body: FacilitatorStanding },
+        200: { description: "How things stand.", body: FacilitatorStatus },
         ...faults({ 401: needed, 503: "The database is away." })
       }
     },
@@ -153,7 +153,7 @@ export const described: Described = {
       callers: "operators",
       inPath: Schema.Struct({ id: text("Its id, or the hash of any of its transactions.") }),
       answers: {
-        200: { description: "Its life.", body: Life },
+        200: { description: "Its life.", body: SettlementHistory },
         ...faults({ 401: needed, 404: "There is none.", 503: "The database is away." })
       }
     },
@@ -178,7 +178,7 @@ export const described: Described = {
       tag: "dashboard",
       callers: "operators",
       answers: {
-        200: { description: "The newest hundred.", body: Moves },
+        200: { description: "The newest hundred.", body: OperatorActionsPage },
         ...faults({ 401: needed, 503: "The database is away." })
       }
     },
@@ -189,7 +189,7 @@ export const described: Described = {
       summary: "Give a settlement up, resize the channels, or rotate keys as planned.",
       tag: "dashboard",
       callers: "operators",
-      body: Move,
+      body: OperatorAction,
       answers: {
         200: { description: "Done.", body: Schema.Struct({ done: Schema.Boolean }) },
         ...faults({

@@ -10,7 +10,7 @@ import { Retention } from "../../kernel/config/Retention.ts"
 const deletedMax = 1_000
 
 /** True when there may be more. */
-export const forgetMoves = Effect.fnUntraced(function* (keepMillis: number) {
+export const sweepActions = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const before = yield* oldBefore(keepMillis)
   const deleted = yield* sql`delete from dashboard_moves where id in (
@@ -20,14 +20,14 @@ export const forgetMoves = Effect.fnUntraced(function* (keepMillis: number) {
 })
 
 /** Forgets for as long as the Scope lives. */
-export const startForgetting = Effect.gen(function* () {
+export const startActionSweep = Effect.gen(function* () {
   const { moveMillis } = yield* Retention
   const sql = yield* SqlClient.SqlClient
   yield* reconciler({
     id: "moves-forget",
     every: "1 hour",
     turn: Effect.gen(function* () {
-      while (yield* forgetMoves(moveMillis)) yield* Effect.yieldNow
+      while (yield* sweepActions(moveMillis)) yield* Effect.yieldNow
     }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   })
 })

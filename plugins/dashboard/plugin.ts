@@ -13,18 +13,18 @@ import {
   settlementContract
 } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/Facts.ts"
-import { Greeting } from "../../kernel/Greeting.ts"
+import { StartupBanner } from "../../kernel/Greeting.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/Plugin.ts"
-import { ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
-import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
+import { ChannelActions } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { OperatorActions } from "../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { addAboutRoute } from "./about.ts"
 import { addAccountRoutes } from "./AccountRoutes.ts"
 import { Assets } from "./Assets.ts"
 import { described } from "./description.ts"
-import { startForgetting } from "./forgetMoves.ts"
+import { startActionSweep } from "./forgetMoves.ts"
 import { addOperatorRoutes } from "./OperatorRoutes.ts"
 import { addPageRoutes } from "./PageRoutes.ts"
 import { addSessionRoutes } from "./SessionRoutes.ts"
@@ -36,8 +36,8 @@ const started = Layer.effectDiscard(
     yield* addSessionRoutes
     yield* addAccountRoutes
     yield* addOperatorRoutes
-    yield* startForgetting
-    yield* (yield* Greeting).hint(
+    yield* startActionSweep
+    yield* (yield* StartupBanner).suggest(
       "In a browser: the facilitator's address, /dashboard below it, and /docs for the API."
     )
   })
@@ -61,6 +61,6 @@ export const plugin = define({
   ],
   migrations: "folder",
   layer: Layer.merge(started, describe(described)).pipe(
-    Layer.provide(Layer.mergeAll(Assets.layer, ChannelMoves.layer, OperatorMoves.layer, OperatorReports.layer))
+    Layer.provide(Layer.mergeAll(Assets.layer, ChannelActions.layer, OperatorActions.layer, OperatorReports.layer))
   )
 })

@@ -4,17 +4,17 @@ import { Clock, Effect, Option } from "effect"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { type Asset, Network } from "../../kernel/config/Network.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
-import { WireWords } from "../../kernel/config/WireWords.ts"
-import { type Dialect, spellNetwork, spellWord } from "../../kernel/Dialect.ts"
+import { WireVocabulary } from "../../kernel/config/WireWords.ts"
+import { type Dialect, encodeNetwork, encodeReason } from "../../kernel/Dialect.ts"
 import { PluginStates } from "../../kernel/PluginStates.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
-import { type ChannelListed, ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
-import { type Life as LifeRead, OperatorReports, type Spent } from "../../kernel/settlement/OperatorReports.ts"
+import { type ChannelListed, ChannelActions } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { type SettlementHistory as LifeRead, OperatorReports, type Spent } from "../../kernel/settlement/OperatorReports.ts"
 import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
 import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
 import { spendable } from "../../kernel/settlement/sponsorFault.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
-import type { ChannelShown, Life, FacilitatorStanding, WithoutEnd } from "./OperatorWire.ts"
+import type { ChannelShown, SettlementHistory, FacilitatorStatus, WithoutEnd } from "./OperatorWire.ts"
 
 const denomination = (assets: ReadonlyMap<string, Asset>, asset: string) => ({
   asset,
@@ -52,14 +52,14 @@ const shownWithoutEnd =
     channel: record.channel,
     expires_ledger: record.authorizationExpiresLedger,
     principal: record.principal,
-    reason: Option.getOrNull(Option.map(record.reason, (word) => spellWord(word, dialect)))
+    reason: Option.getOrNull(Option.map(record.reason, (word) => encodeReason(word, dialect)))
   })
 
 const feesOf = (
   day: string,
   spent: ReadonlyArray<Spent>,
   limits: Limits["Service"]
-): (typeof FacilitatorStanding.Type)["fees"] => ({
+): (typeof FacilitatorStatus.Type)["fees"] => ({
   day,
   charged_stroops: spent.reduce((sum, one) => sum + one.chargedStroops, 0n).toString(),
   reserved_stroops: spent.reduce((sum, one) => sum + one.reservedStroops, 0n).toString(),
@@ -73,15 +73,15 @@ const feesOf = (
 })
 
 /** Reads it all; five short statements. */
-export const readStanding = Effect.gen(function* () {
+export const readStatus = Effect.gen(function* () {
   const reports = yield* OperatorReports
   const network = yield* Network
   const limits = yield* Limits
-  const [dialect] = (yield* WireWords).dialects
+  const [dialect] = (yield* WireVocabulary).dialects
   const sponsor = yield* Sponsor
   const budget = yield* Budget
   const count = yield* ChannelCount
-  const channelMoves = yield* ChannelMoves
+  const channelMoves = yield* ChannelActions
   const plugins = yield* PluginStates
   const supervisor = yield* Supervisor
   return Effect.gen(function* () {
@@ -94,7 +94,7 @@ export const readStanding = Effect.gen(function* () {
       channelMoves.list,
       reports.spent(day)
     ])
-    const standing = Option.getOrUndefined(yield* sponsor.standing)
+    const standing = Option.getOrUndefined(yield* sponsor.status)
     return {
       in_flight: inFlight.map(({ amount, asset, settlements }) => ({
         ...denomination(network.assets, asset),
@@ -117,7 +117,7 @@ export const readStanding = Effect.gen(function* () {
       without_end: withoutEnd.map(shownWithoutEnd(network.assets, dialect, now)),
       plugins: plugins.all().map(({ detail, id, state }) => ({ id, state, detail: detail ?? null })),
       actors: [...(yield* supervisor.actors)]
-    } satisfies typeof FacilitatorStanding.Type
+    } satisfies typeof FacilitatorStatus.Type
   })
 })
 
@@ -127,23 +127,23 @@ const explorers = { "ledger:testnet": "testnet", "ledger:pubnet": "public" } as 
 const optionTime = (at: Date | null): string | null => at?.toISOString() ?? null
 
 /** One settlement's life as it is told. */
-export const tellLife = (
+export const reportHistory = (
   life: LifeRead,
   {
     assets,
     dialect,
     isEmbedded
   }: { readonly assets: ReadonlyMap<string, Asset>; readonly dialect: Dialect; readonly isEmbedded: boolean }
-): typeof Life.Type => {
+): typeof SettlementHistory.Type => {
   const { record } = life
   return {
     id: record.id,
     state: record.state,
-    network: spellNetwork(record.network, dialect),
+    network: encodeNetwork(record.network, dialect),
     scheme: record.scheme,
     ...denomination(assets, record.asset),
     amount: record.amount.toString(),
-    moved: Option.getOrNull(Option.map(record.moved, String)),
+    moved: Option.getOrNull(Option.map(record.amountTransferred, String)),
     principal: record.principal,
     resource_url: life.resourceUrl,
     transaction_hash: hashOf(record),
@@ -171,7 +171,7 @@ export const tellLife = (
     delivered_at: optionTime(life.deliveredAt),
     reserved_stroops: life.reservedStroops.toString(),
     charged_stroops: Option.getOrNull(Option.map(record.feeChargedStroops, String)),
-    reason: Option.getOrNull(Option.map(record.reason, (word) => spellWord(word, dialect))),
+    reason: Option.getOrNull(Option.map(record.reason, (word) => encodeReason(word, dialect))),
     reason_message: Option.getOrNull(record.reasonMessage),
     explorer_url: isEmbedded
       ? null

@@ -2,7 +2,7 @@
 // and our own pages alone: a Host that is this machine's (or the test network's, whose names official clients have
 // built in), and no page of another origin. At another address it was put there for others, and answers any Host.
 import { Effect } from "effect"
-import { hostNameOf, isForeignPage, isLoopback } from "../../kernel/http/strangers.ts"
+import { parseHostName, isCrossOrigin, isLoopback } from "../../kernel/http/strangers.ts"
 import { servedNames } from "./node/certificate.ts"
 
 export interface AdmitOptions {
@@ -31,10 +31,10 @@ export const admit =
   ({ allowedOrigins, host }: AdmitOptions, handle: (request: Request) => Effect.Effect<Response>) =>
   (request: Request): Effect.Effect<Response> => {
     const headers = Object.fromEntries(request.headers)
-    const name = hostNameOf(headers["host"] ?? new URL(request.url).host)
+    const name = parseHostName(headers["host"] ?? new URL(request.url).host)
     const isOwn = name !== undefined && (isLoopback(name) || servedNames.includes(name))
     if (isLoopback(host) && !isOwn) return Effect.succeed(forbidden("this name is not answered here"))
-    if (isForeignPage(headers, allowedOrigins))
+    if (isCrossOrigin(headers, allowedOrigins))
       return Effect.succeed(
         forbidden("pages of this origin may not ask; local_ledger.allowed_origins names those that may")
       )

@@ -1,7 +1,7 @@
 // The embedded ledger as the plugin starts it: its state in the state folder, its listeners, its greeting. Loaded when
 // a profile enables it.
 import { Effect, Layer } from "effect"
-import { Greeting, type GreetingLine } from "../../kernel/Greeting.ts"
+import { StartupBanner, type BannerLine } from "../../kernel/Greeting.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { Config, type ConfigValues } from "./Config.ts"
 import { LocalLedger } from "./LocalLedger.ts"
@@ -26,14 +26,14 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
  * where that port was taken, whoever answers there is another.
  */
 const greet = Effect.fnUntraced(function* (serving: Serving, { host, httpsPort }: ConfigValues) {
-  const greeting = yield* Greeting
+  const greeting = yield* StartupBanner
   const whereSecured = (now: "opening" | Secured | undefined): ReadonlyArray<string> => {
     if (httpsPort === undefined) return []
     if (now === undefined) return [`no HTTPS: port ${httpsPort} is taken (--ledger-https-port chooses another)`]
     const port = now === "opening" ? httpsPort : now.port
     return [port === 0 ? "HTTPS at a free port, which the log names" : `https://${host}:${port}`]
   }
-  const line: Effect.Effect<GreetingLine> = Effect.map(serving.securing, (now) => ({
+  const line: Effect.Effect<BannerLine> = Effect.map(serving.securing, (now) => ({
     label: "ledger",
     where: [`${serving.url}  (RPC, /friendbot?addr=G…&usdc=100)`, ...whereSecured(now)]
   }))

@@ -17,7 +17,7 @@ import {
 } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
-import { pubnetFaults, type Served } from "./pubnetFaults.ts"
+import { pubnetIssues, type Served } from "./pubnetFaults.ts"
 
 const facilitatorSection = section("facilitator", "The facilitator whose public discovery the agent tools ask.", {
   base_url: text({ default: "http://127.0.0.1:4022", doc: "Where the facilitator is, without a slash at the end." }),
@@ -194,7 +194,7 @@ const assetsOf = (table: unknown): ConfigValues["assets"] =>
 
 /** Refused with all that speaks against it, as a facilitator is. */
 const checkPubnet = Effect.fnUntraced(function* (served: Served) {
-  const faults = yield* pubnetFaults(served)
+  const faults = yield* pubnetIssues(served)
   if (faults.length === 0) return
   const told = faults.map((fault, at) => `(${at + 1}) ${fault}`).join("; ")
   return yield* refuse("networks.ledger:pubnet", `this tool server may not serve pubnet: ${told}`)

@@ -3,7 +3,7 @@
 // name is refused, so no tool can be handed a secret in passing (S252).
 import { Data, Effect, Schema } from "effect"
 import { findStringifiedArgument, stringifiedFault } from "./stringified.ts"
-import { fault, faultCodeSchema, type ToolFault } from "./ToolFault.ts"
+import { toolError, faultCodeSchema, type ToolError } from "./ToolFault.ts"
 
 /** Who calls: the key or address, and the session. */
 export interface Caller {
@@ -40,7 +40,7 @@ export interface Tool {
   readonly run: (
     input: unknown,
     caller: Caller
-  ) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault | InputNeeded>
+  ) => Effect.Effect<Readonly<Record<string, unknown>>, ToolError | InputNeeded>
 }
 
 export interface ToolSpec<A, I> extends Pick<
@@ -50,7 +50,7 @@ export interface ToolSpec<A, I> extends Pick<
   readonly input: Schema.Codec<A, I>
   /** Of a result that is no fault; agents are told of both, and the tests hold results to it. */
   readonly output: Schema.Codec<any, any>
-  readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault | InputNeeded>
+  readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolError | InputNeeded>
 }
 
 const anyType = ["object", "array", "string", "number", "boolean", "null"]
@@ -144,7 +144,7 @@ export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I
       if (stringified !== undefined) return stringifiedFault(stringified)
       return decode(given ?? {}).pipe(
         Effect.mapError(({ message }) =>
-          fault("INVALID_ARGUMENT", "the arguments do not fit the tool", {
+          toolError("INVALID_ARGUMENT", "the arguments do not fit the tool", {
             faults: faultsIn(message)
           })
         ),

@@ -24,25 +24,25 @@ const retryable = {
   UPSTREAM_PROTOCOL_ERROR: false
 } as const
 
-export type FaultCode = keyof typeof retryable
+export type ToolErrorCode = keyof typeof retryable
 
-export class ToolFault extends Data.TaggedError("ToolFault")<{
-  readonly code: FaultCode
+export class ToolError extends Data.TaggedError("ToolFault")<{
+  readonly code: ToolErrorCode
   readonly message: string
   readonly details?: unknown
   /** In place of what the code says. */
   readonly isRetryable?: boolean
 }> {}
 
-export const fault = (code: FaultCode, message: string, details?: unknown): ToolFault =>
-  new ToolFault({ code, message, ...(details === undefined ? {} : { details }) })
+export const toolError = (code: ToolErrorCode, message: string, details?: unknown): ToolError =>
+  new ToolError({ code, message, ...(details === undefined ? {} : { details }) })
 
 /** The same fault, after which the identical call may succeed. */
-export const retryableFault = ({ code, details, message }: ToolFault): ToolFault =>
-  new ToolFault({ code, message, details, isRetryable: true })
+export const retryableFault = ({ code, details, message }: ToolError): ToolError =>
+  new ToolError({ code, message, details, isRetryable: true })
 
 /** The fault as agents see it. */
-export const faultBody = ({ code, details, isRetryable, message }: ToolFault): Record<string, unknown> => ({
+export const toolErrorBody = ({ code, details, isRetryable, message }: ToolError): Record<string, unknown> => ({
   schemaVersion,
   code,
   message,
@@ -50,25 +50,25 @@ export const faultBody = ({ code, details, isRetryable, message }: ToolFault): R
   ...(details === undefined ? {} : { details })
 })
 
-/** What of `faultBody` a listed schema names; the rest is in the server's instructions, once for all tools. */
+/** What of `toolErrorBody` a listed schema names; the rest is in the server's instructions, once for all tools. */
 export const faultCodeSchema = { type: "string", description: "Of a fault." } as const
 
 /** What a fetch that came to nothing means to an agent. `who` is asked: the facilitator, the seller. */
-export const fetchFault =
+export const fetchError =
   (who: string) =>
-  ({ reason }: FetchRefused): ToolFault => {
+  ({ reason }: FetchRefused): ToolError => {
     switch (reason) {
       case "blocked":
       case "insecure":
-        return fault("UNTRUSTED_REDIRECT", `${who} is at an address that may not be connected to`, { reason })
+        return toolError("UNTRUSTED_REDIRECT", `${who} is at an address that may not be connected to`, { reason })
       case "redirected":
-        return fault("UNTRUSTED_REDIRECT", `${who} redirects to another origin, or too often`, { reason })
+        return toolError("UNTRUSTED_REDIRECT", `${who} redirects to another origin, or too often`, { reason })
       case "too_large":
-        return fault("UPSTREAM_PROTOCOL_ERROR", `${who} answered at too great a length`, { reason })
+        return toolError("UPSTREAM_PROTOCOL_ERROR", `${who} answered at too great a length`, { reason })
       case "timeout":
       case "unreachable":
       case "unresolved":
-        return fault(
+        return toolError(
           "UPSTREAM_TIMEOUT",
           reason === "timeout" ? `${who} did not answer in time` : `${who} cannot be reached`,
           { reason }

@@ -3,7 +3,7 @@
 // origin most of theirs, so that a seller that hangs holds up neither discovery nor other sellers. Answers are JSON of
 // bounded depth. Nothing is kept between two questions: no cookie, no connection, no answer.
 import { Context, Effect, Layer, Semaphore } from "effect"
-import { type JsonFault, parseJson } from "../../kernel/http/BoundedJson.ts"
+import { type JsonParseError, parseJson } from "../../kernel/http/BoundedJson.ts"
 import {
   type FetchAnswer,
   type FetchPolicy,
@@ -21,9 +21,9 @@ export interface Upstream {
     request: FetchRequest,
     caps?: { readonly timeoutMillis?: number; readonly redirectsMax?: number }
   ) => Effect.Effect<FetchAnswer, FetchRefused>
-  readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
+  readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonParseError>
   /** For content that was paid for and is passed on unread: any keys, within the same bounds. */
-  readonly parseContent: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
+  readonly parseContent: (bytes: Uint8Array) => Effect.Effect<unknown, JsonParseError>
 }
 
 /** Values of one JSON answer at most; a page of 200 resources has some 20,000. */

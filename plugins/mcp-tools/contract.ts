@@ -1,7 +1,7 @@
 // What the tool server gives to plugins that bring tools: the registry, the facilitator's discovery, the one way to ask
 // a stranger, the server's settings, and the words in which a tool is made and fails.
 import { contract } from "../../kernel/Contract.ts"
-import { Admission } from "./server/Admission.ts"
+import { AdmissionControl } from "./server/Admission.ts"
 import { canonicalOrigin, hostOf } from "./canonicalOrigin.ts"
 import { Config } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
@@ -14,22 +14,22 @@ import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
 import { findStringified, stringifiedFault } from "./stringified.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
-import { fault, fetchFault, type FaultCode, retryableFault, ToolFault } from "./ToolFault.ts"
+import { toolError, fetchError, type ToolErrorCode, retryableFault, ToolError } from "./ToolFault.ts"
 import { Tools } from "./Tools.ts"
 import { unitsOf } from "./unitsOf.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
 
 export {
-  Admission,
+  AdmissionControl as Admission,
   type CanonicalResource,
   type Caller,
   canonicalOrigin,
   defineTool,
   DiscoveryClient,
   encodeReference,
-  fault,
-  type FaultCode,
-  fetchFault,
+  toolError as fault,
+  type ToolErrorCode as FaultCode,
+  fetchError as fetchFault,
   hostOf,
   findStringified,
   type Identity,
@@ -43,7 +43,7 @@ export {
   spelled,
   stringifiedFault,
   type Tool,
-  ToolFault,
+  ToolError as ToolFault,
   Tools,
   unitsOf,
   Config as ToolsConfig,
@@ -54,4 +54,4 @@ export {
 }
 
 /** A plugin that brings tools needs this. */
-export const toolsContract = contract("mcp-tools", Admission, Tools, DiscoveryClient, Wrapping, Upstreams, Config)
+export const toolsContract = contract("mcp-tools", AdmissionControl, Tools, DiscoveryClient, Wrapping, Upstreams, Config)

@@ -25,7 +25,7 @@ const isKeptInPostgres = Effect.gen(function* () {
 })
 
 /** A sentence for each; none when pubnet is not served. */
-export const pubnetFaults = Effect.fnUntraced(function* ({
+export const pubnetIssues = Effect.fnUntraced(function* ({
   apiKeysEnv,
   networks,
   signerMode,

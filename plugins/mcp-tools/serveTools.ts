@@ -3,15 +3,15 @@
 import { Effect, Layer } from "effect"
 import { Server } from "../../kernel/config/Server.ts"
 import { SettingsRefused } from "../../kernel/config/Settings.ts"
-import { Greeting } from "../../kernel/Greeting.ts"
-import { Callers } from "../../kernel/http/Callers.ts"
+import { StartupBanner } from "../../kernel/Greeting.ts"
+import { Authentication } from "../../kernel/http/Callers.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Config } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import { getTool } from "./discovery/getResource.ts"
 import { searchTool } from "./discovery/searchResources.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
-import { Admission } from "./server/Admission.ts"
+import { AdmissionControl } from "./server/Admission.ts"
 import { Calls } from "./server/Calls.ts"
 import { McpServers } from "./server/McpServers.ts"
 import { serveHttp } from "./server/serveHttp.ts"
@@ -40,7 +40,7 @@ const started = Layer.effectDiscard(
     const { http, signer, transport } = yield* Config
     const keys = yield* Keys
     const { register } = yield* Tools
-    yield* (yield* Greeting).title("Tollkeeper's agent tools are ready")
+    yield* (yield* StartupBanner).title("Tollkeeper's agent tools are ready")
     // A caller nobody knows is never handed the operator's money.
     if (signer.mode !== "none" && transport === "http" && !keys.keyed()) {
       return yield* new SettingsRefused({
@@ -56,7 +56,7 @@ const started = Layer.effectDiscard(
 )
 
 /** The keys are those that `http.api_keys_env` names. They stay in here: a facilitator is known by having such. */
-const agents = Callers.layer.pipe(
+const agents = Authentication.layer.pipe(
   Layer.provideMerge(Keys.layer),
   Layer.provide(
     Layer.effect(
@@ -70,7 +70,7 @@ const agents = Callers.layer.pipe(
 )
 
 /** What other plugins build on. */
-const provided = Layer.mergeAll(DiscoveryClient.layer, Wrapping.layer, Layer.provide(Admission.layer, agents)).pipe(
+const provided = Layer.mergeAll(DiscoveryClient.layer, Wrapping.layer, Layer.provide(AdmissionControl.layer, agents)).pipe(
   Layer.provideMerge(Upstreams.layer),
   Layer.provideMerge(Layer.merge(Config.layer, Tools.layer))
 )

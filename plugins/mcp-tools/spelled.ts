@@ -1,14 +1,14 @@
 // A network as the house speaks outwards: in the first of the enabled dialects; what is no network stays as it is.
 import { Effect, Option } from "effect"
-import { WireWords } from "../../kernel/config/WireWords.ts"
-import { readNetwork, spellNetwork } from "../../kernel/Dialect.ts"
+import { WireVocabulary } from "../../kernel/config/WireWords.ts"
+import { readNetwork, encodeNetwork } from "../../kernel/Dialect.ts"
 
 export const spelled = Effect.map(
-  WireWords,
+  WireVocabulary,
   ({ dialects: [dialect] }) =>
     (network: string): string =>
       Option.match(readNetwork(network), {
         onNone: () => network,
-        onSome: ({ network }) => spellNetwork(network, dialect)
+        onSome: ({ network }) => encodeNetwork(network, dialect)
       })
 )

@@ -1,7 +1,7 @@
 // Objects that a client has turned into strings. Some clients stringify an argument whose schema they do not follow; a
 // seller would be paid for a JSON string where it takes an object. Such a call is refused with a sentence before
 // anything is asked or paid. A string is left alone wherever the schema means a string. Pure.
-import { fault, type ToolFault } from "./ToolFault.ts"
+import { toolError, type ToolError } from "./ToolFault.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -78,8 +78,8 @@ export const findStringifiedArgument = (given: unknown, properties: Fields): Str
   return undefined
 }
 
-export const stringifiedFault = ({ holds, member }: Stringified): ToolFault =>
-  fault(
+export const stringifiedFault = ({ holds, member }: Stringified): ToolError =>
+  toolError(
     "INVALID_ARGUMENT",
     `\`${member.slice(0, 100)}\` is a string that holds a JSON ${holds}: pass the ${holds} itself. Nothing was paid.`
   )

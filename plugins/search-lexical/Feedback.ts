@@ -4,8 +4,8 @@
 // anybody may see, whatever the filters of one search. It fails soft: a query without feedback is as good as ever.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
-import { spanned } from "../../kernel/spanned.ts"
-import { putNewest } from "../../kernel/putNewest.ts"
+import { withSpanIfSampled } from "../../kernel/spanned.ts"
+import { setBounded } from "../../kernel/putNewest.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { Term } from "./planCandidates.ts"
 import { quoted, type ReadQuery } from "./QueryReader.ts"
@@ -123,9 +123,9 @@ export class Feedback extends Context.Service<
             Effect.as(Effect.logWarning("a search goes without feedback", error), undefined)
           ))
         if (lent === undefined) return query
-        putNewest(kept, keptMax, text, lent)
+        setBounded(kept, keptMax, text, lent)
         return widened(query, lent)
-      }, spanned("Feedback.widen"))
+      }, withSpanIfSampled("Feedback.widen"))
 
       return Feedback.of({ widen })
     })

@@ -4,11 +4,11 @@
 // the same, for less. What stays unknown counts as missing, so that a query of unknown words finds nothing.
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
-import { spanned } from "../../kernel/spanned.ts"
-import { putNewest } from "../../kernel/putNewest.ts"
+import { withSpanIfSampled } from "../../kernel/spanned.ts"
+import { setBounded } from "../../kernel/putNewest.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import type { AlikeTerm, Term } from "./planCandidates.ts"
-import { type Alike, type Alternatives, type Counted, type Meant, Vocabulary } from "./Vocabulary.ts"
+import type { SimilarTerm, Term } from "./planCandidates.ts"
+import { type SimilarTerms, type Alternatives, type Counted, type TermInterpretation, Vocabulary } from "./Vocabulary.ts"
 import { withoutMark } from "./languages.ts"
 import { commonShareOf } from "./commonWords.ts"
 import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"
@@ -80,7 +80,7 @@ const areForms = (one: string, other: string): boolean =>
 const asMeant = (
   lexeme: string,
   instead: Alternatives | undefined,
-  meant: Meant | undefined
+  meant: TermInterpretation | undefined
 ): Alternatives | undefined => {
   if (instead === undefined || meant?.isSpelt !== true) return instead
   const found = instead.found.filter((one) => areForms(lexeme, withoutMark(one.lexeme)))
@@ -119,10 +119,10 @@ const alikeShare = 0.7
 /** What means about the same as a word of the query; undefined where all of it is asked for anyway. */
 const alikeTerm = (
   weight: number,
-  alike: ReadonlyArray<Alike>,
+  alike: ReadonlyArray<SimilarTerms>,
   asked: ReadonlySet<string>,
   state: IndexState
-): AlikeTerm | undefined => {
+): SimilarTerm | undefined => {
   const others = alike.filter(({ lexeme }) => !asked.has(lexeme))
   if (others.length === 0) return undefined
   const held = { documents: others.reduce((sum, one) => sum + one.documents, 0), origins: sumOf(others) }
@@ -154,7 +154,7 @@ const phraseOf = (
   return { tsquery: pairs.map(({ tsquery }) => tsquery).join(" | "), weight: phraseShare * rare }
 }
 
-const withAlike = (term: Term, alike: AlikeTerm | undefined): Term => (alike === undefined ? term : { ...term, alike })
+const withAlike = (term: Term, alike: SimilarTerm | undefined): Term => (alike === undefined ? term : { ...term, alike })
 
 /** Worth of what a phrase is about, of a word of the query; and what a word that it explains is missing. */
 const aboutShare = 0.3
@@ -166,7 +166,7 @@ const translatedShare = 0.7
 const translatedBesideShare = 0.3
 
 /** A word that no document holds, by what means about the same; a document may hold what is alike to it alone. */
-const onlyAlike = ({ each, tsquery, weight }: AlikeTerm): Term => ({
+const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
   tsquery,
   weight,
   documents: each.reduce((sum, one) => sum + one.documents, 0),
@@ -190,7 +190,7 @@ const keepReadings = (
       const asked = vocabulary.asked()
       return Effect.map(readAnew(query, state), (reading) => {
         if (vocabulary.asked() !== asked || asOf !== now) return reading
-        putNewest(kept, keptMax, query, reading)
+        setBounded(kept, keptMax, query, reading)
         return reading
       })
     })
@@ -200,7 +200,7 @@ const keepReadings = (
 const weighed = (
   all: ReadonlyArray<Counted>,
   wordOf: ReadonlyMap<string, string>,
-  meant: ReadonlyMap<string, Meant>,
+  meant: ReadonlyMap<string, TermInterpretation>,
   state: IndexState
 ): { readonly weightOf: WeightOf; readonly telling: ReadonlyArray<Counted> } => {
   const commonOf = ({ lexeme }: Counted) => {
@@ -217,7 +217,7 @@ const weighed = (
 /** The term of what stands for an unknown word, if anything does. */
 const standingIn = (
   standIn: Alternatives | undefined,
-  like: AlikeTerm | undefined,
+  like: SimilarTerm | undefined,
   weight: number,
   state: IndexState
 ): ReadonlyArray<Term> => {
@@ -375,7 +375,7 @@ export class QueryReader extends Context.Service<
           telling: tellingOf(known, weightOf, state),
           mass
         }
-      }, spanned("readQuery"))
+      }, withSpanIfSampled("readQuery"))
 
       return QueryReader.of({ read: keepReadings(vocabulary, readAnew) })
     })

@@ -8,7 +8,7 @@ import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { type Foreign, foreignIn, isSmall, languageMark, withoutMark } from "./languages.ts"
 import { gramsOf, isMistyped, stemmedAs } from "./words.ts"
-import { putNewest } from "../../kernel/putNewest.ts"
+import { setBounded } from "../../kernel/putNewest.ts"
 
 export interface Counted {
   readonly lexeme: string
@@ -26,19 +26,19 @@ export interface Alternatives {
   readonly share: number
 }
 
-export interface Alike extends Counted {
+export interface SimilarTerms extends Counted {
   /** 0 to 1. */
   readonly likeness: number
 }
 
 /** What is known of a word besides what documents hold of it. */
-export interface Meant {
+export interface TermInterpretation {
   /** Known as it stands: no other word was meant. */
   readonly isSpelt: boolean
   /** A word of another language in English, where that is known and not guessed. */
   readonly said: ReadonlyArray<string>
   /** What means about the same. */
-  readonly alike: ReadonlyArray<Alike>
+  readonly alike: ReadonlyArray<SimilarTerms>
 }
 
 /** A shorter word is the beginning of too many. */
@@ -64,9 +64,9 @@ const patience = "150 millis"
 /** Words whose readings are kept. */
 const keptMax = 20_000
 
-const unheard: Meant = { isSpelt: false, said: [], alike: [] }
+const unheard: TermInterpretation = { isSpelt: false, said: [], alike: [] }
 
-const keep = <A>(map: Map<string, A>, key: string, value: A): void => putNewest(map, keptMax, key, value)
+const keep = <A>(map: Map<string, A>, key: string, value: A): void => setBounded(map, keptMax, key, value)
 
 interface Reading extends Counted {
   readonly word: string
@@ -186,8 +186,8 @@ const alikeLexemes = (
   own: ReadonlyArray<Counted>,
   words: ReadonlyArray<AlikeWord>,
   read: ReadonlyMap<string, ReadonlyArray<Counted>>
-): ReadonlyArray<Alike> => {
-  const likest = new Map<string, Alike>()
+): ReadonlyArray<SimilarTerms> => {
+  const likest = new Map<string, SimilarTerms>()
   for (const { likeness, word } of words)
     for (const counted of read.get(word) ?? []) {
       const isOther = counted.documents > 0 && own.every(({ lexeme }) => lexeme !== counted.lexeme)
@@ -213,7 +213,7 @@ export class Vocabulary extends Context.Service<
     readonly meant: (
       words: ReadonlyArray<string>,
       state: IndexState
-    ) => Effect.Effect<ReadonlyMap<string, Meant>, SqlError.SqlError>
+    ) => Effect.Effect<ReadonlyMap<string, TermInterpretation>, SqlError.SqlError>
     /** How often something unknown was asked: what was read while it stayed the same reads the same again. */
     readonly asked: () => number
   }
@@ -227,7 +227,7 @@ export class Vocabulary extends Context.Service<
       let asOf = ""
       const readings = new Map<string, ReadonlyArray<Counted>>()
       const found = new Map<string, Alternatives | undefined>()
-      const meanings = new Map<string, Meant>()
+      const meanings = new Map<string, TermInterpretation>()
       let asks = 0
 
       const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
@@ -268,7 +268,7 @@ export class Vocabulary extends Context.Service<
         const asked = [...new Set(words)].slice(0, alikeWordsMax)
         const unread = asked.filter((word) => !meanings.has(word))
         if (unread.length > 0) asks += 1
-        const like = yield* Effect.forEach(unread, (word) => search.alikeWords(word, wordLikenessMin))
+        const like = yield* Effect.forEach(unread, (word) => search.similarTerms(word, wordLikenessMin))
         const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
         const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
         // The words that lend are the index's own language's: in others they would be looked for in vain.

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/Facts.ts"
 import { reconciler } from "../../kernel/Actor.ts"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
 import { Catalog, changedResources } from "../catalog/contract.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 
@@ -48,7 +48,7 @@ export const startIndexing = Effect.gen(function* () {
   let isRetired = false
   /** Once for the life of the process. */
   const retire = Effect.gen(function* () {
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     completeSince ??= now
     if (isRetired || now - completeSince < retireAfterMillis) return
     yield* store.retire

@@ -22,7 +22,7 @@ export const relatedWords = (query: string): ReadonlyArray<string> => [
 export const translatedWords = (query: string): ReadonlyArray<Translation> => translationsOf(query)
 
 /** The telling words of a query in English, in their order; small ones tell nothing unless there are no others. */
-export const tellingWords = (query: string): ReadonlyArray<string> => {
+export const discriminativeTerms = (query: string): ReadonlyArray<string> => {
   const { words } = queryWords(query, "english")
   const telling = words.filter((word) => !isSmallEnglish(word))
   return [...(telling.length === 0 ? words : telling), ...currencyWords(query)]

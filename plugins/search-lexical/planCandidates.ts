@@ -12,10 +12,10 @@ export interface Term {
   /** What a match of it is worth. */
   readonly weight: number
   /** What means about the same: a document is worth what it is by the word itself or by these, whichever is more. */
-  readonly alike?: AlikeTerm
+  readonly alike?: SimilarTerm
 }
 
-export interface AlikeTerm {
+export interface SimilarTerm {
   readonly tsquery: string
   readonly weight: number
   /** Each lexeme by itself. */
@@ -45,11 +45,11 @@ const anyOf = (terms: ReadonlyArray<Pick<Term, "tsquery">>): string =>
   terms.map(({ tsquery }) => `(${tsquery})`).join(" | ")
 
 /** What means about the same as the terms. */
-export const alikeTerms = (terms: ReadonlyArray<Term>): ReadonlyArray<Omit<Term, "weight">> =>
+export const similarTerms = (terms: ReadonlyArray<Term>): ReadonlyArray<Omit<Term, "weight">> =>
   terms.flatMap(({ alike }) => alike?.each ?? [])
 
 /** Every document that holds any of the terms. */
-export const everything = (terms: ReadonlyArray<Pick<Term, "tsquery" | "documents">>): CandidatePlan => ({
+export const scanAll = (terms: ReadonlyArray<Pick<Term, "tsquery" | "documents">>): CandidatePlan => ({
   conditions: [{ where: "document", tsquery: anyOf(terms) }],
   complete: true,
   documents: terms.reduce((sum, { documents }) => sum + documents, 0)
@@ -58,7 +58,7 @@ export const everything = (terms: ReadonlyArray<Pick<Term, "tsquery" | "document
 /** The conditions on candidates; `budget` is the number of documents to look at, of `documents` in all. */
 export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, budget: number): CandidatePlan => {
   const rising = terms.toSorted((a, b) => a.documents - b.documents)
-  const all = everything(rising)
+  const all = scanAll(rising)
   if (all.documents <= budget) return all
   let left = budget
   const rare = rising.filter((term) => {

@@ -5,16 +5,16 @@
 // for every query.
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import { spanned } from "../../kernel/spanned.ts"
-import { putNewest } from "../../kernel/putNewest.ts"
+import { withSpanIfSampled } from "../../kernel/spanned.ts"
+import { setBounded } from "../../kernel/putNewest.ts"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import {
-  alikeTerms,
+  similarTerms,
   alsoRelated,
   type CandidatePlan,
   type Condition,
-  everything,
+  scanAll,
   planCandidates,
   type Term
 } from "./planCandidates.ts"
@@ -42,7 +42,7 @@ const lastLookMax = 2_000
 const placesOf = [0, 2, 4, 8, 16]
 
 /** One attempt: which documents are ranked, and where the filters come in. */
-export interface Look {
+export interface RankLookup {
   readonly plan: CandidatePlan
   /**
    * `choosing`: with the words, in what order the database likes; `between`: to what the words have chosen, before it
@@ -138,7 +138,7 @@ const textsOf = (() => {
     const known = kept.get(key)
     if (known !== undefined) return known
     const texts = writeTexts(shape)
-    putNewest(kept, textsMax, key, texts)
+    setBounded(kept, textsMax, key, texts)
     return texts
   }
 })()
@@ -156,7 +156,7 @@ export const rankStatement = (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: RankOptions & { readonly look: Look }
+  options: RankOptions & { readonly look: RankLookup }
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
   const { among, documentsMax, filters, plan } = options.look
   const { mass, phrase, related, terms } = query
@@ -237,19 +237,19 @@ const rankPassing = Effect.fnUntraced(function* (
   const { limit, passing } = options
   if (passing.length === 0) return []
   const lookBy = (plan: CandidatePlan) => {
-    const look: Look = { plan, filters: "after", documentsMax: passing.length, among: passing }
+    const look: RankLookup = { plan, filters: "after", documentsMax: passing.length, among: passing }
     return rankStatement(sql, state, query, { ...options, look })
   }
-  const others = [...alikeTerms(query.terms), ...query.related]
+  const others = [...similarTerms(query.terms), ...query.related]
   const share = Math.min(1, passing.length / Math.max(1, state.documents))
   const [terms, lent] = [scaledTo(query.terms, share), scaledTo(others, share)]
   const budget = budgetOf(options)
-  if (everything(terms).documents > budget || everything(lent).documents > budget) {
+  if (scanAll(terms).documents > budget || scanAll(lent).documents > budget) {
     const hits = yield* lookBy(alsoRelated(planCandidates(terms, passing.length, budget), lent, budget))
     if (hits.length >= Math.min(limit, fewHits)) return toHits(hits, query, state)
   }
   // By related words alone too, as where nothing is filtered.
-  return toHits(yield* lookBy(everything([...query.terms, ...others])), query, state)
+  return toHits(yield* lookBy(scanAll([...query.terms, ...others])), query, state)
 })
 
 /**
@@ -269,16 +269,16 @@ export const rankDocuments = Effect.fnUntraced(function* (
   if (query.terms.length === 0) return []
   const { passing } = options
   if (passing !== undefined) return yield* rankPassing(sql, state, query, { ...options, passing })
-  const alike = alikeTerms(query.terms)
+  const alike = similarTerms(query.terms)
   const budget = budgetOf(options)
   const enough = Math.min(options.limit, fewHits)
-  const choose = (budget: number, filters: Look["filters"]): Look => {
+  const choose = (budget: number, filters: RankLookup["filters"]): RankLookup => {
     const chosen = planCandidates(query.terms, state.documents, budget)
     const plan = alsoRelated(chosen, [...alike, ...query.related], budget)
     // Counts are as of the last refresh: what seems to be all may have become more.
     return { plan, filters, documentsMax: overrun * budget }
   }
-  const look = (look: Look) => rankStatement(sql, state, query, { ...options, look })
+  const look = (look: RankLookup) => rankStatement(sql, state, query, { ...options, look })
   const first = choose(budget, "after")
   let hits: ReadonlyArray<Ranked> = yield* look(first)
   let isComplete = first.plan.complete
@@ -289,14 +289,14 @@ export const rankDocuments = Effect.fnUntraced(function* (
   }
   if (!isComplete && hits.length < enough) {
     const last = yield* look({
-      plan: everything([...query.terms, ...alike]),
+      plan: scanAll([...query.terms, ...alike]),
       filters: "choosing",
       documentsMax: Math.max(lastLookMax, 2 * options.limit)
     })
     hits = withEarlier(last, hits, options.limit)
   }
   return toHits(hits, query, state)
-}, spanned("rankDocuments"))
+}, withSpanIfSampled("rankDocuments"))
 
 /** The hits, those marked that hold a rare word of the query itself: for an answer of which the ranking is not sure. */
 export const withEvidence = Effect.fnUntraced(function* (

@@ -2,8 +2,8 @@
 // before it is searched. A copy from before it was complete is not believed.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
-import { type Generation, Generations, placeOf } from "./Generations.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
+import { type Generation, Generations, embeddingColumnOf } from "./Generations.ts"
 import { VectorIndex } from "./VectorIndex.ts"
 
 /** How long a process may take another's word for which generation is active. */
@@ -30,7 +30,7 @@ export class ActiveGeneration extends Context.Service<
       let warmed: bigint | undefined
 
       const current = Effect.gen(function* () {
-        const now = yield* elapsedMillis
+        const now = yield* monotonicMillis
         if (known !== undefined && now - known.at < activeForMillis) return known.generation
         const generation = yield* generations.active
         known = { generation, at: now }
@@ -39,7 +39,7 @@ export class ActiveGeneration extends Context.Service<
       const answering = Effect.gen(function* () {
         const generation = yield* current
         if (Option.isSome(generation) && generation.value.id !== warmed) {
-          yield* index.warm(placeOf(generation.value))
+          yield* index.warm(embeddingColumnOf(generation.value))
           warmed = generation.value.id
         }
         return generation

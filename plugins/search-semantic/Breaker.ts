@@ -3,10 +3,10 @@
 // left alone by searches that have something else to answer with: it is asked beside them, now and then, until an
 // answer comes in time.
 import { Context, Effect, Exit, Layer } from "effect"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
 import { EmbeddingFailed } from "./Embedder.ts"
 
-export interface BreakerOptions {
+export interface CircuitBreakerOptions {
   /** Failures in a row after which it opens. */
   readonly failures: number
   /** How long it stays open; then one request tries. */
@@ -16,8 +16,8 @@ export interface BreakerOptions {
 /** A slow endpoint is asked again after so long. */
 const probeMillis = 1_000
 
-export class Breaker extends Context.Service<
-  Breaker,
+export class CircuitBreaker extends Context.Service<
+  CircuitBreaker,
   {
     readonly run: <A>(effect: Effect.Effect<A, EmbeddingFailed>) => Effect.Effect<A, EmbeddingFailed>
     /** The last failure, while there is one. */
@@ -29,8 +29,8 @@ export class Breaker extends Context.Service<
     readonly answered: (inTime: boolean) => Effect.Effect<void>
   }
 >()("tollkeeper/search-semantic/Breaker") {
-  static readonly layer = ({ failures, millis }: BreakerOptions) =>
-    Layer.sync(Breaker, () => {
+  static readonly layer = ({ failures, millis }: CircuitBreakerOptions) =>
+    Layer.sync(CircuitBreaker, () => {
       let inRow = 0
       let openUntil = 0
       let trouble: string | undefined
@@ -44,23 +44,23 @@ export class Breaker extends Context.Service<
       const failed = Effect.fnUntraced(function* (error: EmbeddingFailed) {
         inRow += 1
         trouble = error.message
-        if (inRow >= failures) openUntil = (yield* elapsedMillis) + millis
+        if (inRow >= failures) openUntil = (yield* monotonicMillis) + millis
       })
-      return Breaker.of({
-        isOpen: Effect.map(elapsedMillis, (now) => now < openUntil),
+      return CircuitBreaker.of({
+        isOpen: Effect.map(monotonicMillis, (now) => now < openUntil),
         trouble: () => trouble ?? (probeAt === undefined ? undefined : "the endpoint is slow"),
-        pace: Effect.map(elapsedMillis, (now) => {
+        pace: Effect.map(monotonicMillis, (now) => {
           if (probeAt === undefined) return "fast"
           if (now < probeAt) return "slow"
           probeAt = now + probeMillis
           return "probe"
         }),
         answered: (inTime) =>
-          Effect.map(elapsedMillis, (now) => {
+          Effect.map(monotonicMillis, (now) => {
             probeAt = inTime ? undefined : now + probeMillis
           }),
         run: Effect.fnUntraced(function* (effect) {
-          const now = yield* elapsedMillis
+          const now = yield* monotonicMillis
           if (now < openUntil) {
             const message = `the endpoint is left alone: ${trouble}`
             return yield* new EmbeddingFailed({ message, perhapsTheTexts: false })

@@ -5,20 +5,20 @@ import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../kernel/payment/canonicalJson.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { SearchSettings } from "../catalog/contract.ts"
-import type { Meaning } from "./Generations.ts"
+import type { EmbeddingConfig } from "./Generations.ts"
 import type { Method } from "./VectorIndex.ts"
 
-export class ConfiguredMeaning extends Context.Service<
-  ConfiguredMeaning,
-  { readonly meaning: Meaning; readonly method: Method; readonly fingerprint: string }
+export class ConfiguredEmbedding extends Context.Service<
+  ConfiguredEmbedding,
+  { readonly meaning: EmbeddingConfig; readonly method: Method; readonly fingerprint: string }
 >()("tollkeeper/search-semantic/ConfiguredMeaning") {
   static readonly layer = (method: Method) =>
     Layer.effect(
-      ConfiguredMeaning,
+      ConfiguredEmbedding,
       Effect.gen(function* () {
         const crypto = yield* Crypto
         const { semantic } = yield* SearchSettings
-        const meaning: Meaning = {
+        const meaning: EmbeddingConfig = {
           provider: semantic.provider,
           url: semantic.url,
           model: semantic.model,
@@ -30,7 +30,7 @@ export class ConfiguredMeaning extends Context.Service<
         }
         const { url: _, ...telling } = meaning
         const digest = crypto.sha256(new TextEncoder().encode(canonicalJson({ ...telling, method })))
-        return ConfiguredMeaning.of({ meaning, method, fingerprint: Hex.encode(digest) })
+        return ConfiguredEmbedding.of({ meaning, method, fingerprint: Hex.encode(digest) })
       })
     )
 }

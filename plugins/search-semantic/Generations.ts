@@ -7,12 +7,12 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { trustedMillis } from "../../kernel/trustedTime.ts"
 import type { GenerationStatus } from "../catalog/contract.ts"
-import type { Method, Place } from "./VectorIndex.ts"
+import type { Method, VectorPosition } from "./VectorIndex.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 /** What decides what a vector means. */
-export interface Meaning {
+export interface EmbeddingConfig {
   readonly provider: string
   readonly url: string
   readonly model: string
@@ -23,7 +23,7 @@ export interface Meaning {
   readonly documentPrefix: string
 }
 
-export interface Generation extends Meaning {
+export interface Generation extends EmbeddingConfig {
   readonly id: bigint
   readonly method: Method
   readonly status: GenerationStatus["status"]
@@ -34,7 +34,7 @@ export interface Generation extends Meaning {
 }
 
 /** Where the vectors of a generation are. */
-export const placeOf = ({ dimension, id, method }: Generation): Place => ({ generation: id, dimension, method })
+export const embeddingColumnOf = ({ dimension, id, method }: Generation): VectorPosition => ({ generation: id, dimension, method })
 
 /** How long a retired generation's vectors stay, for searches that are still reading them. */
 const dropAfterMillis = 60_000
@@ -78,7 +78,7 @@ export class Generations extends Context.Service<
   Generations,
   {
     /** The generation of this meaning that is being built or active; begins one when there is none. */
-    readonly begin: (meaning: Meaning, fingerprint: string, method: Method) => Sql<Generation>
+    readonly begin: (meaning: EmbeddingConfig, fingerprint: string, method: Method) => Sql<Generation>
     readonly active: Sql<Option.Option<Generation>>
     /** Those that are being built or active; changes of resources concern all of them. */
     readonly live: Sql<ReadonlyArray<Generation>>
@@ -108,7 +108,7 @@ export class Generations extends Context.Service<
         sql.literal(`id, provider, url, model, revision, dimension, pooling, query_prefix as "queryPrefix",
           document_prefix as "documentPrefix",
         method, status, scanned, scan_complete as "scanComplete", stored`)
-      const begin = Effect.fn("Generations.begin")(function* (meaning: Meaning, fingerprint: string, method: Method) {
+      const begin = Effect.fn("Generations.begin")(function* (meaning: EmbeddingConfig, fingerprint: string, method: Method) {
         const { dimension, documentPrefix, model, pooling, provider, queryPrefix, revision, url } = meaning
         yield* sql`insert into search_semantic_generations ${sql.insert({
           fingerprint,

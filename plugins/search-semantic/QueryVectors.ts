@@ -2,9 +2,9 @@
 // to the plugin: a search that gives up takes nothing from the others that wait for the same vector. One that has other
 // branches to answer with waits a moment only, and once the endpoint has been slow not at all.
 import { Context, Deferred, Effect, Layer } from "effect"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
-import { putNewest } from "../../kernel/putNewest.ts"
-import { Breaker } from "./Breaker.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
+import { setBounded } from "../../kernel/putNewest.ts"
+import { CircuitBreaker } from "./Breaker.ts"
 import { Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
 
 export interface QueryVectorOptions {
@@ -37,16 +37,16 @@ export class QueryVectors extends Context.Service<
       QueryVectors,
       Effect.gen(function* () {
         const embedder = yield* Embedder
-        const breaker = yield* Breaker
+        const breaker = yield* CircuitBreaker
         const scope = yield* Effect.scope
         const cache = new Map<string, Float32Array>()
         const flights = new Map<string, Deferred.Deferred<Float32Array, EmbeddingFailed>>()
-        const keep = (key: string, vector: Float32Array): void => putNewest(cache, entriesMax, key, vector)
+        const keep = (key: string, vector: Float32Array): void => setBounded(cache, entriesMax, key, vector)
 
         const timed = Effect.fnUntraced(function* (request: EmbeddingRequest) {
-          const from = yield* elapsedMillis
+          const from = yield* monotonicMillis
           const [vector] = yield* breaker.run(embedder.embed(request))
-          yield* breaker.answered((yield* elapsedMillis) - from <= patienceMillis)
+          yield* breaker.answered((yield* monotonicMillis) - from <= patienceMillis)
           return vector!
         })
 

@@ -5,9 +5,9 @@
 // asked for it, so that one which gives up leaves the others what was read.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
 import { QuantizedVectors } from "./QuantizedVectors.ts"
-import { type Place, tableOf } from "./VectorIndex.ts"
+import { type VectorPosition, tableOf } from "./VectorIndex.ts"
 
 const pageMax = 5_000
 /** A copy of another generation that nobody has read for so long goes. */
@@ -17,7 +17,7 @@ interface Copy {
   readonly vectors: QuantizedVectors
   /** Transactions below this one were over at the last look. */
   xid: string
-  /** When the last look began, as `elapsedMillis` tells it: it has everything from before. */
+  /** When the last look began, as `monotonicMillis` tells it: it has everything from before. */
   lookedAt: number
 }
 
@@ -27,7 +27,7 @@ const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.sli
  * Reads into a copy what was written since its last look, in the order of transactions: their index tells what is new,
  * where the order of resources would have the database read the whole table for it.
  */
-const readInto = Effect.fnUntraced(function* (copy: Copy, place: Place) {
+const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition) {
   const sql = yield* SqlClient.SqlClient
   let from = { xid: copy.xid, id: -1n }
   while (true) {
@@ -44,9 +44,9 @@ const readInto = Effect.fnUntraced(function* (copy: Copy, place: Place) {
 })
 
 /** The copy as of now, from the one there is. */
-const look = Effect.fnUntraced(function* (place: Place, known: Copy | undefined) {
+const look = Effect.fnUntraced(function* (place: VectorPosition, known: Copy | undefined) {
   const sql = yield* SqlClient.SqlClient
-  const now = yield* elapsedMillis
+  const now = yield* monotonicMillis
   const [snapshot] = yield* sql<{ xid: string; next: string }>`select
     pg_snapshot_xmin(pg_current_snapshot())::text as xid, pg_snapshot_xmax(pg_current_snapshot())::text as next`
   const isOfThisCluster = known !== undefined && BigInt(known.xid) <= BigInt(snapshot!.next)
@@ -60,9 +60,9 @@ const look = Effect.fnUntraced(function* (place: Place, known: Copy | undefined)
 export class VectorCopies extends Context.Service<
   VectorCopies,
   {
-    /** The copy as of this time, as `elapsedMillis` tells it, or later. Those who ask for it at once share one look. */
-    readonly asOf: (place: Place, time: number) => Effect.Effect<QuantizedVectors, SqlError.SqlError>
-    readonly forget: (place: Place) => void
+    /** The copy as of this time, as `monotonicMillis` tells it, or later. Those who ask for it at once share one look. */
+    readonly asOf: (place: VectorPosition, time: number) => Effect.Effect<QuantizedVectors, SqlError.SqlError>
+    readonly forget: (place: VectorPosition) => void
   }
 >()("tollkeeper/search-semantic/VectorCopies") {
   static readonly layer = Layer.effect(
@@ -73,7 +73,7 @@ export class VectorCopies extends Context.Service<
       const copies = new Map<bigint, Copy>()
       const looks = new Map<bigint, Deferred.Deferred<void, SqlError.SqlError>>()
 
-      const renew = Effect.fnUntraced(function* (place: Place) {
+      const renew = Effect.fnUntraced(function* (place: VectorPosition) {
         const copy = yield* Effect.provideService(look(place, copies.get(place.generation)), SqlClient.SqlClient, sql)
         copies.set(place.generation, copy)
         // The replica that drops a generation's table is not always this one.
@@ -81,7 +81,7 @@ export class VectorCopies extends Context.Service<
           if (copy.lookedAt - lookedAt > forgottenAfterMillis) copies.delete(generation)
       })
 
-      const startLook = (place: Place) =>
+      const startLook = (place: VectorPosition) =>
         Effect.suspend(() => {
           const own = Deferred.makeUnsafe<void, SqlError.SqlError>()
           looks.set(place.generation, own)
@@ -93,7 +93,7 @@ export class VectorCopies extends Context.Service<
         })
 
       const asOf = Effect.fnUntraced(function* (
-        place: Place,
+        place: VectorPosition,
         time: number
       ): Effect.fn.Return<QuantizedVectors, SqlError.SqlError> {
         while (true) {

@@ -8,7 +8,7 @@ import type { Hit } from "../catalog/contract.ts"
 
 export type Method = "hnsw" | "scan"
 
-export interface Place {
+export interface VectorPosition {
   readonly generation: bigint
   readonly dimension: number
   readonly method: Method
@@ -38,20 +38,20 @@ export interface Nearest {
 export class VectorIndex extends Context.Service<
   VectorIndex,
   {
-    readonly prepare: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+    readonly prepare: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
     /** Stores vectors in the caller's transaction; a resource's vector replaces the one before. */
-    readonly write: (place: Place, vectors: ReadonlyArray<StoredVector>) => Effect.Effect<void, SqlError.SqlError>
+    readonly write: (place: VectorPosition, vectors: ReadonlyArray<StoredVector>) => Effect.Effect<void, SqlError.SqlError>
     /** Makes a filled generation fast to search; it answers from then on. */
-    readonly finish: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+    readonly finish: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
     /** Brings into this process what it needs to answer from a generation as it is now, complete or not. */
-    readonly warm: (place: Place) => Effect.Effect<void, SqlError.SqlError>
-    readonly nearest: (place: Place, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
+    readonly warm: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
+    readonly nearest: (place: VectorPosition, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
     /**
      * What answers now: another one when vectors have been written, within a second. `stored`: how often they were, by
      * the database.
      */
-    readonly edition: (place: Place, stored: bigint) => Effect.Effect<string, SqlError.SqlError>
-    readonly drop: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+    readonly edition: (place: VectorPosition, stored: bigint) => Effect.Effect<string, SqlError.SqlError>
+    readonly drop: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/search-semantic/VectorIndex") {}
 
@@ -59,7 +59,7 @@ export class VectorIndex extends Context.Service<
 export const wordVectors = 0n
 
 /** The table of a generation. */
-export const tableOf = ({ generation }: Pick<Place, "generation">): string =>
+export const tableOf = ({ generation }: Pick<VectorPosition, "generation">): string =>
   generation === wordVectors ? "search_semantic_word_vectors" : `search_semantic_vectors_${generation}`
 
 export const toHit = (id: bigint, similarity: number): Hit => ({
@@ -78,7 +78,7 @@ const widest = 1_000
 /** How many times wider that is than the first look, roughly. */
 const wider = 8
 
-export interface Look {
+export interface VectorLookup {
   readonly hits: ReadonlyArray<Hit>
   /** There are no vectors beyond those that were looked at. */
   readonly isAll: boolean
@@ -99,9 +99,9 @@ const withLooked = (exact: ReadonlyArray<Hit>, looked: ReadonlyArray<Hit>, limit
  * may crowd out the others; and under a filter that leaves few at all, `exact` ranks those, whom it asks for itself.
  * What a look found stays found.
  */
-export const lookCloser = Effect.fnUntraced(function* <E, R>(
+export const refineSearch = Effect.fnUntraced(function* <E, R>(
   { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,
-  look: (asked: number) => Effect.Effect<Look, E, R>,
+  look: (asked: number) => Effect.Effect<VectorLookup, E, R>,
   exact: (among?: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<Hit>, E, R>
 ): Effect.fn.Return<ReadonlyArray<Hit>, E, R> {
   const among = filtered ? yield* few : undefined

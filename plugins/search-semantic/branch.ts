@@ -5,9 +5,9 @@ import { SqlClient } from "effect/sql"
 import type { SearchReport } from "../../kernel/Health.ts"
 import { Catalog, isFiltered, type SearchRequest, SearchSettings } from "../catalog/contract.ts"
 import { ActiveGeneration } from "./ActiveGeneration.ts"
-import { Breaker } from "./Breaker.ts"
+import { CircuitBreaker } from "./Breaker.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
-import { type Generation, Generations, placeOf } from "./Generations.ts"
+import { type Generation, Generations, embeddingColumnOf } from "./Generations.ts"
 import { QueryVectors } from "./QueryVectors.ts"
 import { tableOf, VectorIndex } from "./VectorIndex.ts"
 
@@ -33,7 +33,7 @@ const makeQueryVector = Effect.gen(function* () {
 })
 
 /** The search for the nearest resources by meaning. */
-export const makeSearchByMeaning = Effect.gen(function* () {
+export const makeVectorSearch = Effect.gen(function* () {
   const catalog = yield* Catalog
   const { answering } = yield* ActiveGeneration
   const index = yield* VectorIndex
@@ -45,7 +45,7 @@ export const makeSearchByMeaning = Effect.gen(function* () {
       if (Option.isNone(generation))
         return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
       const vector = yield* queryVector(generation.value, request)
-      return yield* index.nearest(placeOf(generation.value), {
+      return yield* index.nearest(embeddingColumnOf(generation.value), {
         vector,
         limit,
         few,
@@ -66,14 +66,14 @@ export const makeEdition = Effect.gen(function* () {
     const generation = yield* answering
     if (Option.isNone(generation)) return undefined
     const { id, stored } = generation.value
-    return `${id} ${yield* index.edition(placeOf(generation.value), stored)}`
+    return `${id} ${yield* index.edition(embeddingColumnOf(generation.value), stored)}`
   })
 })
 
 /** For readiness: bounded, never failing. `vectorSupport`: pgvector is there. */
 export const reportOf = Effect.fnUntraced(function* (vectorSupport: boolean) {
   const { current } = yield* ActiveGeneration
-  const breaker = yield* Breaker
+  const breaker = yield* CircuitBreaker
   return yield* Effect.match(current, {
     onFailure: (): SearchReport => ({ state: "degraded", vectorSupport, detail: "the vectors cannot be read" }),
     onSuccess: (generation): SearchReport => {
@@ -93,7 +93,7 @@ export const reportOf = Effect.fnUntraced(function* (vectorSupport: boolean) {
 export const statusOf = Effect.fnUntraced(function* (supported: boolean) {
   const sql = yield* SqlClient.SqlClient
   const generations = yield* Generations
-  const breaker = yield* Breaker
+  const breaker = yield* CircuitBreaker
   const { detail, state, vectorSupport = false } = yield* reportOf(supported)
   const active = yield* generations.active
   const [row] = Option.isNone(active)

@@ -4,10 +4,10 @@ import { Effect } from "effect"
 import { type Job, EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { Catalog, SearchSettings } from "../catalog/contract.ts"
-import { Breaker } from "./Breaker.ts"
+import { CircuitBreaker } from "./Breaker.ts"
 import { Embedder, type EmbeddingFailed } from "./Embedder.ts"
 import { embeddingText } from "./embeddingText.ts"
-import { type Generation, Generations, placeOf } from "./Generations.ts"
+import { type Generation, Generations, embeddingColumnOf } from "./Generations.ts"
 import { VectorIndex } from "./VectorIndex.ts"
 
 /** Batches of one turn: a turn is bounded work. */
@@ -19,7 +19,7 @@ const timeoutMillisMin = 30_000
 const vectorsOf = Effect.fnUntraced(function* (generation: Generation, texts: ReadonlyArray<string>) {
   if (texts.length === 0) return []
   const embedder = yield* Embedder
-  const breaker = yield* Breaker
+  const breaker = yield* CircuitBreaker
   const { semantic } = yield* SearchSettings
   const { dimension, model, url } = generation
   const timeoutMillis = Math.max(timeoutMillisMin, semantic.timeout_ms)
@@ -38,7 +38,7 @@ const embedBatch = Effect.fnUntraced(function* (generation: Generation, jobs: Re
     Effect.gen(function* () {
       const own = yield* queue.finish(jobs)
       yield* index.write(
-        placeOf(generation),
+        embeddingColumnOf(generation),
         documents.map(({ id }, at) => ({ id, vector: vectors[at]! })).filter(({ id }) => own.has(id))
       )
       // Last: replicas that store others wait for this row.
@@ -59,7 +59,7 @@ const giveBack = Effect.fnUntraced(function* (jobs: ReadonlyArray<Job>, error: E
 
 /** One turn. */
 export const embedQueued = Effect.gen(function* () {
-  const breaker = yield* Breaker
+  const breaker = yield* CircuitBreaker
   const queue = yield* EmbeddingJobs
   const generations = yield* Generations
   const { semantic } = yield* SearchSettings

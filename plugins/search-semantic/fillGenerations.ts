@@ -7,10 +7,10 @@ import { inTransaction } from "../../kernel/database/Database.ts"
 import { Facts } from "../../kernel/Facts.ts"
 import { Catalog, changedResources } from "../catalog/contract.ts"
 import { ActiveGeneration } from "./ActiveGeneration.ts"
-import { ConfiguredMeaning } from "./ConfiguredMeaning.ts"
+import { ConfiguredEmbedding } from "./ConfiguredMeaning.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { embedQueued } from "./embedQueued.ts"
-import { type Generation, Generations, placeOf } from "./Generations.ts"
+import { type Generation, Generations, embeddingColumnOf } from "./Generations.ts"
 import { tableOf, VectorIndex } from "./VectorIndex.ts"
 
 const scanBatch = 1_000
@@ -34,7 +34,7 @@ const queueEverything = Effect.fnUntraced(function* (generation: Generation) {
 const activate = Effect.fnUntraced(function* (generation: Generation) {
   const index = yield* VectorIndex
   const active = yield* ActiveGeneration
-  yield* index.finish(placeOf(generation))
+  yield* index.finish(embeddingColumnOf(generation))
   const isActive = yield* (yield* Generations).activate(generation.id)
   yield* active.changed
   if (!isActive) return
@@ -48,7 +48,7 @@ const activate = Effect.fnUntraced(function* (generation: Generation) {
 const build = Effect.fnUntraced(function* (generation: Generation, wakeWorker: Effect.Effect<void>) {
   const sql = yield* SqlClient.SqlClient
   const generations = yield* Generations
-  yield* (yield* VectorIndex).prepare(placeOf(generation))
+  yield* (yield* VectorIndex).prepare(embeddingColumnOf(generation))
   yield* queueEverything(generation)
   yield* wakeWorker
   const { dead, due } = yield* (yield* EmbeddingJobs).counts(generation.id)
@@ -56,7 +56,7 @@ const build = Effect.fnUntraced(function* (generation: Generation, wakeWorker: E
   const [stored] =
     dead === 0
       ? [{ some: true }]
-      : yield* sql<{ some: boolean }>`select exists (select 1 from ${sql(tableOf(placeOf(generation)))}) as some`
+      : yield* sql<{ some: boolean }>`select exists (select 1 from ${sql(tableOf(embeddingColumnOf(generation)))}) as some`
   if (stored?.some !== true) return yield* generations.giveUp(generation.id, "no resource could be embedded")
   yield* activate(generation)
 })
@@ -65,7 +65,7 @@ const dropRetired = Effect.gen(function* () {
   const generations = yield* Generations
   const index = yield* VectorIndex
   for (const ended of yield* generations.droppable) {
-    yield* index.drop(placeOf(ended))
+    yield* index.drop(embeddingColumnOf(ended))
     yield* generations.dropped(ended.id)
   }
 })
@@ -76,7 +76,7 @@ export const startFilling = Effect.gen(function* () {
   const generations = yield* Generations
   const queue = yield* EmbeddingJobs
   const index = yield* VectorIndex
-  const { fingerprint, meaning, method } = yield* ConfiguredMeaning
+  const { fingerprint, meaning, method } = yield* ConfiguredEmbedding
 
   let begun = false
   let worker: Reconciler | undefined
@@ -93,7 +93,7 @@ export const startFilling = Effect.gen(function* () {
     for (const generation of yield* generations.live) {
       if (generation.status === "building") yield* build(generation, wakeWorker)
       // On every replica, whoever builds it: none is to load a generation only when the first search needs it.
-      yield* index.warm(placeOf(generation))
+      yield* index.warm(embeddingColumnOf(generation))
     }
     yield* dropRetired
   })

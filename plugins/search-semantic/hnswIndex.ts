@@ -4,9 +4,9 @@
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
-import { spanned } from "../../kernel/spanned.ts"
+import { withSpanIfSampled } from "../../kernel/spanned.ts"
 import { Lane } from "../../kernel/database/Lane.ts"
-import { lookCloser, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
+import { refineSearch, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
 
 const fullPrecisionMax = 2_000
 const searchedMax = 1_000
@@ -93,8 +93,8 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
             order by distance, v.id limit ${limit}`,
           toHits
         )
-      return yield* lookCloser(sought, look, exact)
-    }, spanned("HnswIndex.nearest")),
+      return yield* refineSearch(sought, look, exact)
+    }, withSpanIfSampled("HnswIndex.nearest")),
     edition: (_, stored) => Effect.succeed(String(stored)),
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
   }

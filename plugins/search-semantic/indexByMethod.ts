@@ -6,7 +6,7 @@ import type { Database } from "../../kernel/database/Database.ts"
 import type { SearchSettings } from "../catalog/contract.ts"
 import { hnswIndex } from "./hnswIndex.ts"
 import { scanIndex } from "./scanIndex.ts"
-import { type Method, type Place, VectorIndex } from "./VectorIndex.ts"
+import { type Method, type VectorPosition, VectorIndex } from "./VectorIndex.ts"
 
 /**
  * The way of a new generation. The embedded database scans even where it has pgvector: it serves one process, whose
@@ -28,7 +28,7 @@ export const indexByMethod = Layer.effect(
   VectorIndex,
   Effect.gen(function* () {
     const indexes = { hnsw: yield* built(hnswIndex), scan: yield* built(scanIndex) }
-    const at = <A>(place: Place, use: (index: VectorIndex["Service"]) => Effect.Effect<A, SqlError.SqlError>) =>
+    const at = <A>(place: VectorPosition, use: (index: VectorIndex["Service"]) => Effect.Effect<A, SqlError.SqlError>) =>
       use(indexes[place.method])
     return VectorIndex.of({
       prepare: (place) => at(place, ({ prepare }) => prepare(place)),

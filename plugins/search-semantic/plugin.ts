@@ -12,9 +12,9 @@ import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
 import { ActiveGeneration } from "./ActiveGeneration.ts"
-import { makeEdition, makeSearchByMeaning, reportOf, statusOf } from "./branch.ts"
-import { Breaker } from "./Breaker.ts"
-import { ConfiguredMeaning } from "./ConfiguredMeaning.ts"
+import { makeEdition, makeVectorSearch, reportOf, statusOf } from "./branch.ts"
+import { CircuitBreaker } from "./Breaker.ts"
+import { ConfiguredEmbedding } from "./ConfiguredMeaning.ts"
 import { embeddedBranch } from "./embedded/embeddedBranch.ts"
 import { Embedder } from "./Embedder.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
@@ -25,7 +25,7 @@ import { indexByMethod, newMethod } from "./indexByMethod.ts"
 import { QueryVectors } from "./QueryVectors.ts"
 import { scanIndex } from "./scanIndex.ts"
 
-type ReportServices = ActiveGeneration | Breaker | EmbeddingJobs | Generations | SqlClient.SqlClient
+type ReportServices = ActiveGeneration | CircuitBreaker | EmbeddingJobs | Generations | SqlClient.SqlClient
 
 const register = Effect.fnUntraced(function* (vectorSupport: boolean) {
   const services = yield* Effect.context<ReportServices>()
@@ -38,7 +38,7 @@ const register = Effect.fnUntraced(function* (vectorSupport: boolean) {
     weight: semantic.weight,
     candidates: semantic.candidate_count,
     timeoutMillis: semantic.timeout_ms,
-    search: yield* makeSearchByMeaning,
+    search: yield* makeVectorSearch,
     edition: yield* makeEdition,
     status: Effect.provideContext(statusOf(vectorSupport), services)
   })
@@ -50,7 +50,7 @@ const endpoint = Effect.gen(function* () {
   const { semantic } = yield* SearchSettings
   const key = semantic.api_key_env === undefined ? Option.none() : (yield* Settings).secret(semantic.api_key_env)
   return QueryVectors.layer({ entriesMax: semantic.cache_entries, patienceMillis: semantic.hybrid_wait_ms }).pipe(
-    Layer.provideMerge(Breaker.layer({ failures: semantic.breaker_failures, millis: semantic.breaker_ms })),
+    Layer.provideMerge(CircuitBreaker.layer({ failures: semantic.breaker_failures, millis: semantic.breaker_ms })),
     Layer.provideMerge(Embedder.layer({ key, sendDimension: semantic.send_dimension === "yes" }))
   )
 })
@@ -65,7 +65,7 @@ const provided = Layer.unwrap(
         Effect.annotateLogs({ setting: "search.semantic.index" })
       )
     }
-    const meaning = ConfiguredMeaning.layer(newMethod(index, kind, hasPgvector))
+    const meaning = ConfiguredEmbedding.layer(newMethod(index, kind, hasPgvector))
     return Layer.effectDiscard(register(hasPgvector)).pipe(
       Layer.provide(Layer.unwrap(endpoint)),
       Layer.provide(ActiveGeneration.layer),

@@ -3,11 +3,11 @@
 import { Effect, Layer } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
-import { spanned } from "../../kernel/spanned.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
+import { withSpanIfSampled } from "../../kernel/spanned.ts"
 import type { Hit } from "../catalog/contract.ts"
 import type { Background, Similar } from "./QuantizedVectors.ts"
-import { lookCloser, type Nearest, type Place, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
+import { refineSearch, type Nearest, type VectorPosition, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
 import { VectorCopies } from "./VectorCopies.ts"
 
 const freshMillis = 1_000
@@ -27,7 +27,7 @@ const toHits = (similar: ReadonlyArray<Similar>, background: Background | undefi
     return { ...toHit(id, similarity), prominence: (similarity - mean) / deviation - chance }
   })
 
-const prepare = Effect.fnUntraced(function* (place: Place) {
+const prepare = Effect.fnUntraced(function* (place: VectorPosition) {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe(
     `create table if not exists ${tableOf(place)} (id bigint primary key, embedding bytea not null, xid xid8 ` +
@@ -36,7 +36,7 @@ const prepare = Effect.fnUntraced(function* (place: Place) {
   yield* sql.unsafe(`create index if not exists ${tableOf(place)}_xid on ${tableOf(place)} (xid)`).unprepared
 })
 
-const write = Effect.fnUntraced(function* (place: Place, vectors: ReadonlyArray<StoredVector>) {
+const write = Effect.fnUntraced(function* (place: VectorPosition, vectors: ReadonlyArray<StoredVector>) {
   if (vectors.length === 0) return
   const sql = yield* SqlClient.SqlClient
   yield* sql`insert into ${sql(tableOf(place))} (id, embedding)
@@ -74,13 +74,13 @@ const notHidden = Effect.fnUntraced(function* (
   return similar.filter(({ id }) => ids.has(id))
 })
 
-const fresh = (copies: VectorCopies["Service"], place: Place) =>
-  Effect.flatMap(elapsedMillis, (now) => copies.asOf(place, now - freshMillis))
+const fresh = (copies: VectorCopies["Service"], place: VectorPosition) =>
+  Effect.flatMap(monotonicMillis, (now) => copies.asOf(place, now - freshMillis))
 
 const nearest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   copies: VectorCopies["Service"],
-  place: Place,
+  place: VectorPosition,
   sought: Nearest
 ) {
   const { condition, distinguishing = false, filtered, limit, vector: given, visible: among } = sought
@@ -107,8 +107,8 @@ const nearest = Effect.fnUntraced(function* (
     Effect.map(known === undefined ? passingIds : Effect.succeed(known), (ids) =>
       toHits(vectors.nearest(vector, limit, ids), background)
     )
-  return yield* lookCloser(sought, look, exact)
-}, spanned("ScanIndex.nearest"))
+  return yield* refineSearch(sought, look, exact)
+}, withSpanIfSampled("ScanIndex.nearest"))
 
 export const scanIndex = Layer.effect(
   VectorIndex,
@@ -118,7 +118,7 @@ export const scanIndex = Layer.effect(
     const { asOf, forget } = copies
     const withSql = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient>) =>
       Effect.provideService(effect, SqlClient.SqlClient, sql)
-    const now = (place: Place) => Effect.asVoid(Effect.flatMap(elapsedMillis, (time) => asOf(place, time)))
+    const now = (place: VectorPosition) => Effect.asVoid(Effect.flatMap(monotonicMillis, (time) => asOf(place, time)))
     return VectorIndex.of({
       prepare: (place) => withSql(prepare(place)),
       write: (place, vectors) => withSql(write(place, vectors)),

@@ -24,7 +24,7 @@ export type Attempted =
   | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number }
   | { readonly _tag: "GivenUp"; readonly answer: string }
 
-export interface Owed {
+export interface PendingDelivery {
   readonly receiver: string
   readonly position: bigint
   readonly type: string
@@ -32,7 +32,7 @@ export interface Owed {
   readonly at: Date
 }
 
-export interface ReceiverStanding {
+export interface ReceiverStatus {
   readonly receiver: string
   readonly due: number
   readonly delivered: number
@@ -47,7 +47,7 @@ export class Deliveries extends Context.Service<
   Deliveries,
   {
     /** Notes what is owed; what is noted already stays as it is. */
-    readonly owe: (owed: ReadonlyArray<Owed>) => Sql<void>
+    readonly owe: (owed: ReadonlyArray<PendingDelivery>) => Sql<void>
     /** Takes what is due to a receiver, at most one event of a settlement. */
     readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
     /** Notes what became of an attempt; nothing when its lease was lost. */
@@ -58,7 +58,7 @@ export class Deliveries extends Context.Service<
     readonly forget: (keepMillis: number) => Sql<number>
     /** Makes events due again, as if they had just happened; how many. */
     readonly replay: (receiver: string, events: ReadonlyArray<SettlementEvent>) => Sql<number>
-    readonly standings: Sql<ReadonlyArray<ReceiverStanding>>
+    readonly standings: Sql<ReadonlyArray<ReceiverStatus>>
   }
 >()("tollkeeper/webhooks/Deliveries") {
   static readonly layer = Layer.effect(
@@ -66,7 +66,7 @@ export class Deliveries extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const insert = (owed: ReadonlyArray<Owed>) => {
+      const insert = (owed: ReadonlyArray<PendingDelivery>) => {
         const rows = owed.map(({ at, position, receiver, settlement, type }) => ({
           receiver,
           position: String(position),
@@ -123,7 +123,7 @@ export class Deliveries extends Context.Service<
                 returning 1`,
                 ({ length }) => length
               ),
-        standings: sql<ReceiverStanding>`select receiver, count(*) filter (where state = 'due')::int as due,
+        standings: sql<ReceiverStatus>`select receiver, count(*) filter (where state = 'due')::int as due,
             count(*) filter (where state = 'delivered')::int as delivered,
             count(*) filter (where state = 'given_up')::int as given_up,
             min(told_at) filter (where state = 'due') as oldest_due,

@@ -4,7 +4,7 @@
 // second at most, and once it takes one, the rest is due at once. Redirects are failures, and where a message may go at
 // all is judged anew for each attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Effect, Layer, Random } from "effect"
-import { WireWords } from "../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../kernel/config/WireWords.ts"
 import { reconciler } from "../../kernel/Actor.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { safeFetch } from "../../kernel/http/safeFetch.ts"
@@ -104,7 +104,7 @@ const makeAttempt = Effect.gen(function* () {
   const crypto = yield* Crypto
   const outbound = yield* Outbound
   const ledger = yield* LedgerClock
-  const [dialect] = (yield* WireWords).dialects
+  const [dialect] = (yield* WireVocabulary).dialects
   const policy = {
     allowLocal: config.allowLocal,
     allowPlain: config.allowLocal,
@@ -115,7 +115,7 @@ const makeAttempt = Effect.gen(function* () {
 
   /** What the time is for others: receivers refuse a message that is minutes off, as our clock may be. */
   const rightTime = (nowMillis: number) =>
-    Effect.map(ledger.standing, ({ isSkewed, skewSeconds = 0 }) => nowMillis - (isSkewed ? skewSeconds * 1_000 : 0))
+    Effect.map(ledger.status, ({ isSkewed, skewSeconds = 0 }) => nowMillis - (isSkewed ? skewSeconds * 1_000 : 0))
 
   const post = (receiver: Receiver, delivery: Delivery) =>
     Effect.gen(function* () {

@@ -11,7 +11,7 @@ import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { replay, standings } from "./administration.ts"
+import { replay, receiverStatuses } from "./administration.ts"
 import { Config, declared } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { queueEvents } from "./queueEvents.ts"
@@ -65,6 +65,6 @@ export const plugin = define({
 })
 
 /** What the command line does beside a facilitator, over the database alone. */
-export const administration = { replay, standings, layer: Layer.merge(Config.layer, Deliveries.layer) }
+export const administration = { replay, standings: receiverStatuses, layer: Layer.merge(Config.layer, Deliveries.layer) }
 
 export { metrics } from "./metrics.ts"

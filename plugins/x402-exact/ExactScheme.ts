@@ -3,7 +3,7 @@
 // and source of the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the
 // operation survives.
 import { Effect, Layer, Option, Result } from "effect"
-import { readOnce } from "../../kernel/noted.ts"
+import { memoizePerObject } from "../../kernel/noted.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -25,11 +25,11 @@ import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
 import { authorizationKeyOf, haveOneNonce, readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
 import { authOf, callOf, callOfOperation, decodeOperation, encodeOperation } from "../../kernel/stellar/ContractCall.ts"
 import { networkIdOf, type Operation, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
-import { expiryFault, firstFault, type Subject } from "./checks.ts"
+import { checkExpiry, firstFailure, type Subject } from "./checks.ts"
 import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
-import { movedAsPromised, simulationFault } from "./simulationChecks.ts"
-import { spanned } from "../../kernel/spanned.ts"
+import { movedAsPromised, checkSimulation } from "./simulationChecks.ts"
+import { withSpanIfSampled } from "../../kernel/spanned.ts"
 
 const scheme = "exact"
 
@@ -83,8 +83,8 @@ type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
  * authorization's key made once.
  */
 const makeReading = (): Reading => {
-  const decoded = readOnce((payload: Payment["payload"]): Decoded => decodePayload(payload))
-  return { payloadOf: ({ payload }: Payment): Decoded => decoded(payload), authorizationOf: readOnce(authorizationOf) }
+  const decoded = memoizePerObject((payload: Payment["payload"]): Decoded => decodePayload(payload))
+  return { payloadOf: ({ payload }: Payment): Decoded => decoded(payload), authorizationOf: memoizePerObject(authorizationOf) }
 }
 
 /** What the offline checks find, and what they were told of the payment. */
@@ -109,10 +109,10 @@ const makeOfflineChecks = Effect.gen(function* () {
       expiryToleranceLedgers: limits.expiryToleranceLedgers,
       crypto
     }
-    let fault = firstFault(subject)
+    let fault = firstFailure(subject)
     // The buyer may know newer ledgers than our last look: too far is only what is too far by a look of this moment.
     if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
-      fault = firstFault({ ...subject, time: yield* clock.fresh })
+      fault = firstFailure({ ...subject, time: yield* clock.fresh })
     return { subject, fault }
   })
 })
@@ -144,7 +144,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     const operationXdr = encodeOperation(withoutSource(call!.operation))
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
     const simulated = yield* rpc.simulate(simulationEnvelope(payload.tx.sourceAccount, operationXdr))
-    const refused = simulationFault(simulated, promise, ceilings)
+    const refused = checkSimulation(simulated, promise, ceilings)
     if (refused !== undefined || simulated._tag !== "Simulated") {
       const [reason, message] = refused ?? [
         "invalid_ledger_enforcing_simulation_failed",
@@ -163,7 +163,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
       state
     }
     return verified
-  }, spanned("x402-exact.verify"))
+  }, withSpanIfSampled("x402-exact.verify"))
 })
 
 const makeScheme = Effect.gen(function* () {
@@ -177,7 +177,7 @@ const makeScheme = Effect.gen(function* () {
     verify: yield* makeVerify(reading),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { authorizationExpiresLedger, payer, state } = verified
-      const fault = expiryFault(authorizationExpiresLedger, (yield* clock.now).sequence)
+      const fault = checkExpiry(authorizationExpiresLedger, (yield* clock.now).sequence)
       return fault === undefined
         ? (state as State)
         : { ...refusal(fault[0], fault[1], Option.some(payer)), authorizationExpiresLedger }

@@ -8,7 +8,7 @@ import { latestExpiry } from "../../kernel/ledger/latestExpiry.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
-import { remembered } from "../../kernel/remembered.ts"
+import { memoize } from "../../kernel/remembered.ts"
 import { addressesIn, addressText } from "../../kernel/stellar/Address.ts"
 import {
   type AuthEntry,
@@ -38,11 +38,11 @@ export interface Subject {
 }
 
 /** A refusal's word and sentence, or nothing. */
-export type Fault = readonly [reason: ExactReason, message: string] | undefined
+export type CheckError = readonly [reason: ExactReason, message: string] | undefined
 
 export interface Check {
   readonly name: string
-  readonly find: (subject: Subject) => Fault
+  readonly find: (subject: Subject) => CheckError
 }
 
 /** Ledgers that must remain for a transaction to be built, sent and included. */
@@ -50,17 +50,17 @@ export const ledgersLeftMin = 2
 
 /** Payers whose form is kept: they come back. */
 const payersMax = 4_096
-const isAccount = remembered(payersMax, (address) => StrKey.isValidEd25519PublicKey(address))
+const isAccount = memoize(payersMax, (address) => StrKey.isValidEd25519PublicKey(address))
 
 /** What is wrong with an authorization that ends at a ledger, as of another. */
-export const expiryFault = (expiresLedger: number, latestLedger: number): Fault =>
+export const checkExpiry = (expiresLedger: number, latestLedger: number): CheckError =>
   expiresLedger < latestLedger + ledgersLeftMin
     ? ["invalid_ledger_auth_expired", `the authorization ends before ledger ${latestLedger + ledgersLeftMin}`]
     : undefined
 
 const entriesOf = ({ call }: Subject): ReadonlyArray<AuthEntry> => call?.auth ?? []
 
-const everyEntry = (subject: Subject, fault: (entry: AuthEntry) => Fault): Fault => {
+const everyEntry = (subject: Subject, fault: (entry: AuthEntry) => CheckError): CheckError => {
   for (const entry of entriesOf(subject)) {
     const found = fault(entry)
     if (found !== undefined) return found
@@ -239,7 +239,7 @@ export const checks: ReadonlyArray<Check> = [
     name: "not expired",
     find: (subject) =>
       everyEntry(subject, (entry) =>
-        expiryFault(credentialsOf(entry)?.signatureExpirationLedger ?? 0, subject.time.sequence)
+        checkExpiry(credentialsOf(entry)?.signatureExpirationLedger ?? 0, subject.time.sequence)
       )
   },
   {
@@ -277,7 +277,7 @@ export const checks: ReadonlyArray<Check> = [
 ]
 
 /** The first fault, by the first check that finds one. */
-export const firstFault = (subject: Subject): Fault => {
+export const firstFailure = (subject: Subject): CheckError => {
   for (const check of checks) {
     const fault = check.find(subject)
     if (fault !== undefined) return fault

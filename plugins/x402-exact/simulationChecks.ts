@@ -11,7 +11,7 @@ import {
 } from "../../kernel/payment/readSimulation.ts"
 import type { PromisedMovement } from "../../kernel/payment/Scheme.ts"
 import { eventsOfCalls, type ReadEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
-import type { Fault } from "./checks.ts"
+import type { CheckError } from "./checks.ts"
 
 const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEvent> | undefined => {
   try {
@@ -21,7 +21,7 @@ const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEve
   }
 }
 
-const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: PromisedMovement): Fault => {
+const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: PromisedMovement): CheckError => {
   if (events === undefined || events.some(({ _tag }) => _tag === "Unreadable")) {
     return ["invalid_exact_ledger_payload_event_not_transfer", "a movement in the simulation cannot be read"]
   }
@@ -46,7 +46,7 @@ const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: Pr
     : ["invalid_exact_ledger_payload_event_wrong_amount", "the simulation moves another amount"]
 }
 
-const feeFault = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceilings: FeeCeilings): Fault => {
+const feeFault = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceilings: FeeCeilings): CheckError => {
   const restore = restoreOverCeilings(answer, ceilings)
   if (restore !== undefined) return ["invalid_ledger_restore_required", restore]
   const message = overCeilings(answer.resourceFeeStroops, ceilings)
@@ -54,7 +54,7 @@ const feeFault = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceil
 }
 
 /** The first thing wrong with a simulation's answer. */
-export const simulationFault = (answer: SimulationAnswer, promise: PromisedMovement, ceilings: FeeCeilings): Fault => {
+export const checkSimulation = (answer: SimulationAnswer, promise: PromisedMovement, ceilings: FeeCeilings): CheckError => {
   switch (answer._tag) {
     case "Refused":
       return ["invalid_ledger_enforcing_simulation_failed", explainRefused(answer)]

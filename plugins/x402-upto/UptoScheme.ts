@@ -2,7 +2,7 @@
 // the ledger, at most that maximum, through the network's settlement contract. What a payment is judged by stands in
 // `judgePayment.ts`; here the scheme is offered, where the network has a contract for it.
 import { Effect, Layer, Option, Result } from "effect"
-import { readOnce } from "../../kernel/noted.ts"
+import { memoizePerObject } from "../../kernel/noted.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -14,17 +14,17 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
 import { authorizationOf, useIn } from "./authorizations.ts"
-import { expiryFault } from "./checks.ts"
+import { checkExpiry } from "./checks.ts"
 import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
-import { judgePayment, scheme, type State } from "./judgePayment.ts"
+import { verifyPayment, scheme, type State } from "./judgePayment.ts"
 import { refusals } from "./refusals.ts"
 import { drafts, type Offered, positionIn, profileIn, tollkeeper } from "./profiles.ts"
 import { decodePayload, type ProfileOf } from "./UptoWire.ts"
 
 /** A payment is looked up before and after it is judged; its transaction is decoded once for all of them. */
 const makePayloadOf = (profileOf: ProfileOf) => {
-  const decoded = readOnce((payload: Payment["payload"]) => decodePayload(payload, profileOf))
+  const decoded = memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, profileOf))
   return ({ payload }: Payment) => decoded(payload)
 }
 
@@ -57,14 +57,14 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
       }),
     authorization: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationOf),
     verify: (payment, stage) =>
-      judgePayment(offered, proven, payment, payloadOf(payment), stage).pipe(
+      verifyPayment(offered, proven, payment, payloadOf(payment), stage).pipe(
         Effect.withSpan("x402-upto.verify"),
         Effect.provideContext(services)
       ),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { authorizationExpiresLedger, payer } = verified
       const state = verified.state as State
-      const fault = expiryFault(authorizationExpiresLedger, state.lastSecond, yield* clock.now)
+      const fault = checkExpiry(authorizationExpiresLedger, state.lastSecond, yield* clock.now)
       return fault === undefined ? state : refusal(fault[0], fault[1], Option.some(payer))
     }),
     nonces: {

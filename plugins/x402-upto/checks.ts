@@ -19,7 +19,7 @@ import {
 } from "../../kernel/stellar/AuthEntry.ts"
 import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isVoid, u32Of } from "../../kernel/stellar/Value.ts"
-import type { Fault } from "./refusals.ts"
+import type { CheckError } from "./refusals.ts"
 import { type Offered, positionIn } from "./profiles.ts"
 import {
   contractCallOf,
@@ -54,7 +54,7 @@ export interface Subject {
 
 export interface Check {
   readonly name: string
-  readonly find: (subject: Subject, call: SettleCall, args: SettleArgs) => Fault
+  readonly find: (subject: Subject, call: SettleCall, args: SettleArgs) => CheckError
 }
 
 /** Ledgers that must remain for a transaction to be built, sent and included. */
@@ -84,7 +84,7 @@ export const lastSecondOf = ({ args: { endsAt }, profile }: SettleCall): bigint 
 export const lastLedgerOf = ({ args, auth }: SettleCall): number =>
   Math.min(args.deadline ?? 0, credentialsOf(auth[0]!)?.signatureExpirationLedger ?? 0)
 
-export const expiryFault = (lastLedger: number, lastSecond: bigint | undefined, time: LedgerTime): Fault => {
+export const checkExpiry = (lastLedger: number, lastSecond: bigint | undefined, time: LedgerTime): CheckError => {
   const ledger = time.sequence + ledgersLeftMin
   const second = BigInt(Math.ceil(time.closedAtSeconds + ledgersLeftMin * time.secondsPerLedger))
   if (lastLedger < ledger)
@@ -326,7 +326,7 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "the window has not ended",
-    find: ({ time }, call) => expiryFault(lastLedgerOf(call), lastSecondOf(call), time)
+    find: ({ time }, call) => checkExpiry(lastLedgerOf(call), lastSecondOf(call), time)
   },
   {
     name: "the window has begun",
@@ -363,7 +363,7 @@ export const checks: ReadonlyArray<Check> = [
 ]
 
 /** The first fault, by the first check that finds one. */
-export const firstFault = (subject: Subject): Fault => {
+export const firstFailure = (subject: Subject): CheckError => {
   const { call } = subject.payload
   if (call === undefined)
     return ["invalid_upto_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"]

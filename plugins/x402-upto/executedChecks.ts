@@ -3,7 +3,7 @@
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type { Offered } from "./profiles.ts"
-import { eventsFault, settledMax } from "./simulationChecks.ts"
+import { checkEvents, settledMax } from "./simulationChecks.ts"
 
 interface Promised {
   readonly payer: string
@@ -31,7 +31,7 @@ export const movedAsPromised = (
     return (
       max !== undefined &&
       endings[profile.revokes].some(
-        (closes) => eventsFault(contractEvents, { ...promised, contract, profile, closes, max }) === undefined
+        (closes) => checkEvents(contractEvents, { ...promised, contract, profile, closes, max }) === undefined
       )
     )
   })

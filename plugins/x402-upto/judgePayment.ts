@@ -18,10 +18,10 @@ import { accountOf } from "../../kernel/stellar/Address.ts"
 import { encodeOperation } from "../../kernel/stellar/ContractCall.ts"
 import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { authorizationOf } from "./authorizations.ts"
-import { closesAllowance, firstFault, firstLedgerOf, lastLedgerOf, lastSecondOf, type Subject } from "./checks.ts"
+import { closesAllowance, firstFailure, firstLedgerOf, lastLedgerOf, lastSecondOf, type Subject } from "./checks.ts"
 import { type Offered, positionIn, registeredAs } from "./profiles.ts"
-import type { Fault } from "./refusals.ts"
-import { ownAuthorizationStroops, type Settlement, simulationFault } from "./simulationChecks.ts"
+import type { CheckError } from "./refusals.ts"
+import { ownAuthorizationStroops, type Settlement, checkSimulation } from "./simulationChecks.ts"
 import {
   callWithAmount,
   type decodePayload,
@@ -41,7 +41,7 @@ export interface State {
 }
 
 /** A fault that a look at the ledger of this moment may take back: the buyer may know newer ledgers than we. */
-const mayBeOurs = (fault: Fault): boolean =>
+const mayBeOurs = (fault: CheckError): boolean =>
   fault?.[0] === "invalid_upto_ledger_expiration_too_far" ||
   fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
 
@@ -83,10 +83,10 @@ const beginsOf = ({ payload, time }: Subject): number =>
 
 /** The first fault of the offline checks, by a second look at the ledger where the first may be too old. */
 const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
-  const first = firstFault(subject)
+  const first = firstFailure(subject)
   if (!mayBeOurs(first)) return first
   const time = yield* (yield* LedgerClock).fresh
-  const fault = firstFault({ ...subject, time })
+  const fault = firstFailure({ ...subject, time })
   const begins = beginsOf({ ...subject, time })
   return fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid" && begins <= time.sequence + aheadMax
     ? yield* notYetKnown("getLatestLedger", begins, time.sequence)
@@ -95,7 +95,7 @@ const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
 
 /** While the last ledger is to come, what the ledger shows of an authorization's use is not final. */
 const expiredAuthorization = (
-  [reason]: NonNullable<Fault>,
+  [reason]: NonNullable<CheckError>,
   { payload: { call }, time }: Subject
 ): Pick<Refusal, "authorizationExpiresLedger"> =>
   reason === "invalid_upto_ledger_settlement_expired" && call !== undefined && lastLedgerOf(call) <= time.sequence
@@ -128,7 +128,7 @@ const hasRegisteredCode = Effect.fnUntraced(function* ({ contract, profile }: Of
 })
 
 /** Judges a payment for the settlement contracts of this network; `proven`: those whose code has been read. */
-export const judgePayment = Effect.fnUntraced(function* (
+export const verifyPayment = Effect.fnUntraced(function* (
   offered: ReadonlyArray<Offered>,
   proven: Set<string>,
   payment: Payment,
@@ -171,7 +171,7 @@ export const judgePayment = Effect.fnUntraced(function* (
     return yield* notYetKnown("simulateTransaction", beginsOf(subject), simulated.latestLedger)
   const ceilings = (yield* Network).feeCeilings(scheme)
   const added = stage === "verify" && call.args.facilitator !== undefined ? ownAuthorizationStroops : 0n
-  const refused = simulationFault(simulated, settlement, ceilings, added)
+  const refused = checkSimulation(simulated, settlement, ceilings, added)
   if (refused !== undefined || simulated._tag !== "Simulated") {
     const [reason, message] = refused ?? ["invalid_upto_ledger_simulation_failed", "the simulation gave no result"]
     return { ...refusal(reason, message, payer), ...refusedAuthorization(simulated, lastLedgerOf(call)) }

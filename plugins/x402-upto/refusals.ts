@@ -52,4 +52,4 @@ export const refusals = [
 export type UptoReason = (typeof refusals)[number]["reason"]
 
 /** A refusal's word and sentence, or nothing. */
-export type Fault = readonly [reason: UptoReason, message: string] | undefined
+export type CheckError = readonly [reason: UptoReason, message: string] | undefined

@@ -8,13 +8,13 @@ import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import {
   explainRefused,
   explainRestore,
-  type Meaning,
+  type HostErrorMeaning,
   overCeilings,
   restoreOverCeilings
 } from "../../kernel/payment/readSimulation.ts"
 import { type ContractEvent, eventsOfCalls, isPublished, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Profile } from "./profiles.ts"
-import type { Fault } from "./refusals.ts"
+import type { CheckError } from "./refusals.ts"
 import { addressOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
 
 /** What a settlement is to move. `contract` is the settlement contract. */
@@ -31,7 +31,7 @@ export interface Settlement {
 }
 
 /** What errors of the settlement contract mean. */
-const meanings: ReadonlyArray<Meaning> = [
+const meanings: ReadonlyArray<HostErrorMeaning> = [
   [/Contract, #105\)/, "the authorization is not valid yet"],
   [/Contract, #106\)/, "the authorization's deadline has passed"],
   [/Contract, #107\)/, "the authorization's deadline is too far ahead"],
@@ -68,7 +68,7 @@ const isSettled = (event: ContractEvent, { amount, asset, max, payTo, payer, pro
   )
 }
 
-const movementFault = (event: ContractEvent, settlement: Settlement): Fault => {
+const movementFault = (event: ContractEvent, settlement: Settlement): CheckError => {
   const read = readEvent(event)
   if (read._tag === "Unreadable")
     return ["invalid_upto_ledger_event_unreadable", "a movement in the simulation cannot be read"]
@@ -109,7 +109,7 @@ const expectedNames = ({ amount, closes, profile }: Settlement): ReadonlyArray<s
 ]
 
 /** The first thing wrong with the contract events of one settlement, in their order. */
-export const eventsFault = (events: ReadonlyArray<ContractEvent>, settlement: Settlement): Fault => {
+export const checkEvents = (events: ReadonlyArray<ContractEvent>, settlement: Settlement): CheckError => {
   for (const event of events) {
     const fault = movementFault(event, settlement)
     if (fault !== undefined) return fault
@@ -139,18 +139,18 @@ export const eventsFault = (events: ReadonlyArray<ContractEvent>, settlement: Se
  */
 export const ownAuthorizationStroops = 10_000n
 
-const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): Fault => {
+const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError => {
   const message = overCeilings(resourceStroops, ceilings)
   return message === undefined ? undefined : ["invalid_upto_ledger_payload_fee_exceeds_maximum", message]
 }
 
 /** The first thing wrong with a simulation's answer. `addedStroops`: what the settlement will cost beyond it. */
-export const simulationFault = (
+export const checkSimulation = (
   answer: SimulationAnswer,
   settlement: Settlement,
   ceilings: FeeCeilings,
   addedStroops: bigint
-): Fault => {
+): CheckError => {
   switch (answer._tag) {
     case "Refused":
       return ["invalid_upto_ledger_simulation_failed", explainRefused(answer, meanings)]
@@ -162,7 +162,7 @@ export const simulationFault = (
       const costed = { ...answer, resourceFeeStroops: answer.resourceFeeStroops + addedStroops }
       const restore = restoreOverCeilings(costed, ceilings)
       return (
-        eventsFault(events, settlement) ??
+        checkEvents(events, settlement) ??
         (restore === undefined
           ? feeFault(costed.resourceFeeStroops, ceilings)
           : ["invalid_upto_ledger_restore_required", restore])

@@ -9,7 +9,7 @@ import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
-import { databaseOf, jsonFlag, type Place, placeFlags, standing } from "./place.ts"
+import { databaseOf, jsonFlag, type CommandTarget, placeFlags, databaseStatus } from "./place.ts"
 
 /** The books do not agree. */
 class AuditFailed extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
@@ -43,8 +43,8 @@ const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
   )
 })
 
-const booksOf = (place: Place) =>
-  standing(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(databaseOf(place)))).pipe(
+const booksOf = (place: CommandTarget) =>
+  databaseStatus(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(databaseOf(place)))).pipe(
     Layer.merge(NodeHttpCalls.layer)
   )
 

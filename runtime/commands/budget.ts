@@ -6,7 +6,7 @@ import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
-import { answer, defaulting, jsonFlag, kernelTables, placeFlags, standing, Within } from "./place.ts"
+import { answer, defaulting, jsonFlag, kernelTables, placeFlags, databaseStatus, Within } from "./place.ts"
 
 interface Row {
   readonly day: string
@@ -51,5 +51,5 @@ export const budget = Command.make(
         }),
         `a principal may spend ${perPrincipal} stroops a day, all together ${inAll}; it is ${day}`
       ])
-    }).pipe(Effect.provide(standing(Limits.layer.pipe(Layer.provideMerge(kernelTables(place))))))
+    }).pipe(Effect.provide(databaseStatus(Limits.layer.pipe(Layer.provideMerge(kernelTables(place))))))
 ).pipe(Command.withDescription("What the sponsor has spent on fees, by UTC day and principal, in stroops"))

@@ -4,23 +4,23 @@ import { Console, Context, Deferred, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
-import { type ChannelListed, ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { type ChannelListed, ChannelActions } from "../../kernel/settlement/channels/ChannelMoves.ts"
 import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
 import { OpensChannels } from "../../kernel/settlement/PubnetGate.ts"
 import { databaseAt, serve } from "../serve.ts"
-import { answer, jsonFlag, kernelTables, noted, type Place, placeFlags, profileAt, standing, whyFlag } from "./place.ts"
+import { answer, jsonFlag, kernelTables, noted, type CommandTarget, placeFlags, profileAt, databaseStatus, whyFlag } from "./place.ts"
 
 /** Runs something with the channels of the place's network. */
 const withChannels = <A, E>(
-  place: Place,
-  use: (parts: { readonly moves: ChannelMoves["Service"]; readonly network: Network["Service"] }) => Effect.Effect<A, E>
+  place: CommandTarget,
+  use: (parts: { readonly moves: ChannelActions["Service"]; readonly network: Network["Service"] }) => Effect.Effect<A, E>
 ) =>
   Effect.gen(function* () {
-    return yield* use({ network: yield* Network, moves: yield* ChannelMoves })
+    return yield* use({ network: yield* Network, moves: yield* ChannelActions })
   }).pipe(
     Effect.provide(
-      ChannelMoves.layer.pipe(Layer.provideMerge(standing(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
+      ChannelActions.layer.pipe(Layer.provideMerge(databaseStatus(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
     )
   )
 
@@ -64,7 +64,7 @@ const resize = Command.make(
             message: `from 1 to ${network.channelCountMax} channels (networks.${network.id}.channel_count_max)`
           } as const)
         }
-        yield* noted({ move: "resize-channels", subject: String(count), note })(moves.resize(count))
+        yield* noted({ action: "resize-channels", subject: String(count), note })(moves.resize(count))
         yield* answer(json, { required: count }, [
           `${count} channels are required; the facilitators create what is missing, ` +
             "and merge the others back once nothing holds them"

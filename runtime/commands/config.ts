@@ -13,7 +13,7 @@ import { gather } from "../../kernel/config/gather.ts"
 import { decodeSection, Settings, type SettingsSource } from "../../kernel/config/Settings.ts"
 import { select } from "../../kernel/Loader.ts"
 import { Host } from "../../kernel/platform/Host.ts"
-import { gateFaults } from "../../kernel/settlement/PubnetGate.ts"
+import { pubnetGateIssues } from "../../kernel/settlement/PubnetGate.ts"
 import { checkSecrets } from "../../kernel/signer/readSeeds.ts"
 import { declaredSettings, makeCatalogue } from "../App.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
@@ -77,7 +77,7 @@ const judge = Effect.fnUntraced(function* (profile: Profile) {
   const network = Effect.provide(Effect.service(Network), Network.layer.pipe(Layer.provide(settings)))
   const served = yield* Effect.option(network)
   const gate = Effect.provide(
-    gateFaults,
+    pubnetGateIssues,
     Layer.mergeAll(Network.layer, Server.layer, Limits.layer).pipe(
       Layer.provideMerge(settings),
       Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeHttpCalls.layer, NodeServices.layer, here))

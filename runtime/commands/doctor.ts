@@ -15,10 +15,10 @@ import { Keys } from "../../kernel/http/Keys.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
 import { sentenceOf } from "../sentence.ts"
-import { answer, databaseOf, groundAt, jsonFlag, type Place, placeFlags, standing, Within } from "./place.ts"
+import { answer, databaseOf, groundAt, jsonFlag, type CommandTarget, placeFlags, databaseStatus, Within } from "./place.ts"
 
 /** Something keeps payments from being settled. */
-class Unwell extends Schema.TaggedError<Unwell>()("Unwell", { message: Schema.String }) {}
+class ChecksFailed extends Schema.TaggedError<ChecksFailed>()("ChecksFailed", { message: Schema.String }) {}
 
 interface Finding {
   readonly check: string
@@ -127,8 +127,8 @@ const examineSponsor = Effect.gen(function* () {
   if (Option.isNone(sponsor)) return []
   // What was seen missing is read again when somebody asks, so that this tells of now.
   const schemes = within === undefined ? Option.none() : Context.getOption(within.services, Schemes)
-  if (Option.isSome(schemes)) for (const { scheme } of schemes.value.all()) yield* sponsor.value.fault(scheme)
-  const standing = yield* sponsor.value.standing
+  if (Option.isSome(schemes)) for (const { scheme } of schemes.value.all()) yield* sponsor.value.problem(scheme)
+  const standing = yield* sponsor.value.status
   if (Option.isNone(standing))
     return [fault("sponsor", "has not been read from the ledger yet", "see to the RPC first; it is read every second")]
   const { account, channelsUsable } = standing.value
@@ -198,13 +198,13 @@ const orFault = <E, R>(check: string, remedy: string, examine: Effect.Effect<Rea
     Effect.succeed<ReadonlyArray<Finding>>([fault(check, sentenceOf(cause) ?? "cannot be examined", remedy)])
   )
 
-const examine = Effect.fnUntraced(function* (place: Place) {
+const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   const on = <A, E, R>(layer: Layer.Layer<A, E, R>) => Effect.provide(layer)
   const settings = groundAt(place)
   const config = "`tollkeeper config check` says what the profile lacks"
-  const network = standing(Network.layer.pipe(Layer.provideMerge(settings)))
-  const server = standing(Server.layer.pipe(Layer.provideMerge(settings)))
-  const keys = standing(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(settings)))
+  const network = databaseStatus(Network.layer.pipe(Layer.provideMerge(settings)))
+  const server = databaseStatus(Server.layer.pipe(Layer.provideMerge(settings)))
+  const keys = databaseStatus(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(settings)))
   const database = "start the database, or correct DATABASE_URL; a folder in use names its process"
   return [
     yield* examineDisk(resolve((yield* Within)?.folder ?? ".", place.state)),
@@ -227,7 +227,7 @@ export const doctor = Command.make(
     yield* answer(json, findings, findings.map(lineOf))
     const faults = findings.filter(({ state }) => state === "fault").length
     if (faults > 0)
-      return yield* new Unwell({
+      return yield* new ChecksFailed({
         message: `${faults} of ${findings.length} checks found a fault; do what each line says`
       })
   })

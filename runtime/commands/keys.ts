@@ -19,10 +19,10 @@ import {
   groundAt,
   jsonFlag,
   noted,
-  type Place,
+  type CommandTarget,
   placeFlags,
   profileAt,
-  standing,
+  databaseStatus,
   whyFlag,
   Within
 } from "./place.ts"
@@ -30,8 +30,8 @@ import {
 /** Shorter ones are guessed. */
 const passphraseLengthMin = 16
 
-const keysAt = (place: Place) =>
-  standing(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(groundAt(place))))
+const keysAt = (place: CommandTarget) =>
+  databaseStatus(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(groundAt(place))))
 
 const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
@@ -74,7 +74,7 @@ const rotate = Command.make(
       return yield* new StateRefused({
         message: `no facilitator runs over ${place.state} that could rotate; name another folder with --state DIR`
       })
-    const { channels, formerSponsors, sponsor } = yield* noted({ move: "rotate", subject: what, note })(
+    const { channels, formerSponsors, sponsor } = yield* noted({ action: "rotate", subject: what, note })(
       rotation.value.rotate(what)
     )
     yield* answer(json, { sponsor, formerSponsors, channels }, [

@@ -15,7 +15,7 @@ import { Database } from "../../kernel/database/Database.ts"
 import * as Migrations from "../../kernel/database/Migrations.ts"
 import { Facts } from "../../kernel/Facts.ts"
 import { Host } from "../../kernel/platform/Host.ts"
-import { MoveLog, type MoveNote } from "../../kernel/settlement/MoveLog.ts"
+import { OperatorAuditLog, type AuditEntry } from "../../kernel/settlement/MoveLog.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 import * as FolderLock from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
@@ -23,7 +23,7 @@ import { declaredSettings } from "../App.ts"
 import { loadProfile, type Profile } from "../profile.ts"
 import { databaseAt } from "../serve.ts"
 
-export interface Place {
+export interface CommandTarget {
   readonly profile: string
   readonly state: string
   readonly set: ReadonlyArray<string>
@@ -60,7 +60,7 @@ export const placeFlags = (shipped: "local" | "tools" = "local") => ({
 })
 
 /** The profile of a place, secrets from this process's environment. */
-export const profileAt = (place: Pick<Place, "profile" | "set">, overrides: ReadonlyArray<string> = []) =>
+export const profileAt = (place: Pick<CommandTarget, "profile" | "set">, overrides: ReadonlyArray<string> = []) =>
   loadProfile(place.profile, [...overrides, ...place.set], process.env)
 
 /** The services of a process that serves, when a command runs within it because somebody asked it to. */
@@ -69,7 +69,7 @@ export const Within = Context.Reference<
 >("tollkeeper/commands/Within", { defaultValue: () => undefined })
 
 /** What a command stands on: what the process has already, or a layer of the command's own. */
-export const standing = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+export const databaseStatus = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
   Layer.unwrap(
     Effect.map(Within, (within) =>
       within === undefined ? layer : Layer.succeedContext(within.services as unknown as Context.Context<A>)
@@ -81,11 +81,11 @@ export const standing = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E
  * in the database is all there is.
  */
 export const noted =
-  (note: Omit<MoveNote, "by">) =>
+  (note: Omit<AuditEntry, "by">) =>
   <A, E extends { readonly message: string }, R>(move: Effect.Effect<A, E, R>) =>
     Effect.flatMap(Within, (within): Effect.Effect<A, E | SqlError.SqlError, R> => {
-      const log = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) => Context.getOption(services, MoveLog))
-      return Option.isNone(log) ? move : log.value.noted({ by: "command line", ...note }, move)
+      const log = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) => Context.getOption(services, OperatorAuditLog))
+      return Option.isNone(log) ? move : log.value.record({ by: "command line", ...note }, move)
     })
 
 /** Why a move is made, where that may be left out. */
@@ -103,7 +103,7 @@ export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<strin
   Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
 
 /** Settings, the platform's ports and where the data is. Nothing is opened. */
-const ground = (place: Place, profile: Profile) =>
+const ground = (place: CommandTarget, profile: Profile) =>
   Layer.mergeAll(
     Settings.layer(profile, () => declaredSettings(profile)),
     Supervisor.layer,
@@ -115,13 +115,13 @@ const ground = (place: Place, profile: Profile) =>
   ).pipe(Layer.provideMerge(NodeServices.layer))
 
 /** What a command stands on that opens the database itself, or none. */
-export const groundAt = (place: Place) =>
+export const groundAt = (place: CommandTarget) =>
   Layer.unwrap(Effect.map(profileAt(place), (profile) => ground(place, profile)))
 
 /** The database and its journal, the tables as they are: nothing is migrated. */
-export const databaseOf = (place: Place) =>
-  standing(Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place))))
+export const databaseOf = (place: CommandTarget) =>
+  databaseStatus(Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place))))
 
 /** The database with the kernel's tables as this version has them. */
-export const kernelTables = (place: Place) =>
-  standing(Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place))))
+export const kernelTables = (place: CommandTarget) =>
+  databaseStatus(Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place))))

@@ -10,12 +10,12 @@ import { type ClientForm, clientConfig, type Reached } from "../clientConfig.ts"
 import { entry } from "../layout.ts"
 import type { Profile } from "../profile.ts"
 import { version } from "../version.ts"
-import { type Place, profileAt } from "./place.ts"
+import { type CommandTarget, profileAt } from "./place.ts"
 
 type ConfigValues = Effect.Success<typeof readSettings>
 
 /** The words that start this server. */
-const wordsOf = (place: Place, overrides: ReadonlyArray<string>): ReadonlyArray<string> => [
+const wordsOf = (place: CommandTarget, overrides: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...("Deno" in globalThis ? ["run", "-A"] : ["--disable-warning=ExperimentalWarning"]),
   entry,
   "tools",
@@ -77,7 +77,7 @@ const reachedBy = (config: ConfigValues, profile: Profile, words: ReadonlyArray<
 /** The text for a client of the server that these words would start. */
 export const printConfig = Effect.fnUntraced(function* (
   form: ClientForm,
-  place: Place,
+  place: CommandTarget,
   overrides: ReadonlyArray<string>
 ) {
   const profile = yield* profileAt(place, overrides)

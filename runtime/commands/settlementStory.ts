@@ -3,7 +3,7 @@
 // can do. Pure; whoever asks prints it as lines or as JSON. Nothing of a signature or an envelope is in it.
 import { Option } from "effect"
 import type { Asset } from "../../kernel/config/Network.ts"
-import type { AttemptTold, Life } from "../../kernel/settlement/OperatorReports.ts"
+import type { AttemptReport, SettlementHistory } from "../../kernel/settlement/OperatorReports.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
 import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
 
@@ -48,7 +48,7 @@ const answered: Readonly<Record<string, string>> = {
   Lost: "no answer came, so it counts as sent"
 }
 
-const attemptSays = ({ inclusionStroops, kind, number, outerHash, recordedLedger, ...sent }: AttemptTold): string => {
+const attemptSays = ({ inclusionStroops, kind, number, outerHash, recordedLedger, ...sent }: AttemptReport): string => {
   const what =
     kind === "cancel" ? "a no-op that cancels it" : number === 1 ? "the payment" : "the payment at another bid"
   const code = sent.sentCode === null ? "" : ` (${sent.sentCode})`
@@ -63,7 +63,7 @@ const attemptSays = ({ inclusionStroops, kind, number, outerHash, recordedLedger
 const ledgerOf = (record: SettlementRecord): string =>
   Option.match(record.ledger, { onNone: () => "", onSome: (ledger) => ` in ledger ${ledger}` })
 
-const outcomeSays = ({ closedAt, record }: Life, { assets }: Surroundings): string => {
+const outcomeSays = ({ closedAt, record }: SettlementHistory, { assets }: Surroundings): string => {
   const closed = closedAt === null ? "" : `, closed ${closedAt.toISOString()}`
   const charged = Option.match(record.feeChargedStroops, {
     onNone: () => "",
@@ -74,7 +74,7 @@ const outcomeSays = ({ closedAt, record }: Life, { assets }: Surroundings): stri
   switch (record.state) {
     case "settled": {
       const moved = amountOf(
-        Option.getOrElse(record.moved, () => record.amount),
+        Option.getOrElse(record.amountTransferred, () => record.amount),
         record.asset,
         assets
       )
@@ -91,7 +91,7 @@ const outcomeSays = ({ closedAt, record }: Life, { assets }: Surroundings): stri
   }
 }
 
-const answerSays = ({ deliveredAt, record }: Life, { now }: Surroundings): string => {
+const answerSays = ({ deliveredAt, record }: SettlementHistory, { now }: Surroundings): string => {
   switch (record.state) {
     case "settled":
       return deliveredAt === null
@@ -119,7 +119,7 @@ const lives = (record: SettlementRecord, { newestLedger }: Surroundings): string
 }
 
 /** What is open, and what an operator can do about it. */
-const openSteps = ({ record }: Life, around: Surroundings): ReadonlyArray<Step> => {
+const openSteps = ({ record }: SettlementHistory, around: Surroundings): ReadonlyArray<Step> => {
   const operator = (says: string): Step => ({ step: "operator", says })
   if (isOpen(record.state)) {
     return [
@@ -154,7 +154,7 @@ const openSteps = ({ record }: Life, around: Surroundings): ReadonlyArray<Step> 
 /** A moment before what happened then; nothing where it is not known. */
 const stamped = (at: Date | null): string => (at === null ? "" : `${at.toISOString()}, `)
 
-export const storyOf = (life: Life, around: Surroundings): Story => {
+export const storyOf = (life: SettlementHistory, around: Surroundings): Story => {
   const { record } = life
   const traceId = record.traceparent?.split("-")[1]
   const identifier = Option.match(record.identifier, { onNone: () => "", onSome: (one) => `, identifier ${one}` })

@@ -6,21 +6,21 @@ import { Budget } from "../../kernel/budget/Budget.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
-import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
+import { OperatorActions } from "../../kernel/settlement/OperatorMoves.ts"
 import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
 import * as SqlSettlements from "../../kernel/settlement/SqlSettlements.ts"
 import { explain } from "./settlementsExplain.ts"
-import { answer, jsonFlag, kernelTables, noted, type Place, placeFlags, standing } from "./place.ts"
+import { answer, jsonFlag, kernelTables, noted, type CommandTarget, placeFlags, databaseStatus } from "./place.ts"
 
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")
 )
 const note = Flag.String("note").pipe(Flag.withDescription("Why, for whoever reads it later"))
 
-const movesAt = (place: Place) =>
-  OperatorMoves.layer.pipe(
+const movesAt = (place: CommandTarget) =>
+  OperatorActions.layer.pipe(
     Layer.provideMerge(
-      standing(
+      databaseStatus(
         SqlSettlements.layer.pipe(
           Layer.provideMerge(Budget.layer),
           Layer.provideMerge(Layer.mergeAll(Limits.layer, Server.layer, Network.layer)),
@@ -31,8 +31,8 @@ const movesAt = (place: Place) =>
   )
 
 /** Runs something with the operator's moves over the place's database. */
-const withMoves = <A, E>(place: Place, use: (moves: OperatorMoves["Service"]) => Effect.Effect<A, E>) =>
-  Effect.provide(Effect.flatMap(OperatorMoves, use), movesAt(place))
+const withMoves = <A, E>(place: CommandTarget, use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E>) =>
+  Effect.provide(Effect.flatMap(OperatorActions, use), movesAt(place))
 
 const line = ({
   amount,
@@ -54,7 +54,7 @@ const line = ({
 
 const listHint = "`tollkeeper settlements list` names those without an end"
 
-const found = Effect.fnUntraced(function* (moves: OperatorMoves["Service"], idOrHash: string) {
+const found = Effect.fnUntraced(function* (moves: OperatorActions["Service"], idOrHash: string) {
   const record = yield* moves.find(idOrHash)
   return record === undefined
     ? yield* Effect.fail({
@@ -92,7 +92,7 @@ const giveUp = Command.make("give-up", { ...placeFlags(), json: jsonFlag, settle
   withMoves(flags, (moves) =>
     Effect.gen(function* () {
       const { id } = yield* found(moves, flags.settlement)
-      const record = yield* noted({ move: "give-up", subject: id, note: flags.note })(moves.giveUp(id, flags.note))
+      const record = yield* noted({ action: "give-up", subject: id, note: flags.note })(moves.giveUp(id, flags.note))
       yield* answer(flags.json, record, [line(record)])
     })
   )
@@ -122,7 +122,7 @@ const resolve = Command.make(
           feeChargedStroops: BigInt(flags.feeStroops),
           note: flags.note
         }
-        const record = yield* noted({ move: `resolve as ${flags.as}`, subject: id, note: flags.note })(
+        const record = yield* noted({ action: `resolve as ${flags.as}`, subject: id, note: flags.note })(
           moves.resolve(id, finding)
         )
         yield* answer(flags.json, record, [line(record)])
@@ -146,7 +146,7 @@ const give = Command.make(
     withMoves(place, (moves) =>
       Effect.gen(function* () {
         const hash = transaction.toLowerCase()
-        yield* noted({ move: `give to ${to}`, subject: hash, note })(moves.give(hash, to, note))
+        yield* noted({ action: `give to ${to}`, subject: hash, note })(moves.give(hash, to, note))
         yield* answer(false, {}, [`${hash} is ${to}'s: it hears of it when it settles the same payment again`])
       })
     )

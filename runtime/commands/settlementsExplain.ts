@@ -5,20 +5,20 @@ import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
-import { answer, jsonFlag, kernelTables, type Place, placeFlags, standing, Within } from "./place.ts"
+import { answer, jsonFlag, kernelTables, type CommandTarget, placeFlags, databaseStatus, Within } from "./place.ts"
 import { linesOf, storyOf, type Surroundings } from "./settlementStory.ts"
 
 /** Payments of one payer that are told at once, the newest first. */
 const storiesMax = 5
 const address = /^[CG][A-Z2-7]{55}$/
 
-const reportsAt = (place: Place) =>
-  OperatorReports.layer.pipe(Layer.provideMerge(standing(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
+const reportsAt = (place: CommandTarget) =>
+  OperatorReports.layer.pipe(Layer.provideMerge(databaseStatus(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
 
 const newestLedger = Effect.gen(function* () {
   const within = yield* Within
   const clock = within === undefined ? Option.none() : Context.getOption(within.services, LedgerClock)
-  return Option.isNone(clock) ? undefined : (yield* clock.value.standing).time?.sequence
+  return Option.isNone(clock) ? undefined : (yield* clock.value.status).time?.sequence
 })
 
 const nothingKnown = (asked: string) => ({

@@ -15,13 +15,13 @@ import { familiesOf, listenForOperators } from "../listenForOperators.ts"
 import { isForPeople, progress } from "../logging.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { freePort } from "../platform/freePort.ts"
-import { giveBackMemory } from "../platform/nodeMemory.ts"
+import { releaseMemory } from "../platform/nodeMemory.ts"
 import type { Profile } from "../profile.ts"
 import { databaseAt, serve } from "../serve.ts"
 import { announce, claimState, databaseMark, describeInstance, instancesOf, StateRefused } from "../state.ts"
 import { isTested } from "../system.mjs"
 import { version } from "../version.ts"
-import { defaulting, type Place, placeFlags, profileAt } from "./place.ts"
+import { defaulting, type CommandTarget, placeFlags, profileAt } from "./place.ts"
 import { printConfig } from "./printConfig.ts"
 
 /** The facilitator's port in the shipped profiles. */
@@ -105,7 +105,7 @@ export const samePort = ({ plugins, tree }: Pick<Profile, "plugins" | "tree">): 
   return undefined
 }
 
-const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<string>) {
+const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: ReadonlyArray<string>) {
   const profile = yield* profileAt(place, overrides)
   const twice = samePort(profile)
   if (twice !== undefined) return yield* new SettingsRefused({ path: "", message: twice })
@@ -135,7 +135,7 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
         })
         const told = { address, profile: profile.name, stateFolder: place.state }
         yield* greeting({ ...told, isForPeople: isForPeople(process.stdout) })
-        yield* Effect.forkScoped(giveBackMemory)
+        yield* Effect.forkScoped(releaseMemory)
       })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)

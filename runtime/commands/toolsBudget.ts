@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, groundAt, jsonFlag, placeFlags, standing } from "./place.ts"
+import { answer, groundAt, jsonFlag, placeFlags, databaseStatus } from "./place.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
@@ -14,7 +14,7 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
       return [id, state.padEnd(8), begun, agent, `${amount} of ${asset}`, until].join("  ")
     })
     yield* answer(json, holds, [...lines, `${holds.length} held`])
-  }).pipe(Effect.provide(standing(groundAt(place))))
+  }).pipe(Effect.provide(databaseStatus(groundAt(place))))
 ).pipe(Command.withDescription("List the payments whose outcome is open"))
 
 const resolve = Command.make(
@@ -37,7 +37,7 @@ const resolve = Command.make(
           message: `${id} is not held, or nothing of it was signed`
         } as const)
       yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])
-    }).pipe(Effect.provide(standing(groundAt(place))))
+    }).pipe(Effect.provide(databaseStatus(groundAt(place))))
 ).pipe(Command.withDescription("Decide a payment that the ledger no longer decides"))
 
 export const toolsBudget = Command.make("tools-budget").pipe(

@@ -7,13 +7,13 @@ import { CurrentPlugin } from "../../kernel/Plugin.ts"
 import { SettlementEvents } from "../../kernel/settlement/SettlementEvents.ts"
 import { administration, SigningSecrets } from "../../plugins/webhooks/plugin.ts"
 import { StateRefused } from "../state.ts"
-import { answer, jsonFlag, kernelTables, noted, type Place, placeFlags, standing, whyFlag, Within } from "./place.ts"
+import { answer, jsonFlag, kernelTables, noted, type CommandTarget, placeFlags, databaseStatus, whyFlag, Within } from "./place.ts"
 
-const tablesAt = (place: Place) =>
+const tablesAt = (place: CommandTarget) =>
   administration.layer.pipe(
     Layer.provide(Layer.succeed(CurrentPlugin, "webhooks")),
     Layer.provideMerge(
-      standing(
+      databaseStatus(
         SettlementEvents.layer.pipe(
           Layer.provideMerge(Layer.effectDiscard(Migrations.run("webhooks"))),
           Layer.provideMerge(kernelTables(place))
@@ -78,7 +78,7 @@ const rotate = Command.make(
       return yield* new StateRefused({
         message: `no facilitator with webhooks runs over ${place.state}; name another folder with --state DIR`
       })
-    const rotated = yield* noted({ move: "rotate", subject: `webhooks ${receiver}`, note })(
+    const rotated = yield* noted({ action: "rotate", subject: `webhooks ${receiver}`, note })(
       secrets.value.rotate(receiver, atOnce)
     )
     const { added, gone, signing } = rotated

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import process from "node:process"
-import { FolderHeld, FolderLock } from "../../kernel/platform/FolderLock.ts"
+import { FolderInUse, FolderLock } from "../../kernel/platform/FolderLock.ts"
 
 /** Another living process holds the folder. */
 export class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
@@ -116,5 +116,5 @@ export const lockFolder = (folder: string): Effect.Effect<void, FolderLocked, Sc
 
 /** The FolderLock port for Node and Deno. */
 export const layer: Layer.Layer<FolderLock> = Layer.succeed(FolderLock, {
-  hold: (folder) => Effect.mapError(lockFolder(folder), ({ message }) => new FolderHeld({ message }))
+  hold: (folder) => Effect.mapError(lockFolder(folder), ({ message }) => new FolderInUse({ message }))
 })

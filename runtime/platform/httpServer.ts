@@ -10,7 +10,7 @@
 // since a proxy in front may have judged the other.
 import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { Present } from "../../kernel/Present.ts"
+import { LinkedList } from "../../kernel/Present.ts"
 import { compileEarly } from "./startHeap.ts"
 
 /**
@@ -63,7 +63,7 @@ class GatheringServer extends Server {
 }
 
 export const makeHttpServer = (): HttpServer => {
-  const unanswered = new Present<ServerResponse>()
+  const unanswered = new LinkedList<ServerResponse>()
   const silent = new Set<Socket>()
   let isStopping = false
   let requests = 0
@@ -75,8 +75,8 @@ export const makeHttpServer = (): HttpServer => {
     requests += 1
     if (requests === busyAfter) compileEarly()
     if (isStopping) sayLast(response)
-    const place = unanswered.enter(response)
-    response.on("close", () => void unanswered.leave(place))
+    const place = unanswered.append(response)
+    response.on("close", () => void unanswered.remove(place))
   }
   const server = new GatheringServer({ ...connectionBounds, maxHeaderSize: 65_536 }, begin)
   server.on("connection", (socket) => {
@@ -90,7 +90,7 @@ export const makeHttpServer = (): HttpServer => {
     server,
     stopping: () => {
       isStopping = true
-      for (const response of unanswered.all()) sayLast(response)
+      for (const response of unanswered.toArray()) sayLast(response)
       setTimeout(endSilent, silentMillis).unref()
     }
   }

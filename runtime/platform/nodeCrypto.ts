@@ -10,7 +10,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js"
 import { Layer } from "effect"
 import * as native from "node:crypto"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { putNewest } from "../../kernel/putNewest.ts"
+import { setBounded } from "../../kernel/putNewest.ts"
 
 const ed25519PublicPrefix = Buffer.from("302a300506032b6570032100", "hex")
 const ed25519SeedPrefix = Buffer.from("302e020100300506032b657004220420", "hex")
@@ -27,7 +27,7 @@ const parsed = (max: number, parse: (bytes: Uint8Array) => native.KeyObject) => 
     const known = keys.get(id)
     if (known !== undefined) return known
     const key = parse(bytes)
-    putNewest(keys, max, id, key)
+    setBounded(keys, max, id, key)
     return key
   }
 }

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { growAmply, keepCode, reduceAsEver, takesFlags } from "./startHeap.ts"
+import { raiseSemiSpace, keepCode, restoreMemoryReducer, takesFlags } from "./startHeap.ts"
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void
 
@@ -19,22 +19,22 @@ const collect = Effect.sync(() => {
 })
 
 /** For a process that is ready, and has nothing more to begin with. */
-export const giveBackMemoryNow: Effect.Effect<void> = takesFlags ? collect : Effect.void
+export const releaseMemoryNow: Effect.Effect<void> = takesFlags ? collect : Effect.void
 
 /** The engine's own collections after a large one are due by then. */
 const reducedAfter = "15 seconds"
 
 /** To be forked after that, by a program that mostly waits: from then on the engine gives back memory by itself. */
-export const reduceLater: Effect.Effect<void> = Effect.andThen(Effect.sleep(reducedAfter), Effect.sync(reduceAsEver))
+export const scheduleMemoryReducer: Effect.Effect<void> = Effect.andThen(Effect.sleep(reducedAfter), Effect.sync(restoreMemoryReducer))
 
 /** From what lives after a collection. */
 const growFromHere = Effect.sync(() => {
   const { external_memory: buffers, used_heap_size: objects } = getHeapStatistics()
-  growAmply(objects + buffers)
+  raiseSemiSpace(objects + buffers)
   keepCode()
 })
 
 /** To be forked when a process that answers requests is ready. */
-export const giveBackMemory: Effect.Effect<void> = takesFlags
+export const releaseMemory: Effect.Effect<void> = takesFlags
   ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(growFromHere))
   : Effect.void

@@ -5,20 +5,20 @@
 // a body that somebody has begun to read.
 import { Duration, Effect } from "effect"
 import { IncomingMessage } from "node:http"
-import { BytesFault, joined, type ReadBytes, readStreamed } from "../../kernel/platform/RequestBytes.ts"
+import { BodyReadError, joined, type ReadBytes, readStreamed } from "../../kernel/platform/RequestBytes.ts"
 
 const read = (incoming: IncomingMessage, bytesMax: number, millis: number) =>
-  Effect.callback<Uint8Array, BytesFault>((resume) => {
+  Effect.callback<Uint8Array, BodyReadError>((resume) => {
     const chunks: Array<Uint8Array> = []
     let bytes = 0
     const leave = () => {
       clearTimeout(timer)
       incoming.off("data", take).off("end", end).off("close", cutOff)
     }
-    const refuse = (reason: BytesFault["reason"]) => {
+    const refuse = (reason: BodyReadError["reason"]) => {
       leave()
       incoming.pause()
-      resume(Effect.fail(new BytesFault({ reason })))
+      resume(Effect.fail(new BodyReadError({ reason })))
     }
     const take = (chunk: Uint8Array) => {
       bytes += chunk.length
@@ -41,16 +41,16 @@ const read = (incoming: IncomingMessage, bytesMax: number, millis: number) =>
 const isHere = ({ complete, headers, readableLength }: IncomingMessage): boolean =>
   complete && (!("Deno" in globalThis) || Number(headers["content-length"]) === readableLength)
 
-const tooLong = Effect.fail(new BytesFault({ reason: "too long" }))
+const tooLong = Effect.fail(new BodyReadError({ reason: "too long" }))
 
 /** All of it is here already; Deno hands over a piece at a time. */
-const takeWhole = (incoming: IncomingMessage, bytesMax: number): Effect.Effect<Uint8Array, BytesFault> => {
+const takeWhole = (incoming: IncomingMessage, bytesMax: number): Effect.Effect<Uint8Array, BodyReadError> => {
   if (incoming.readableLength > bytesMax) return tooLong
   const length = incoming.readableLength
   const chunks: Array<Uint8Array> = []
   for (let bytes = 0; bytes < length;) {
     const chunk = incoming.read() as Uint8Array | null
-    if (chunk === null) return Effect.fail(new BytesFault({ reason: "cut off" }))
+    if (chunk === null) return Effect.fail(new BodyReadError({ reason: "cut off" }))
     chunks.push(chunk)
     bytes += chunk.length
   }

@@ -8,12 +8,12 @@ import { setFlagsFromString } from "node:v8"
 export const takesFlags = !("Deno" in globalThis)
 
 /** Before anything is loaded. */
-export const growSlowly = (): void => {
+export const limitSemiSpace = (): void => {
   if (takesFlags) setFlagsFromString("--optimize-for-size")
 }
 
 /** Before anything large is read, and when everything is there. */
-export const growFreely = (): void => {
+export const allowSemiSpaceGrowth = (): void => {
   if (takesFlags) setFlagsFromString("--no-optimize-for-size")
 }
 
@@ -34,7 +34,7 @@ const room = 80 * 1_048_576
  * fast it grew before, so one that settles twenty payments a second, and waits for the ledger in between, was collected
  * every other second. That took a quarter of what the payments themselves did. `live` is in bytes, buffers included.
  */
-export const growAmply = (live: number): void => {
+export const raiseSemiSpace = (live: number): void => {
   if (takesFlags) setFlagsFromString(`--heap-growing-percent=${Math.ceil((100 * room) / live)}`)
 }
 
@@ -59,13 +59,13 @@ const reduceTimes = (count: number): void => {
  * given back is some 30 MB, for what lives and the room beside it are bounded. One flag keeps it from beginning, the
  * other from what has begun.
  */
-export const reduceNothing = (): void => {
+export const disableMemoryReducer = (): void => {
   reduceTimes(0)
   if (takesFlags) setFlagsFromString("--no-memory-reducer")
 }
 
 /** When those eight seconds are over, by a program that mostly waits: what a busy time has taken is given back. */
-export const reduceAsEver = (): void => {
+export const restoreMemoryReducer = (): void => {
   reduceTimes(2)
   if (takesFlags) setFlagsFromString("--memory-reducer")
 }

@@ -33,7 +33,7 @@ const endFault = ({ look, to }: Step, bounds: Bounds): string | undefined => {
   const mover = movedBy(to, index)
   if (state === "settled" && mover === undefined) return "settled, and no money moved"
   if (state === "settled" && transaction !== mover) return `settled by ${transaction}, and ${mover} moved the money`
-  const known = Math.max(look.evidence.standing?.ledger ?? to.ledger, look.decision.outcome.ledger ?? 0)
+  const known = Math.max(look.evidence.snapshot?.ledger ?? to.ledger, look.decision.outcome.ledger ?? 0)
   // A lost transaction that lands after the answer by which a settlement ends is not known of. Nor is it looked for
   // once the nonce's entry has died with the authorization, when the settlement's own never landed: every ledger of its
   // life would have to be read for each payment that expires.

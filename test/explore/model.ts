@@ -184,7 +184,7 @@ const landedOf = (state: State, index: number): Landed | undefined => {
   return {
     kind,
     executed: executed(hashOf(index, kind), number.ledger, isPaid || kind === "cancel"),
-    moved: isPaid ? 10n : undefined
+    amountTransferred: isPaid ? 10n : undefined
   }
 }
 
@@ -233,7 +233,7 @@ export type Decide = (settlement: OpenSettlement, evidence: Evidence, options: D
 export type ReadUse = (by: NonceUse["by"], index: number) => "Ours" | "Elsewhere"
 export const readUse: ReadUse = (by, index) => (by === index || (by === "ghost" && index === 0) ? "Ours" : "Elsewhere")
 
-const standingOf = (state: State, index: number, ledger: number): NonNullable<Evidence["standing"]> => {
+const standingOf = (state: State, index: number, ledger: number): NonNullable<Evidence["snapshot"]> => {
   const { number } = state.settlements[index]!
   return {
     ledger,
@@ -262,7 +262,7 @@ const searchOf = (
         ? {
             _tag: "Ours",
             executed: executed(ours.by === "ghost" ? "ghost" : hashOf(ours.by as number, "payment"), ours.ledger, true),
-            moved: 10n
+            amountTransferred: 10n
           }
         : uses.length > 0
           ? { _tag: "Elsewhere", ledger: uses[0]!.ledger, transaction: String(uses[0]!.by), isOurs: false }
@@ -293,11 +293,11 @@ const lookWith = (state: State, index: number, bounds: Bounds, answers: Answers,
   const latestLedger = answers.hash === "denied by one behind" ? state.ledger - 1 : state.ledger
   const seen: Evidence["seen"] =
     landed === undefined ? { _tag: "Absent", latestLedger } : { _tag: "Included", landed, latestLedger }
-  let evidence: Evidence = { seen, standing: undefined, search: undefined }
+  let evidence: Evidence = { seen, snapshot: undefined, search: undefined }
   let decision = product.decide(settlement, evidence, options)
   if (decision._tag === "AskStanding" && answers.standing !== "none") {
     const ledger = answers.standing === "old" ? Math.max(born, state.ledger - 2) : state.ledger
-    evidence = { ...evidence, standing: standingOf(state, index, ledger) }
+    evidence = { ...evidence, snapshot: standingOf(state, index, ledger) }
     decision = product.decide(settlement, evidence, options)
   }
   if (decision._tag === "Search") {

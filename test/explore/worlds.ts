@@ -80,7 +80,7 @@ const failed = (outcome: Partial<Outcome>): Decision => ({
     transaction: undefined,
     ledger: undefined,
     closedAtSeconds: undefined,
-    moved: undefined,
+    amountTransferred: undefined,
     feeChargedStroops: 0n,
     feeUnknown: false,
     reason: "settle_ledger_transaction_failed",
@@ -102,7 +102,7 @@ export const defects: Readonly<Record<string, Product>> = {
       ? failed({ message: `the authorization lives until ledger ${settlement.authorizationExpiresLedger}` })
       : undefined
   ),
-  "a-passed-number-is-somebody-elses": changed((settlement, { seen, standing }) =>
+  "a-passed-number-is-somebody-elses": changed((settlement, { seen, snapshot: standing }) =>
     seen._tag === "Absent" &&
     standing?.sequence !== undefined &&
     standing.sequence >= settlement.channelSequence &&
@@ -116,11 +116,11 @@ export const defects: Readonly<Record<string, Product>> = {
       : undefined
   ),
   "an-unspent-nonce-is-believed-after-the-expiry": changed((settlement, evidence, options) =>
-    evidence.standing?.nonce === "unspent"
+    evidence.snapshot?.nonce === "unspent"
       ? decide(
           {
             ...settlement,
-            authorizationExpiresLedger: Math.max(settlement.authorizationExpiresLedger, evidence.standing.ledger)
+            authorizationExpiresLedger: Math.max(settlement.authorizationExpiresLedger, evidence.snapshot.ledger)
           },
           evidence,
           options
@@ -128,14 +128,14 @@ export const defects: Readonly<Record<string, Product>> = {
       : undefined
   ),
   "an-unspent-nonce-of-before-is-believed": changed((settlement, evidence, options) =>
-    evidence.seen._tag === "Included" && evidence.standing !== undefined
+    evidence.seen._tag === "Included" && evidence.snapshot !== undefined
       ? decide(
           settlement,
           {
             ...evidence,
-            standing: {
-              ...evidence.standing,
-              ledger: Math.max(evidence.standing.ledger, evidence.seen.landed.executed.ledger)
+            snapshot: {
+              ...evidence.snapshot,
+              ledger: Math.max(evidence.snapshot.ledger, evidence.seen.landed.executed.ledger)
             }
           },
           options
@@ -143,10 +143,10 @@ export const defects: Readonly<Record<string, Product>> = {
       : undefined
   ),
   "number-and-nonce-of-different-moments": changed((settlement, evidence, options) =>
-    evidence.standing !== undefined && !settlement.channelHeld
+    evidence.snapshot !== undefined && !settlement.channelHeld
       ? decide(
           settlement,
-          { ...evidence, standing: { ...evidence.standing, sequence: settlement.channelSequence } },
+          { ...evidence, snapshot: { ...evidence.snapshot, sequence: settlement.channelSequence } },
           options
         )
       : undefined
@@ -157,12 +157,12 @@ export const defects: Readonly<Record<string, Product>> = {
     return failed({ ...decision.outcome, message: "the authorization was used in another transaction" })
   }),
   "any-use-of-the-nonce-is-ours": { decide, readUse: () => "Ours" },
-  "built-again-without-a-look-at-the-nonce": changed((settlement, { seen, standing }, { canRebuild }) =>
+  "built-again-without-a-look-at-the-nonce": changed((settlement, { seen, snapshot: standing }, { canRebuild }) =>
     canRebuild && seen._tag === "Absent" && standing?.sequence === settlement.channelSequence
       ? { _tag: "Rebuild", ledger: standing.ledger }
       : undefined
   ),
-  "a-bad-sequence-is-enough-to-build-again": changed(({ attempts }, { seen, standing }, { canRebuild }) =>
+  "a-bad-sequence-is-enough-to-build-again": changed(({ attempts }, { seen, snapshot: standing }, { canRebuild }) =>
     canRebuild && standing !== undefined && attempts.at(-1)?.sentCode === "txBadSeq"
       ? { _tag: "Rebuild", ledger: seen.latestLedger }
       : undefined

@@ -9,7 +9,7 @@ it("reads both spellings of a network into the neutral one and spells it back [S
     ["stellar:pubnet", "stellar", "ledger:pubnet"]
   ] as const) {
     expect(Dialect.readNetwork(spelled)).toEqual(Option.some({ dialect, network }))
-    expect(Dialect.spellNetwork(network, dialect)).toBe(spelled)
+    expect(Dialect.encodeNetwork(network, dialect)).toBe(spelled)
   }
   for (const other of ["Ledger:testnet", " ledger:testnet", "stellar:futurenet", "", "ledger:", "base:8453"]) {
     expect(Dialect.readNetwork(other)).toEqual(Option.none())
@@ -17,16 +17,16 @@ it("reads both spellings of a network into the neutral one and spells it back [S
 })
 
 it("spells reason words as whole parts only [S8]", () => {
-  expect(Dialect.spellWord("invalid_ledger_auth_expired", "stellar")).toBe("invalid_stellar_auth_expired")
-  expect(Dialect.spellWord("invalid_ledger_auth_expired", "ledger")).toBe("invalid_ledger_auth_expired")
-  expect(Dialect.spellWord("ledger_unavailable", "stellar")).toBe("stellar_unavailable")
-  expect(Dialect.spellWord("ledgers_x", "stellar")).toBe("ledgers_x")
-  expect(Dialect.neutralWord("settle_stellar_transaction_failed")).toBe("settle_ledger_transaction_failed")
+  expect(Dialect.encodeReason("invalid_ledger_auth_expired", "stellar")).toBe("invalid_stellar_auth_expired")
+  expect(Dialect.encodeReason("invalid_ledger_auth_expired", "ledger")).toBe("invalid_ledger_auth_expired")
+  expect(Dialect.encodeReason("ledger_unavailable", "stellar")).toBe("stellar_unavailable")
+  expect(Dialect.encodeReason("ledgers_x", "stellar")).toBe("ledgers_x")
+  expect(Dialect.neutralReason("settle_stellar_transaction_failed")).toBe("settle_ledger_transaction_failed")
 })
 
 it("maps the catalog extension's key both ways and leaves others alone [S9]", () => {
   expect(Dialect.neutralExtension("bazaar")).toBe("catalog")
   expect(Dialect.neutralExtension("catalog")).toBe("catalog")
-  expect(Dialect.spellExtension("catalog", "stellar")).toBe("bazaar")
-  expect(Dialect.spellExtension("payment-identifier", "stellar")).toBe("payment-identifier")
+  expect(Dialect.encodeExtension("catalog", "stellar")).toBe("bazaar")
+  expect(Dialect.encodeExtension("payment-identifier", "stellar")).toBe("payment-identifier")
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestConsole } from "effect/testing"
-import { Greeting } from "../../kernel/Greeting.ts"
+import { StartupBanner } from "../../kernel/Greeting.ts"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { greeting } from "../../runtime/greeting.ts"
 
@@ -14,7 +14,7 @@ const told = (address: { readonly host: string; readonly port: number } | undefi
 describe("the greeting", () => {
   it.effect("tells the facilitator's address, then what plugins added, then what to try", () =>
     Effect.gen(function* () {
-      const { add, hint } = yield* Greeting
+      const { add, suggest: hint } = yield* StartupBanner
       yield* add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
       yield* hint("Try it.")
       const { err, out } = yield* told({ host: "0.0.0.0", port: 4022 })
@@ -30,7 +30,7 @@ describe("the greeting", () => {
         "Try it.",
         ""
       ])
-    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 
   it.effect("prints what was bound, and nothing of other machines where they cannot reach it", () =>
@@ -42,12 +42,12 @@ describe("the greeting", () => {
         "  facilitator   http://[::1]:9",
         "  bound to      every address of this machine (::)"
       ])
-    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 
   it.effect("is one JSON object where its output is collected", () =>
     Effect.gen(function* () {
-      yield* (yield* Greeting).add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
+      yield* (yield* StartupBanner).add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
       const { err, out } = yield* told({ host: "127.0.0.1", port: 4022 }, false)
       expect([err, out.split("\n").length]).toEqual(["", 1])
       expect(JSON.parse(out)).toMatchObject({
@@ -55,18 +55,18 @@ describe("the greeting", () => {
         message: expect.stringMatching(/ready.*facilitator http:\/\/127\.0\.0\.1:4022 ledger http/),
         annotations: { event: "ready", facilitator: ["http://127.0.0.1:4022"] }
       })
-    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 
   it.effect("goes to stderr where a plugin has decided how the process is reached", () =>
     Effect.gen(function* () {
       yield* (yield* ListenAt).choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })
-      yield* (yield* Greeting).title("Agent tools are ready")
+      yield* (yield* StartupBanner).title("Agent tools are ready")
       const { err, out } = yield* told(undefined)
       expect(out).toBe("")
       expect(err).toContain(
         "Agent tools are ready (profile local; state in .state)\n  reached       over stdin and stdout"
       )
-    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 })

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer, Logger, Queue, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import { reconciler } from "../../kernel/Actor.ts"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 
 const supervised = <A, E>(effect: Effect.Effect<A, E, Supervisor | import("effect").Scope.Scope>) =>
@@ -141,7 +141,7 @@ it.effect("reconcilers that rest for long wake together, none later than it said
       const start = (id: string, every: Duration.Input) => {
         const times: Array<number> = []
         turns.set(id, times)
-        return reconciler({ id, every, turn: Effect.map(elapsedMillis, (now) => void times.push(now / 1_000)) })
+        return reconciler({ id, every, turn: Effect.map(monotonicMillis, (now) => void times.push(now / 1_000)) })
       }
       yield* start("first", "10 seconds")
       yield* TestClock.adjust("3 seconds")

@@ -1,12 +1,12 @@
 // What is read of a text once: again for a text that was forgotten or is long, and never for another's.
 import { expect, it } from "@effect/vitest"
-import { remembered } from "../../kernel/remembered.ts"
+import { memoize } from "../../kernel/remembered.ts"
 
 const counted = (max: number) => {
   const read: Array<string> = []
   return {
     read,
-    length: remembered(max, (text) => {
+    length: memoize(max, (text) => {
       read.push(text)
       return text.length === 0 ? undefined : text.length
     })

@@ -4,15 +4,15 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Limits } from "../../kernel/config/Limits.ts"
-import { gathered } from "../../kernel/database/gathered.ts"
-import { elapsedMillis } from "../../kernel/elapsed.ts"
+import { batched } from "../../kernel/database/gathered.ts"
+import { monotonicMillis } from "../../kernel/elapsed.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { timeLeft } from "../../kernel/payment/settle/waitForOutcome.ts"
 import { type HttpCall, HttpCalls } from "../../kernel/platform/HttpCalls.ts"
-import { keepLarge } from "../../plugins/catalog/search/keepLarge.ts"
-import { Remembered } from "../../plugins/catalog/rememberOutcomes.ts"
+import { staleWhileRevalidate } from "../../plugins/catalog/search/keepLarge.ts"
+import { OutcomeCache } from "../../plugins/catalog/rememberOutcomes.ts"
 import { Upstream } from "../../plugins/ledger-local/node/fork/Upstream.ts"
-import { Breaker } from "../../plugins/search-semantic/Breaker.ts"
+import { CircuitBreaker } from "../../plugins/search-semantic/Breaker.ts"
 import { EmbeddingFailed } from "../../plugins/search-semantic/Embedder.ts"
 import { settableClock } from "../support/skewedClock.ts"
 import { limitValues } from "./settlement/store.ts"
@@ -34,7 +34,7 @@ describe.each([
   it.effect("leaves a settle request the time that it had", () =>
     onMachine((set) =>
       Effect.gen(function* () {
-        const began = { at: yield* Clock.currentTimeMillis, elapsed: yield* elapsedMillis }
+        const began = { at: yield* Clock.currentTimeMillis, elapsed: yield* monotonicMillis }
         yield* TestClock.adjust("1 second")
         set(millis)
         expect(yield* timeLeft(began)).toBe(Duration.toMillis(limitValues.settleTimeout) - 1_000)
@@ -60,7 +60,7 @@ describe.each([
       Effect.gen(function* () {
         let runs = 0
         const run = (calls: ReadonlyArray<number>) => Effect.sync(() => (runs++, calls))
-        const ask = yield* gathered({ callsMax: 8, restMillis: 1_000, run })
+        const ask = yield* batched({ maxBatchSize: 8, minIntervalMillis: 1_000, runBatch: run })
         yield* ask(1)
         set(millis)
         const next = yield* Effect.forkChild(ask(2), { startImmediately: true })
@@ -76,7 +76,7 @@ describe.each([
   it.effect("leaves a provider that failed alone for as long as it did", () =>
     onMachine((set) =>
       Effect.gen(function* () {
-        const breaker = yield* Breaker
+        const breaker = yield* CircuitBreaker
         const fails = Effect.fail(new EmbeddingFailed({ message: "no", perhapsTheTexts: false }))
         yield* Effect.flip(breaker.run(fails))
         set(millis)
@@ -89,7 +89,7 @@ describe.each([
         yield* TestClock.adjust("1 second")
         expect(yield* breaker.pace).toBe("probe")
       })
-    ).pipe(Effect.provide(Breaker.layer({ failures: 1, millis: 1_000 })))
+    ).pipe(Effect.provide(CircuitBreaker.layer({ failures: 1, millis: 1_000 })))
   )
 
   it.effect("lets another network's answer be waited for neither longer nor shorter", () =>
@@ -116,7 +116,7 @@ describe.each([
     onMachine((set) =>
       Effect.gen(function* () {
         let made = 0
-        const ask = yield* keepLarge(
+        const ask = yield* staleWhileRevalidate(
           () => Effect.sync(() => ++made),
           () => true
         )
@@ -131,7 +131,7 @@ describe.each([
 })
 
 it("what came of a declaration is not known while the clock is before its judgement", () => {
-  const remembered = new Remembered()
+  const remembered = new OutcomeCache()
   const recorded = { decision: "unchanged", reason: undefined, resourceId: 1n, versionHash: "v", standing: "s" }
   remembered.keep("digest", recorded as never, 2 * hour)
   expect(remembered.recall("digest", 2 * hour)).toBeDefined()

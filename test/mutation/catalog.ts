@@ -142,7 +142,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
   flooded("search/conversion.ts")("a free caller counts one search again and again", "where copy = 1)", ")"),
   flooded("search/Searcher.ts")(
     "a caller without a key counts like one with it",
-    "isKeyed: Option.exists(callers.identify(request), ({ keyed }) => keyed)",
+    "isKeyed: Option.exists(callers.authenticate(request), ({ keyed }) => keyed)",
     "isKeyed: true"
   ),
   flooded("search/Searcher.ts")(

@@ -49,11 +49,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     [
       "a move that nobody noted",
       "const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))",
-      "const ends = yield* Effect.succeed([] as Array<NoteEnd>)"
+      "const ends = yield* Effect.succeed([] as Array<RecordOutcome>)"
     ]
   ]),
   ...guards("runtime/commands/keys.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
-    ["a rotation by the command line that nobody is told of", 'noted({ move: "rotate", subject: what, note })(', "("]
+    ["a rotation by the command line that nobody is told of", `noted({ action: "rotate", subject: what, note })(`, "("]
   ]),
   ...guards("kernel/http/Sessions.ts", "test/kernel/http/Sessions.test.ts", [
     ["a session for ever", "mac === undefined || left <= 0", "mac === undefined"],
@@ -190,7 +190,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("runtime/platform/httpServer.ts", "test/runtime/stop.daily.test.ts", [
     ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
-    ["an answer that keeps its connection", "for (const response of unanswered.all()) sayLast(response)", ""]
+    ["an answer that keeps its connection", "for (const response of unanswered.toArray()) sayLast(response)", ""]
   ]),
   ...guards("kernel/ledger/askEndpoints.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
     ["one endpoint alone is asked", "Exit.isSuccess(exit.value) ? exit.value.value : yield* next", "yield* exit.value"],
@@ -291,7 +291,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")']
   ]),
   ...guards("kernel/platform/RequestBytes.ts", "test/kernel/http/readBody.test.ts", [
-    ["a body of any length", 'if (bytes > bytesMax) return Effect.fail(new BytesFault({ reason: "too long" }))', ""],
+    ["a body of any length", `if (bytes > bytesMax) return Effect.fail(new BodyReadError({ reason: "too long" }))`, ""],
     ["a body that never comes", "Effect.timeout(longest),", ""]
   ]),
   ...guards("runtime/platform/nodeRequestBytes.ts", "test/runtime/platform/nodeRequestBytes.test.ts", [
@@ -322,7 +322,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["no line of a trace that is not sent", "reason !== undefined || status !== 200 || ", ""]
   ]),
   ...guards("kernel/remembered.ts", "test/kernel/remembered.test.ts", [
-    ["texts without number are kept", "putNewest(known, max,", "putNewest(known, 1e9,"],
+    ["texts without number are kept", "setBounded(known, max,", "setBounded(known, 1e9,"],
     ["long texts are kept", "if (text.length > lengthMax) return now.read", ""]
   ]),
   ...guards("kernel/http/Keys.ts", "test/kernel/http/Keys.test.ts", [
@@ -343,8 +343,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a proxy of the settings is this machine", " && !isTrusted(peer)", ""]
   ]),
   ...guards("kernel/http/strangers.ts", "test/kernel/http/strangers.test.ts", [
-    ["any name is this machine's", '!(isLoopback(name) || isOwnHost(headers["host"], host, allowedHosts))', "false"],
-    ["any page may ask", "if (!isPublic && isForeignPage(headers, allowedOrigins))", "if (false)"],
+    ["any name is this machine's", `!(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts))`, "false"],
+    ["any page may ask", "if (!isPublic && isCrossOrigin(headers, allowedOrigins))", "if (false)"],
     ["an image may ask", 'return headers["sec-fetch-site"] === "cross-site"', "return false"]
   ]),
   ...guards("kernel/http/addresses.ts", "test/kernel/http/addresses.test.ts", [
@@ -379,7 +379,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Math.min(burst, bucket.tokens + elapsed * perSecond)",
       "bucket.tokens + elapsed * perSecond"
     ],
-    ["callers without number are remembered", "putNewest(buckets, bucketsMax,", "putNewest(buckets, 1e9,"]
+    ["callers without number are remembered", "setBounded(buckets, bucketsMax,", "setBounded(buckets, 1e9,"]
   ]),
   ...guards("kernel/http/Guard.ts", "test/kernel/http/Guard.test.ts", [
     [
@@ -408,7 +408,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["who is left behind goes on", "fiber.interruptUnsafe()", ""],
     ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && !listeners.isEmpty) {"],
     ["a caller who goes leaves its work", "ends.finish(wait)\n        leave()", "ends.finish(wait)"],
-    ["an owner that ends leaves its work", "this.#running.all().filter(", "new Array<AnyFiber>().filter("],
+    ["an owner that ends leaves its work", "this.#running.toArray().filter(", "new Array<AnyFiber>().filter("],
     ["work of an owner that has ended", "this.#isClosed ? Effect.interrupt : ", ""],
     ["a stranger's interruption is the caller's", "Cause.hasInterruptsOnly(exit.cause) ? late", "!exit.cause ? late"]
   ]),
@@ -428,10 +428,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ]),
   ...guards("kernel/Present.ts", "test/kernel/Present.test.ts", [
-    ["who left leads to who came before", "place.before = undefined", ""],
-    ["who left leads to who came after", "place.after = undefined", ""],
-    ["who leaves twice takes another along", "if (place.isLeft) return false", ""],
-    ["who comes after a gap is lost", "else after.before = before", ""]
+    ["who left leads to who came before", "place.previous = undefined", ""],
+    ["who left leads to who came after", "place.next = undefined", ""],
+    ["who leaves twice takes another along", "if (place.isRemoved) return false", ""],
+    ["who comes after a gap is lost", "else after.previous = before", ""]
   ]),
   ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
     ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]
@@ -576,7 +576,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/ledger-local/node/fork/Upstream.ts", "test/kernel/setClock.test.ts", [
     [
       "another network's answer waited for by the machine's clock",
-      "left = end - (yield* elapsedMillis)",
+      "left = end - (yield* monotonicMillis)",
       "left = end - (yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis))"
     ]
   ]),
@@ -661,7 +661,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "one.sequence <= before.first.sequence + burstMax",
       "one.sequence <= Infinity + burstMax"
     ],
-    ["no jump at all", "if (heard !== undefined && isProvenBeyond", "if (heard === null && isProvenBeyond"],
+    ["no jump at all", "if (heard !== undefined && isConfirmedAhead", "if (heard === null && isConfirmedAhead"],
     [
       "a leap that does not move",
       "const hasMoved = newest.sequence > first.sequence",
@@ -683,8 +683,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a leap heard twice in seconds", "const beyondLooks = 5", "const beyondLooks = 2"],
     [
       "one endpoint's first word as a proof",
-      "beginAt(best.newest, looked.at, best.endpoints === 1)",
-      "beginAt(best.newest, looked.at)"
+      "headAt(best.newest, looked.at, best.endpoints === 1)",
+      "headAt(best.newest, looked.at)"
     ],
     ["a long leap told twice", "const leapMax = 1_000", "const leapMax = 10_000_000"],
     ["a burst on one answer's word", "&& answers > 1", ""],
@@ -707,18 +707,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a lower line only by its close times", "(isStill || below.closedAtSeconds >", "(below.closedAtSeconds >"],
     ["the higher of two endpoints is right", "continues(low, high, pace) &&", ""],
-    ["who came first stays", "if (rival !== undefined && belief.rival", "if (rival === null && belief.rival"]
+    ["who came first stays", "if (rival !== undefined && belief.competingHead", "if (competingHead === null && state.competingHead"]
   ]),
   ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/believe.test.ts", [
     [
       "a rival that stays is followed",
-      "rival.sequence > belief.rival.sequence",
-      "rival.sequence >= belief.rival.sequence"
+      "rival.sequence > belief.competingHead.sequence",
+      "competingHead.sequence >= state.competingHead.sequence"
     ],
     [
       "an endpoint far ahead is fit",
       "one.sequence <= belief.newest.sequence + reachOf(belief, at, pace)",
-      "one.sequence <= Infinity + reachOf(belief, at, pace)"
+      "one.sequence <= Infinity + reachOf(state, at, pace)"
     ]
   ]),
   ...guards("kernel/ledger/ClockSkew.ts", "test/kernel/ledger/LedgerClock.test.ts", [

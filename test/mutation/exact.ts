@@ -27,7 +27,7 @@ const withoutCheck = ({ name }: { readonly name: string }): Mutation => ({
     {
       file: checksFile,
       from: `    name: "${name}",\n    find: `,
-      to: `    name: "${name}",\n    find: (): Fault => undefined, was: `
+      to: `    name: "${name}",\n    find: (): CheckError => undefined, was: `
     }
   ],
   ...offline
@@ -241,7 +241,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "the payment is decoded for each look-up",
-    changes: [{ file: "kernel/noted.ts", from: "    known.note(key, now)\n", to: "" }],
+    changes: [{ file: "kernel/noted.ts", from: `    known.set(key, now)
+`, to: "" }],
     ...scheme
   },
   {

@@ -145,8 +145,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ranked(
     "all that passes is looked at whatever the words",
-    "everything(terms).documents > budget",
-    "everything(terms).documents > Infinity"
+    "scanAll(terms).documents > budget",
+    "scanAll(terms).documents > Infinity"
   ),
   ranked("what few hold is looked for in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
   ranked("what many hold is all read", '${isCommon ? "id" : "id + 0"}', "id + 0"),
@@ -197,8 +197,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   rare("what passes is kept for ever", "now - known.at < listedMillis", "now >= known.at"),
   rare(
     "what passes is kept where nobody knows of what",
-    "else if (edition !== undefined) putNewest(lists",
-    "else putNewest(lists"
+    "else if (edition !== undefined) setBounded(lists",
+    "else setBounded(lists"
   ),
   rare("common filters are never counted again", "now + commonMillis", "Infinity"),
   again("a ranking is kept for ever", "at - before.at < keptMillis", "at >= before.at"),

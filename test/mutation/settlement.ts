@@ -468,8 +468,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: deciding,
-        from: "return drive(settlement,",
-        to: 'if (settlement.attempts.at(-1)?.sentStatus === "Error")\n    return end(Ending.overtakenUnspent(settlement, seen.latestLedger))\n  return drive(settlement,'
+        from: "return planSubmission(settlement,",
+        to: `if (settlement.attempts.at(-1)?.sentStatus === "Error")
+    return end(Ending.overtakenUnspent(settlement, seen.latestLedger))
+  return planSubmission(settlement,`
       }
     ],
     ...simulation
@@ -1110,7 +1112,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/database/ReadReplica.ts",
-        from: "return Effect.provideService(effect, ReadFrom, undefined)",
+        from: "return Effect.provideService(effect, ReadTarget, undefined)",
         to: "return Effect.fail(error)"
       }
     ],

@@ -141,12 +141,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "twins that are not told of the record",
-    changes: change(work, 'if (started._tag === "Recorded") flight.tell', 'if (payer === "") flight.tell'),
+    changes: change(work, `if (started._tag === "Recorded") flight.publish`, `if (payer === "") flight.publish`),
     ...by("payment/twins.daily.test.ts")
   },
   {
     name: "a request that waits for a silent database",
-    changes: change("kernel/payment/settle/shareFlight.ts", "longest: yield* timeLeft(began),", 'longest: "1 hour",'),
+    changes: change("kernel/payment/settle/shareFlight.ts", "timeout: yield* timeLeft(began),", `timeout: "1 hour",`),
     ...by("payment/twins.daily.test.ts")
   },
   {
@@ -463,8 +463,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a payment judged before its place in the queue",
     changes: change(
       "kernel/payment/settle/settlePayment.ts",
-      "const taken = yield* takePlace(payment, scheme, began)\n",
-      'yield* judgeInTime(payment, scheme, "settle")\n  const taken = yield* takePlace(payment, scheme, began)\n'
+      `const taken = yield* admit(payment, scheme, began)
+`,
+      `yield* verifyWithinTimeout(payment, scheme, "settle")
+  const taken = yield* admit(payment, scheme, began)
+`
     ),
     ...by("settlement/channels/overload.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   },
@@ -618,7 +621,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a replica that does not hear what another published",
-    changes: change("kernel/FactsBell.ts", ".payload !== own) yield* heard", ".payload === own) yield* heard"),
+    changes: change("kernel/FactsBell.ts", ".payload !== own) yield* onNotification", ".payload === own) yield* onNotification"),
     ...poolers
   },
   {
@@ -906,7 +909,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   })),
   ...(
     [
-      ["a network that was reset is waited for", channels, "if (yield* forgetReset) memory.ready = false", ""],
+      ["a network that was reset is waited for", channels, "if (yield* handleNetworkReset) memory.ready = false", ""],
       [
         "a running process never sees a reset",
         channels,

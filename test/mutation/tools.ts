@@ -113,7 +113,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: another resource is paid for", '...(isOurs ? [] : ["resource.url"])', ""),
   judge(
     "judge: the ledger is not asked",
-    "if (proof !== undefined || (yield* elapsedMillis) >= end) return proof",
+    "if (proof !== undefined || (yield* monotonicMillis) >= end) return proof",
     "if (proof === undefined || proof !== undefined) return { transaction: named, isNamed: true }"
   ),
   delivery(

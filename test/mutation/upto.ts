@@ -34,7 +34,7 @@ const audited = inFile("kernel/audit/compare.ts", vitest("test/kernel/audit/comp
 
 /** One whole check that finds nothing any more. */
 const withoutCheck = ({ name }: { readonly name: string }): Mutation =>
-  offline(`no check “${name}”`, `name: "${name}", find: `, `name: "${name}", find: (): Fault => undefined, was: `)
+  offline(`no check “${name}”`, `name: "${name}", find: `, `name: "${name}", find: (): CheckError => undefined, was: `)
 
 const ofTheContract: ReadonlyArray<Mutation> = [
   contract("the payer signs nothing", "requireAuthForArgs(payer, vec(8))", "vec(8)"),
@@ -260,7 +260,7 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
   ),
   executed(
     "an executed transaction may show anything",
-    "eventsFault(contractEvents, { ...promised, contract, profile, closes, max }) === undefined",
+    "checkEvents(contractEvents, { ...promised, contract, profile, closes, max }) === undefined",
     "max !== undefined"
   ),
   executed("an executed transaction may show nothing", "max !== undefined && endings", "max === undefined || endings")
@@ -302,7 +302,7 @@ const ofTheWalk: ReadonlyArray<Mutation> = [
   ),
   offered(
     "a payment is decoded each time",
-    'readOnce((payload: Payment["payload"]) => decodePayload(payload, profileOf))',
+    `memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, profileOf))`,
     '(payload: Payment["payload"]) => decodePayload(payload, profileOf)'
   ),
   audited(

@@ -1,17 +1,17 @@
 // On which systems the program starts: a name for the platform is all that decides, so every one can be judged here.
 import { describe, expect, it } from "vitest"
-import { environmentOf, isTested, lacks, systemFault } from "../../runtime/system.mjs"
+import { environmentOf, isTested, lacks, systemIssue } from "../../runtime/system.mjs"
 import { packageFile, typed } from "../../runtime/layout.ts"
 
 describe("a system", () => {
   it("is Linux or macOS; Linux is the one that is tested", () => {
-    expect([systemFault("linux"), systemFault("darwin")]).toEqual([undefined, undefined])
+    expect([systemIssue("linux"), systemIssue("darwin")]).toEqual([undefined, undefined])
     expect([isTested("linux"), isTested("darwin")]).toEqual([true, false])
   })
 
   it("that is Windows is refused with the reason and WSL as the remedy, others with the systems there are", () => {
-    expect(systemFault("win32")).toMatch(/^Windows itself is not supported: .*; run it in WSL 2/)
-    expect(systemFault("freebsd")).toBe("freebsd is not supported; run it on Linux, or on macOS")
+    expect(systemIssue("win32")).toMatch(/^Windows itself is not supported: .*; run it in WSL 2/)
+    expect(systemIssue("freebsd")).toBe("freebsd is not supported; run it on Linux, or on macOS")
   })
 })
 

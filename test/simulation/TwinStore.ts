@@ -314,7 +314,7 @@ export class TwinStore {
         feeUnknown: false,
         ledger,
         closedAtSeconds: settlement.closedAtSeconds,
-        moved: settlement.moved,
+        amountTransferred: settlement.amountTransferred,
         feeChargedStroops,
         reason: undefined,
         message: undefined,
@@ -578,7 +578,7 @@ const storedOf = ({
   deadlineAt: new Date(born.deadlineAt),
   resolvedAt: Option.map(Option.fromUndefinedOr(resolvedAt), (at) => new Date(at)),
   ledger: Option.fromUndefinedOr(outcome?.ledger),
-  moved: Option.fromUndefinedOr(outcome?.moved),
+  amountTransferred: Option.fromUndefinedOr(outcome?.amountTransferred),
   reason: Option.fromUndefinedOr(outcome?.reason),
   reasonMessage: Option.fromUndefinedOr(outcome?.message),
   delivered: deliveredAt !== undefined

@@ -79,7 +79,7 @@ const outcomeOf = ({ chance, int, pick }: Random): Outcome => {
     feeUnknown: state === "unresolved" && chance(0.5),
     ledger: state === "expired" ? undefined : ledger,
     closedAtSeconds: state === "expired" ? undefined : 1_767_000_000 + ledger,
-    moved: state === "settled" ? 10n : undefined,
+    amountTransferred: state === "settled" ? 10n : undefined,
     feeChargedStroops: state === "expired" ? 0n : BigInt(int(100, 50_000)),
     reason:
       state === "failed"
@@ -147,7 +147,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       ledger,
       closedAtSeconds: 1_767_000_000 + ledger,
       feeChargedStroops: BigInt(int(100, 50_000)),
-      moved: born.amount
+      amountTransferred: born.amount
     }
   }
   const step = (): Step => {

@@ -69,8 +69,8 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
       found.push(`${name} moved money in ${ours.innerHash.slice(0, 8)} and is not settled`)
     if (row.state !== "settled") continue
     if (ours === undefined) found.push(`${name} is settled, and the ledger moved nothing for it`)
-    else if (row.outcome?.moved !== ours.authorization!.amount)
-      found.push(`${name} moved ${row.outcome?.moved}, the ledger ${ours.authorization!.amount}`)
+    else if (row.outcome?.amountTransferred !== ours.authorization!.amount)
+      found.push(`${name} moved ${row.outcome?.amountTransferred}, the ledger ${ours.authorization!.amount}`)
     if (ours === undefined) continue
     if (endedBy.has(ours.innerHash)) found.push(`${name} and ${endedBy.get(ours.innerHash)} ended by one transaction`)
     endedBy.set(ours.innerHash, name)

@@ -5,7 +5,7 @@
 import { Effect, Layer, Option, Stream } from "effect"
 import { SqlError } from "effect/sql"
 import { Events } from "../../kernel/config/Events.ts"
-import { WireWords } from "../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../kernel/config/WireWords.ts"
 import { decodeCursor, type JournalCursor } from "../../kernel/FactsEpoch.ts"
 import { EventStreams } from "../../kernel/payment/EventStreams.ts"
 import { SettlementEvents } from "../../kernel/settlement/SettlementEvents.ts"
@@ -63,7 +63,7 @@ export const streamsLayer = (world: World, replica: Replica) =>
           heartbeatMillis: 15_000,
           rememberedMillis: 0
         }),
-        Layer.succeed(WireWords, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" })
+        Layer.succeed(WireVocabulary, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" })
       )
     )
   )

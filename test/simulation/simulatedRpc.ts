@@ -179,10 +179,10 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       )
     }))
 
-  const standings: LedgerRpc["Service"]["standings"] = (queries) =>
+  const snapshots: LedgerRpc["Service"]["snapshots"] = (queries) =>
     asked("getLedgerEntries", (node) => ({
       latestLedger: claimed(node),
-      standings: queries.map(({ channel, nonce }) => ({
+      snapshots: queries.map(({ channel, nonce }) => ({
         sequence: ledger.accountAt(channel, node.latestLedger)?.sequence,
         nonce:
           nonce === undefined
@@ -241,7 +241,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     transaction,
     scan,
     accounts,
-    standings,
+    snapshots: snapshots,
     codeHash: () => Effect.succeed(Option.none()),
     nonceSpent
   })

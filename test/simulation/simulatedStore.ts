@@ -158,7 +158,7 @@ export const simulatedStore = (world: World, replica: Replica) => {
         reserve: () => Effect.die("part of the store's record"),
         reserving: () => Effect.die("part of the store's record"),
         today: Effect.die("nobody asks in a simulation"),
-        standing: Effect.die("nobody asks in a simulation"),
+        status: Effect.die("nobody asks in a simulation"),
         charge: () => Effect.die("part of the store's adoption"),
         commit: () => Effect.die("part of the store's resolve")
       })

@@ -6,21 +6,21 @@ import { Context, Deferred, Effect, Layer } from "effect"
 import type { SettleAnswer } from "../Answer.ts"
 
 /** What the others hear; `Abandoned` when nothing was decided. */
-export type Told = { readonly _tag: "Told"; readonly answer: SettleAnswer } | { readonly _tag: "Abandoned" }
+export type FlightResult = { readonly _tag: "Told"; readonly answer: SettleAnswer } | { readonly _tag: "Abandoned" }
 
 /** A success is given to one request alone. */
 const shared = (answer: SettleAnswer): SettleAnswer =>
   answer._tag === "Settled" ? { _tag: "Pending", payer: answer.payer, transaction: answer.transaction } : answer
 
 export class Flight {
-  readonly #told = Deferred.makeUnsafe<Told>()
-  readonly #landed: () => void
+  readonly #result = Deferred.makeUnsafe<FlightResult>()
+  readonly #onComplete: () => void
   #answer: SettleAnswer | undefined
   #holds = 0
 
   /** `landed` is called once nobody holds it any more. */
-  constructor(landed: () => void) {
-    this.#landed = landed
+  constructor(onComplete: () => void) {
+    this.#onComplete = onComplete
   }
 
   /** What the others are told, when it is decided. */
@@ -29,47 +29,47 @@ export class Flight {
   }
 
   /** What the others hear, when it is decided. */
-  readonly told: Effect.Effect<Told> = Effect.suspend(() => Deferred.await(this.#told))
+  readonly result: Effect.Effect<FlightResult> = Effect.suspend(() => Deferred.await(this.#result))
 
   /** Decides what the others hear, unless that is decided. */
-  tell(answer: SettleAnswer): void {
+  publish(answer: SettleAnswer): void {
     this.#answer ??= shared(answer)
-    Deferred.doneUnsafe(this.#told, Effect.succeed<Told>({ _tag: "Told", answer: this.#answer }))
+    Deferred.doneUnsafe(this.#result, Effect.succeed<FlightResult>({ _tag: "Told", answer: this.#answer }))
   }
 
   hold(): void {
     this.#holds += 1
   }
 
-  letGo(): void {
+  release(): void {
     this.#holds -= 1
     if (this.#holds === 0) this.end()
   }
 
   /** Whoever comes later finds it no more. */
   end(): void {
-    this.#landed()
-    Deferred.doneUnsafe(this.#told, Effect.succeed<Told>({ _tag: "Abandoned" }))
+    this.#onComplete()
+    Deferred.doneUnsafe(this.#result, Effect.succeed<FlightResult>({ _tag: "Abandoned" }))
   }
 }
 
-export interface Boarded {
+export interface Joined {
   readonly flight: Flight
   /** Whoever begins a flight leads it, and holds it. */
   readonly isLeader: boolean
 }
 
-export class Flights extends Context.Service<
-  Flights,
+export class SingleFlight extends Context.Service<
+  SingleFlight,
   {
     /** The flight of a name that is in the air, or a new one. */
-    readonly board: (name: string) => Boarded
+    readonly join: (name: string) => Joined
   }
->()("tollkeeper/payment/Flights") {
-  static readonly layer = Layer.sync(Flights, () => {
+>()("tollkeeper/payment/SingleFlight") {
+  static readonly layer = Layer.sync(SingleFlight, () => {
     const flights = new Map<string, Flight>()
-    return Flights.of({
-      board: (name) => {
+    return SingleFlight.of({
+      join: (name) => {
         const known = flights.get(name)
         if (known !== undefined) return { flight: known, isLeader: false }
         const flight: Flight = new Flight(() => {

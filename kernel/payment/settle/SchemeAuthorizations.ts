@@ -15,7 +15,7 @@ export const layer = Layer.effect(
           onNone: () => "none",
           onSome: ({ nonces }) => nonces.useIn(promised.authorizationKey, promised, operationXdr)
         }),
-      moved: (promised, executed) => {
+      amountTransferred: (promised, executed) => {
         const scheme = schemes.find(promised.scheme)
         // A scheme whose plugin is off cannot read its transaction; that it succeeded is then what is known.
         if (Option.isNone(scheme)) return promised.amount

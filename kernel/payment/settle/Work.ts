@@ -4,7 +4,7 @@
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
-import { onlyServices } from "../../onlyServices.ts"
+import { pickServices } from "../../onlyServices.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import { Crypto } from "../../platform/Crypto.ts"
@@ -17,16 +17,16 @@ import { Sponsor } from "../../settlement/Sponsor.ts"
 import { Signer } from "../../signer/Signer.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy, overBudget, refuse } from "../answers.ts"
-import { logFault } from "../faults.ts"
+import { logPaymentError } from "../faults.ts"
 import { isRefusal } from "../Refusal.ts"
-import { borrowChannel } from "./borrowChannel.ts"
+import { acquireChannel } from "./borrowChannel.ts"
 import type { Flight } from "./Flights.ts"
-import { recordSettlement, type Settling } from "./recordSettlement.ts"
+import { recordSettlement, type SettlementContext } from "./recordSettlement.ts"
 import { SettlementFollower } from "./SettlementFollower.ts"
-import { spanned } from "../../spanned.ts"
+import { withSpanIfSampled } from "../../spanned.ts"
 
 /** What the work reports. */
-export type Started =
+export type WorkerReport =
   | { readonly _tag: "Recorded"; readonly id: string; readonly innerHash: string }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
   /** Somebody else recorded it first: look again. */
@@ -34,15 +34,15 @@ export type Started =
   /** It has died, and nobody knows whether after the record: look again. */
   | { readonly _tag: "Died" }
 
-type Tell = (started: Started) => Effect.Effect<unknown>
+type Tell = (started: WorkerReport) => Effect.Effect<unknown>
 
 /** Nothing was recorded: what to say, with the channel given back. */
 const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
 
 /** Lease to record. The channel is given back unless the record holds it. */
-const lease = Effect.fnUntraced(function* (settling: Settling) {
+const lease = Effect.fnUntraced(function* (settling: SettlementContext) {
   const { payer } = settling.verified
-  const channel = yield* borrowChannel(settling.place)
+  const channel = yield* acquireChannel(settling.ticket)
   if (Option.isNone(channel)) return answered(busy(payer))
   const built = yield* recordSettlement(settling, channel.value.lease)
   if (isRefusal(built)) return answered(refuse(built))
@@ -62,7 +62,7 @@ const lease = Effect.fnUntraced(function* (settling: Settling) {
 }, Effect.scoped)
 
 /** Lease to submit. */
-const work = Effect.fnUntraced(function* (settling: Settling, tell: Tell) {
+const work = Effect.fnUntraced(function* (settling: SettlementContext, tell: Tell) {
   const leased = yield* lease(settling)
   if (leased._tag !== "Recorded") return yield* tell(leased)
   const { attempt, id } = leased
@@ -74,17 +74,17 @@ const work = Effect.fnUntraced(function* (settling: Settling, tell: Tell) {
   if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake
 })
 
-export class Work extends Context.Service<
-  Work,
+export class SettlementWorker extends Context.Service<
+  SettlementWorker,
   {
     /** Starts the work; what it reports can be waited for, and the flight's others hear of it. */
-    readonly start: (settling: Settling, flight: Flight) => Effect.Effect<Deferred.Deferred<Started>>
+    readonly start: (settling: SettlementContext, flight: Flight) => Effect.Effect<Deferred.Deferred<WorkerReport>>
   }
->()("tollkeeper/payment/Work") {
+>()("tollkeeper/payment/SettlementWorker") {
   static readonly layer = Layer.effect(
-    Work,
+    SettlementWorker,
     Effect.gen(function* () {
-      const services = yield* onlyServices(
+      const services = yield* pickServices(
         ChannelPool,
         ChannelStore,
         CrashPoints,
@@ -99,36 +99,36 @@ export class Work extends Context.Service<
         Sponsor
       )
       const running = yield* FiberSet.make<void, never>()
-      const start = Effect.fnUntraced(function* (settling: Settling, flight: Flight) {
-        const report = yield* Deferred.make<Started>()
+      const start = Effect.fnUntraced(function* (settling: SettlementContext, flight: Flight) {
+        const report = yield* Deferred.make<WorkerReport>()
         const { payer } = settling.verified
         flight.hold()
         let held = true
         const letGo = () => {
-          if (held) flight.letGo()
+          if (held) flight.release()
           held = false
         }
         const tell: Tell = (started) =>
           Effect.suspend(() => {
-            if (started._tag === "Recorded") flight.tell({ _tag: "Pending", payer, transaction: started.innerHash })
-            if (started._tag === "Answer") flight.tell(started.answer)
+            if (started._tag === "Recorded") flight.publish({ _tag: "Pending", payer, transaction: started.innerHash })
+            if (started._tag === "Answer") flight.publish(started.answer)
             letGo()
             return Deferred.succeed(report, started)
           })
         const run = work(settling, tell).pipe(
-          Effect.catch((fault) => Effect.andThen(logFault(fault), tell(answered(busy())))),
+          Effect.catch((fault) => Effect.andThen(logPaymentError(fault), tell(answered(busy())))),
           Effect.catchCause((cause) =>
             Effect.andThen(Effect.logError("settling a payment died", cause), tell({ _tag: "Died" }))
           ),
           Effect.asVoid,
           Effect.ensuring(Effect.sync(letGo)),
-          spanned("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
+          withSpanIfSampled("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
           Effect.provideContext(services)
         )
         yield* FiberSet.run(running, run)
         return report
       })
-      return Work.of({ start })
+      return SettlementWorker.of({ start })
     })
   )
 }

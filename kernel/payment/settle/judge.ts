@@ -5,15 +5,15 @@ import { Limits } from "../../config/Limits.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
-import { spanned } from "../../spanned.ts"
+import { withSpanIfSampled } from "../../spanned.ts"
 
-export const judge = (payment: Payment, scheme: Scheme, stage: Stage) =>
-  scheme.verify(payment, stage).pipe(spanned("payment.verify", { attributes: { scheme: scheme.scheme } }))
+export const verifyWithScheme = (payment: Payment, scheme: Scheme, stage: Stage) =>
+  scheme.verify(payment, stage).pipe(withSpanIfSampled("payment.verify", { attributes: { scheme: scheme.scheme } }))
 
 /** However many endpoints are asked in vain, no place is held for a judgement longer than for a settlement. */
-export const judgeInTime = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
+export const verifyWithinTimeout = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
   const limits = yield* Limits
-  return yield* judge(payment, scheme, stage).pipe(
+  return yield* verifyWithScheme(payment, scheme, stage).pipe(
     Effect.timeoutOrElse({
       duration: limits.settleTimeout,
       orElse: () =>

@@ -20,19 +20,19 @@ import { answerConflict, answerFinal, answerOthers, outcomeUnknown } from "../an
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
 import type { Flight } from "./Flights.ts"
-import { type Began, waitForOutcome } from "./waitForOutcome.ts"
-import { spanned } from "../../spanned.ts"
+import { type RequestStart, waitForOutcome } from "./waitForOutcome.ts"
+import { withSpanIfSampled } from "../../spanned.ts"
 
 /** One request to settle, as its steps share it. */
 export interface SettleRequest {
   readonly payment: Payment
   readonly scheme: Scheme
-  readonly began: Began
+  readonly startedAt: RequestStart
   /** What its twins in this process wait for. */
   readonly flight: Flight
 }
 
-export type Known =
+export type Existing =
   | { readonly _tag: "New" }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
   | { readonly _tag: "Open"; readonly record: SettlementRecord }
@@ -50,7 +50,7 @@ const isSame = (payment: Payment, { amount, fingerprint }: SettlementRecord, sta
     fingerprint === payment.fingerprintFor(amount))
 
 /** A record of the payment's own principal under other terms than the payment's. */
-const conflictOf = (
+const conflictWith = (
   payment: Payment,
   records: ReadonlyArray<SettlementRecord>,
   stage: Stage
@@ -58,8 +58,8 @@ const conflictOf = (
   records.find((record) => record.principal === payment.principal.owner && !isSame(payment, record, stage))
 
 /** What the stored records mean for a payment. Pure. */
-export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>, stage: Stage = "settle"): Known => {
-  const conflict = conflictOf(payment, records, stage)
+export const existingFrom = (payment: Payment, records: ReadonlyArray<SettlementRecord>, stage: Stage = "settle"): Existing => {
+  const conflict = conflictWith(payment, records, stage)
   if (conflict !== undefined) return { _tag: "Answer", answer: answerConflict(conflict) }
   const [record] = records
   if (record === undefined) return { _tag: "New" }
@@ -86,7 +86,7 @@ export const verifyKnown = (
   payment: Payment,
   records: ReadonlyArray<SettlementRecord>
 ): VerifyAnswer | "New" | "Open" => {
-  const found = known(payment, records, "verify")
+  const found = existingFrom(payment, records, "verify")
   switch (found._tag) {
     case "New":
     case "Open":
@@ -128,11 +128,11 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
 
 const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
   const settlements = yield* Settlements
-  const records = yield* settlements.find(findQuery(payment, scheme)).pipe(spanned("payment.find"))
+  const records = yield* settlements.find(findQuery(payment, scheme)).pipe(withSpanIfSampled("payment.find"))
   yield* (yield* Outcomes).complete(records)
   const [record] = records
   if (record !== undefined) yield* noteRequest({ settlement: record.id })
-  return known(payment, records)
+  return existingFrom(payment, records)
 })
 
 /**
@@ -140,8 +140,8 @@ const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
  * so whoever recorded it since is a concurrent twin, and is given the success. The twins of this request hear pending
  * before it waits.
  */
-export const answerKnown = Effect.fnUntraced(function* (
-  { flight, payment, scheme, began }: SettleRequest,
+export const respondFromExisting = Effect.fnUntraced(function* (
+  { flight, payment, scheme, startedAt: began }: SettleRequest,
   late: boolean
 ) {
   const settlements = yield* Settlements
@@ -164,7 +164,7 @@ export const answerKnown = Effect.fnUntraced(function* (
     case "Open": {
       const { id, innerHash, payer } = found.record
       const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
-      flight.tell(pending)
+      flight.publish(pending)
       return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, began)
     }
   }

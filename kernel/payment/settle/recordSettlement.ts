@@ -8,7 +8,7 @@ import { LedgerClock, type LedgerTime } from "../../ledger/LedgerClock.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { currentTraceParent } from "../../TraceParent.ts"
 import { Crypto } from "../../platform/Crypto.ts"
-import type { Place } from "../../settlement/channels/ChannelPool.ts"
+import type { QueueTicket } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 import { reached } from "../../settlement/CrashPoints.ts"
 import { ownerTag } from "../../settlement/ownership.ts"
@@ -19,17 +19,17 @@ import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
 import type { Prepared, Scheme, Verified } from "../Scheme.ts"
 import { newId } from "./newId.ts"
-import { type Began, deadlineOf } from "./waitForOutcome.ts"
-import { spanned } from "../../spanned.ts"
+import { type RequestStart, deadlineOf } from "./waitForOutcome.ts"
+import { withSpanIfSampled } from "../../spanned.ts"
 
 /** What the steps of one settlement share. */
-export interface Settling {
+export interface SettlementContext {
   readonly payment: Payment
   readonly scheme: Scheme
   readonly verified: Verified
   /** Its place in the queue for a channel. */
-  readonly place: Place
-  readonly began: Began
+  readonly ticket: QueueTicket
+  readonly startedAt: RequestStart
   /** When the scheme had judged it, Unix milliseconds. */
   readonly verifiedAt: number
 }
@@ -38,14 +38,14 @@ export interface Settling {
 const timeNetSeconds = 86_400
 
 /** The most that will ever be bid for a settlement's inclusion. */
-const mostBid = ({ scheme, verified }: Settling) =>
+const mostBid = ({ scheme, verified }: SettlementContext) =>
   Effect.map(Network, (network) => bidCeiling(network.feeCeilings(scheme.scheme), verified.resourceFeeStroops))
 
 const rotatedAway = new LedgerUnavailable({ operation: "sign", message: "the channel is one of before a rotation" })
 
 /** The envelope on the channel, signed, with a first bid. */
 const sign = Effect.fnUntraced(function* (
-  settling: Settling,
+  settling: SettlementContext,
   prepared: Prepared,
   lease: ChannelLease,
   ledger: LedgerTime
@@ -79,21 +79,21 @@ const sign = Effect.fnUntraced(function* (
       // A key on another machine that does not sign is a fault like any other before the record: nothing has happened.
       .pipe(
         Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)),
-        spanned("signer.sign")
+        withSpanIfSampled("signer.sign")
       )
   )
   return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger.sequence, ...signed }
 })
 
 /** A refusal when the payment has become too old meanwhile; else what recording it answered, and what to send. */
-export const recordSettlement = Effect.fnUntraced(function* (settling: Settling, lease: ChannelLease) {
-  const { payment, scheme, began, verified, verifiedAt } = settling
+export const recordSettlement = Effect.fnUntraced(function* (settling: SettlementContext, lease: ChannelLease) {
+  const { payment, scheme, startedAt, verified, verifiedAt } = settling
   const leasedAt = yield* Clock.currentTimeMillis
   yield* reached("afterLease")
   const settlements = yield* Settlements
   const limits = yield* Limits
   const ledger = yield* (yield* LedgerClock).now
-  const prepared = yield* scheme.prepare(payment, verified).pipe(spanned("payment.prepare"))
+  const prepared = yield* scheme.prepare(payment, verified).pipe(withSpanIfSampled("payment.prepare"))
   if (isRefusal(prepared)) return prepared
   const attempt = yield* sign(settling, prepared, lease, ledger)
   const id = newId(yield* Crypto)
@@ -119,12 +119,12 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       channel: lease,
       resourceFeeStroops: verified.resourceFeeStroops,
       recordedLedger: ledger.sequence,
-      deadlineAt: deadlineOf(began.at, limits.settleTimeout),
+      deadlineAt: deadlineOf(startedAt.at, limits.settleTimeout),
       budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling)),
       attempt,
-      steps: { askedAt: began.at, verifiedAt, leasedAt },
+      steps: { askedAt: startedAt.at, verifiedAt, leasedAt },
       traceparent: yield* currentTraceParent
     })
-    .pipe(spanned("settlement.record"))
+    .pipe(withSpanIfSampled("settlement.record"))
   return { recorded, id, attempt: { ...attempt, number: 1 } }
 })

@@ -2,42 +2,42 @@
 // Either way it is answered within the settle timeout: pending when the payment is known to be recorded by then, else
 // busy, for nothing is decided.
 import { Clock, Effect, Exit } from "effect"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy } from "../answers.ts"
-import { logFault } from "../faults.ts"
+import { logPaymentError } from "../faults.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
-import { type Patience, within } from "../../within.ts"
-import { type Boarded, Flights, type Told } from "./Flights.ts"
+import { type DeadlineOptions, withDeadline } from "../../within.ts"
+import { type Joined, SingleFlight, type FlightResult } from "./Flights.ts"
 import { settlePayment } from "./settlePayment.ts"
-import { type Began, timeLeft } from "./waitForOutcome.ts"
+import { type RequestStart, timeLeft } from "./waitForOutcome.ts"
 
-const told = (answer: SettleAnswer): Told => ({ _tag: "Told", answer })
+const told = (answer: SettleAnswer): FlightResult => ({ _tag: "Told", answer })
 
-export const shareFlight = Effect.fnUntraced(function* (
+export const joinFlight = Effect.fnUntraced(function* (
   payment: Payment,
   scheme: Scheme,
-  { owner, until }: Pick<Patience<unknown, unknown, unknown>, "owner" | "until">
+  { scope: owner, cancelOn: until }: Pick<DeadlineOptions<unknown, unknown, unknown>, "scope" | "cancelOn">
 ) {
-  const flights = yield* Flights
-  const began: Began = { at: yield* Clock.currentTimeMillis, elapsed: yield* elapsedMillis }
+  const flights = yield* SingleFlight
+  const began: RequestStart = { at: yield* Clock.currentTimeMillis, elapsed: yield* monotonicMillis }
   const name = `${payment.principal.owner} ${payment.requirements.network} ${payment.fingerprint}`
-  let last: Boarded | undefined
+  let last: Joined | undefined
 
-  const lead = ({ flight }: Boarded) =>
+  const lead = ({ flight }: Joined) =>
     Effect.map(
-      Effect.catch(settlePayment({ payment, scheme, began, flight }), (fault) => Effect.as(logFault(fault), busy())),
+      Effect.catch(settlePayment({ payment, scheme, startedAt: began, flight }), (fault) => Effect.as(logPaymentError(fault), busy())),
       told
     )
   const fly = Effect.acquireUseRelease(
-    Effect.sync(() => (last = flights.board(name))),
-    (boarded) => (boarded.isLeader ? lead(boarded) : boarded.flight.told),
+    Effect.sync(() => (last = flights.join(name))),
+    (boarded) => (boarded.isLeader ? lead(boarded) : boarded.flight.result),
     ({ flight, isLeader }, exit) =>
       Effect.sync(() => {
         if (!isLeader) return
-        if (Exit.isSuccess(exit) && exit.value._tag === "Told") flight.tell(exit.value.answer)
-        flight.letGo()
+        if (Exit.isSuccess(exit) && exit.value._tag === "Told") flight.publish(exit.value.answer)
+        flight.release()
       })
   )
   const answer: Effect.Effect<SettleAnswer, Effect.Error<typeof fly>, Effect.Services<typeof fly>> = Effect.flatMap(
@@ -45,14 +45,14 @@ export const shareFlight = Effect.fnUntraced(function* (
     (heard) => (heard._tag === "Told" ? Effect.succeed(heard.answer) : answer)
   )
 
-  return yield* within(answer, {
-    longest: yield* timeLeft(began),
-    owner,
-    ...(until === undefined ? {} : { until }),
-    late: Effect.sync(() => {
+  return yield* withDeadline(answer, {
+    timeout: yield* timeLeft(began),
+    scope: owner,
+    ...(until === undefined ? {} : { cancelOn: until }),
+    onTimeout: Effect.sync(() => {
       const late = last?.flight.answer ?? busy()
       if (last?.isLeader === true) {
-        last.flight.tell(late)
+        last.flight.publish(late)
         last.flight.end()
       }
       return late

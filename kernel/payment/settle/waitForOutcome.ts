@@ -3,7 +3,7 @@
 // failure.
 import { Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import { ListenAt } from "../../http/ListenAt.ts"
 import type { Principal } from "../../http/Principal.ts"
 import { Outcomes } from "../../settlement/Outcomes.ts"
@@ -12,17 +12,17 @@ import type { SettleAnswer } from "../Answer.ts"
 import { answerFinal } from "../answers.ts"
 
 /** When a settle request began. */
-export interface Began {
+export interface RequestStart {
   /** Unix milliseconds, for what is stored. */
   readonly at: number
-  /** The same moment as `elapsedMillis` tells it, for what is waited for. */
+  /** The same moment as `monotonicMillis` tells it, for what is waited for. */
   readonly elapsed: number
 }
 
 /** What is left of the time a settle request may take, in milliseconds. */
-export const timeLeft = Effect.fnUntraced(function* (began: Began) {
+export const timeLeft = Effect.fnUntraced(function* (began: RequestStart) {
   const limits = yield* Limits
-  const elapsed = (yield* elapsedMillis) - began.elapsed
+  const elapsed = (yield* monotonicMillis) - began.elapsed
   return Math.max(0, Duration.toMillis(limits.settleTimeout) - elapsed)
 })
 
@@ -48,13 +48,13 @@ const stoppingWait = Duration.seconds(2)
 export const waitForOutcome = Effect.fnUntraced(function* (
   settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
   principal: Principal,
-  began: Began
+  began: RequestStart
 ) {
   const outcomes = yield* Outcomes
   const settlements = yield* Settlements
   const { id, innerHash, payer } = settlement
   const deadline = deadlineOf(began.elapsed, (yield* Limits).settleTimeout)
-  const left = Math.max(0, deadline - (yield* elapsedMillis))
+  const left = Math.max(0, deadline - (yield* monotonicMillis))
   const { closing } = yield* ListenAt
   const record = yield* Effect.raceFirst(
     outcomes.await(id, Duration.millis(left)),

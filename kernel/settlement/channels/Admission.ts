@@ -2,7 +2,7 @@
 // given until its channel is there or will not come. What cannot be served within its wait is refused at once, with an
 // estimate of when to come again: from the places before it in the turns of all principals, and from the rate at which
 // channels come free, which is measured while they are scarce and reckoned from the ledger's pace before. Pure.
-import type { Scarcity } from "./Scarcity.ts"
+import type { ReleaseRateEstimator } from "./Scarcity.ts"
 
 /** Places in all, and of one principal: bounds of memory, since what is hopeless is refused long before. */
 const placesMax = 2_000
@@ -15,8 +15,8 @@ const ledgersHeld = 1.2
 const retryMillisMin = 1_000
 const retryMillisMax = 60_000
 
-export interface Weather {
-  /** As `elapsedMillis` tells it. */
+export interface LoadConditions {
+  /** As `monotonicMillis` tells it. */
   readonly now: number
   /** Milliseconds between two ledgers. */
   readonly ledgerMillis: number
@@ -24,17 +24,17 @@ export interface Weather {
   readonly channels: number
 }
 
-export class Admission {
-  readonly #scarcity: Scarcity
+export class AdmissionControl {
+  readonly #scarcity: ReleaseRateEstimator
   readonly #places = new Map<string, number>()
   #placesInAll = 0
 
-  constructor(scarcity: Scarcity) {
+  constructor(scarcity: ReleaseRateEstimator) {
     this.#scarcity = scarcity
   }
 
   /** Undefined when the place was given; else the milliseconds after which to try again. */
-  enter(principal: string, waitMillis: number, weather: Weather): number | undefined {
+  enter(principal: string, waitMillis: number, weather: LoadConditions): number | undefined {
     const own = this.#places.get(principal) ?? 0
     const excess = this.#estimate(own, weather) - waitMillis
     if (excess > 0 || own >= placesOfOneMax || this.#placesInAll >= placesMax)
@@ -61,7 +61,7 @@ export class Admission {
    * Milliseconds until a channel for whoever has `own` places already. Channels come back with the ledger's closes: at
    * worst it takes whole ledgers, and where a ledger is long beside the few that wait, twice their share of one.
    */
-  #estimate(own: number, { channels, ledgerMillis, now }: Weather): number {
+  #estimate(own: number, { channels, ledgerMillis, now }: LoadConditions): number {
     // In turns: before it comes, everybody else is served once more than it was, as far as they wait.
     let before = 0
     for (const places of this.#places.values()) before += Math.min(places, own + 1)

@@ -23,8 +23,8 @@ export interface ChannelListed {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-export class ChannelMoves extends Context.Service<
-  ChannelMoves,
+export class ChannelActions extends Context.Service<
+  ChannelActions,
   {
     /** Every channel of the network, by sponsor and number. */
     readonly list: Sql<ReadonlyArray<ChannelListed>>
@@ -35,11 +35,11 @@ export class ChannelMoves extends Context.Service<
   }
 >()("tollkeeper/settlement/channels/ChannelMoves") {
   static readonly layer = Layer.effect(
-    ChannelMoves,
+    ChannelActions,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { id: network } = yield* Network
-      return ChannelMoves.of({
+      return ChannelActions.of({
         list: sql<ChannelListed>`select sponsor, number, address, state, sequence, settlement::text as settlement,
           coalesce(leased_until > clock_timestamp(), false) as leased, wanted_until > clock_timestamp() as claimed
           from kernel_channels where network = ${network} order by sponsor, number, address`,

@@ -3,9 +3,9 @@
 import { Context, Duration, Effect, Layer, type Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
-import { Admission } from "./Admission.ts"
+import { AdmissionControl } from "./Admission.ts"
 import { ChannelCount } from "./ChannelCount.ts"
 import { ChannelQueue } from "./ChannelQueue.ts"
 import { type ChannelCounts, type ChannelLease, ChannelStore } from "./ChannelStore.ts"
@@ -14,7 +14,7 @@ import { type ChannelCounts, type ChannelLease, ChannelStore } from "./ChannelSt
 const ledgerMillisAssumed = 5_000
 
 /** A place in the queue. It counts until it is left. */
-export interface Place {
+export interface QueueTicket {
   readonly _tag: "Place"
   /** Waits for a channel; None when none came free in time. Leaves the place, however it ends. */
   readonly lease: Effect.Effect<Option.Option<ChannelLease>, SqlError.SqlError>
@@ -22,7 +22,7 @@ export interface Place {
   readonly leave: Effect.Effect<void>
 }
 
-export interface Full {
+export interface Overloaded {
   readonly _tag: "Full"
   /** An estimate of when to come again. */
   readonly retryAfterMillis: number
@@ -32,7 +32,7 @@ export class ChannelPool extends Context.Service<
   ChannelPool,
   {
     /** A place for a principal who waits at most `within`; or at once that it would wait in vain. Asks nobody. */
-    readonly enter: (principal: string, within: Duration.Duration) => Effect.Effect<Place | Full>
+    readonly enter: (principal: string, within: Duration.Duration) => Effect.Effect<QueueTicket | Overloaded>
     /** Gives an unused lease back. */
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
     /** Tells the queue that a channel may have come free. */
@@ -50,10 +50,10 @@ export class ChannelPool extends Context.Service<
       const count = yield* ChannelCount
       const clock = yield* LedgerClock
       const { freed, lease, release, scarcity } = yield* ChannelQueue
-      const admission = new Admission(scarcity)
+      const admission = new AdmissionControl(scarcity)
 
       const enter = Effect.fnUntraced(function* (principal: string, within: Duration.Duration) {
-        const now = yield* elapsedMillis
+        const now = yield* monotonicMillis
         const ledgerMillis = yield* Effect.match(clock.now, {
           onFailure: () => ledgerMillisAssumed,
           onSuccess: ({ secondsPerLedger }) => secondsPerLedger * 1_000

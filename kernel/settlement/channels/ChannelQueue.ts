@@ -3,11 +3,11 @@
 // may have come free, and looks by itself now and then.
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Latch, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import { type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 import { FairQueue } from "./FairQueue.ts"
-import { Scarcity } from "./Scarcity.ts"
-import { spanned } from "../../spanned.ts"
+import { ReleaseRateEstimator } from "./Scarcity.ts"
+import { withSpanIfSampled } from "../../spanned.ts"
 
 /** How often the head of the queue looks again without being woken: channels are freed by other replicas too. */
 const lookAgain = Duration.millis(250)
@@ -90,7 +90,7 @@ export class ChannelQueue extends Context.Service<
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
     /** Tells the queue that a channel may have come free. */
     readonly freed: Effect.Effect<void>
-    readonly scarcity: Scarcity
+    readonly scarcity: ReleaseRateEstimator
   }
 >()("tollkeeper/settlement/channels/ChannelQueue") {
   static readonly layer = Layer.effect(
@@ -98,7 +98,7 @@ export class ChannelQueue extends Context.Service<
     Effect.gen(function* () {
       const store = yield* ChannelStore
       const bell = yield* Latch.make()
-      const scarcity = new Scarcity()
+      const scarcity = new ReleaseRateEstimator()
       const turns = new Turns(() => scarcity.ended())
 
       const freed = Effect.suspend(() => {
@@ -120,7 +120,7 @@ export class ChannelQueue extends Context.Service<
       const take = Effect.fnUntraced(function* (turn: Turn) {
         const [asked, returned] = [Math.min(takeMax, 1 + turns.behind), scarcity.returned]
         const leases = yield* toItsEnd(store.take(asked))
-        const now = yield* elapsedMillis
+        const now = yield* monotonicMillis
         for (const _ of leases) scarcity.leased(now)
         if (leases.length < asked) scarcity.found(now, Math.max(0, returned - leases.length))
         const [own, ...others] = leases
@@ -152,7 +152,7 @@ export class ChannelQueue extends Context.Service<
         wait(principal, waitMax).pipe(
           // A lease that came in the moment in which the wait ended counts.
           Effect.map(({ lease }) => Option.fromUndefinedOr(lease)),
-          spanned("channel.lease")
+          withSpanIfSampled("channel.lease")
         )
 
       return ChannelQueue.of({ lease, release, freed, scarcity })

@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
-import { spanned } from "../../spanned.ts"
+import { withSpanIfSampled } from "../../spanned.ts"
 import { askedCount } from "./ChannelCount.ts"
 
 /**
@@ -33,7 +33,7 @@ export interface ChannelRow {
 const lapseSeconds = 180
 
 /** What a turn asks first, and most turns only. */
-export interface Glance {
+export interface ChannelOverview {
   /** How many channels an operator asked for, if anybody did. */
   readonly asked: number | null
   /** Whether one of those owned waits for its number or for its end. */
@@ -54,7 +54,7 @@ export class ChannelRows extends Context.Service<
     readonly claim: (count: number) => Sql<void>
     /** Every channel that is not retired and whose key this process has, former ones too. */
     readonly owned: Sql<ReadonlyArray<ChannelRow>>
-    readonly glance: Sql<Glance>
+    readonly glance: Sql<ChannelOverview>
     /** The merge of a channel has ended, or its account is gone. */
     readonly endMerge: (row: ChannelRow, isGone: boolean) => Sql<void>
   }
@@ -89,7 +89,7 @@ export class ChannelRows extends Context.Service<
           where network = ${network.id} and state in ('wanted', 'ready') and address <> all(${required}::text[])
             and (sponsor = ${signer.sponsor} or address = any(${keys}))
             and (wanted_by = ${settingsId} or wanted_until < clock_timestamp())`
-      }, spanned("ChannelRows.claim"))
+      }, withSpanIfSampled("ChannelRows.claim"))
 
       return ChannelRows.of({
         get settingsId() {
@@ -104,7 +104,7 @@ export class ChannelRows extends Context.Service<
         ),
         glance: Effect.map(
           Effect.suspend(
-            () => sql<Glance>`select (${askedCount(sql, network.id)}) as asked, exists (
+            () => sql<ChannelOverview>`select (${askedCount(sql, network.id)}) as asked, exists (
               select 1 from kernel_channels where ${own()} and state <> 'retired' and settlement is null
                 and (sequence is null or reread
                   or (state in ('retiring', 'merging') and (leased_until is null or leased_until < clock_timestamp())))

@@ -13,7 +13,7 @@ import { reconciler } from "../../Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Server } from "../../config/Server.ts"
 import { Database } from "../../database/Database.ts"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import { Health } from "../../Health.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
@@ -56,7 +56,7 @@ export interface RotationPlan {
 }
 
 /** What the sources hold was looked at, and not taken. */
-class OnlyLooked extends Data.TaggedError("OnlyLooked")<{ readonly next: AccountNames }> {}
+class DryRun extends Data.TaggedError("DryRun")<{ readonly next: AccountNames }> {}
 
 /** Between two polls of the rotations of other replicas. */
 const pollEvery = "2 seconds"
@@ -167,7 +167,7 @@ const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: OwnKeys)
       )
     )
     if (followed._tag === "Success") return yield* took(before)
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     if (now - warnedAt < warnMillis) return
     warnedAt = now
     const why = followed.failure.message
@@ -302,10 +302,10 @@ export class KeyRotation extends Context.Service<
         const before = signer.names()
         // The judge lets nothing through, so nothing is taken.
         const next = yield* signer
-          .reread((next) => Effect.fail(new OnlyLooked({ next })))
+          .reread((next) => Effect.fail(new DryRun({ next })))
           .pipe(
             Effect.as(before),
-            Effect.catchTag("OnlyLooked", (looked) => Effect.succeed(looked.next))
+            Effect.catchTag("DryRun", (looked) => Effect.succeed(looked.next))
           )
         const fault = yield* check(what, before, next).pipe(
           Effect.as(undefined),

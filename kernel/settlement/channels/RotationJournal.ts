@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../database/Database.ts"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStanding.ts"
 
 const announceMillis = 30_000
@@ -72,7 +72,7 @@ export const makeRotationJournal = Effect.fnUntraced(function* (network: string,
     ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
   const announce = Effect.fnUntraced(function* (keys: SigningKeys) {
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     const isSame = announced?.keys.sponsor === keys.sponsor && announced.keys.channels === keys.channels
     if (isSame && now - announced!.at < announceMillis) return
     yield* sql`with ended as (delete from kernel_signers

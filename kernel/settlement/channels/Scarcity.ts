@@ -10,7 +10,7 @@ const measuredLedgersMax = 6
 /** Leases remembered for measuring. */
 const leasesMax = 4_096
 
-export class Scarcity {
+export class ReleaseRateEstimator {
   #leases: Array<number> = []
   #since: number | undefined
   #returned = 0

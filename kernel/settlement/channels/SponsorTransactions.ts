@@ -8,11 +8,11 @@ import type { SqlError } from "effect/sql"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
-import { notBeyond } from "../../ledger/notBeyond.ts"
+import { withinLedgerBound } from "../../ledger/notBeyond.ts"
 import { Signer, type SignerRefused, sponsorStroopsPerOperationMax } from "../../signer/Signer.ts"
 import { decodeEnvelope, plainIn, type SponsorOperation, sponsorTransaction } from "../../stellar/Envelope.ts"
 import { type OpenTransaction, SponsorJournal } from "./SponsorJournal.ts"
-import { spanned } from "../../spanned.ts"
+import { withSpanIfSampled } from "../../spanned.ts"
 
 /** Ledgers a sponsor transaction may wait for its inclusion. */
 const lifeLedgers = 30
@@ -60,7 +60,7 @@ export class SponsorTransactions extends Context.Service<
       const rpc = yield* LedgerRpc
       const signer = yield* Signer
       const clock = yield* LedgerClock
-      const believed = (latestLedger: number) => Effect.provideService(notBeyond(latestLedger), LedgerClock, clock)
+      const believed = (latestLedger: number) => Effect.provideService(withinLedgerBound(latestLedger), LedgerClock, clock)
 
       /** The node no longer remembers; the sponsor's number tells whether it landed. What it cost is not known. */
       const endForgotten = Effect.fnUntraced(function* (open: OpenTransaction) {
@@ -94,7 +94,7 @@ export class SponsorTransactions extends Context.Service<
       const settleOpen = Effect.flatMap(
         journal.open,
         Option.match({ onNone: () => Effect.succeed(true), onSome: follow })
-      ).pipe(spanned("SponsorTransactions.settleOpen"))
+      ).pipe(withSpanIfSampled("SponsorTransactions.settleOpen"))
 
       const submit = Effect.fnUntraced(function* (
         purpose: string,
@@ -119,7 +119,7 @@ export class SponsorTransactions extends Context.Service<
         // Another replica may have one open, and this one would use the same number.
         if (yield* journal.record({ hash: signed.hash, purpose, envelope, ledgerMax, merged, after }))
           yield* rpc.send(signed.envelope, signed.hash)
-      }, spanned("SponsorTransactions.submit"))
+      }, withSpanIfSampled("SponsorTransactions.submit"))
 
       return SponsorTransactions.of({ settleOpen, last: journal.last, submit })
     })

@@ -8,7 +8,7 @@ const operationsMax = 100
 /** Of them merges, each signed by its account too: a transaction has twenty signatures at most. */
 const mergesMax = 19
 
-export interface Survey {
+export interface MaintenanceSnapshot {
   /** Channels to lend. */
   readonly kept: ReadonlyArray<ChannelRow>
   /** Channels to be merged back, and those whose merge is open. */
@@ -19,8 +19,8 @@ export interface Survey {
 }
 
 /** Create what is missing, top up what is low; when nothing is, take back what is required no more. */
-export const choresOf = (
-  { accounts, asOf, kept, leaving }: Survey,
+export const planMaintenance = (
+  { accounts, asOf, kept, leaving }: MaintenanceSnapshot,
   sponsor: string,
   balanceStroopsMin: bigint
 ): ReadonlyArray<SponsorOperation> => {

@@ -12,7 +12,7 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 const lagMax = 12
 
 /** True when what was remembered of an earlier network was forgotten. */
-export const forgetReset = Effect.gen(function* () {
+export const handleNetworkReset = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { id } = yield* Network
   const { closedAtSeconds, sequence } = yield* (yield* LedgerClock).now

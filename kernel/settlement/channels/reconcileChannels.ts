@@ -10,11 +10,11 @@ import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Lane } from "../../database/Lane.ts"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
-import { notBeyond } from "../../ledger/notBeyond.ts"
+import { withinLedgerBound } from "../../ledger/notBeyond.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Leases } from "../Leases.ts"
 import { askFaucet } from "./askFaucet.ts"
@@ -22,8 +22,8 @@ import { ChannelCount } from "./ChannelCount.ts"
 import { ChannelPool } from "./ChannelPool.ts"
 import { type ChannelRow, ChannelRows, planned } from "./ChannelRows.ts"
 import { ChannelStore } from "./ChannelStore.ts"
-import { choresOf, costOf, type Survey } from "./chores.ts"
-import { forgetReset } from "./forgetReset.ts"
+import { planMaintenance, costOf, type MaintenanceSnapshot } from "./chores.ts"
+import { handleNetworkReset } from "./forgetReset.ts"
 import { SponsorTransactions } from "./SponsorTransactions.ts"
 
 /** Accounts one RPC call may ask for. */
@@ -57,7 +57,7 @@ interface Memory {
 
 /** At most once a minute: the turn comes back each second while something is missing. */
 const warn = Effect.fnUntraced(function* (memory: Memory, message: string, annotations: Record<string, unknown>) {
-  const now = yield* elapsedMillis
+  const now = yield* monotonicMillis
   if (now - memory.warnedAt < warnMillis) return
   memory.warnedAt = now
   yield* Effect.logWarning(message).pipe(Effect.annotateLogs(annotations))
@@ -69,7 +69,7 @@ const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<strin
   let asOf = Number.MAX_SAFE_INTEGER
   for (let at = 0; at < addresses.length; at += accountsMax) {
     const answer = yield* rpc.accounts(addresses.slice(at, at + accountsMax))
-    asOf = Math.min(asOf, yield* notBeyond(answer.latestLedger))
+    asOf = Math.min(asOf, yield* withinLedgerBound(answer.latestLedger))
     for (const [address, account] of answer.accounts) accounts.set(address, account)
   }
   return { accounts, asOf }
@@ -92,7 +92,7 @@ const fundSponsor = Effect.fnUntraced(function* (memory: Memory) {
  * Learns sequence numbers of channels that have none, and those that somebody else has moved on. The read is never
  * older than the last outcome.
  */
-const learnNumbers = Effect.fnUntraced(function* ({ accounts, asOf, kept }: Survey) {
+const learnNumbers = Effect.fnUntraced(function* ({ accounts, asOf, kept }: MaintenanceSnapshot) {
   const store = yield* ChannelStore
   for (const { address, held, leased, sequence, sequence_ledger } of kept) {
     const account = accounts.get(address)
@@ -109,7 +109,7 @@ const learnNumbers = Effect.fnUntraced(function* ({ accounts, asOf, kept }: Surv
 })
 
 /** No sponsor transaction is open: what was merged is gone, and a merge that did not land is tried again. */
-const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: Survey) {
+const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: MaintenanceSnapshot) {
   const rows = yield* ChannelRows
   for (const row of leaving) {
     const isGone = !accounts.has(row.address)
@@ -130,7 +130,7 @@ const mayBeReset = Effect.fnUntraced(function* (memory: Memory) {
 /** Whether the minute is over, another number is required, or a channel waits for something. */
 const isDue = (memory: Memory, required: number, isWaiting: boolean) =>
   Effect.map(
-    elapsedMillis,
+    monotonicMillis,
     (now) => isWaiting || !memory.ready || required !== memory.requiredBefore || now - memory.surveyedAt >= surveyMillis
   )
 
@@ -140,7 +140,7 @@ const lookAtAll = Effect.gen(function* () {
   const rows: ReadonlyArray<ChannelRow> = yield* (yield* ChannelRows).owned
   const { accounts, asOf } = yield* readAccounts([sponsor, ...rows.map(({ address }) => address)])
   const isKept = ({ state }: ChannelRow) => state === planned || state === "ready"
-  const survey: Survey = { kept: rows.filter(isKept), leaving: rows.filter((row) => !isKept(row)), accounts, asOf }
+  const survey: MaintenanceSnapshot = { kept: rows.filter(isKept), leaving: rows.filter((row) => !isKept(row)), accounts, asOf }
   return { survey, sponsorAccount: accounts.get(sponsor) }
 })
 
@@ -156,7 +156,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   memory.settingsBefore = settingsId
   if (!(yield* (yield* Leases).hold(`channels ${settingsId}`, leaseDuration))) return
   if (yield* mayBeReset(memory)) {
-    if (yield* forgetReset) memory.ready = false
+    if (yield* handleNetworkReset) memory.ready = false
   }
   if (!(yield* isDue(memory, required, isWaiting))) return
   yield* rows.claim(required)
@@ -169,10 +169,10 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   if (sponsorAccount === undefined) return yield* fundSponsor(memory)
   yield* learnNumbers(survey)
   yield* endMerges(survey)
-  const chores = choresOf(survey, sponsor, network.channelBalanceStroopsMin)
+  const chores = planMaintenance(survey, sponsor, network.channelBalanceStroopsMin)
   // One that was required again while it was merged has no account yet.
   memory.ready = chores.length === 0 && survey.kept.length >= required
-  memory.surveyedAt = yield* elapsedMillis
+  memory.surveyedAt = yield* monotonicMillis
   if (chores.length === 0) return
   if (sponsorAccount.balanceStroops < costOf(chores) + sponsorReserveStroops) {
     const missing = chores.length

@@ -6,7 +6,7 @@ import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Semaphore } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import type { RemoteSignerSettings, RemoteSignerValues } from "../../config/RemoteSigner.ts"
-import { elapsedMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../elapsed.ts"
 import { verifyEd25519 } from "../../ledger/Ed25519.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import type { Crypto } from "../../platform/Crypto.ts"
@@ -38,7 +38,7 @@ export interface RemoteAccount {
   readonly fault: Effect.Effect<string | undefined>
   /** The machine that signs; accounts of one are there together, or none is. */
   readonly machine: string
-  /** When it last signed, as `elapsedMillis` tells it. */
+  /** When it last signed, as `monotonicMillis` tells it. */
   readonly signedAt: () => number
   /** Asks whether it is there unless it signed lately; many who ask at once are one question. `fault` then tells. */
   readonly assure: Effect.Effect<void>
@@ -63,7 +63,7 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
   let signedAt = -Infinity
 
   const note = Effect.fnUntraced(function* (why: string | undefined) {
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     if (why === undefined) signedAt = now
     if (why !== undefined && failing === undefined) yield* Effect.logWarning(`settling is busy: ${why}`)
     if (why === undefined && failing !== undefined) yield* Effect.logInfo("the external signer signs again")
@@ -83,12 +83,12 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
 
   const fault = Effect.gen(function* () {
     if (failing === undefined) return undefined
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     if (now - failing.triedAt >= probeMillis) yield* one.withPermitsIfAvailable(1)(Effect.ignore(sign(probe)))
     return failing?.why
   })
   const assure = Effect.gen(function* () {
-    const isBelieved = failing !== undefined || (yield* elapsedMillis) - signedAt < believedMillis
+    const isBelieved = failing !== undefined || (yield* monotonicMillis) - signedAt < believedMillis
     if (!isBelieved) yield* Effect.ignore(sign(probe))
   }).pipe(one.withPermits(1))
   const machine = `${values.kind} ${values.url === "" ? values.region : new URL(values.url).origin}`

@@ -2,13 +2,13 @@
 // resources. What cannot be read is None, and the reader goes on without it. Pure.
 import { Option } from "effect"
 import type { Fact } from "../../../kernel/Facts.ts"
-import { isOfSettlement, readSettlementFact, type SettlementTold } from "../../../kernel/settlement/facts.ts"
+import { isOfSettlement, readSettlementFact, type SettlementFact } from "../../../kernel/settlement/facts.ts"
 import { readSold, type Sold, soldFact } from "../../catalog/contract.ts"
 
-export type Told = SettlementTold | { readonly _tag: "Sold"; readonly data: Sold }
+export type RecordedFact = SettlementFact | { readonly _tag: "Sold"; readonly data: Sold }
 
 /** Whether a fact is one of those that analytics is about. */
 export const concerns = (fact: Fact): boolean => fact.type === soldFact || isOfSettlement(fact)
 
-export const readFact = (fact: Fact): Option.Option<Told> =>
+export const readFact = (fact: Fact): Option.Option<RecordedFact> =>
   fact.type === soldFact ? Option.map(readSold(fact), (data) => ({ _tag: "Sold", data })) : readSettlementFact(fact)

@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { trustedMillis } from "../../../kernel/trustedTime.ts"
 import { daysAllowed, firstDay } from "../reports/parameters.ts"
-import { alone } from "./alone.ts"
+import { acquireAnalyticsLock } from "./alone.ts"
 import { dayOf } from "./contributions.ts"
 
 /** Adds rows of standings by day to every window that has the day. */
@@ -23,7 +23,7 @@ export const rank = (sql: SqlClient.SqlClient, standings: string) =>
 
 const fill = Effect.fnUntraced(function* (since: string) {
   const sql = yield* SqlClient.SqlClient
-  yield* alone
+  yield* acquireAnalyticsLock
   const fresh = yield* sql`insert into analytics_ranking_windows values (${since}::date)
     on conflict do nothing returning since`
   if (fresh.length === 0) return
@@ -36,7 +36,7 @@ const fill = Effect.fnUntraced(function* (since: string) {
 
 const drop = Effect.fnUntraced(function* (since: string) {
   const sql = yield* SqlClient.SqlClient
-  yield* alone
+  yield* acquireAnalyticsLock
   yield* sql`delete from analytics_ranking_windows where since = ${since}::date`
   yield* sql`delete from analytics_rankings where since = ${since}::date`
 })

@@ -10,9 +10,9 @@ import type { Fact } from "../../../kernel/Facts.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { CatalogRecords } from "../../catalog/contract.ts"
 import { metrics } from "../metrics.ts"
-import { alone } from "./alone.ts"
+import { acquireAnalyticsLock } from "./alone.ts"
 import type { Change } from "./contributions.ts"
-import { concerns, readFact, type Told } from "./FactWire.ts"
+import { concerns, readFact, type RecordedFact } from "./FactWire.ts"
 import { keepWindows } from "./Rankings.ts"
 import { Rollups } from "./Rollups.ts"
 import { attribute, begin, end, overdue, type SettlementFact } from "./SettlementFact.ts"
@@ -41,7 +41,7 @@ const tables = [
 /** Empties what the journal can make again. */
 export const clearRecords = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* alone
+  yield* acquireAnalyticsLock
   for (const table of tables) yield* sql`delete from ${sql(`analytics_${table}`)}`
 })
 
@@ -97,7 +97,7 @@ const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFa
 })
 
 /** The settlements that facts tell of, as they are. */
-const load = Effect.fnUntraced(function* (told: ReadonlyArray<Told>) {
+const load = Effect.fnUntraced(function* (told: ReadonlyArray<RecordedFact>) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(settlementColumns)
   const ids = told.flatMap((one) => (one._tag === "Sold" ? [] : [one.id]))
@@ -120,7 +120,7 @@ const skip = (type: string, id: bigint | string) =>
 
 /** The facts of a batch that analytics is about; what cannot be read is left out. */
 const readFacts = Effect.fnUntraced(function* (facts: ReadonlyArray<Fact>) {
-  const told: Array<Told> = []
+  const told: Array<RecordedFact> = []
   for (const fact of facts.filter(concerns)) {
     const read = readFact(fact)
     if (Option.isSome(read)) told.push(read.value)
@@ -134,7 +134,7 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
   const told = yield* readFacts(facts)
   if (told.length === 0) return
   const waitMillis = Duration.toMillis((yield* Limits).settleTimeout)
-  yield* alone
+  yield* acquireAnalyticsLock
   const before = yield* load(told)
   const after = new Map(before)
   const born = told.flatMap((one) => (one._tag === "Recorded" && !before.has(one.id) ? [begin(one, waitMillis)] : []))
@@ -175,7 +175,7 @@ const lapse = Effect.gen(function* () {
   if (millis > 0) return Math.min(millis, lookMillisMax)
   return yield* inTransaction(
     Effect.gen(function* () {
-      yield* alone
+      yield* acquireAnalyticsLock
       const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements
         where ${isOverdue} order by due_at limit ${overdueMax}`
       yield* write(rows.map(toFact).map((known) => ({ before: known, after: overdue(known) })))

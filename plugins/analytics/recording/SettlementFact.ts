@@ -1,7 +1,7 @@
 // A settlement as analytics knows it, and how it changes by what is told of it. Telling the same thing again changes
 // nothing, an end that moved money or failed stays, and what is open or without an answer is never called failed (S96,
 // S155, S178–S180). Pure.
-import type { Told } from "./FactWire.ts"
+import type { RecordedFact } from "./FactWire.ts"
 
 export type Status = "open" | "unknown" | "success" | "failed"
 
@@ -35,7 +35,7 @@ export interface SettlementFact {
 /** Who recorded what was recorded before facts told it. */
 export const unnamedFacilitator = "unnamed"
 
-export const begin = ({ at, data, id }: Extract<Told, { _tag: "Recorded" }>, waitMillis: number): SettlementFact => ({
+export const begin = ({ at, data, id }: Extract<RecordedFact, { _tag: "Recorded" }>, waitMillis: number): SettlementFact => ({
   id,
   occurredAt: at,
   dueAt: new Date(at.getTime() + waitMillis),
@@ -60,7 +60,7 @@ export const begin = ({ at, data, id }: Extract<Told, { _tag: "Recorded" }>, wai
 
 export const isFinal = ({ status }: SettlementFact): boolean => status === "success" || status === "failed"
 
-export const end = (known: SettlementFact, { data, state }: Extract<Told, { _tag: "Ended" }>): SettlementFact => {
+export const end = (known: SettlementFact, { data, state }: Extract<RecordedFact, { _tag: "Ended" }>): SettlementFact => {
   if (isFinal(known)) return known
   const told = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {

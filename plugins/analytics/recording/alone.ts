@@ -2,4 +2,4 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-export const alone = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select pg_advisory_xact_lock(724402403)`)
+export const acquireAnalyticsLock = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select pg_advisory_xact_lock(724402403)`)

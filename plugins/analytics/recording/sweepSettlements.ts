@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { oldBefore } from "../../../kernel/trustedTime.ts"
-import { alone } from "./alone.ts"
+import { acquireAnalyticsLock } from "./alone.ts"
 
 /** Settlements in one transaction. */
 const deletedMax = 1_000
@@ -14,7 +14,7 @@ export const sweepSettlements = Effect.fn("Analytics.sweep")(function* (keepMill
   const before = yield* oldBefore(keepMillis)
   return yield* sql.withTransaction(
     Effect.gen(function* () {
-      yield* alone
+      yield* acquireAnalyticsLock
       const deleted = yield* sql`delete from analytics_settlements where id in (
         select id from analytics_settlements where status in ('success', 'failed') and occurred_at < ${before}
         order by occurred_at limit ${deletedMax}) returning 1`

@@ -38,7 +38,7 @@ export interface AssetNames {
   readonly asset_decimals: number | null
 }
 
-export interface AmountsTold extends AssetNames {
+export interface AmountsReport extends AssetNames {
   readonly total_amount: string
   readonly amounts: ReadonlyArray<AssetNames & { readonly amount: string; readonly transactions: string }>
 }
@@ -47,7 +47,7 @@ interface AmountsValues {
   /** The asset, and what is configured of it. */
   readonly name: (asset: string | undefined) => AssetNames
   /** `total_amount` is that of the asset `main`; `amounts` has them all. */
-  readonly tell: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsTold
+  readonly tell: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
 }
 
 /** How amounts of these assets are told. */

@@ -133,7 +133,7 @@ export const SettlementRecord = Schema.Struct({
   error_reason: maybe,
   organic: Schema.Boolean
 }).annotate({ identifier: "SettlementRecord" })
-export const SettlementNews = Schema.Struct({
+export const SettlementUpdates = Schema.Struct({
   id: Schema.String,
   at: time("When it happened, UTC."),
   state: text(

@@ -1,8 +1,8 @@
 // How reports tell what is stored: amounts by asset, addresses as they are or redacted, networks and words in the first
 // of the configured spellings.
 import { Context, Effect, Layer } from "effect"
-import { WireWords } from "../../../kernel/config/WireWords.ts"
-import { type NeutralNetwork, spellNetwork, spellWord } from "../../../kernel/Dialect.ts"
+import { WireVocabulary } from "../../../kernel/config/WireWords.ts"
+import { type NeutralNetwork, encodeNetwork, encodeReason } from "../../../kernel/Dialect.ts"
 import type { SettlementRow } from "../recording/SettlementRows.ts"
 import { Amounts } from "./Amounts.ts"
 import { Redaction } from "./Redaction.ts"
@@ -24,13 +24,13 @@ export class Spelling extends Context.Service<
     Effect.gen(function* () {
       const amounts = yield* Amounts
       const redaction = yield* Redaction
-      const [dialect] = (yield* WireWords).dialects
-      const networkOut = (network: string) => spellNetwork(network as NeutralNetwork, dialect)
+      const [dialect] = (yield* WireVocabulary).dialects
+      const networkOut = (network: string) => encodeNetwork(network as NeutralNetwork, dialect)
       return Spelling.of({
         amounts,
         redaction,
         network: networkOut,
-        word: (word) => spellWord(word, dialect),
+        word: (word) => encodeReason(word, dialect),
         record: (row) => ({
           id: row.id,
           occurred_at: row.occurred_at.toISOString(),
@@ -48,7 +48,7 @@ export class Spelling extends Context.Service<
           facilitator_id: row.facilitator_id,
           resource_id: row.resource_id?.toString() ?? null,
           resource_url: row.resource_url,
-          error_reason: row.error_reason === null ? null : spellWord(row.error_reason, dialect),
+          error_reason: row.error_reason === null ? null : encodeReason(row.error_reason, dialect),
           organic: row.organic
         })
       })

@@ -7,13 +7,13 @@ import { SqlClient } from "effect/sql"
 import { AccountSessions } from "../../../kernel/accounts/AccountSessions.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
-import { Callers } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Callers.ts"
 import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { AccountExplanation, ListingExplanation, Moved } from "../AnswerWire.ts"
+import type { AccountExplanation, ListingExplanation, ActionResult } from "../AnswerWire.ts"
 import { readPaging } from "../discovery/filters.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
 import { Changes } from "../store/Changes.ts"
@@ -45,7 +45,7 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
 
 export const addAdministrationRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Callers
+  const callers = yield* Authentication
   const sessions = yield* AccountSessions
   const keys = yield* Keys
   const crypto = yield* Crypto
@@ -94,7 +94,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     const moved = yield* moveResource(read, facts, crypto)
     if (Option.isNone(moved)) return json({ error: "not_found" }, { status: 404 })
     yield* changes.moved
-    return json(moved.value satisfies typeof Moved.Type)
+    return json(moved.value satisfies typeof ActionResult.Type)
   })
 
   const answered = <E>(answer: Effect.Effect<Response, E, SqlClient.SqlClient>) =>

@@ -6,13 +6,13 @@ import { Base64 } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { Network } from "../../../kernel/config/Network.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
-import { Callers } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Callers.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { accountKeyOf } from "../../../kernel/stellar/Address.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
 import { Challenges } from "../ownership/Challenges.ts"
-import { OriginLooks } from "../ownership/OriginLooks.ts"
+import { OriginProbes } from "../ownership/OriginLooks.ts"
 import { Recipients } from "../ownership/Recipients.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -42,14 +42,14 @@ const readAnswered = (body: unknown): Answered | undefined => {
 
 export const addSellerRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Callers
+  const callers = yield* Authentication
   const challenges = yield* Challenges
   const network = yield* Network
   const recipients = yield* Recipients
-  const looks = yield* OriginLooks
+  const looks = yield* OriginProbes
 
   const challenge = Effect.fnUntraced(function* (request: Request) {
-    const caller = callers.identify(request)
+    const caller = callers.authenticate(request)
     if (Option.isNone(caller)) return unauthorized
     if (!caller.value.keyed)
       return forbidden("this facilitator has no keys: whoever asks is nobody in particular, and nothing can be bound")
@@ -71,7 +71,7 @@ export const addSellerRoutes = Effect.gen(function* () {
   })
 
   const look = Effect.fnUntraced(function* (request: Request) {
-    const caller = callers.identify(request)
+    const caller = callers.authenticate(request)
     if (Option.isNone(caller)) return unauthorized
     const given = queryOf(request).get("origin") ?? ""
     const answer = yield* looks.look(given, caller.value.source)

@@ -9,7 +9,7 @@ import { type Grade, raisedBy } from "../declaration/Grade.ts"
 import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import type { ResourceState } from "../contract.ts"
 import { isDead } from "../store/Resources.ts"
-import { type Kept, resourceKey } from "../store/ResourceWire.ts"
+import { type StoredBody, resourceKey } from "../store/ResourceWire.ts"
 import { cleanString } from "../declaration/cleanText.ts"
 
 interface ObservationRow {
@@ -32,7 +32,7 @@ interface ListingRow {
   readonly resource: string
   readonly tool_name: string
   readonly state: ResourceState
-  readonly declaration: Kept
+  readonly declaration: StoredBody
   readonly state_reason: string | null
   readonly verification: string
   readonly ownership: string

@@ -2,16 +2,16 @@
 // then each piece waits until its predecessors are paid for. Nothing is lost by it, it comes later; who waits is
 // bounded by the caller.
 import { Effect, Semaphore } from "effect"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 
-export interface Pace {
+export interface CpuThrottle {
   /** Of the time that passes, 0 to 1. */
   readonly share: number
   /** Milliseconds of work that may be done without a pause after a rest. */
   readonly burstMillis: number
 }
 
-export const makePace = ({ burstMillis, share }: Pace) => {
+export const makeCpuThrottle = ({ burstMillis, share }: CpuThrottle) => {
   const turn = Semaphore.makeUnsafe(1)
   let credit = burstMillis
   let creditedAt = 0
@@ -23,11 +23,11 @@ export const makePace = ({ burstMillis, share }: Pace) => {
 
   return <A>(work: () => A): Effect.Effect<A> =>
     Effect.gen(function* () {
-      settle(yield* elapsedMillis, 0)
+      settle(yield* monotonicMillis, 0)
       if (credit < 0) yield* Effect.sleep(Math.ceil(-credit / share))
-      const from = yield* elapsedMillis
+      const from = yield* monotonicMillis
       const result = work()
-      const to = yield* elapsedMillis
+      const to = yield* monotonicMillis
       settle(to, to - from)
       return result
     }).pipe(turn.withPermits(1))

@@ -111,7 +111,7 @@ const keywordsOf = (schema: Fields): number =>
  * What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data it will
  * judge.
  */
-export const schemaFault = (root: unknown, depth: number): string | undefined => {
+export const schemaIssue = (root: unknown, depth: number): string | undefined => {
   if (!isFields(root)) return "the schema is no object"
   let keywords = 0
   const known = new Set<Fields>()

@@ -5,8 +5,8 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
-import { schemaFault, weightKeyword, withWeights } from "./schemaBounds.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
+import { schemaIssue, weightKeyword, withWeights } from "./schemaBounds.ts"
 
 /** Levels of nesting and values in `info`. */
 export const infoDepthMax = 12
@@ -28,7 +28,7 @@ const comparisonCost = 20
 /** Schemas whose validators are kept. */
 const rememberedMax = 256
 
-export interface InfoFault {
+export interface InfoIssue {
   /** For an operator: a place, never content. */
   readonly detail: string
 }
@@ -37,7 +37,7 @@ export type Validator = (
   info: unknown,
   schema: Readonly<Record<string, unknown>>,
   schemaText: string
-) => InfoFault | undefined
+) => InfoIssue | undefined
 
 class TooMuchWork extends Error {}
 
@@ -111,8 +111,8 @@ const compareByText = (ajv: Ajv2020): Ajv2020 =>
       }
     })
 
-const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | InfoFault => {
-  const fault = schemaFault(schema, infoDepthMax)
+const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | InfoIssue => {
+  const fault = schemaIssue(schema, infoDepthMax)
   if (fault !== undefined) return { detail: fault }
   try {
     const ajv = compareByText(
@@ -145,11 +145,11 @@ const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | 
  * Gives a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the memory.
  */
 export const makeValidator = (): Validator => {
-  const remembered = new Map<string, ValidateFunction | InfoFault>()
+  const remembered = new Map<string, ValidateFunction | InfoIssue>()
 
   return (info, schema, schemaText) => {
     const judge = remembered.get(schemaText) ?? compile(schema)
-    putNewest(remembered, rememberedMax, schemaText, judge)
+    setBounded(remembered, rememberedMax, schemaText, judge)
     if (typeof judge !== "function") return judge
     resetMeters()
     try {

@@ -9,10 +9,10 @@ import { Config } from "../Config.ts"
 import { Catalog, type Filters, isFiltered } from "../contract.ts"
 import { type Behind, conditionOf, following, isPlannedByValue } from "./conditions.ts"
 import { type Body, bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
-import { gatherPages } from "./gatherPages.ts"
+import { batchPages } from "./gatherPages.ts"
 import { fingerprintOf } from "./filters.ts"
-import { decodePlace, encodePlace, type Place, placeAfter } from "./browsePlace.ts"
-import { type CatalogBusy, Counts } from "./Counts.ts"
+import { decodeBrowsePosition, encodeBrowsePosition, type BrowsePosition, positionAfter } from "./browsePlace.ts"
+import { type CatalogOverloaded, Counts } from "./Counts.ts"
 
 export interface Page {
   /** Public bodies as JSON. */
@@ -50,11 +50,11 @@ const makeRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
   const { bodies } = yield* Catalog
-  const pages = yield* gatherPages
+  const pages = yield* batchPages
   const columns = sql.literal(bodyColumns)
   const from = sql.literal(bodyFrom)
   const idsOf = (ids: ReadonlyArray<bigint>) => sql`${`{${ids.join(",")}}`}::int8[]`
-  const behind = ({ asOf, below, first }: Place): Behind => ({ asOf, below, first: idsOf(first) })
+  const behind = ({ asOf, below, first }: BrowsePosition): Behind => ({ asOf, below, first: idsOf(first) })
 
   /** Those of the first page that are to be shown, in their order. */
   const firsts = (
@@ -73,7 +73,7 @@ const makeRows = Effect.gen(function* () {
         )
 
   /** What follows a place among those that somebody stands for, or among the others. */
-  const tier = (stands: boolean, place: Place, filters: Filters, { count, skip }: Span) => {
+  const tier = (stands: boolean, place: BrowsePosition, filters: Filters, { count, skip }: Span) => {
     const told = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> => all.map((body) => ({ ...body, stands })))
     if (skip === 0 && count <= preparedMax && !isFiltered(filters)) return told(pages({ stands, place, count }))
     const rows = sql<BodyRow>`select ${columns} from ${from} join (
@@ -84,7 +84,7 @@ const makeRows = Effect.gen(function* () {
     return told(Effect.map(isPrepared ? rows : rows.unprepared, (all) => all.map(toBody)))
   }
 
-  const countTier = (place: Place, filters: Filters) =>
+  const countTier = (place: BrowsePosition, filters: Filters) =>
     Effect.map(
       sql<{ count: bigint }>`select count(*) as count from catalog_resources r
         where ${following(sql, config, true, behind(place), filters)}`.unprepared,
@@ -92,11 +92,11 @@ const makeRows = Effect.gen(function* () {
     )
 
   /** What follows a place; the second kind is looked for where the first has ended. */
-  const after = Effect.fnUntraced(function* (place: Place, snapshot: bigint, filters: Filters, { count, skip }: Span) {
+  const after = Effect.fnUntraced(function* (place: BrowsePosition, snapshot: bigint, filters: Filters, { count, skip }: Span) {
     const above = place.stands ? yield* tier(true, place, filters, { count, skip }) : []
     if (above.length >= count) return above
     const passed = place.stands && above.length === 0 && skip > 0 ? yield* countTier(place, filters) : 0
-    const others: Place = place.stands ? { ...place, below: snapshot + 1n } : place
+    const others: BrowsePosition = place.stands ? { ...place, below: snapshot + 1n } : place
     const left = { count: count - above.length, skip: above.length === 0 ? Math.max(0, skip - passed) : 0 }
     return [...above, ...(yield* tier(false, others, filters, left))]
   })
@@ -110,7 +110,7 @@ export class Browse extends Context.Service<
   Browse,
   {
     /** None when the cursor is not ours, has ended, or belongs to other filters. */
-    readonly page: (request: BrowseRequest) => Effect.Effect<Option.Option<Page>, SqlError.SqlError | CatalogBusy>
+    readonly page: (request: BrowseRequest) => Effect.Effect<Option.Option<Page>, SqlError.SqlError | CatalogOverloaded>
   }
 >()("tollkeeper/catalog/Browse") {
   static readonly layer = Layer.effect(
@@ -124,7 +124,7 @@ export class Browse extends Context.Service<
       const pageAt = Effect.fnUntraced(function* (
         { filters, limit }: BrowseRequest,
         { fingerprint, snapshot }: { readonly fingerprint: string; readonly snapshot: bigint },
-        at: Place,
+        at: BrowsePosition,
         skip: number
       ): Effect.fn.Return<Page, SqlError.SqlError> {
         const { first, shown: offset, total } = at
@@ -136,26 +136,26 @@ export class Browse extends Context.Service<
         const behind = room === 0 ? [] : yield* rows.after(at, snapshot, filters, { count: room + 1, skip })
         const shown = behind.slice(0, room)
         const isLast = room === 0 ? offset + limit >= total : behind.length <= room
-        const next = placeAfter(at, leading.length + shown.length, shown.at(-1))
-        const cursor = isLast ? null : yield* catalog.seal({ snapshot, position: encodePlace(next), fingerprint })
+        const next = positionAfter(at, leading.length + shown.length, shown.at(-1))
+        const cursor = isLast ? null : yield* catalog.seal({ snapshot, position: encodeBrowsePosition(next), fingerprint })
         return { items: [...led, ...shown].map(({ json }) => json), offset, total, cursor }
       })
 
       const page = Effect.fn("Catalog.browse")(function* (
         request: BrowseRequest
-      ): Effect.fn.Return<Option.Option<Page>, SqlError.SqlError | CatalogBusy> {
+      ): Effect.fn.Return<Option.Option<Page>, SqlError.SqlError | CatalogOverloaded> {
         const { cursor, filters, offset } = request
         const fingerprint = fingerprintOf(filters)
         if (cursor === undefined) {
           const { asOf, first, snapshot, total } = yield* count(filters, fingerprint)
-          const start: Place = { stands: true, below: snapshot + 1n, shown: offset, total, asOf, first }
+          const start: BrowsePosition = { stands: true, below: snapshot + 1n, shown: offset, total, asOf, first }
           const skip = Math.max(0, offset - first.length)
           return Option.some(yield* pageAt(request, { fingerprint, snapshot }, start, skip))
         }
         const opened: Opened = yield* catalog.open(cursor, fingerprint)
         if (Option.isNone(opened)) return Option.none()
         const { position, snapshot } = opened.value
-        return Option.some(yield* pageAt(request, { fingerprint, snapshot }, decodePlace(position), 0))
+        return Option.some(yield* pageAt(request, { fingerprint, snapshot }, decodeBrowsePosition(position), 0))
       })
 
       return Browse.of({ page })

@@ -6,8 +6,8 @@
 import { Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -54,7 +54,7 @@ interface Kept extends Counted {
 const windows = [100, 1_000]
 
 /** Too many different counts are required at once. */
-export class CatalogBusy extends Schema.TaggedError<CatalogBusy>()("CatalogBusy", {}) {}
+export class CatalogOverloaded extends Schema.TaggedError<CatalogOverloaded>()("CatalogOverloaded", {}) {}
 
 /** One run for everybody who asks at the same time under one key. Runs belong to the scope and to no request. */
 const shareRuns = Effect.gen(function* () {
@@ -85,7 +85,7 @@ const followChanges = Effect.gen(function* () {
   let mark: string | undefined
   yield* onChange(() => void (state.changes += 1))
   const look = Effect.gen(function* () {
-    const at = yield* elapsedMillis
+    const at = yield* monotonicMillis
     const told = yield* facts.publishedSince(changedFact, at - state.lookedAt > restMillis ? undefined : mark)
     if (told.published) state.changes += 1
     mark = told.mark
@@ -122,7 +122,7 @@ const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: Catal
 export class Counts extends Context.Service<
   Counts,
   {
-    readonly count: (filters: Filters, fingerprint: string) => Effect.Effect<Counted, SqlError.SqlError | CatalogBusy>
+    readonly count: (filters: Filters, fingerprint: string) => Effect.Effect<Counted, SqlError.SqlError | CatalogOverloaded>
   }
 >()("tollkeeper/catalog/Counts") {
   static readonly layer = Layer.effect(
@@ -153,17 +153,17 @@ export class Counts extends Context.Service<
             asOf,
             first: first.filter((id) => id <= row!.snapshot),
             changes: before,
-            at: yield* elapsedMillis
+            at: yield* monotonicMillis
           }
-          putNewest(kept, countedMax, fingerprint, fresh)
+          setBounded(kept, countedMax, fingerprint, fresh)
           return fresh
         }).pipe(permits.withPermits(1), Effect.ensuring(Effect.sync(() => (waiting -= 1))))
 
       const count = Effect.fnUntraced(function* (
         filters: Filters,
         fingerprint: string
-      ): Effect.fn.Return<Counted, SqlError.SqlError | CatalogBusy> {
-        const now = yield* elapsedMillis
+      ): Effect.fn.Return<Counted, SqlError.SqlError | CatalogOverloaded> {
+        const now = yield* monotonicMillis
         if (now - state.lookedAt >= lookMillis) {
           const age = now - state.lookedAt
           const looking = yield* share("look", look)
@@ -173,7 +173,7 @@ export class Counts extends Context.Service<
         if (known?.changes === state.changes) return known
         const key = `${state.changes} ${fingerprint}`
         if (!isRunning(key)) {
-          if (waiting >= atOnceMax + waitingMax) return yield* new CatalogBusy()
+          if (waiting >= atOnceMax + waitingMax) return yield* new CatalogOverloaded()
           waiting += 1
         }
         const counting: Deferred.Deferred<Kept, SqlError.SqlError> = yield* share(key, countNow(filters, fingerprint))

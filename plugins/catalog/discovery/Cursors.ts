@@ -4,8 +4,8 @@
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
-import { remembered } from "../../../kernel/remembered.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
+import { memoize } from "../../../kernel/remembered.ts"
 import { Config } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
 import { secretOf } from "../store/secretOf.ts"
@@ -50,7 +50,7 @@ export const cursorsOf = (
 ): Cursors["Service"] => {
   const sign = (secret: Uint8Array, payload: string) => crypto.hmacSha256(secret, encoder.encode(`c1.${payload}`))
   // Most pages are of the same few filters.
-  const shortened = remembered(fingerprintsKept, (fingerprint) =>
+  const shortened = memoize(fingerprintsKept, (fingerprint) =>
     Base64Url.encode(crypto.sha256(encoder.encode(fingerprint)).slice(0, 16))
   )
 
@@ -64,7 +64,7 @@ export const cursorsOf = (
   // it need not check again.
   const signed = new Map<string, Signed>()
   const remember = (cursor: string, payload: Signed): void => {
-    if (cursor.length <= rememberedLengthMax) putNewest(signed, rememberedMax, cursor, payload)
+    if (cursor.length <= rememberedLengthMax) setBounded(signed, rememberedMax, cursor, payload)
   }
 
   const seal = ({ fingerprint, position, snapshot }: CursorPayload) =>

@@ -10,7 +10,7 @@ import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
 import type { Intent } from "../search/readIntent.ts"
 import { type ReadSearch, readSearch } from "../search/readSearch.ts"
 import { Browse } from "./Browse.ts"
-import type { CatalogBusy } from "./Counts.ts"
+import type { CatalogOverloaded } from "./Counts.ts"
 import { History } from "./History.ts"
 import { encodeHistory, readHistoryQuery } from "./HistoryWire.ts"
 import { readFilters, readPaging } from "./filters.ts"
@@ -25,10 +25,10 @@ type Response = HttpServerResponse.HttpServerResponse
 const browseLimitMax = 1_000
 
 /** The database is away or asked too much: the answer is short and says when to come again. */
-const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogBusy, R>) =>
+const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogOverloaded, R>) =>
   Effect.catch(answer, (error) =>
     Effect.as(
-      error._tag === "CatalogBusy" ? Effect.void : Effect.logError("discovery could not ask the database", error),
+      error._tag === "CatalogOverloaded" ? Effect.void : Effect.logError("discovery could not ask the database", error),
       fault(503, "temporarily_unavailable", [], { "retry-after": "1" })
     )
   )
@@ -80,7 +80,7 @@ const makeLimited = Effect.gen(function* () {
   const { reading } = yield* ReadReplica
   const { readsPerSecond } = yield* Config
   const pauseFor = yield* limitCallers(readsPerSecond)
-  return <R>(answer: (request: Request) => Effect.Effect<Response, SqlError.SqlError | CatalogBusy, R>) =>
+  return <R>(answer: (request: Request) => Effect.Effect<Response, SqlError.SqlError | CatalogOverloaded, R>) =>
     (request: Request) =>
       Effect.flatMap(pauseFor(request), (seconds) =>
         seconds > 0 ? Effect.succeed(tooMany("reads", seconds)) : away(reading(answer(request)))

@@ -2,7 +2,7 @@
 // them. What stood when the first page was made is told by its time, and the first ones by their ids, so that what
 // rises meanwhile is neither repeated nor lost. Pure.
 
-export interface Place {
+export interface BrowsePosition {
   /** The rows that are next are those that somebody stands for; otherwise the merely claimed ones. */
   readonly stands: boolean
   /** Rows behind the first ones: ids below this one are still to come. */
@@ -15,21 +15,21 @@ export interface Place {
   readonly first: ReadonlyArray<bigint>
 }
 
-export const placeAfter = (
-  at: Place,
+export const positionAfter = (
+  at: BrowsePosition,
   count: number,
   last: { readonly id: bigint; readonly stands: boolean } | undefined
-): Place => ({
+): BrowsePosition => ({
   ...at,
   shown: at.shown + count,
   ...(last === undefined ? {} : { stands: last.stands, below: last.id })
 })
 
-export const encodePlace = ({ asOf, below, first, shown, stands, total }: Place): string =>
+export const encodeBrowsePosition = ({ asOf, below, first, shown, stands, total }: BrowsePosition): string =>
   [stands ? 1 : 0, below, shown, total, asOf, first.join(".")].join(":")
 
-/** Of what `encodePlace` made. */
-export const decodePlace = (text: string): Place => {
+/** Of what `encodeBrowsePosition` made. */
+export const decodeBrowsePosition = (text: string): BrowsePosition => {
   const [stands = "", below = "0", shown = "0", total = "0", asOf = "0", first = ""] = text.split(":")
   return {
     stands: stands === "1",

@@ -4,10 +4,10 @@
 // shown that was hidden before; and they come from where the request reads, the replica or the primary.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
-import { gathered } from "../../../kernel/database/gathered.ts"
-import { perSource } from "../../../kernel/database/perSource.ts"
-import { spanned } from "../../../kernel/spanned.ts"
+import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
+import { batched } from "../../../kernel/database/gathered.ts"
+import { perReadTarget } from "../../../kernel/database/perSource.ts"
+import { withSpanIfSampled } from "../../../kernel/spanned.ts"
 import { Config } from "../Config.ts"
 import { serveBody, volatileText } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
@@ -41,7 +41,7 @@ type Ids = ReadonlyArray<bigint>
 type Bodies = ReadonlyMap<bigint, Body>
 
 /** The visible ones of these, in their order. */
-export const gatherBodies = Effect.gen(function* () {
+export const batchBodies = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
   const [columns, from] = [sql.literal(bodyColumns), sql.literal(bodyFrom)]
@@ -53,13 +53,13 @@ export const gatherBodies = Effect.gen(function* () {
       (rows) => new Map(rows.map((row) => [row.id, toBody(row)]))
     )
 
-  const gathering = yield* perSource((source) =>
-    gathered({
-      callsMax,
-      run: (calls: ReadonlyArray<Ids>) =>
+  const gathering = yield* perReadTarget((source) =>
+    batched({
+      maxBatchSize: callsMax,
+      runBatch: (calls: ReadonlyArray<Ids>) =>
         ask([...new Set(calls.flat())]).pipe(
           Effect.map((bodies) => calls.map(() => bodies)),
-          Effect.provideService(ReadFrom, source)
+          Effect.provideService(ReadTarget, source)
         )
     })
   )
@@ -69,5 +69,5 @@ export const gatherBodies = Effect.gen(function* () {
     if (ids.length === 0) return []
     const bodies = ids.length > gatheredMax ? yield* ask(ids) : yield* (yield* gathering)(ids)
     return ids.flatMap((id) => bodies.get(id) ?? [])
-  }, spanned("Catalog.bodies"))
+  }, withSpanIfSampled("Catalog.bodies"))
 })

@@ -2,11 +2,11 @@
 // (`gatherBodies.ts`): each of a statement that began after it was asked for, and from where its request reads.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
-import { gathered } from "../../../kernel/database/gathered.ts"
-import { perSource } from "../../../kernel/database/perSource.ts"
+import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
+import { batched } from "../../../kernel/database/gathered.ts"
+import { perReadTarget } from "../../../kernel/database/perSource.ts"
 import { Config } from "../Config.ts"
-import type { Place } from "./browsePlace.ts"
+import type { BrowsePosition } from "./browsePlace.ts"
 import { type Behind, following } from "./conditions.ts"
 import { volatileText } from "../store/ResourceWire.ts"
 import { type Body, bodyFrom, toBody } from "./gatherBodies.ts"
@@ -16,7 +16,7 @@ const callsMax = 8
 /** What follows a place, among those that somebody stands for or among the others. */
 export interface PageAsked {
   readonly stands: boolean
-  readonly place: Place
+  readonly place: BrowsePosition
   readonly count: number
 }
 
@@ -48,7 +48,7 @@ const writtenOf = (calls: ReadonlyArray<PageAsked>): string =>
     }))
   )
 
-export const gatherPages = Effect.gen(function* () {
+export const batchPages = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
   const [volatile, from] = [sql.literal(volatileText), sql.literal(bodyFrom)]
@@ -90,10 +90,10 @@ export const gatherPages = Effect.gen(function* () {
     return calls.map((call) => found.get(call)!)
   })
 
-  const gathering = yield* perSource((source) =>
-    gathered({
-      callsMax,
-      run: (calls: ReadonlyArray<PageAsked>) => Effect.provideService(askAll(calls), ReadFrom, source)
+  const gathering = yield* perReadTarget((source) =>
+    batched({
+      maxBatchSize: callsMax,
+      runBatch: (calls: ReadonlyArray<PageAsked>) => Effect.provideService(askAll(calls), ReadTarget, source)
     })
   )
 

@@ -2,7 +2,7 @@
 // contract's service.
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { spanned } from "../../../kernel/spanned.ts"
+import { withSpanIfSampled } from "../../../kernel/spanned.ts"
 import { Config } from "../Config.ts"
 import {
   Catalog,
@@ -11,11 +11,11 @@ import {
   type ResourceState,
   type ResourceType
 } from "../contract.ts"
-import type { Kept } from "../store/ResourceWire.ts"
+import type { StoredBody } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 import { Cursors } from "./Cursors.ts"
-import { gatherBodies } from "./gatherBodies.ts"
-import { rememberVisible } from "./rememberVisible.ts"
+import { batchBodies } from "./gatherBodies.ts"
+import { visibleCandidatesCache } from "./rememberVisible.ts"
 
 const documentsMax = 1_000
 
@@ -28,7 +28,7 @@ interface DocumentRow {
   readonly state: ResourceState
   readonly version: number
   readonly version_hash: string
-  readonly declaration: Kept
+  readonly declaration: StoredBody
   readonly first_seen_at: Date
   readonly updated_at: Date
   readonly last_seen_at: Date
@@ -96,7 +96,7 @@ export const layer = Layer.effect(
       if (ids.length === 0) return []
       const rows = yield* sql<DocumentRow>`select ${columns} from ${from} where ${idsOf(sql, ids)}`
       return inOrder(ids, rows).map(toDocument)
-    }, spanned("Catalog.documents"))
+    }, withSpanIfSampled("Catalog.documents"))
 
     const scan = Effect.fn("Catalog.scan")(function* ({
       after,
@@ -110,8 +110,8 @@ export const layer = Layer.effect(
       return rows.map(toDocument)
     })
 
-    const bodies = yield* gatherBodies
-    const { edition, visible } = yield* rememberVisible
+    const bodies = yield* batchBodies
+    const { edition, visible } = yield* visibleCandidatesCache
 
     const condition: Catalog["Service"]["condition"] = (filters, options = {}) => {
       const own = conditionOf(sql, config, filters, options.snapshot)

@@ -5,11 +5,11 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
-import { ReadFrom, type Source } from "../../../kernel/database/ReadReplica.ts"
-import { gathered } from "../../../kernel/database/gathered.ts"
-import { perSource } from "../../../kernel/database/perSource.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { spanned } from "../../../kernel/spanned.ts"
+import { ReadTarget, type ReadTargetName } from "../../../kernel/database/ReadReplica.ts"
+import { batched } from "../../../kernel/database/gathered.ts"
+import { perReadTarget } from "../../../kernel/database/perSource.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { withSpanIfSampled } from "../../../kernel/spanned.ts"
 import { Config } from "../Config.ts"
 import { changedFact } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -54,7 +54,7 @@ class Verdicts {
 }
 
 /** What is remembered of one place to read from, and the look at the journal by which it is followed. */
-const follow = Effect.fnUntraced(function* (source: Source) {
+const follow = Effect.fnUntraced(function* (source: ReadTargetName) {
   const facts = yield* Facts
   const { onChange } = yield* Changes
   const verdicts = new Verdicts()
@@ -66,7 +66,7 @@ const follow = Effect.fnUntraced(function* (source: Source) {
     state.changes += 1
   })
   const look = Effect.gen(function* () {
-    const [at, own] = [yield* elapsedMillis, state.own]
+    const [at, own] = [yield* monotonicMillis, state.own]
     const isRested = at - state.lookedAt > restMillis
     const told = yield* facts.publishedSince(changedFact, isRested ? undefined : mark)
     if (told.published) {
@@ -77,19 +77,19 @@ const follow = Effect.fnUntraced(function* (source: Source) {
     state.seen = own
     state.lookedAt = at
   })
-  const looked = yield* gathered({
-    callsMax: 1_000,
-    run: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(look, ReadFrom, source), calls)
+  const looked = yield* batched({
+    maxBatchSize: 1_000,
+    runBatch: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(look, ReadTarget, source), calls)
   })
   const followed = Effect.gen(function* () {
-    const isDue = state.seen !== state.own || (yield* elapsedMillis) - state.lookedAt >= lookMillis
+    const isDue = state.seen !== state.own || (yield* monotonicMillis) - state.lookedAt >= lookMillis
     if (isDue) yield* looked(undefined)
   })
   return { verdicts, followed, changes: () => state.changes }
 })
 
 /** Of one place to read from. */
-const visibleFrom = Effect.fnUntraced(function* (source: Source) {
+const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
   const { changes, followed, verdicts } = yield* follow(source)
@@ -119,15 +119,15 @@ const visibleFrom = Effect.fnUntraced(function* (source: Source) {
  * `visible`: those of these resources that anybody may see and that were there at the snapshot, in their order.
  * `edition`: another one when the journal has told of a change, and in each place that is read from.
  */
-export const rememberVisible = Effect.gen(function* () {
+export const visibleCandidatesCache = Effect.gen(function* () {
   let places = 0
-  const from = yield* perSource((source) =>
+  const from = yield* perReadTarget((source) =>
     Effect.map(visibleFrom(source), (remembered) => ({ ...remembered, place: (places += 1) }))
   )
   return {
     visible: Effect.fnUntraced(function* (ids: Ids, snapshot: bigint) {
       return yield* (yield* from).visible(ids, snapshot)
-    }, spanned("Catalog.visible")),
+    }, withSpanIfSampled("Catalog.visible")),
     edition: Effect.gen(function* () {
       const { changes, place } = yield* from
       return `${place} ${yield* changes}`

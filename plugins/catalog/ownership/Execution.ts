@@ -4,8 +4,8 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
-import { mergeDeclaration, type Words } from "../store/mergeDeclaration.ts"
-import { type Move, moveState, recordMove, type ResourceRow, tellChange } from "../store/Resources.ts"
+import { mergeDeclaration, type DeclaredText } from "../store/mergeDeclaration.ts"
+import { type StateChange, moveState, recordMove, type ResourceRow, publishChange } from "../store/Resources.ts"
 import { Versions } from "../store/Versions.ts"
 import type { Verdict } from "./decideOwnership.ts"
 
@@ -18,7 +18,7 @@ export interface ClaimRow {
 export interface Evidence {
   readonly claims: ReadonlyArray<ClaimRow>
   /** What the origin itself says of the resource. */
-  readonly words: Words | undefined
+  readonly words: DeclaredText | undefined
 }
 
 const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<string>, now: Date) =>
@@ -31,7 +31,7 @@ const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<st
       and pay_to <> all(${payTos})`
   })
 
-const removal: Omit<Move, "from"> = { by: "origin", move: "removed", to: "removed", reason: "delisted_by_origin" }
+const removal: Omit<StateChange, "from"> = { by: "origin", move: "removed", to: "removed", reason: "delisted_by_origin" }
 
 const displacement = { by: "origin", move: "displaced", to: "active", reason: "origin_names_another" } as const
 
@@ -82,14 +82,14 @@ export class Execution extends Context.Service<
         const { state } = row
         const reason = "origin_names_owner"
         yield* recordMove(sql, row.id, now, { by: "origin", move: "proven", from: state, to: state, reason })
-        yield* tellChange(facts, row.id, "proven")
+        yield* publishChange(facts, row.id, "proven")
       })
 
       /** Nobody whom the origin names has declared it: what the origin offers is listed, or nothing is. */
       const contradict = Effect.fnUntraced(function* (
         row: ResourceRow,
         payTos: ReadonlyArray<string>,
-        words: Words | undefined,
+        words: DeclaredText | undefined,
         now: Date
       ) {
         yield* setOwner(sql, row.id, payTos, now)

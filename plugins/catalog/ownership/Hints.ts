@@ -9,7 +9,7 @@ import { trustedMillis } from "../../../kernel/trustedTime.ts"
 import type { Identity } from "../declaration/Declaration.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
-import { wordsOf } from "../store/mergeDeclaration.ts"
+import { declaredText } from "../store/mergeDeclaration.ts"
 import { Origins } from "./Origins.ts"
 
 const waitingMax = 512
@@ -71,7 +71,7 @@ export const startHints = Effect.gen(function* () {
     const methods = method === "" ? [] : [method]
     const answer = yield* origins.ask({ identity, methods, isDynamic: identity.resource.includes("/:"), share: "free" })
     if (answer === "later" || answer.word.delisted || answer.isLocal) return
-    const words = wordsOf(answer.declarations, "origin")
+    const words = declaredText(answer.declarations, "origin")
     if (words === undefined) return
     const listing = { words: { ...words, identity }, payTos: answer.word.payTos, isPaid: true }
     const now = new Date(yield* trustedMillis)

@@ -2,9 +2,9 @@
 // condition that it has changed. Every request goes through `safeFetch`, on a leash (attacks 49). A host that cannot be
 // reached counts as gone only by an authoritative answer and while a canary, some other host outside, answers.
 import { Context, Deferred, Effect, Layer } from "effect"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { makeCanary } from "./canary.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"
@@ -74,7 +74,7 @@ const makeRequests = (config: Config["Service"], outbound: Outbound["Service"]) 
   const canary = makeCanary((url) => sent(url, "HEAD", agent), config.canaryUrls)
 
   const request = (...asked: Parameters<typeof sent>) =>
-    Effect.tap(sent(...asked), () => Effect.map(elapsedMillis, (now) => canary.answered(asked[0], now)))
+    Effect.tap(sent(...asked), () => Effect.map(monotonicMillis, (now) => canary.answered(asked[0], now)))
 
   const isGone = (url: URL, { isAuthoritative }: FetchRefused) =>
     isAuthoritative === true ? canary.isOutsideSeen(url) : Effect.succeed(false)
@@ -129,7 +129,7 @@ export class OriginDocuments extends Context.Service<
 
       const documentAt = (path: string, word: string) =>
         Effect.fnUntraced(function* (origin: string) {
-          const now = yield* elapsedMillis
+          const now = yield* monotonicMillis
           const key = `${path} ${origin}`
           const known = kept.get(key)
           if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000)
@@ -138,7 +138,7 @@ export class OriginDocuments extends Context.Service<
           const answer = Deferred.makeUnsafe<OriginDocument>()
           const unasked: OriginDocument = { document: nothing, detail: `${word} interrupted`, isLocal: false }
           const before = known?.said ?? unasked
-          putNewest(kept, originsMax, key, { at: now, answer, said: before })
+          setBounded(kept, originsMax, key, { at: now, answer, said: before })
           return yield* ask(new URL(path, origin), word, before).pipe(
             Effect.tap((said) => {
               weigh(kept, key, said)

@@ -4,15 +4,15 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import { trustedClock } from "../../../kernel/trustedTime.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { Config } from "../Config.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import { readResourceUrl } from "../declaration/resourceUrl.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
-import { wordsOf } from "../store/mergeDeclaration.ts"
+import { declaredText } from "../store/mergeDeclaration.ts"
 import { OriginDocuments, originsMax } from "./OriginDocuments.ts"
 import { Origins } from "./Origins.ts"
 import { type NamedResource, readJson, readManifest, readWellKnown } from "./OriginWire.ts"
@@ -40,7 +40,7 @@ export interface Unlisted {
  */
 export type UnlistedReason = "delisted" | "no_terms" | "not_asked" | "listed_before" | "beyond_limit"
 
-export type LookAnswer =
+export type ProbeAnswer =
   | { readonly _tag: "Refused"; readonly detail: string }
   | { readonly _tag: "Later"; readonly seconds: number }
   | {
@@ -56,12 +56,12 @@ export type LookAnswer =
       readonly asked: string
     }
 
-export class OriginLooks extends Context.Service<
-  OriginLooks,
-  { readonly look: (origin: string, caller: string) => Effect.Effect<LookAnswer, SqlError.SqlError> }
+export class OriginProbes extends Context.Service<
+  OriginProbes,
+  { readonly look: (origin: string, caller: string) => Effect.Effect<ProbeAnswer, SqlError.SqlError> }
 >()("tollkeeper/catalog/OriginLooks") {
   static readonly layer = Layer.effect(
-    OriginLooks,
+    OriginProbes,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const config = yield* Config
@@ -84,7 +84,7 @@ export class OriginLooks extends Context.Service<
         identity: Identity,
         declarations: ReadonlyArray<Declaration>
       ): Effect.fn.Return<UnlistedReason | undefined, SqlError.SqlError> {
-        const words = wordsOf(declarations, "origin")
+        const words = declaredText(declarations, "origin")
         if (words === undefined) return "no_terms"
         const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
         const now = new Date(yield* trusted)
@@ -97,7 +97,7 @@ export class OriginLooks extends Context.Service<
         const read = readResourceUrl("http", given, undefined, config)
         if ("_tag" in read) return { _tag: "Refused" as const, detail: read.detail }
         const origin = read.origin!
-        const wait = mayLook(origin, caller, yield* elapsedMillis)
+        const wait = mayLook(origin, caller, yield* monotonicMillis)
         if (wait > 0) return { _tag: "Later" as const, seconds: Math.ceil(wait / 1_000) }
         const own = yield* documents.wellKnown(origin)
         const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]
@@ -126,7 +126,7 @@ export class OriginLooks extends Context.Service<
         return { _tag: "Looked" as const, origin, named: named.length, listed, unlisted, asked: detail }
       })
 
-      return OriginLooks.of({ look })
+      return OriginProbes.of({ look })
     })
   )
 }
@@ -159,8 +159,8 @@ const boundLooks = () => {
     const mine = known === undefined || now - known.at >= callerMillis ? { at: now, count: 0 } : known
     if (mine.count >= looksPerCallerMax) return callerMillis - (now - mine.at)
     mine.count += 1
-    putNewest(byCaller, originsMax, caller, mine)
-    putNewest(byOrigin, originsMax, origin, now)
+    setBounded(byCaller, originsMax, caller, mine)
+    setBounded(byOrigin, originsMax, origin, now)
     return 0
   }
 }

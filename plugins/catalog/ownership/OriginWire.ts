@@ -14,7 +14,7 @@ import { spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { type Fields, isFields } from "../fields.ts"
 
 /** The origin's word about one resource: whom it names, and that it is not to be listed. Empty `payTos`: silence. */
-export interface OriginWord {
+export interface OriginStatement {
   readonly payTos: ReadonlyArray<string>
   readonly delisted: boolean
 }
@@ -39,7 +39,7 @@ export interface NamedResource {
   readonly offers: ReadonlyArray<OriginOffer>
 }
 
-export const silence: OriginWord = { payTos: [], delisted: false }
+export const noOriginStatement: OriginStatement = { payTos: [], delisted: false }
 
 const payTosMax = 16
 const entriesMax = 2_000
@@ -74,8 +74,8 @@ export const entriesFor = (document: unknown, identity: Identity, base: string):
     : []
 
 /** Reads a well-known document for one resource. */
-export const readWellKnown = (document: unknown, identity: Identity, base: string): OriginWord => {
-  if (!isFields(document)) return silence
+export const readWellKnown = (document: unknown, identity: Identity, base: string): OriginStatement => {
+  if (!isFields(document)) return noOriginStatement
   const named = entriesFor(document, identity, base).flatMap((entry) => recipients(entry["payTo"]))
   return {
     payTos: (named.length > 0 ? [...new Set(named)] : recipients(document["payTo"])).slice(0, payTosMax),
@@ -175,9 +175,9 @@ const requiredOf = ({ body, headers, status }: Live402): Fields | undefined => {
 }
 
 /** Recipients that a live 402 asks to be paid, on this ledger. */
-export const readLive402 = (answer: Live402): OriginWord => {
+export const readLive402 = (answer: Live402): OriginStatement => {
   const required = requiredOf(answer)
-  if (required === undefined) return silence
+  if (required === undefined) return noOriginStatement
   const payTos = entries(required["accepts"]).flatMap((option) =>
     isFields(option) && typeof option["network"] === "string" && Option.isSome(readNetwork(option["network"]))
       ? recipients(option["payTo"])

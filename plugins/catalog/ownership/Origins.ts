@@ -5,9 +5,9 @@
 // to one origin are counted, so that many listings under a stranger's name do not make us a flood; half of them are
 // kept for what somebody stands for, and half of that half for what a seller's own payments and the clock ask.
 import { Context, Effect, Layer } from "effect"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { Config } from "../Config.ts"
 import { callTool, requestsOfCall, type ToolAnswer } from "./callTool.ts"
 import { readOpenApi } from "./OpenApiWire.ts"
@@ -15,21 +15,21 @@ import { PricedAssets } from "./PricedAssets.ts"
 import { readUnpaidCall } from "./ToolWire.ts"
 import { type Declaration, type Identity, isRejection } from "../declaration/Declaration.ts"
 import { readDeclaration } from "../declaration/DeclarationWire.ts"
-import { makePace } from "../declaration/paceWork.ts"
+import { makeCpuThrottle } from "../declaration/paceWork.ts"
 import { makeValidator } from "../declaration/validateInfo.ts"
 import { OriginDocuments, originsMax } from "./OriginDocuments.ts"
 import {
   type Live402,
   type NamedResource,
   type OriginOffer,
-  type OriginWord,
+  type OriginStatement,
   readJson,
   readLive402,
   readLiveOffer,
   readManifest,
   readNames,
   readWellKnown,
-  silence
+  noOriginStatement
 } from "./OriginWire.ts"
 
 export interface AskedResource {
@@ -53,7 +53,7 @@ export type Share = "claimed" | "free" | "own"
 export type Life = "alive" | "origin_gone" | "not_found" | "no_payment_required" | "unknown"
 
 export interface OriginAnswer {
-  readonly word: OriginWord
+  readonly word: OriginStatement
   /** What the origin itself says of the resource, one for each operation and option; empty when it says nothing. */
   readonly declarations: ReadonlyArray<Declaration>
   readonly life: Life
@@ -72,7 +72,7 @@ const readingPace = { share: 0.1, burstMillis: 500 }
 const safeMethods = ["GET", "HEAD"]
 
 interface Live {
-  readonly word: OriginWord
+  readonly word: OriginStatement
   readonly offer: OriginOffer | undefined
   readonly life: Life
   readonly detail: string
@@ -96,7 +96,7 @@ const liveOf = (answer: Live402, { resource }: Identity, method: string): Live =
 const liveOfTool = ({ isServedUnpaid, offer, status }: ToolAnswer): Live => ({
   word:
     offer === undefined
-      ? silence
+      ? noOriginStatement
       : { payTos: [...new Set(offer.offers.map(({ terms }) => terms.payTo))], delisted: false },
   offer,
   life:
@@ -106,7 +106,7 @@ const liveOfTool = ({ isServedUnpaid, offer, status }: ToolAnswer): Live => ({
 })
 
 const unreached = (reason: FetchRefused["reason"], method: string, isGone: boolean): Live => ({
-  word: silence,
+  word: noOriginStatement,
   offer: undefined,
   life: isGone ? "origin_gone" : "unknown",
   detail: `, ${method} ${reason}`,
@@ -131,7 +131,7 @@ const lifeOfAll = (
 }
 
 /** What the origin names goes before what its pages ask for. */
-const wordOfAll = (named: OriginWord, live: ReadonlyArray<Live>): OriginWord =>
+const wordOfAll = (named: OriginStatement, live: ReadonlyArray<Live>): OriginStatement =>
   named.delisted || named.payTos.length > 0
     ? named
     : { payTos: [...new Set(live.flatMap(({ word }) => word.payTos))], delisted: false }
@@ -146,7 +146,7 @@ const questions = Effect.gen(function* () {
   const config = yield* Config
   const { isGone, manifest, openApi, send } = yield* OriginDocuments
   const { assets } = yield* PricedAssets
-  const pace = makePace(readingPace)
+  const pace = makeCpuThrottle(readingPace)
   const options = { config: { ...config, requireValidSchema: false }, validate: makeValidator() }
 
   const read = (offers: ReadonlyArray<OriginOffer>) =>
@@ -221,7 +221,7 @@ export class Origins extends Context.Service<
       ): Effect.fn.Return<OriginAnswer | "later"> {
         const { identity, isDynamic } = asked
         const base = baseOf(identity, config.resolvedMcpEndpoints)
-        const nothing = { word: silence, declarations: [], life: "unknown" as const, isLocal: false }
+        const nothing = { word: noOriginStatement, declarations: [], life: "unknown" as const, isLocal: false }
         if (base === undefined) return { ...nothing, detail: "a symbolic name without an endpoint" }
         const { detail, document, isGone, isLocal } = yield* wellKnown(base)
         const named = readWellKnown(readJson(document), identity, base)
@@ -281,11 +281,11 @@ const countQuestions = () => {
   const asked = new Map<string, { readonly at: number; readonly count: Record<Share, number> }>()
   return Effect.fnUntraced(function* (origin: string, share: Share, questions: number) {
     if (questions === 0) return true
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     const known = asked.get(origin)
     const mine =
       known === undefined || now - known.at >= 60_000 ? { at: now, count: { claimed: 0, free: 0, own: 0 } } : known
-    putNewest(asked, originsMax, origin, mine)
+    setBounded(asked, originsMax, origin, mine)
     const { claimed, free, own } = mine.count
     const before = { claimed, free: claimed + free, own: claimed + free + own }
     if (before.own + questions > livePerMinuteMax.own || before[share] + questions > livePerMinuteMax[share])

@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Principal.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { Config } from "../Config.ts"
 import type { Carrier } from "../store/Recorded.ts"
 
@@ -36,7 +36,7 @@ export class Recipients extends Context.Service<
         recipients[owner.replace(/^key:/, "")]?.includes(payTo) === true
 
       const remember = (key: string, isBound: boolean, at: number): void =>
-        putNewest(known, knownMax, key, { isBound, at })
+        setBounded(known, knownMax, key, { isBound, at })
 
       const isBound = Effect.fnUntraced(function* (owner: string, payTo: string, now: number) {
         const key = keyOf(owner, payTo)

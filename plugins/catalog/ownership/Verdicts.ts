@@ -10,8 +10,8 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { type CatalogValues, Config } from "../Config.ts"
-import { wordsOf, type Words } from "../store/mergeDeclaration.ts"
-import { lockResource, moveState, type ResourceRow, tellChange } from "../store/Resources.ts"
+import { declaredText, type DeclaredText } from "../store/mergeDeclaration.ts"
+import { lockResource, moveState, type ResourceRow, publishChange } from "../store/Resources.ts"
 import { Versions } from "../store/Versions.ts"
 import { decideOwnership, type Verdict } from "./decideOwnership.ts"
 import { type ClaimRow, Execution } from "./Execution.ts"
@@ -70,8 +70,8 @@ const verdictOn = (row: ResourceRow, claims: ReadonlyArray<ClaimRow>, { word }: 
       )
 
 /** The origin's words in the listing's own spelling. */
-const wordsIn = (row: ResourceRow, { declarations }: OriginAnswer): Words | undefined => {
-  const words = wordsOf(declarations, "origin")
+const wordsIn = (row: ResourceRow, { declarations }: OriginAnswer): DeclaredText | undefined => {
+  const words = declaredText(declarations, "origin")
   const { resource, tool_name: toolName, type } = row
   return words === undefined
     ? undefined
@@ -146,13 +146,13 @@ const aftermath = Effect.gen(function* () {
   const versions = yield* Versions
 
   /** The origin's words are the newest version, when they say anything new. */
-  const list = Effect.fnUntraced(function* (row: ResourceRow, words: Words, now: Date) {
+  const list = Effect.fnUntraced(function* (row: ResourceRow, words: DeclaredText, now: Date) {
     if (versions.bodyOf(words).hash === row.version_hash) {
       if (row.grade !== "origin") yield* versions.keep(row.id, words, now)
       return row.grade !== "origin"
     }
     yield* versions.apply(row, words, now)
-    yield* tellChange(facts, row.id, "version")
+    yield* publishChange(facts, row.id, "version")
     return true
   })
 

@@ -3,7 +3,7 @@
 // says nothing of its origin: the fault may be this machine's network or its resolver. Local hosts need no canary.
 import { Effect } from "effect"
 import { isPublicAddress, parseAddress } from "../../../kernel/http/addresses.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 
@@ -28,7 +28,7 @@ export const makeCanary = (ask: (url: URL) => Effect.Effect<unknown, FetchRefuse
   }
   const isOutsideSeen = Effect.fnUntraced(function* (target: URL) {
     if (!isOutside(target)) return true
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     if (now - seenAt < seenMillis) return true
     if (now - askedAt < pauseMillis) return false
     askedAt = now

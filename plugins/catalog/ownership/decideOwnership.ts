@@ -3,9 +3,9 @@
 // the owner; a word for somebody nobody has heard of quarantines the listing until that recipient is paid (decisions 4,
 // S317).
 import type { ResourceState } from "../contract.ts"
-import type { OriginWord } from "./OriginWire.ts"
+import type { OriginStatement } from "./OriginWire.ts"
 
-export interface OwnershipStanding {
+export interface OwnershipState {
   readonly state: ResourceState
   readonly reason: string | null
   readonly ownership: "provisional" | "proven"
@@ -26,7 +26,7 @@ export type Verdict =
 const sameSet = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
   a.length === b.length && a.every((one) => b.includes(one))
 
-export const decideOwnership = (standing: OwnershipStanding, word: OriginWord): Verdict => {
+export const decideOwnership = (standing: OwnershipState, word: OriginStatement): Verdict => {
   if (standing.state === "removed") return { _tag: "Nothing" }
   if (word.delisted) return { _tag: "Removed" }
   const { payTos } = word

@@ -2,7 +2,7 @@
 // probe has read documents that name others than the last time; a path that was not named for a month is forgotten.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { loosePath } from "../declaration/resourceUrl.ts"
 import { originsMax } from "./OriginDocuments.ts"
 
@@ -19,7 +19,7 @@ export const keepNamedPaths = (sql: SqlClient.SqlClient) => {
     const text = paths.join("\n")
     const before = written.get(origin)
     if (paths.length === 0 || (before?.text === text && now.getTime() - before.at < againMillis)) return
-    putNewest(written, originsMax, origin, { text, at: now.getTime() })
+    setBounded(written, originsMax, origin, { text, at: now.getTime() })
     yield* sql`insert into catalog_named_paths (origin, path, at)
       select ${origin}, value, ${now} from jsonb_array_elements_text(${JSON.stringify(paths.toSorted())}::jsonb)
       on conflict (origin, path) do update set at = excluded.at`

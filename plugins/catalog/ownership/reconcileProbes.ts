@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import { Database } from "../../../kernel/database/Database.ts"
 import { ageMillis, trustedMillis } from "../../../kernel/trustedTime.ts"
-import type { Kept } from "../store/ResourceWire.ts"
+import type { StoredBody } from "../store/ResourceWire.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { ResourceType } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -44,7 +44,7 @@ interface DueRow {
   readonly resource: string
   readonly tool_name: string
   readonly origin: string | null
-  readonly declaration: Kept
+  readonly declaration: StoredBody
   readonly grade: Grade
 }
 

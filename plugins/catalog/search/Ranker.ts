@@ -5,7 +5,7 @@
 // candidates hides nothing with evidence: such a branch is asked once more, for that alone.
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { spanned } from "../../../kernel/spanned.ts"
+import { withSpanIfSampled } from "../../../kernel/spanned.ts"
 import {
   Catalog,
   type Filters,
@@ -17,8 +17,8 @@ import {
   type SearchRequest,
   SearchSettings
 } from "../contract.ts"
-import { countWords, type Fused, fuse, isAnyFitting, isAnySure, type Ranked } from "./fuse.ts"
-import { type Fit, fitOf, keepFits } from "./keepFits.ts"
+import { countWords, type Fused, fuse, isAnyFitting, hasConfidentBranch, type Ranked } from "./fuse.ts"
+import { type Fit, fitOf, fitCache } from "./keepFits.ts"
 import { RareFilters } from "./RareFilters.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
@@ -97,7 +97,7 @@ const askOne = (
     Effect.catchCause((cause) =>
       Effect.as(Effect.logWarning(`the ${branch.mode} branch of search did not answer`, cause), undefined)
     ),
-    spanned(`search.${branch.mode}`)
+    withSpanIfSampled(`search.${branch.mode}`)
   )
 
 const foundBy = ({ hits }: Answered): number => hits.filter(({ isAside }) => isAside !== true).length
@@ -205,7 +205,7 @@ const fusedOf = Effect.fnUntraced(function* (
   answered: ReadonlyArray<Answered>,
   request: Sought,
   settings: SearchSettings["Service"],
-  { fits, passing }: { readonly fits: ReturnType<typeof keepFits>; readonly passing: Passing }
+  { fits, passing }: { readonly fits: ReturnType<typeof fitCache>; readonly passing: Passing }
 ): Effect.fn.Return<FusedRanking, SqlError.SqlError> {
   const { minimum_best_relevance: bestMin, minimum_relevance_score: relevanceMin, rrf_k: k } = settings
   const cuts = { k, relevanceMin, bestMin }
@@ -213,7 +213,7 @@ const fusedOf = Effect.fnUntraced(function* (
   const words = countWords(request.query)
   const fit = fitOf(branches, bestMin, words)
   if (!isFiltered(request.filters)) yield* fits.note(request.query, branches, fit)
-  if (!isFiltered(request.filters) || (fit.isFitting && isAnySure(fit.bests, bestMin)))
+  if (!isFiltered(request.filters) || (fit.isFitting && hasConfidentBranch(fit.bests, bestMin)))
     return { hits: fuse(branches, { ...cuts, ...fit }), isAnswered: fit.isFitting, isCut: !fit.isFitting }
   const ofFiltered = (whole: Fit): FusedRanking => ({
     hits: fuse(branches, { ...cuts, ...whole }),
@@ -296,7 +296,7 @@ export class Ranker extends Context.Service<
       const signals = yield* ResourceSignals
       const reranker = yield* Reranker
       const rare = yield* RareFilters
-      const fits = keepFits()
+      const fits = fitCache()
       const passing = passingOf(sql, catalog)
 
       const reranked = Effect.fnUntraced(function* (
@@ -343,7 +343,7 @@ export class Ranker extends Context.Service<
           unprovided: unprovidedOf(request, present),
           reranking
         }
-      }, spanned("Catalog.rank"))
+      }, withSpanIfSampled("Catalog.rank"))
 
       const rank = Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
         if (!isFiltered(request.filters)) return yield* rankSought({ ...request, ...unfiltered })

@@ -5,8 +5,8 @@
 // where it finds too few.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { Catalog, type Filters, isFiltered } from "../contract.ts"
 
 /** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
@@ -80,7 +80,7 @@ export class RareFilters extends Context.Service<
       const passing: RareFilters["Service"]["passing"] = Effect.fnUntraced(function* (filters, snapshot) {
         if (!isFiltered(filters)) return undefined
         const key = keyOf(filters)
-        const now = yield* elapsedMillis
+        const now = yield* monotonicMillis
         if ((commonUntil.get(key) ?? -Infinity) > now) return undefined
         const edition = yield* editionOf(snapshot)
         const known = lists.get(key)
@@ -92,8 +92,8 @@ export class RareFilters extends Context.Service<
         const ids = answer.value
         commonUntil.delete(key)
         lists.delete(key)
-        if (ids === undefined) putNewest(commonUntil, commonMax, key, now + commonMillis)
-        else if (edition !== undefined) putNewest(lists, listsMax, key, { edition, at: now, ids })
+        if (ids === undefined) setBounded(commonUntil, commonMax, key, now + commonMillis)
+        else if (edition !== undefined) setBounded(lists, listsMax, key, { edition, at: now, ids })
         return ids
       })
 

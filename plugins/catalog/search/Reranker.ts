@@ -5,7 +5,7 @@
 import { Context, Deferred, Effect, Exit, Layer, Option } from "effect"
 import { HttpClient } from "effect/http"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import { type ResourceDocument, SearchSettings } from "../contract.ts"
 import { rerank, RerankingFailed } from "./rerank.ts"
 
@@ -23,7 +23,7 @@ const leash = () => {
   const flights = new Map<string, Deferred.Deferred<ReadonlyArray<number>, RerankingFailed>>()
 
   const run = Effect.fnUntraced(function* (order: Order): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     if (now < state.openUntil) return yield* new RerankingFailed({ message: "the reranker is left alone" })
     if (state.atWork >= atOnceMax) return yield* new RerankingFailed({ message: "the reranker is busy" })
     // While it is half open, one search tries and the others are still kept away.
@@ -32,7 +32,7 @@ const leash = () => {
     const exit = yield* Effect.exit(order).pipe(Effect.ensuring(Effect.sync(() => (state.atWork -= 1))))
     state.failures = Exit.isSuccess(exit) ? 0 : state.failures + 1
     if (state.failures === 0) state.openUntil = 0
-    else if (state.failures >= failuresMax) state.openUntil = (yield* elapsedMillis) + restMillis
+    else if (state.failures >= failuresMax) state.openUntil = (yield* monotonicMillis) + restMillis
     return yield* exit
   })
 

@@ -2,9 +2,9 @@
 // one resource, since they move slowly and searches show the same resources again and again.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { spanned } from "../../../kernel/spanned.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { withSpanIfSampled } from "../../../kernel/spanned.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { SearchSettings } from "../contract.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
@@ -18,7 +18,7 @@ const keptMax = 20_000
 /** Characters of a listing's words that are held against others'. */
 const textMax = 600
 
-export interface Wish {
+export interface RankingHints {
   /** A filter names the recipient. */
   readonly isOfOneSeller: boolean
   readonly prefersCheap: boolean
@@ -41,7 +41,7 @@ export class ResourceSignals extends Context.Service<
   ResourceSignals,
   {
     /** The hits anew, best first; on a first page few of one seller, unless one is asked for. */
-    readonly apply: (hits: ReadonlyArray<Fused>, wish: Wish) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
+    readonly apply: (hits: ReadonlyArray<Fused>, wish: RankingHints) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
     /** Those of these resources that have evidence. */
     readonly evidencedAmong: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
   }
@@ -77,17 +77,17 @@ export class ResourceSignals extends Context.Service<
         const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
           const signals = { ...read, sketch: sketchOf(text), ...(read.stands ? {} : { claimed: text }) }
-          putNewest(known, keptMax, signals.id, { signals, at: now })
+          setBounded(known, keptMax, signals.id, { signals, at: now })
         }
       })
 
       const apply = Effect.fnUntraced(function* (
         hits: ReadonlyArray<Fused>,
-        { evidenced, isOfOneSeller, prefersCheap, query }: Wish
+        { evidenced, isOfOneSeller, prefersCheap, query }: RankingHints
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
-        const at = yield* elapsedMillis
+        const at = yield* monotonicMillis
         const { count, ordered } = considered(hits, evidenced)
         yield* learn(ordered.slice(0, count), at)
         const weighed = weigh(ordered, { get: signalsOf }, { ...weights, prefersCheap }, now, count)
@@ -99,7 +99,7 @@ export class ResourceSignals extends Context.Service<
         if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
         yield* learn(rest, at)
         return spreadSellers(weighed, signalsOf, query)
-      }, spanned("Catalog.signals"))
+      }, withSpanIfSampled("Catalog.signals"))
 
       const evidencedAmong = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
         const rows = yield* sql<{ id: bigint }>`select r.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)

@@ -3,7 +3,7 @@
 // none of them delays or changes an answer.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type Impression, Search, type SearchBranch } from "../contract.ts"
-import type { AlikeWords } from "./alikeWords.ts"
+import type { SimilarTerms } from "./alikeWords.ts"
 
 type Observer = (impression: Impression) => Effect.Effect<void>
 
@@ -46,7 +46,7 @@ export const searchRegistry = Layer.effect(
   Effect.gen(function* () {
     const observers = yield* Observers
     const branches = new Map<string, SearchBranch>()
-    const lent = new Set<AlikeWords>()
+    const lent = new Set<SimilarTerms>()
     return Search.of({
       register: (branch) =>
         Effect.asVoid(
@@ -61,8 +61,8 @@ export const searchRegistry = Layer.effect(
         ),
       observe: observers.add,
       branches: () => [...branches.values()],
-      lendWords: (words) => heldIn(lent, words),
-      alikeWords: (word, likenessMin) => [...lent][0]?.(word, likenessMin) ?? Effect.succeed(undefined)
+      registerSimilarTerms: (words) => heldIn(lent, words),
+      similarTerms: (word, likenessMin) => [...lent][0]?.(word, likenessMin) ?? Effect.succeed(undefined)
     })
   })
 )

@@ -4,7 +4,7 @@
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
-import { Callers } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Callers.ts"
 import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { type BranchStatus, Search, type SearchBranch, SearchSettings } from "../contract.ts"
@@ -12,7 +12,7 @@ import { readPaging } from "../discovery/filters.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
 import { missedSearches } from "./missedSearches.ts"
 import { conversion } from "./conversion.ts"
-import { keepLarge } from "./keepLarge.ts"
+import { staleWhileRevalidate } from "./keepLarge.ts"
 import type { SearchGenerations, SearchStatus } from "./SearchReportWire.ts"
 import type { SearchValues } from "./searchSection.ts"
 
@@ -119,7 +119,7 @@ const wrongHours = invalid([`hours: 1 to ${hoursMax}`])
 
 const makeMissed = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const read = yield* keepLarge(
+  const read = yield* staleWhileRevalidate(
     (key: string) => {
       const [hours, limit, offset] = key.split(" ").map(Number) as [number, number, number]
       return missedSearches(sql, { hours, limit, offset })
@@ -136,7 +136,7 @@ const makeMissed = Effect.gen(function* () {
 
 const makeConverted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const converted = yield* keepLarge(
+  const converted = yield* staleWhileRevalidate(
     (hours: number) => conversion(sql, hours),
     ({ examined }) => examined >= examinedMax
   )
@@ -151,7 +151,7 @@ const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, he
 
 export const addSearchReports = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Callers
+  const callers = yield* Authentication
   const services = yield* Effect.context<Search | SearchSettings | SqlClient.SqlClient>()
 
   const add = <E>(

@@ -6,18 +6,18 @@ import { Context, Effect, Exit, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { Callers } from "../../../kernel/http/Callers.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { Authentication } from "../../../kernel/http/Callers.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { remembered } from "../../../kernel/remembered.ts"
-import { spanned } from "../../../kernel/spanned.ts"
+import { memoize } from "../../../kernel/remembered.ts"
+import { withSpanIfSampled } from "../../../kernel/spanned.ts"
 import { Catalog, type Filters, isFiltered, Search, SearchSettings } from "../contract.ts"
 import type { SearchValues } from "./searchSection.ts"
 import { PricedAssets } from "../ownership/PricedAssets.ts"
 import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
 import { limitCallers } from "../discovery/limitCallers.ts"
-import { keepRankings, type Listing, listingOf } from "./keepRankings.ts"
+import { rankingCache, type Listing, listingOf } from "./keepRankings.ts"
 import { Ranker, type Ranking } from "./Ranker.ts"
 import { decodePosition, encodePosition, type RankingPosition } from "./rankingCursor.ts"
 import { type Intent, readIntent } from "./readIntent.ts"
@@ -72,7 +72,7 @@ const explained = (ranked: Effect.Effect<Ranking, SqlError.SqlError>) =>
 
 /** The list that a page is cut from: the cursor's, or a fresh one, or the cursor's made longer. */
 const listFor = Effect.fnUntraced(function* (
-  rankings: { readonly made: Ranker["Service"]["rank"]; readonly kept: Effect.Success<typeof keepRankings> },
+  rankings: { readonly made: Ranker["Service"]["rank"]; readonly kept: Effect.Success<typeof rankingCache> },
   settings: Pick<SearchValues, "first_window" | "window">,
   read: ReadSearch & Pick<Intent, "prefersCheap">,
   snapshot: bigint,
@@ -136,9 +136,9 @@ const pageOf = Effect.fnUntraced(function* (
 })
 
 /** A caller's or an operator's key; where callers need none, this machine itself. */
-const mayExplain = (callers: Callers["Service"], request: HttpServerRequest.HttpServerRequest): boolean =>
+const mayExplain = (callers: Authentication["Service"], request: HttpServerRequest.HttpServerRequest): boolean =>
   callers.isOperator(request) ||
-  Option.exists(callers.identify(request), ({ keyed }) => keyed || callers.isLocal(request))
+  Option.exists(callers.authenticate(request), ({ keyed }) => keyed || callers.isLocal(request))
 
 export class Searcher extends Context.Service<
   Searcher,
@@ -162,11 +162,11 @@ export class Searcher extends Context.Service<
                 where ${catalog.condition(filters, { id: "v.id" })} order by v.place`.unprepared,
               (rows) => rows.map(({ id }) => id)
             )
-      const rankings = { made: (yield* Ranker).rank, kept: yield* keepRankings }
+      const rankings = { made: (yield* Ranker).rank, kept: yield* rankingCache }
       const settings = yield* SearchSettings
       const registry = yield* Search
       const observers = yield* Observers
-      const callers = yield* Callers
+      const callers = yield* Authentication
       const crypto = yield* Crypto
       const { assets } = yield* PricedAssets
       const markSecret = yield* secretOf("search session")
@@ -175,12 +175,12 @@ export class Searcher extends Context.Service<
         Exit.isSuccess(exit) ? snapshotFor : 0
       )
       const pauseFor = yield* limitCallers(settings.searches_per_second)
-      const markOf = remembered(sourcesKept, (source) =>
+      const markOf = memoize(sourcesKept, (source) =>
         Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
       )
       const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
         markOf(
-          Option.match(callers.identify(request), {
+          Option.match(callers.authenticate(request), {
             onNone: () => callers.sourceOf(request),
             onSome: ({ source }) => source
           })
@@ -194,7 +194,7 @@ export class Searcher extends Context.Service<
         if (read.explain && !mayExplain(callers, request)) return { _tag: "Unauthorized" } as const
         const seconds = yield* pauseFor(request)
         if (seconds > 0) return { _tag: "TooMany", seconds } as const
-        const startedAt = yield* elapsedMillis
+        const startedAt = yield* monotonicMillis
         const fingerprint = fingerprintOf(read.filters, [read.query, read.mode])
         const opened = read.cursor === undefined ? Option.none() : yield* catalog.open(read.cursor, fingerprint)
         const from = Option.flatMap(opened, ({ position }) => decodePosition(position))
@@ -213,14 +213,14 @@ export class Searcher extends Context.Service<
           ids: shownIds,
           offset: list.position.shown,
           isAnswered: list.position.isAnswered,
-          milliseconds: (yield* elapsedMillis) - startedAt,
+          milliseconds: (yield* monotonicMillis) - startedAt,
           missing: list.ranking?.missing ?? [],
           reranking: list.ranking?.reranking ?? "off",
           session: sessionOf(request),
-          isKeyed: Option.exists(callers.identify(request), ({ keyed }) => keyed)
+          isKeyed: Option.exists(callers.authenticate(request), ({ keyed }) => keyed)
         })
         return intent.words.length === 0 ? page : { ...page, intent }
-      }, spanned("Catalog.search"))
+      }, withSpanIfSampled("Catalog.search"))
 
       return Searcher.of({ search })
     })

@@ -2,7 +2,7 @@
 import type { Effect } from "effect"
 
 /** A word that means about the same as another. */
-export interface AlikeWord {
+export interface SimilarTerm {
   readonly word: string
   /** 0 to 1. */
   readonly likeness: number
@@ -12,4 +12,4 @@ export interface AlikeWord {
  * The words at least so like one, the likest first: the word itself where it is known as it stands. None where the word
  * is not known.
  */
-export type AlikeWords = (word: string, likenessMin: number) => Effect.Effect<ReadonlyArray<AlikeWord>>
+export type SimilarTerms = (word: string, likenessMin: number) => Effect.Effect<ReadonlyArray<SimilarTerm>>

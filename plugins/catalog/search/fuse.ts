@@ -36,7 +36,7 @@ export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBran
   new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
 
 /** Whether a branch's best hit is relevant enough by itself. */
-export const isAnySure = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
+export const hasConfidentBranch = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
   [...bests.values()].some((best) => best >= bestMin)
 
 /** Deviations of likeness that words of a relevance of 1 are worth. */
@@ -250,7 +250,7 @@ export const fuse = (
   const isModelAsked = branches.some(({ mode }) => mode === "semantic")
   if (!isFitting) return isModelAsked ? [] : inOrderOfRelevance(all, relevanceMin).slice(0, nearestMax)
   const isOrderTold = (bests.get("lexical") ?? 0) >= bestMin || isModelAsked
-  const isSure = isAnySure(bests, bestMin)
+  const isSure = hasConfidentBranch(bests, bestMin)
   if (isSure && isOrderTold) return all.filter(isRelevant)
   const fitness = fitnessOf(branches)
   const shown = isSure ? all.filter(isRelevant) : witnessedOf(all, evident, fitness)

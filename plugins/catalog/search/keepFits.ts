@@ -1,8 +1,8 @@
 // How well a query is answered without filters, kept for a minute: who has searched and then filters is not looked up
 // twice. It is the query's and the whole catalog's, and moves as slowly as that does.
 import { Effect } from "effect"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { bestsOf, isAnyFitting, type Ranked } from "./fuse.ts"
 
 /** The relevance of each branch's best hit, and whether anything fits. */
@@ -24,13 +24,13 @@ export const fitOf = (branches: ReadonlyArray<Ranked>, bestMin: number, words?: 
 const keyOf = (query: string, branches: ReadonlyArray<Pick<Ranked, "mode">>): string =>
   `${branches.map(({ mode }) => mode).join(" ")}\n${query}`
 
-export const keepFits = () => {
+export const fitCache = () => {
   const kept = new Map<string, { readonly fit: Fit; readonly at: number }>()
   return {
     note: (query: string, branches: ReadonlyArray<Ranked>, fit: Fit) =>
-      Effect.map(elapsedMillis, (at) => putNewest(kept, keptMax, keyOf(query, branches), { fit, at })),
+      Effect.map(monotonicMillis, (at) => setBounded(kept, keptMax, keyOf(query, branches), { fit, at })),
     known: (query: string, branches: ReadonlyArray<Ranked>): Effect.Effect<Fit | undefined> =>
-      Effect.map(elapsedMillis, (now) => {
+      Effect.map(monotonicMillis, (now) => {
         const one = kept.get(keyOf(query, branches))
         return one !== undefined && now - one.at < keptMillis ? one.fit : undefined
       })

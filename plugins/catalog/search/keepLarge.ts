@@ -2,8 +2,8 @@
 // works on it at most every quarter of a minute. One over little is made each time. Which is which is told by what was
 // counted, never by a clock.
 import { Effect, type Scope } from "effect"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 
 const keptMillis = 60_000
 /** Made again beside the answer when it is older than this. */
@@ -17,7 +17,7 @@ interface Kept<A> {
 }
 
 /** `make` by key; its work beside an answer ends with the Scope. */
-export const keepLarge = Effect.fnUntraced(function* <K, A, E, R>(
+export const staleWhileRevalidate = Effect.fnUntraced(function* <K, A, E, R>(
   make: (key: K) => Effect.Effect<A, E, R>,
   isLarge: (value: A) => boolean
 ): Effect.fn.Return<(key: K) => Effect.Effect<A, E, R>, never, Scope.Scope> {
@@ -26,15 +26,15 @@ export const keepLarge = Effect.fnUntraced(function* <K, A, E, R>(
 
   const renew = Effect.fnUntraced(function* (key: K) {
     const value = yield* make(key)
-    const at = yield* elapsedMillis
-    if (isLarge(value)) putNewest(kept, keptMax, key, { value, at, isRenewed: false })
+    const at = yield* monotonicMillis
+    if (isLarge(value)) setBounded(kept, keptMax, key, { value, at, isRenewed: false })
     else kept.delete(key)
     return value
   })
 
   return Effect.fnUntraced(function* (key: K) {
     const known = kept.get(key)
-    const age = known === undefined ? Infinity : (yield* elapsedMillis) - known.at
+    const age = known === undefined ? Infinity : (yield* monotonicMillis) - known.at
     if (known === undefined || age > keptMillis) return yield* renew(key)
     if (age > freshMillis && !known.isRenewed) {
       known.isRenewed = true

@@ -5,8 +5,8 @@
 // has lent yet, a look that took too long) is not held fast.
 import { Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { Catalog, Search } from "../contract.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
 import { branchesOf, Ranker, type Ranking, type RankRequest } from "./Ranker.ts"
@@ -27,7 +27,7 @@ export const listingOf = ({ hits, ...ranking }: Ranking): Listing => ({ ...ranki
 
 interface Kept {
   readonly edition: string
-  /** When it was last made, as `elapsedMillis` tells it. */
+  /** When it was last made, as `monotonicMillis` tells it. */
   readonly at: number
   /** Undefined when it was asked for once. */
   readonly listing: Listing | undefined
@@ -61,7 +61,7 @@ const makeEditionOf = Effect.gen(function* () {
 })
 
 /** Gives the ranking of a request, made now or kept. */
-export const keepRankings = Effect.gen(function* () {
+export const rankingCache = Effect.gen(function* () {
   const { rank } = yield* Ranker
   const editionOf = yield* makeEditionOf
   const kept = new Map<string, Kept>()
@@ -69,13 +69,13 @@ export const keepRankings = Effect.gen(function* () {
     const edition = yield* editionOf(request)
     if (Option.isNone(edition)) return listingOf(yield* rank(request))
     const key = keyOf(request)
-    const at = yield* elapsedMillis
+    const at = yield* monotonicMillis
     const before = kept.get(key)
     const isAgain = before !== undefined && before.edition === edition.value && at - before.at < keptMillis
     if (isAgain && before.listing !== undefined) return before.listing
     const listing = listingOf(yield* rank(request))
     const isWhole = listing.missing.length === 0 && listing.reranking !== "failed"
-    putNewest(kept, keptMax, key, { edition: edition.value, at, listing: isAgain && isWhole ? listing : undefined })
+    setBounded(kept, keptMax, key, { edition: edition.value, at, listing: isAgain && isWhole ? listing : undefined })
     return listing
   })
 })

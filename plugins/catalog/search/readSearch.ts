@@ -19,12 +19,12 @@ export interface ReadSearch {
   readonly explain: boolean
 }
 
-export interface SearchFault {
+export interface SearchIssue {
   readonly error: "query_required" | "query_too_long" | "invalid_filter"
   readonly details: ReadonlyArray<string>
 }
 
-export const readSearch = (params: URLSearchParams): ReadSearch | SearchFault => {
+export const readSearch = (params: URLSearchParams): ReadSearch | SearchIssue => {
   const query = params.get("query")?.trim() ?? ""
   if (query === "") return { error: "query_required", details: ["query: 1 to 512 characters"] }
   if ([...query].length > queryLengthMax)

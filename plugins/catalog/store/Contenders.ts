@@ -12,7 +12,7 @@ import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
 import { claimOf, mergeDeclaration } from "./mergeDeclaration.ts"
 import type { Carrier } from "./Recorded.ts"
-import { isDead, lockResource, recordMove, requestProbe, type ResourceRow, revive, tellChange } from "./Resources.ts"
+import { isDead, lockResource, recordMove, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
 /** Claims kept of one resource. What was only verified gives way to what settled, and then the oldest to the newest. */
@@ -128,7 +128,7 @@ export class Contenders extends Context.Service<
         if (!row.pay_tos.includes(winner.pay_to)) yield* moveOwner(sql, row, winner, now)
         if (isDead(row)) yield* revive(sql, facts, row, now, "payment_settled")
         yield* requestProbe(sql, id, config, { isFree: false, now })
-        yield* tellChange(facts, id, "version")
+        yield* publishChange(facts, id, "version")
         return true
       })
 

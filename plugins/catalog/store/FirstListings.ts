@@ -8,15 +8,15 @@ import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
 import { Changes } from "./Changes.ts"
-import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
+import { mergeDeclaration, type DeclaredText } from "./mergeDeclaration.ts"
 import { Quotas, type Share } from "./Quotas.ts"
 import { awaitsOrigin, type Carrier, claimantOf, isFree, type Recorded, unavailable } from "./Recorded.ts"
-import { type Mover, recordMove, requestProbe, tellChange } from "./Resources.ts"
+import { type Actor, recordMove, requestProbe, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
 /** What its origin says of a resource that is not listed. */
 export interface OriginListing {
-  readonly words: Words
+  readonly words: DeclaredText
   /** Whom the origin names; not empty. */
   readonly payTos: ReadonlyArray<string>
   /** A payment for it has been observed. */
@@ -25,7 +25,7 @@ export interface OriginListing {
 
 /** Why a resource is listed, and whether its payer's claim cost anything. */
 interface Beginning {
-  readonly by: Mover
+  readonly by: Actor
   readonly isFree: boolean
   readonly now: Date
   readonly reason: string
@@ -65,7 +65,7 @@ export class FirstListings extends Context.Service<
         yield* recordMove(sql, id, now, { by, move: "listed", from: null, to: "active", reason })
         yield* requestProbe(sql, id, config, { isFree, now })
         yield* asked
-        yield* tellChange(facts, id, "listed")
+        yield* publishChange(facts, id, "listed")
       })
 
       const listed = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {

@@ -8,10 +8,10 @@ import { Config } from "../Config.ts"
 import { type Declaration, type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import { type Grade, mayDisplace } from "../declaration/Grade.ts"
 import { Changes } from "./Changes.ts"
-import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
+import { mergeDeclaration, type DeclaredText } from "./mergeDeclaration.ts"
 import { type Claimant, Quotas } from "./Quotas.ts"
 import { type Carrier, claimantOf, isFree, type Recorded, rejected, unavailable } from "./Recorded.ts"
-import { isDead, liveOptions, moveState, requestProbe, type ResourceRow, revive, tellChange } from "./Resources.ts"
+import { isDead, liveOptions, moveState, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 import { Contenders } from "./Contenders.ts"
 import { Versions } from "./Versions.ts"
 
@@ -99,7 +99,7 @@ const restated = Effect.fnUntraced(function* (
   if (extensions.length === row.declaration.extensions.length) return row
   const kept = { ...row.declaration, extensions }
   const identity: Identity = { type: row.type, resource: row.resource, toolName: row.tool_name, origin }
-  const words: Words = { grade: row.grade, identity, kept, options: yield* liveOptions(sql, row.id) }
+  const words: DeclaredText = { grade: row.grade, identity, kept, options: yield* liveOptions(sql, row.id) }
   yield* versions.apply(row, words, now)
   return { ...row, declaration: kept, version: row.version + 1, version_hash: versions.bodyOf(words).hash }
 })
@@ -114,11 +114,11 @@ const differing = (row: ResourceRow, { grade }: Carrier): Recorded => ({
   resourceId: row.id
 })
 
-const operationsOf = ({ operations }: Pick<Words["kept"], "operations">): string =>
+const operationsOf = ({ operations }: Pick<DeclaredText["kept"], "operations">): string =>
   operations.map(({ method }) => method).join(" ")
 
 /** Words of a higher grade or of another operation void the probes that found the former ones dead. */
-const isOther = (row: ResourceRow, { grade, kept }: Words, changed: boolean): boolean =>
+const isOther = (row: ResourceRow, { grade, kept }: DeclaredText, changed: boolean): boolean =>
   (mayDisplace(grade, row.grade) && grade !== row.grade) ||
   (changed && operationsOf(row.declaration) !== operationsOf(kept))
 
@@ -146,7 +146,7 @@ const contend = Effect.fnUntraced(function* (
 const replace = Effect.fnUntraced(function* (
   { quotas, versions }: { readonly quotas: Quotas["Service"]; readonly versions: Versions["Service"] },
   row: ResourceRow,
-  words: Words,
+  words: DeclaredText,
   claimant: Claimant
 ) {
   if (!(yield* quotas.takeVersion(row.id, claimant.now)))
@@ -192,7 +192,7 @@ export class Redeclarations extends Context.Service<
         if (observedNow) yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${row.id}`
         if (isRevived(row)) {
           yield* moveState(sql, facts, row.id, now, { ...returning, from: row.state })
-        } else if (changed || observedNow) yield* tellChange(facts, row.id, changed ? "version" : "observed")
+        } else if (changed || observedNow) yield* publishChange(facts, row.id, changed ? "version" : "observed")
         if (changed) return "updated"
         if (observedNow) return "listed"
         return row.verification === "unverified" ? "held" : "unchanged"

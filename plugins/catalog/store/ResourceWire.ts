@@ -3,7 +3,7 @@
 // any client can compute it from what it was given, and it changes exactly when the declaration or an accepted option
 // does (S31–S48, S194, S310). Nothing internal is in a body (S113).
 import { Hex } from "effect/encoding"
-import { spellNetwork } from "../../../kernel/Dialect.ts"
+import { encodeNetwork } from "../../../kernel/Dialect.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -13,7 +13,7 @@ import { lastingOf, type Operation } from "../contract.ts"
 import type { Fields } from "../fields.ts"
 
 /** What is kept of a resource's declarations; the shape of `catalog_resources.declaration`. */
-export interface Kept {
+export interface StoredBody {
   readonly about: Description
   /** By method, sorted. */
   readonly operations: ReadonlyArray<Operation>
@@ -21,7 +21,7 @@ export interface Kept {
   readonly extensions: ReadonlyArray<string>
 }
 
-export interface KeptOption {
+export interface StoredOption {
   /** HTTP method; empty for MCP. */
   readonly operation: string
   /** As the seller declared it. */
@@ -42,7 +42,7 @@ export const encodeOption = (declaration: Pick<Declaration, "terms" | "dialect">
       : {}
   return {
     scheme,
-    network: spellNetwork(network, declaration.dialect),
+    network: encodeNetwork(network, declaration.dialect),
     asset,
     amount: amountText,
     payTo,
@@ -51,7 +51,7 @@ export const encodeOption = (declaration: Pick<Declaration, "terms" | "dialect">
   }
 }
 
-const sortedOptions = (options: ReadonlyArray<KeptOption>): ReadonlyArray<Fields> => {
+const sortedOptions = (options: ReadonlyArray<StoredOption>): ReadonlyArray<Fields> => {
   const byText = new Map(options.map(({ option }) => [canonicalJson(option), option]))
   const order = (option: Fields) => ["scheme", "network", "asset", "payTo"].map((key) => String(option[key])).join(" ")
   return [...byText]
@@ -59,14 +59,14 @@ const sortedOptions = (options: ReadonlyArray<KeptOption>): ReadonlyArray<Fields
     .map(([, option]) => option)
 }
 
-const declared = (kept: Kept, operation: Operation): Fields => ({
+const declared = (kept: StoredBody, operation: Operation): Fields => ({
   info: operation.info,
   ...(operation.schema === undefined ? {} : { schema: operation.schema }),
   ...(kept.about.routeTemplate === undefined ? {} : { routeTemplate: kept.about.routeTemplate })
 })
 
 /** The public body without its volatile members. */
-export const encodeBody = (identity: Identity, kept: Kept, options: ReadonlyArray<KeptOption>): Fields => {
+export const encodeBody = (identity: Identity, kept: StoredBody, options: ReadonlyArray<StoredOption>): Fields => {
   const [first] = kept.operations
   const others = kept.extensions.filter((key) => key !== "catalog").map((key) => [key, {}])
   return {

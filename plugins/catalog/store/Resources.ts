@@ -7,7 +7,7 @@ import type { Facts } from "../../../kernel/Facts.ts"
 import type { CatalogValues } from "../Config.ts"
 import { changedFact, type ResourceState, type ResourceType } from "../contract.ts"
 import type { Grade } from "../declaration/Grade.ts"
-import type { Kept } from "./ResourceWire.ts"
+import type { StoredBody } from "./ResourceWire.ts"
 import type { LiveOption } from "./mergeDeclaration.ts"
 
 export interface ResourceRow {
@@ -23,7 +23,7 @@ export interface ResourceRow {
   readonly pay_tos: ReadonlyArray<string>
   readonly version: number
   readonly version_hash: string
-  readonly declaration: Kept
+  readonly declaration: StoredBody
   /** Whose words it shows. */
   readonly grade: Grade
   readonly standing: string
@@ -43,7 +43,7 @@ const rowColumns =
   "exists (select 1 from catalog_activity a where a.resource_id = catalog_resources.id and a.earned > 0) as is_sold"
 
 /** How each of these resources stands, by its id. */
-export const readStandings = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>
+export const readStates = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>
   Effect.map(
     sql<{ id: bigint; standing: string }>`select id, ${sql.literal(standing)} as standing from catalog_resources
       where id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb))`,
@@ -65,10 +65,10 @@ export const liveOptions = (sql: SqlClient.SqlClient, id: bigint) =>
     where resource_id = ${id} and retired_at is null order by id`
 
 /** Who makes a move: this program by its rules, what an origin said, or an operator's label. */
-export type Mover = "facilitator" | "origin" | `operator:${string}`
+export type Actor = "facilitator" | "origin" | `operator:${string}`
 
-export interface Move {
-  readonly by: Mover
+export interface StateChange {
+  readonly by: Actor
   /** Past tense: `listed`, `displaced`, `proven`, `quarantined`, `restored`, `removed`, `went_stale`, `returned`. */
   readonly move: string
   readonly from: ResourceState | null
@@ -79,14 +79,14 @@ export interface Move {
   readonly detail?: string
 }
 
-export const tellChange = (facts: Facts["Service"], id: bigint, change: string) =>
+export const publishChange = (facts: Facts["Service"], id: bigint, change: string) =>
   facts.publish({ type: changedFact, version: 1, subject: String(id), data: { resourceId: String(id), change } })
 
 export const recordMove = (
   sql: SqlClient.SqlClient,
   id: bigint,
   now: Date,
-  { by, detail, from, move, reason, to }: Move
+  { by, detail, from, move, reason, to }: StateChange
 ) =>
   sql`insert into catalog_decisions
     ${sql.insert({
@@ -106,12 +106,12 @@ export const moveState = Effect.fnUntraced(function* (
   facts: Facts["Service"],
   id: bigint,
   now: Date,
-  move: Move
+  move: StateChange
 ) {
   yield* sql`update catalog_resources set state = ${move.to}, state_reason =
     ${move.to === "active" ? null : move.reason}, state_changed_at = ${now} where id = ${id}`
   yield* recordMove(sql, id, now, move)
-  yield* tellChange(facts, id, move.move)
+  yield* publishChange(facts, id, move.move)
 })
 
 /** A look found that nobody there asks to be paid. */

@@ -11,7 +11,7 @@ import { trustedClock } from "../../../kernel/trustedTime.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
 import { Contenders } from "./Contenders.ts"
-import { Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
+import { SightingsBatch, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
 import { storeBatch } from "./storeSightings.ts"
 
 /** Sales and observations are stored together, so much later. */
@@ -47,7 +47,7 @@ export class Sightings extends Context.Service<
       const config = yield* Config
       const { asked, listed, moved } = yield* Changes
       const { contest } = yield* Contenders
-      const gathered = new Gathered(yield* Crypto)
+      const gathered = new SightingsBatch(yield* Crypto)
       const trusted = yield* trustedClock
 
       let first: Effect.Effect<void> = Effect.void

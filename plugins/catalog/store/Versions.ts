@@ -4,7 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type LiveOption, type NamedOption, optionName, type Words } from "./mergeDeclaration.ts"
+import { type LiveOption, type NamedOption, optionName, type DeclaredText } from "./mergeDeclaration.ts"
 import { liveOptions, type ResourceRow } from "./Resources.ts"
 import { encodeBody, identityKey, resourceKey, versionHash } from "./ResourceWire.ts"
 
@@ -22,7 +22,7 @@ interface OwnershipStanding extends Pick<ResourceRow, "verification" | "ownershi
 }
 
 /** Dead probes belong to the words and operations that were listed then. */
-const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint, { grade, kept }: Words) =>
+const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint, { grade, kept }: DeclaredText) =>
   sql`update catalog_probes p set dead = 0 from catalog_resources r where r.id = ${id} and p.resource_id = r.id
     and p.dead > 0 and (r.grade <> ${grade} or jsonb_path_query_array(r.declaration, '$.operations[*].method')
       <> ${JSON.stringify(kept.operations.map(({ method }) => method))}::jsonb)`
@@ -30,7 +30,7 @@ const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint, { grade, kept }: W
 /** The columns of a first version. */
 const rowOf = (
   crypto: Crypto["Service"],
-  words: Words,
+  words: DeclaredText,
   { document, hash }: Body,
   standing: OwnershipStanding,
   now: Date
@@ -62,21 +62,21 @@ const rowOf = (
 export class Versions extends Context.Service<
   Versions,
   {
-    readonly bodyOf: (words: Omit<Words, "grade">) => Body
+    readonly bodyOf: (words: Omit<DeclaredText, "grade">) => Body
     /** The row of a first listing with its words; undefined when somebody else has listed it. */
     readonly insert: (
-      words: Words,
+      words: DeclaredText,
       standing: OwnershipStanding,
       now: Date
     ) => Effect.Effect<bigint | undefined, SqlError.SqlError>
     /** Makes the words the newest version; the caller has locked the row and knows that they may be. */
     readonly apply: (
       row: Pick<ResourceRow, "id" | "version">,
-      words: Words,
+      words: DeclaredText,
       now: Date
     ) => Effect.Effect<void, SqlError.SqlError>
     /** Keeps words of a grade that say what is shown already. */
-    readonly keep: (id: bigint, words: Words, now: Date) => Effect.Effect<void, SqlError.SqlError>
+    readonly keep: (id: bigint, words: DeclaredText, now: Date) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Versions") {
   static readonly layer = Layer.effect(
@@ -85,12 +85,12 @@ export class Versions extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const crypto = yield* Crypto
 
-      const bodyOf = ({ identity, kept, options }: Omit<Words, "grade">): Body => {
+      const bodyOf = ({ identity, kept, options }: Omit<DeclaredText, "grade">): Body => {
         const body = encodeBody(identity, kept, options)
         return { document: JSON.stringify(body), hash: versionHash(crypto, body) }
       }
 
-      const insert = Effect.fnUntraced(function* (words: Words, standing: OwnershipStanding, now: Date) {
+      const insert = Effect.fnUntraced(function* (words: DeclaredText, standing: OwnershipStanding, now: Date) {
         const body = bodyOf(words)
         const columns = rowOf(crypto, words, body, standing, now)
         const [row] = yield* sql<{ id: bigint }>`insert into catalog_resources ${sql.insert(columns)}
@@ -104,7 +104,7 @@ export class Versions extends Context.Service<
 
       const apply = Effect.fnUntraced(function* (
         { id, version }: Pick<ResourceRow, "id" | "version">,
-        words: Words,
+        words: DeclaredText,
         now: Date
       ) {
         const { identity, kept } = words
@@ -125,7 +125,7 @@ export class Versions extends Context.Service<
           where id = ${id}`
       })
 
-      const keep = Effect.fnUntraced(function* (id: bigint, words: Words, now: Date) {
+      const keep = Effect.fnUntraced(function* (id: bigint, words: DeclaredText, now: Date) {
         yield* voidDeadProbes(sql, id, words)
         yield* keepWords(sql, id, words, bodyOf(words), now)
         yield* sql`update catalog_resources set grade = ${words.grade},
@@ -143,7 +143,7 @@ const saidOf = (sql: SqlClient.SqlClient, about: string | Statement.Fragment) =>
   return sql`concat_ws(' ', ${said}->>'serviceName', ${said}->>'description', ${said}->>'tags')`
 }
 
-const standsFrom = ({ grade, isFree }: Words, now: Date): Date | null =>
+const standsFrom = ({ grade, isFree }: DeclaredText, now: Date): Date | null =>
   grade === "claimed" || isFree === true ? null : now
 
 const sameOption = (a: NamedOption, b: NamedOption): boolean =>
@@ -179,13 +179,13 @@ const changeOptions = Effect.fnUntraced(function* (
   return live.length > 0 && pricesOf(live) !== pricesOf(options)
 })
 
-const payToOf = ({ options }: Words): string => options[0]?.payTo ?? ""
+const payToOf = ({ options }: DeclaredText): string => options[0]?.payTo ?? ""
 
 const insertVersion = (
   sql: SqlClient.SqlClient,
   id: bigint,
   version: number,
-  words: Words,
+  words: DeclaredText,
   { document, hash }: Body,
   now: Date
 ) =>
@@ -199,7 +199,7 @@ const insertVersion = (
     at: now
   })}`
 
-const keepWords = (sql: SqlClient.SqlClient, id: bigint, words: Words, { document, hash }: Body, now: Date) =>
+const keepWords = (sql: SqlClient.SqlClient, id: bigint, words: DeclaredText, { document, hash }: Body, now: Date) =>
   sql`insert into catalog_words ${sql.insert({
     resource_id: id,
     grade: words.grade,

@@ -5,7 +5,7 @@ import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import { metrics } from "../metrics.ts"
 import type { Recorded } from "./Recorded.ts"
 
@@ -105,7 +105,7 @@ const digestOf = (crypto: Crypto["Service"], one: ObservedDeclaration): string =
 const mapped = <K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): ReadonlyMap<K, V> =>
   new Map([...map].map(([key, value]) => [key, change(value)]))
 
-export class Gathered {
+export class SightingsBatch {
   #touches = new Map<bigint, Touch>()
   #sales = new Map<string, Sold>()
   #observations = new Map<string, Observed>()
@@ -187,6 +187,6 @@ export class Gathered {
   countRow(payer: string): void {
     const { byPayer } = this.#rows
     const count = (byPayer.get(payer) ?? 0) + 1
-    putNewest(byPayer, payersMax, payer, count)
+    setBounded(byPayer, payersMax, payer, count)
   }
 }

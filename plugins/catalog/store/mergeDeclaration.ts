@@ -5,10 +5,10 @@ import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
-import { encodeBody, encodeOption, type Kept, type KeptOption, versionHash } from "./ResourceWire.ts"
+import { encodeBody, encodeOption, type StoredBody, type StoredOption, versionHash } from "./ResourceWire.ts"
 
 /** An option with what tells it from the others of its operation. */
-export interface NamedOption extends KeptOption {
+export interface NamedOption extends StoredOption {
   readonly scheme: string
   /** Neutral spelling. */
   readonly network: string
@@ -22,12 +22,12 @@ export interface LiveOption extends NamedOption {
   readonly id: bigint
 }
 
-export interface Words {
+export interface DeclaredText {
   readonly grade: Grade
   /** They came at no cost, by a signature that any account can make: nothing stands for them yet. */
   readonly isFree?: boolean
   readonly identity: Identity
-  readonly kept: Kept
+  readonly kept: StoredBody
   readonly options: ReadonlyArray<NamedOption>
 }
 
@@ -50,13 +50,13 @@ export const optionOf = (declaration: Declaration): NamedOption => {
 
 /** The words that one more declaration makes of those before; `before` of the same grade, or undefined. */
 export const mergeDeclaration = (
-  before: Pick<Words, "kept" | "options"> | undefined,
+  before: Pick<DeclaredText, "kept" | "options"> | undefined,
   declaration: Declaration,
   grade: Grade
-): Words => {
+): DeclaredText => {
   const { about, extensions, identity, operation, sentKey } = declaration
   const others = (before?.kept.operations ?? []).filter(({ method }) => method !== operation.method)
-  const kept: Kept = {
+  const kept: StoredBody = {
     about,
     operations: [...others, operation].sort((a, b) => (a.method < b.method ? -1 : 1)),
     sentKey,
@@ -75,5 +75,5 @@ export const claimOf = (crypto: Crypto["Service"], declaration: Declaration): st
 }
 
 /** All declarations of one resource as words; undefined for none. */
-export const wordsOf = (declarations: ReadonlyArray<Declaration>, grade: Grade): Words | undefined =>
-  declarations.reduce<Words | undefined>((before, one) => mergeDeclaration(before, one, grade), undefined)
+export const declaredText = (declarations: ReadonlyArray<Declaration>, grade: Grade): DeclaredText | undefined =>
+  declarations.reduce<DeclaredText | undefined>((before, one) => mergeDeclaration(before, one, grade), undefined)

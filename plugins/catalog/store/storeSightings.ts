@@ -6,7 +6,7 @@ import type { Facts } from "../../../kernel/Facts.ts"
 import { type Sold as SoldData, soldFact } from "../contract.ts"
 import type { Batch, Observed, Sold, Touch } from "./gatherSightings.ts"
 import type { CatalogValues } from "../Config.ts"
-import { moveState, readStandings, requestProbe, type ResourceRow, revive, tellChange } from "./Resources.ts"
+import { moveState, readStates, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 
 /** Settled payments told in one fact. */
 const toldMax = 500
@@ -39,7 +39,7 @@ export const storeBatch = Effect.fnUntraced(function* (
   }
   if (batch.sales.size > 0) yield* storeClaimPayers(sql, batch.sales, dustBelow)
   const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
-  const standings = touches.size > 0 ? yield* readStandings(sql, [...touches.keys()]) : new Map<bigint, string>()
+  const standings = touches.size > 0 ? yield* readStates(sql, [...touches.keys()]) : new Map<bigint, string>()
   return { fresh, isAsked, isRaised, isRevived, standings }
 })
 
@@ -197,7 +197,7 @@ const raiseSold = Effect.fnUntraced(function* (
         and r.id in (select value::bigint from jsonb_array_elements_text(${ids}::jsonb)) returning r.id),
     moved as (update catalog_probes p set stands = true, free = false from raised where p.resource_id = raised.id)
     select id from raised`
-  for (const { id } of raised) yield* tellChange(facts, id, "standing")
+  for (const { id } of raised) yield* publishChange(facts, id, "standing")
   return raised.length > 0
 })
 

@@ -6,7 +6,7 @@ import { amount, type Denomination, duration, stroops } from "./format.ts"
 import { LinkState, Moment, Name, Notice, Panel, State, Table } from "./parts.ts"
 import { type Link, useStream } from "./stream.ts"
 
-export interface News extends Denomination {
+export interface SettlementUpdate extends Denomination {
   readonly id: string
   readonly at: string
   readonly state: string
@@ -25,15 +25,15 @@ const rowsMax = 100
 const drawEveryMillis = 200
 
 /** The newest first; a settlement that is told again changes its row. */
-const merged = (rows: ReadonlyArray<News>, news: ReadonlyArray<News>): ReadonlyArray<News> => {
+const merged = (rows: ReadonlyArray<SettlementUpdate>, news: ReadonlyArray<SettlementUpdate>): ReadonlyArray<SettlementUpdate> => {
   const known = new Map(rows.map((row) => [row.id, row]))
   for (const one of news) known.set(one.id, one)
   return [...known.values()].sort((a, b) => (a.recorded_at < b.recorded_at ? 1 : -1)).slice(0, rowsMax)
 }
 
-const useNews = (): { readonly rows: ReadonlyArray<News>; readonly link: Link } => {
-  const [rows, change] = useState<ReadonlyArray<News>>([])
-  const waiting = useRef<Array<News>>([])
+const useNews = (): { readonly rows: ReadonlyArray<SettlementUpdate>; readonly link: Link } => {
+  const [rows, change] = useState<ReadonlyArray<SettlementUpdate>>([])
+  const waiting = useRef<Array<SettlementUpdate>>([])
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const draw = (): void => {
     timer.current = undefined
@@ -41,7 +41,7 @@ const useNews = (): { readonly rows: ReadonlyArray<News>; readonly link: Link } 
     change((rows) => merged(rows, news))
   }
   const link = useStream("/analytics/v1/events", (data) => {
-    waiting.current.push(JSON.parse(data) as News)
+    waiting.current.push(JSON.parse(data) as SettlementUpdate)
     if (waiting.current.length > rowsMax) waiting.current.splice(0, waiting.current.length - rowsMax)
     timer.current ??= setTimeout(draw, drawEveryMillis)
   })
@@ -49,10 +49,10 @@ const useNews = (): { readonly rows: ReadonlyArray<News>; readonly link: Link } 
   return { rows, link }
 }
 
-const took = ({ recorded_at, resolved_at }: News): string =>
+const took = ({ recorded_at, resolved_at }: SettlementUpdate): string =>
   resolved_at === null ? "–" : duration((Date.parse(resolved_at) - Date.parse(recorded_at)) / 1_000)
 
-const feeOf = ({ fee_stroops }: News): string => (fee_stroops === null ? "–" : stroops(fee_stroops))
+const feeOf = ({ fee_stroops }: SettlementUpdate): string => (fee_stroops === null ? "–" : stroops(fee_stroops))
 
 export const LiveView = (): VNode<any> => {
   const { link, rows } = useNews()
@@ -66,7 +66,7 @@ export const LiveView = (): VNode<any> => {
     link === "lost" || link === "refused"
       ? h(Notice, { kind: "fault" }, "What stands here is what was told before.")
       : null,
-    h(Table<News>, {
+    h(Table<SettlementUpdate>, {
       label: "Live settlements",
       rows,
       keyOf: ({ id }) => id,

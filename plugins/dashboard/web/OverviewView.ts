@@ -7,7 +7,7 @@ import { Chart } from "./Chart.ts"
 import { amount, count, counted, decimal, percent, stroops } from "./format.ts"
 import { Figures, Moment, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
 import type { Session } from "./session.ts"
-import { type FacilitatorStanding, StandingFigures } from "./StandingView.ts"
+import { type FacilitatorStatus, StatusFigures } from "./StandingView.ts"
 import { sentenceOf } from "./reasons.ts"
 import type { Breakdown, Breakdowns, Overview, Point, Reason, Timeseries } from "./reports.ts"
 
@@ -212,7 +212,7 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
   const seriesPath = `/analytics/v1/overview/timeseries?days=${days}&bucket=${bucket}`
   const series = useAsked<Timeseries>(seriesPath, 30_000)
   const breakdowns = useAsked<Breakdowns>(`/analytics/v1/overview/breakdowns?days=${days}`, 15_000)
-  const standing = useAsked<FacilitatorStanding>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
+  const standing = useAsked<FacilitatorStatus>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
   return h(
     "div",
     { class: "grid" },
@@ -220,7 +220,7 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
       ? h(
           Panel,
           { title: "At this moment", wide: true },
-          h(Shown<FacilitatorStanding>, { asked: standing, show: (of) => h(StandingFigures, { of }) })
+          h(Shown<FacilitatorStatus>, { asked: standing, show: (of) => h(StatusFigures, { of }) })
         )
       : null,
     h(

@@ -34,7 +34,7 @@ interface Principal {
   readonly reserved_stroops: string
 }
 
-export interface FacilitatorStanding {
+export interface FacilitatorStatus {
   readonly in_flight: ReadonlyArray<Denomination & { readonly settlements: string; readonly amount: string }>
   readonly pace: { readonly over: number; readonly p50_ms: number | null; readonly p95_ms: number | null }
   readonly fees: {
@@ -61,7 +61,7 @@ export interface FacilitatorStanding {
 const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
 
 /** What an overview shows of it as well. */
-export const StandingFigures = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> => {
+export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   const { fees, in_flight, pace, sponsor } = of
   const used = BigInt(fees.charged_stroops) + BigInt(fees.reserved_stroops)
   const left = BigInt(fees.limit_stroops) - used
@@ -98,7 +98,7 @@ export const StandingFigures = ({ of }: { readonly of: FacilitatorStanding }): V
   })
 }
 
-const WithoutEndTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+const WithoutEndTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(Table<WithoutEnd>, {
     label: "Settlements without an end",
     rows: of.without_end,
@@ -114,7 +114,7 @@ const WithoutEndTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<an
     ]
   })
 
-const BudgetTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(Table<Principal>, {
     label: "Fees by key",
     rows: of.fees.principals,
@@ -133,7 +133,7 @@ const BudgetTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =
     ]
   })
 
-const ChannelTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(Table<ChannelShown>, {
     label: "Channels",
     rows: of.channels,
@@ -182,7 +182,7 @@ const Audit = ({ look }: { readonly look: number }): VNode<any> =>
   })
 
 const Resize = (props: {
-  readonly of: FacilitatorStanding
+  readonly of: FacilitatorStatus
   readonly mayMove: boolean
   readonly done: () => void
 }): VNode<any> =>
@@ -215,7 +215,7 @@ const Resize = (props: {
     )
   )
 
-const Parts = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(
     "div",
     null,
@@ -252,11 +252,11 @@ const Parts = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
     )
   )
 
-export const StandingView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
+export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
   const [look, lookAgain] = useState(0)
-  const asked = useAsked<FacilitatorStanding>(`/dashboard/v1/standing?look=${look}`, 3_000)
+  const asked = useAsked<FacilitatorStatus>(`/dashboard/v1/standing?look=${look}`, 3_000)
   const done = () => lookAgain(look + 1)
-  return h(Shown<FacilitatorStanding>, {
+  return h(Shown<FacilitatorStatus>, {
     asked,
     show: (of) =>
       h(
@@ -269,7 +269,7 @@ export const StandingView = ({ mayMove }: { readonly mayMove: boolean }): VNode<
             wide: true,
             actions: h(SaveCsv, { name: "operation", path: "/dashboard/v1/standing" })
           },
-          h(StandingFigures, { of })
+          h(StatusFigures, { of })
         ),
         h(Panel, { title: "Without an end", wide: true }, h(WithoutEndTable, { of })),
         h(Panel, { title: "Fees by key, today", wide: true }, h(BudgetTable, { of })),

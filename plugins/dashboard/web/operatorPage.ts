@@ -8,10 +8,10 @@ import { ParticipantsView } from "./ParticipantsView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
 import { ResourcesView, ResourceView } from "./ResourcesView.ts"
 import { SearchView } from "./SearchView.ts"
-import { type Session, SignIn, useSession, Who } from "./session.ts"
+import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { SettlementView } from "./SettlementView.ts"
-import { StandingView } from "./StandingView.ts"
+import { StatusView } from "./StandingView.ts"
 
 interface View {
   readonly name: string
@@ -37,7 +37,7 @@ const tabs: ReadonlyArray<View> = [
     name: "standing",
     label: "Operation",
     operators: true,
-    show: ({ may_move }) => h(StandingView, { mayMove: may_move })
+    show: ({ may_move }) => h(StatusView, { mayMove: may_move })
   }
 ]
 
@@ -81,7 +81,7 @@ const Page = (): VNode<any> => {
   return h(
     "div",
     null,
-    h(Bar, { here: "/dashboard", end: h(Who, { session }) }),
+    h(Bar, { here: "/dashboard", end: h(SignedInAs, { session }) }),
     h(
       "nav",
       { class: "tabs", "aria-label": "Parts of the dashboard" },

@@ -5,7 +5,7 @@ import { type ComponentChildren, h, render, type VNode } from "preact"
 import { useId, useState } from "preact/hooks"
 import type { Asked } from "./ask.ts"
 import { moment, short } from "./format.ts"
-import { type Link, linkWords } from "./stream.ts"
+import { type Link, linkLabel } from "./stream.ts"
 
 export type Child = ComponentChildren
 
@@ -165,7 +165,7 @@ export const State = ({ word }: { readonly word: string }): VNode<any> =>
 
 /** How a stream of settlements stands. */
 export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
-  h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkWords[link])
+  h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkLabel[link])
 
 /** Rows that a list's route gives at most. */
 const savedMax = 200

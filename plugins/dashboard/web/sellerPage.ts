@@ -9,7 +9,7 @@ import { OwnView } from "./OwnView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
 import type { AssetShown } from "./prices.ts"
 import { AccountView, SalesView } from "./SalesView.ts"
-import { type Session, SignIn, useSession, Who } from "./session.ts"
+import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { TryView } from "./TryView.ts"
 
 interface About {
@@ -63,7 +63,7 @@ const Page = (): VNode<any> => {
   return h(
     "div",
     null,
-    h(Bar, { here: "/seller", end: h(Who, { session }) }),
+    h(Bar, { here: "/seller", end: h(SignedInAs, { session }) }),
     h(
       "main",
       { id: "main" },

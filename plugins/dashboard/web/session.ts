@@ -26,7 +26,7 @@ const signOut = async (): Promise<void> => {
 }
 
 /** Who is signed in, at the end of the bar. */
-export const Who = ({ session }: { readonly session: Session | undefined }): VNode<any> | null =>
+export const SignedInAs = ({ session }: { readonly session: Session | undefined }): VNode<any> | null =>
   session === undefined || session.role === "nobody"
     ? null
     : h(

@@ -50,7 +50,7 @@ export const useStream = (path: string, hear: (data: string) => void): Link => {
 }
 
 /** How the stream stands, in words. */
-export const linkWords: Readonly<Record<Link, string>> = {
+export const linkLabel: Readonly<Record<Link, string>> = {
   opening: "connecting…",
   open: "live",
   lost: "the facilitator does not answer; trying again…",

@@ -14,7 +14,7 @@ export class BudgetUnavailable extends Schema.TaggedError<BudgetUnavailable>()("
 export type Reserved = "kept" | "over" | "changed"
 
 /** What is known of one invocation. */
-export interface Known {
+export interface ExistingReservation {
   /** Reservations ever made for it, as far as they are kept. */
   readonly made: number
   /**
@@ -35,7 +35,7 @@ export interface Kept {
 /** Contents that a store keeps at once; what comes beyond is asked for at the seller again. */
 export const contentsMax = 256
 
-export interface Moved {
+export interface TransitionResult {
   readonly state: ReservationState
   readonly authorization?: Authorization
   readonly transaction?: string
@@ -51,10 +51,10 @@ export class BudgetStore extends Context.Service<
       made: number
     ) => Effect.Effect<Reserved, BudgetUnavailable>
     /** True when the reservation was in a state that allows the move. */
-    readonly move: (id: string, to: Moved) => Effect.Effect<boolean, BudgetUnavailable>
+    readonly move: (id: string, to: TransitionResult) => Effect.Effect<boolean, BudgetUnavailable>
     /** Reservations in states that can still change, oldest first. */
     readonly open: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
-    readonly ofInvocation: (invocation: string) => Effect.Effect<Known, BudgetUnavailable>
+    readonly ofInvocation: (invocation: string) => Effect.Effect<ExistingReservation, BudgetUnavailable>
     /** Adds to what is kept of an undelivered reservation; false when there is none, or no room for content. */
     readonly keep: (id: string, kept: Kept) => Effect.Effect<boolean, BudgetUnavailable>
     readonly kept: (id: string) => Effect.Effect<Kept, BudgetUnavailable>

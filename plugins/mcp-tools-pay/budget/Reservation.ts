@@ -132,4 +132,4 @@ const moves: Readonly<Record<ReservationState, ReadonlyArray<ReservationState>>>
   released: []
 }
 
-export const mayMove = (from: ReservationState, to: ReservationState): boolean => moves[from].includes(to)
+export const mayTransition = (from: ReservationState, to: ReservationState): boolean => moves[from].includes(to)

@@ -2,7 +2,7 @@
 // runs it works on that one's store. By itself it opens the store: PostgreSQL beside the running tool servers; a file
 // only while none runs on its folder, though it is read beside one.
 import { Effect, Layer, Option } from "effect"
-import { FolderHeld } from "../../../kernel/platform/FolderLock.ts"
+import { FolderInUse } from "../../../kernel/platform/FolderLock.ts"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Config } from "../Config.ts"
 import { BudgetUnavailable } from "./BudgetStore.ts"
@@ -52,7 +52,7 @@ export const resolveHold = (id: string, outcome: "spent" | "released" | "settled
   }).pipe(
     Effect.scoped,
     Effect.catchIf(
-      (error) => error instanceof BudgetUnavailable && error.cause instanceof FolderHeld,
+      (error) => error instanceof BudgetUnavailable && error.cause instanceof FolderInUse,
       () => Effect.fail(held)
     )
   )

@@ -10,7 +10,7 @@ import { BudgetStore, BudgetUnavailable, contentsMax, type Kept, type Reserved }
 import {
   type Ceilings,
   type Grade,
-  mayMove,
+  mayTransition,
   minuteMillis,
   releasedMax,
   type Reservation,
@@ -219,7 +219,7 @@ export const postgresStore = Effect.gen(function* () {
           payment = case when ${state}::text = 'settled' or (${state}::text = 'released' and content is null)
             then null else payment end,
           content = case when ${state}::text = 'settled' then null else content end
-          where id = ${id} and state in ${sql.in(states.filter((from) => mayMove(from, state)))} returning id`,
+          where id = ${id} and state in ${sql.in(states.filter((from) => mayTransition(from, state)))} returning id`,
           (rows) => rows.length === 1
         )
       ),

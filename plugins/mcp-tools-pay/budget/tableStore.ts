@@ -6,7 +6,7 @@ import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { BudgetStore, BudgetUnavailable, contentsMax } from "./BudgetStore.ts"
 import { type KeptPayments, keptInFiles, keptInMemory } from "./keptPayments.ts"
-import { isOpen, mayMove, releasedSince, remaining, type Reservation, undelivered } from "./Reservation.ts"
+import { isOpen, mayTransition, releasedSince, remaining, type Reservation, undelivered } from "./Reservation.ts"
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
 
 const keptMillis = 3 * 86_400_000
@@ -51,7 +51,7 @@ const makeTable = (
     move: (id, { authorization, state, transaction }) =>
       Effect.gen(function* () {
         const one = table.get(id)
-        if (one === undefined || !mayMove(one.state, state)) return false
+        if (one === undefined || !mayTransition(one.state, state)) return false
         yield* put({
           ...one,
           state,

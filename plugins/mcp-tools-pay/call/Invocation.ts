@@ -7,7 +7,7 @@ import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { ToolFault } from "../../mcp-tools/contract.ts"
 import type { Authorization } from "../budget/Reservation.ts"
-import type { Fields, PaymentOption, SettlementWord } from "../seller/SellerWire.ts"
+import type { Fields, PaymentOption, SettlementClaim } from "../seller/SellerWire.ts"
 
 /** What a tool returns to its agent. */
 export type Output = Readonly<Record<string, unknown>>
@@ -35,7 +35,7 @@ export interface Invocation {
 
 /** What a seller answered to a call that carried a payment, read. */
 export interface PaidAnswer {
-  readonly settlement: SettlementWord | undefined
+  readonly settlement: SettlementClaim | undefined
   /** Set when the seller asks for payment again, with its reason where that is a word. */
   readonly asksAgain: { readonly reason: string | undefined } | undefined
   /** Whether it is what the resource answers, and not a failure on the way to it, after which the same may be asked. */

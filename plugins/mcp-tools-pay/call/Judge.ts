@@ -3,15 +3,15 @@
 // bounded. Where it shows the payment, what was answered is delivered, and what of the seller's receipt did not fit is
 // named. A refusal leaves the reservation held for as long as the authorization lives. All else is unknown.
 import { Context, Effect, Layer, Option } from "effect"
-import { neutralWord } from "../../../kernel/Dialect.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { neutralReason } from "../../../kernel/Dialect.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { fateOf, findPayment, lateFate, type PaymentProof } from "../payer/proveSpent.ts"
 import { ToolFault, ToolsConfig } from "../../mcp-tools/contract.ts"
-import type { SettlementWord } from "../seller/SellerWire.ts"
+import type { SettlementClaim } from "../seller/SellerWire.ts"
 import type { OpenPayment, PaidAnswer } from "./Invocation.ts"
 
-export type Judged =
+export type PolicyResult =
   | {
       readonly _tag: "Settled"
       /** Undefined where the nonce alone shows the payment. */
@@ -39,7 +39,7 @@ const settledBefore = "settle_ledger_already_settled"
 
 /** What in a seller's receipt does not fit the payment, by name. */
 export const misfits = (
-  word: SettlementWord | undefined,
+  word: SettlementClaim | undefined,
   { authorization, invocation: { option } }: Pick<OpenPayment, "authorization" | "invocation">,
   transaction: string | undefined
 ): ReadonlyArray<string> => {
@@ -54,10 +54,10 @@ export const misfits = (
   return Object.keys(fits).filter((member) => !fits[member] || word.unreadable.includes(member))
 }
 
-const unknown = (why: string, transaction?: string): Judged => ({ _tag: "Unknown", why, transaction })
+const unknown = (why: string, transaction?: string): PolicyResult => ({ _tag: "Unknown", why, transaction })
 
-const notSettled = ({ reason: said, transaction }: SettlementWord): Judged => {
-  const reason = said === undefined ? undefined : neutralWord(said)
+const notSettled = ({ reason: said, transaction }: SettlementClaim): PolicyResult => {
+  const reason = said === undefined ? undefined : neutralReason(said)
   if (reason === settledBefore)
     return unknown("it was settled before, and the seller delivers nothing for it", transaction)
   return reason !== undefined && pendingReasons.has(reason)
@@ -73,10 +73,10 @@ export type Fate =
   /** It may be spent yet, or the ledger cannot say. */
   | { readonly _tag: "Open" }
 
-export class Judge extends Context.Service<
-  Judge,
+export class PaymentPolicyCheck extends Context.Service<
+  PaymentPolicyCheck,
   {
-    readonly judge: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<Judged>
+    readonly judge: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<PolicyResult>
     /** One look at the ledger; `named` is the transaction that the seller has named, if any. */
     readonly fate: (open: OpenPayment, named: string | undefined) => Effect.Effect<Fate>
     /** The ledger asked for the payment for a while. */
@@ -84,7 +84,7 @@ export class Judge extends Context.Service<
   }
 >()("tollkeeper/mcp-tools-pay/Judge") {
   static readonly layer = Layer.effect(
-    Judge,
+    PaymentPolicyCheck,
     Effect.gen(function* () {
       const rpc = yield* LedgerRpc
       const { confirmMillis } = yield* ToolsConfig
@@ -94,11 +94,11 @@ export class Judge extends Context.Service<
         named: string | undefined,
         { authorization, invocation: { option } }: OpenPayment
       ) {
-        const end = (yield* elapsedMillis) + confirmMillis
+        const end = (yield* monotonicMillis) + confirmMillis
         const look = Effect.option(findPayment(rpc, option, authorization, named))
         while (true) {
           const proof: PaymentProof | undefined = Option.getOrUndefined(yield* look)
-          if (proof !== undefined || (yield* elapsedMillis) >= end) return proof
+          if (proof !== undefined || (yield* monotonicMillis) >= end) return proof
           yield* Effect.sleep(confirmPause)
         }
       })
@@ -113,7 +113,7 @@ export class Judge extends Context.Service<
         return yield* lateFate(rpc, authorization, invocation.option.maxTimeoutSeconds)
       })
 
-      return Judge.of({
+      return PaymentPolicyCheck.of({
         find: (open, named) => find(named, open),
         fate: (open, named) => Effect.orElseSucceed(fate(open, named), () => ({ _tag: "Open" }) as const),
         judge: Effect.fn("Tools.judge")(function* (answer, open) {

@@ -6,11 +6,11 @@
 // processes one waits a moment for the other.
 import { Clock, Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
-import type { WireWords } from "../../../kernel/config/WireWords.ts"
+import type { WireVocabulary } from "../../../kernel/config/WireWords.ts"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type Caller, fault, type ToolFault } from "../../mcp-tools/contract.ts"
-import { BudgetStore, type Known } from "../budget/BudgetStore.ts"
+import { BudgetStore, type ExistingReservation } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
@@ -18,7 +18,7 @@ import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { type Challenge, encodePayment, type PaymentOption } from "../seller/SellerWire.ts"
 import { concurrent } from "./heldFault.ts"
 import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
-import type { Judge } from "./Judge.ts"
+import type { PaymentPolicyCheck } from "./Judge.ts"
 import { decodeKeptPayment, encodeKeptPayment } from "./KeptWire.ts"
 import { OpenPayments } from "./OpenPayments.ts"
 import { resumePayment, sendPayment, storeAway, type Waiter } from "./sendPayment.ts"
@@ -36,7 +36,7 @@ export interface OpenStanding {
   readonly reservation: Reservation
 }
 
-export type PaymentStanding =
+export type PaymentState =
   /** `made`: how often the call was paid for before; `released`: which of that was signed and never spent. */
   | { readonly _tag: "None"; readonly made: number; readonly released: ReadonlyArray<string> }
   /** Being paid for in this process. */
@@ -135,7 +135,7 @@ const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
 })
 
 /** What the store knows of a call, once another process that has just begun to pay for it has had its time. */
-const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<Known, ToolFault, BudgetStore> {
+const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolFault, BudgetStore> {
   const store = yield* BudgetStore
   const read = Effect.mapError(store.ofInvocation(key), () => storeAway)
   const first = yield* read
@@ -157,7 +157,7 @@ const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<Known,
 
 const standing = Effect.fnUntraced(function* (
   key: string
-): Effect.fn.Return<PaymentStanding, ToolFault, BudgetStore | OpenPayments | PaymentSeal> {
+): Effect.fn.Return<PaymentState, ToolFault, BudgetStore | OpenPayments | PaymentSeal> {
   const { underWay } = yield* OpenPayments
   const outcome = underWay(key)
   if (outcome !== undefined) return { _tag: "UnderWay", outcome }
@@ -173,13 +173,13 @@ const standing = Effect.fnUntraced(function* (
   return open === undefined ? { _tag: "Held", reservation } : { _tag: "Open", open, reservation }
 })
 
-type Parts = BudgetStore | OpenPayments | PaymentBuilder | PaymentSeal | Judge | Config | Crypto | WireWords
+type Parts = BudgetStore | OpenPayments | PaymentBuilder | PaymentSeal | PaymentPolicyCheck | Config | Crypto | WireVocabulary
 
 export class Payments extends Context.Service<
   Payments,
   {
     /** What is known of an earlier payment for the same call. */
-    readonly standing: (key: string) => Effect.Effect<PaymentStanding, ToolFault>
+    readonly standing: (key: string) => Effect.Effect<PaymentState, ToolFault>
     /** Reserves, signs and sends; the conversation with the seller ends with it. */
     readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolFault>
     /**

@@ -6,7 +6,7 @@ import { fault, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { OpenPayment, Output, PaidAnswer } from "./Invocation.ts"
-import { type Judged, misfits } from "./Judge.ts"
+import { type PolicyResult, misfits } from "./Judge.ts"
 import { decodeKeptContent, encodeKeptContent, type KeptContent } from "./KeptWire.ts"
 
 /** Characters of content that is kept; what is longer is asked for at the seller again. */
@@ -53,7 +53,7 @@ const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept u
 /** What an agent is told of a payment that was signed and did not come to its result. */
 export const faultOf = (
   open: OpenPayment,
-  judged: Exclude<Judged, { readonly _tag: "Settled" }>,
+  judged: Exclude<PolicyResult, { readonly _tag: "Settled" }>,
   isKept: boolean
 ): Effect.Effect<ToolFault, never, Effect.Services<typeof spelled>> =>
   Effect.map(spelled, (spell) => {

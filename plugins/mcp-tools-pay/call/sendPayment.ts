@@ -8,7 +8,7 @@ import type { Reservation } from "../budget/Reservation.ts"
 import type { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { contentOf, faultOf, keepContent, keptOf, type Proven, provenOf, withReceipt } from "./delivery.ts"
 import type { OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
-import { Judge } from "./Judge.ts"
+import { PaymentPolicyCheck } from "./Judge.ts"
 import type { KeptContent } from "./KeptWire.ts"
 
 export const storeAway = fault("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")
@@ -57,7 +57,7 @@ const deliver = Effect.fnUntraced(function* (
 /** Sends the payment, judges the answer and keeps the budget's books. */
 export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller, waiter: Waiter) {
   const answer = yield* paidAnswer(seller, open.payment)
-  const judged = yield* (yield* Judge).judge(answer, open)
+  const judged = yield* (yield* PaymentPolicyCheck).judge(answer, open)
   if (judged._tag === "Settled" && "content" in answer) {
     const proven = { ...judged, status: "settled" } as const
     return yield* deliver(open, keptOf(open, answer), proven, waiter)
@@ -95,10 +95,10 @@ export const resumePayment = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   Output | undefined,
   ToolFault,
-  BudgetStore | Judge | PaymentSeal | Effect.Services<typeof spelled>
+  BudgetStore | PaymentPolicyCheck | PaymentSeal | Effect.Services<typeof spelled>
 > {
   const store = yield* BudgetStore
-  const judge = yield* Judge
+  const judge = yield* PaymentPolicyCheck
   const kept = yield* Effect.mapError(store.kept(open.identifier), () => storeAway)
   const content = yield* contentOf(open, kept.content)
   if (state === "released") return content === undefined ? undefined : yield* released(open, content, waiter)

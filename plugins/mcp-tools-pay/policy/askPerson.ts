@@ -7,7 +7,7 @@
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type Caller, fault, inert, quoted, retryableFault, unitsOf } from "../../mcp-tools/contract.ts"
@@ -143,7 +143,7 @@ export const askPerson = Effect.fnUntraced(function* (
 ) {
   const { changed, find, take } = yield* Approvals
   const { policy } = yield* Config
-  const end = (yield* elapsedMillis) + questionMillis
+  const end = (yield* monotonicMillis) + questionMillis
   let known = yield* requested(invocation, caller, rule, made)
   if (known === undefined) return yield* noRoom
   const { id, mark } = known
@@ -151,7 +151,7 @@ export const askPerson = Effect.fnUntraced(function* (
   while (known !== undefined && known.mark === mark) {
     if (known.state === "denied") return yield* refusedByPerson(rule)
     if (known.state === "used") return undefined
-    if ((yield* elapsedMillis) > end) return yield* waiting(known)
+    if ((yield* monotonicMillis) > end) return yield* waiting(known)
     if (known.state === "pending") yield* question(known, caller)
     else if (yield* take(id)) return known
     // Another call has used it, which the next reading shows; a store that is away is left alone for a moment.

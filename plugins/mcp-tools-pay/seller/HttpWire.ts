@@ -16,7 +16,7 @@ import {
   isFields,
   readOption,
   readReason,
-  type SettlementWord
+  type SettlementClaim
 } from "./SellerWire.ts"
 
 export interface HttpAnswer {
@@ -82,7 +82,7 @@ export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): Challe
 }
 
 /** The settlement that an answer names; undefined when it names none that can be read. */
-export const readHttpSettlement = ({ headers }: HttpAnswer): SettlementWord | undefined =>
+export const readHttpSettlement = ({ headers }: HttpAnswer): SettlementClaim | undefined =>
   asSettlement(headerJson(headers["payment-response"] ?? headers["x-payment-response"]))
 
 /** The header that carries a payment. */

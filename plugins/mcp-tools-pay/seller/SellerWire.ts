@@ -239,7 +239,7 @@ export const readChallenge = (result: Fields): Challenged => {
 /**
  * What a seller says of the settlement. It decides nothing: it names where to search, and is held against the ledger.
  */
-export interface SettlementWord {
+export interface SettlementClaim {
   /** Undefined when it is neither true nor false. */
   readonly success: boolean | undefined
   /** Hex of a hash, lower case; undefined when it is none. */
@@ -255,7 +255,7 @@ export interface SettlementWord {
 }
 
 /** The settlement in a paid result's metadata; undefined when there is none. */
-export const readSettlement = (result: Fields): SettlementWord | undefined => {
+export const readSettlement = (result: Fields): SettlementClaim | undefined => {
   const meta = result["_meta"]
   return isFields(meta) ? asSettlement(meta["x402/payment-response"]) : undefined
 }
@@ -267,7 +267,7 @@ const hashIn = (value: unknown): string | undefined =>
 const textIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
 
 /** What a seller says of a settlement, as far as it can be read; undefined when it says nothing. */
-export const asSettlement = (value: unknown): SettlementWord | undefined => {
+export const asSettlement = (value: unknown): SettlementClaim | undefined => {
   if (!isFields(value)) return undefined
   const { amount, errorReason, network, payer, success, transaction } = value
   const isAbsent = (member: unknown) => member === undefined || member === null || member === ""

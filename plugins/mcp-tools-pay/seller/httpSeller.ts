@@ -6,7 +6,7 @@ import { Base64 } from "effect/encoding"
 import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
 import type { Output, PaidAnswer, Seller } from "../call/Invocation.ts"
 import { toJsonEnd } from "./readToResult.ts"
-import type { SettlementWord } from "./SellerWire.ts"
+import type { SettlementClaim } from "./SellerWire.ts"
 import { type HttpAnswer, paymentHeader, readHttpChallenge, readHttpSettlement } from "./HttpWire.ts"
 
 export interface HttpCall {
@@ -74,7 +74,7 @@ export const sendOnce = (
 const passing = new Set([408, 425, 429])
 
 /** A status of a client's error beside a settlement that failed comes in place of what was bought. */
-const isContent = ({ status }: HttpAnswer, settlement: SettlementWord | undefined): boolean =>
+const isContent = ({ status }: HttpAnswer, settlement: SettlementClaim | undefined): boolean =>
   status < 500 && !passing.has(status) && !(status >= 400 && settlement?.success === false)
 
 /** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */

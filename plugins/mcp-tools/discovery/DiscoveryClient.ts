@@ -3,22 +3,22 @@
 // moment, so that questions about our own health are none to the facilitator.
 import { Context, Effect, Layer } from "effect"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import { Config } from "../Config.ts"
 import type { Identity } from "../Reference.ts"
-import { fault, fetchFault, type ToolFault } from "../ToolFault.ts"
+import { toolError, fetchError, type ToolError } from "../ToolFault.ts"
 import { Upstreams } from "../Upstream.ts"
 import {
   type CanonicalResource,
   type DiscoveryPage,
   identityOf,
-  readFault,
+  readErrorBody,
   readPage,
   readResource
 } from "./DiscoveryWire.ts"
 
 const who = "the facilitator"
-const malformed = fault("UPSTREAM_PROTOCOL_ERROR", "the facilitator answered with something that is not discovery")
+const malformed = toolError("UPSTREAM_PROTOCOL_ERROR", "the facilitator answered with something that is not discovery")
 const readyMillis = 1_000
 
 /** Asks one of the facilitator's routes. */
@@ -40,14 +40,14 @@ const makeAsk = Effect.gen(function* () {
           ...(traceparent === undefined ? {} : { traceparent })
         }
       }),
-      fetchFault(who)
+      fetchError(who)
     )
     if (status === 429 || status >= 500) {
       const { error } = yield* Effect.match(upstream.parse(body), {
-        onFailure: () => readFault(undefined),
-        onSuccess: readFault
+        onFailure: () => readErrorBody(undefined),
+        onSuccess: readErrorBody
       })
-      return yield* fault("UPSTREAM_TIMEOUT", "the facilitator cannot answer now", { status, error })
+      return yield* toolError("UPSTREAM_TIMEOUT", "the facilitator cannot answer now", { status, error })
     }
     return { status, answer: yield* Effect.mapError(upstream.parse(body), () => malformed) }
   })
@@ -59,14 +59,14 @@ interface Readiness {
 }
 
 /** What `look` says, kept for a moment. */
-const makeReady = (look: Effect.Effect<unknown, ToolFault>): Effect.Effect<Readiness> => {
+const makeReady = (look: Effect.Effect<unknown, ToolError>): Effect.Effect<Readiness> => {
   let known: (Readiness & { readonly at: number }) | undefined
   const said = Effect.match(look, {
     onFailure: ({ message }): Readiness => ({ ready: false, detail: message }),
     onSuccess: (): Readiness => ({ ready: true })
   })
   return Effect.gen(function* () {
-    const now = yield* elapsedMillis
+    const now = yield* monotonicMillis
     if (known === undefined || now - known.at >= readyMillis) {
       // Who asks while the look is under way gets the one before: no more than one look a second.
       known = { ready: known?.ready ?? false, detail: known?.detail ?? "not asked yet", at: now }
@@ -84,9 +84,9 @@ export class DiscoveryClient extends Context.Service<
     readonly list: (
       parameters: Readonly<Record<string, string>>,
       limit: number
-    ) => Effect.Effect<DiscoveryPage, ToolFault>
+    ) => Effect.Effect<DiscoveryPage, ToolError>
     /** One current resource. */
-    readonly resolve: (identity: Identity) => Effect.Effect<CanonicalResource, ToolFault>
+    readonly resolve: (identity: Identity) => Effect.Effect<CanonicalResource, ToolError>
     /** Whether discovery answers; at most a second old. */
     readonly ready: Effect.Effect<Readiness>
   }
@@ -102,8 +102,8 @@ export class DiscoveryClient extends Context.Service<
           limit: String(limit)
         })
         if (status === 400) {
-          const { details, error } = readFault(answer)
-          return yield* fault("INVALID_ARGUMENT", `the facilitator refuses the question: ${error}`, { error, details })
+          const { details, error } = readErrorBody(answer)
+          return yield* toolError("INVALID_ARGUMENT", `the facilitator refuses the question: ${error}`, { error, details })
         }
         const page = status === 200 ? readPage(answer, limit) : undefined
         return page ?? (yield* malformed)
@@ -113,7 +113,7 @@ export class DiscoveryClient extends Context.Service<
         const named = type === "mcp" ? { toolName } : {}
         const { answer, status } = yield* ask("/discovery/resource", { type, url, ...named })
         if (status === 404 || status === 400)
-          return yield* fault("NO_RESULTS", "no active catalog entry has this reference")
+          return yield* toolError("NO_RESULTS", "no active catalog entry has this reference")
         const resource = status === 200 ? readResource(answer) : undefined
         const identity = resource === undefined ? undefined : identityOf(resource)
         // A concrete URL of a dynamic route leads to the route's entry, so the URL may differ; the kind and the tool

@@ -62,7 +62,7 @@ export const readResource = (answer: unknown): CanonicalResource | undefined => 
 }
 
 /** The words of a discovery error body: its own, short, of a known shape. */
-export const readFault = (answer: unknown): { readonly error: string; readonly details: ReadonlyArray<string> } => {
+export const readErrorBody = (answer: unknown): { readonly error: string; readonly details: ReadonlyArray<string> } => {
   const body = typeof answer === "object" && answer !== null ? (answer as Readonly<Record<string, unknown>>) : {}
   const { details, error } = body
   return {
@@ -85,7 +85,7 @@ export const identityOf = (resource: CanonicalResource): Identity | undefined =>
 }
 
 /** What the catalog says of a resource beside its declaration. */
-export const standingOf = ({ ownership, status, verification }: CanonicalResource) => ({
+export const stateOf = ({ ownership, status, verification }: CanonicalResource) => ({
   isStale: status === "stale",
   isProven: ownership === "proven",
   isPaidFor: verification === "payment_observed"

@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { decodeReference, type Identity, referenceLengthMax } from "../Reference.ts"
 import { defineTool } from "../Tool.ts"
-import { fault, type ToolFault } from "../ToolFault.ts"
+import { toolError, type ToolError } from "../ToolFault.ts"
 import { DiscoveryClient } from "./DiscoveryClient.ts"
 import { FoundOne } from "./WrappedWire.ts"
 import { Wrapping } from "./wrapResource.ts"
@@ -17,10 +17,10 @@ export const VersionHashInput = Schema.String.check(Schema.isMaxLength(128)).ann
   description: "`versionHash` read."
 })
 
-export const readReference = (ref: string): Effect.Effect<Identity, ToolFault> => {
+export const readReference = (ref: string): Effect.Effect<Identity, ToolError> => {
   const identity = decodeReference(ref)
   return identity === undefined
-    ? Effect.fail(fault("INVALID_ARGUMENT", "`ref` is not a reference of this catalog"))
+    ? Effect.fail(toolError("INVALID_ARGUMENT", "`ref` is not a reference of this catalog"))
     : Effect.succeed(identity)
 }
 

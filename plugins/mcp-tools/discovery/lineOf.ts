@@ -3,7 +3,7 @@
 // shortened; `x402_get_resource` has the rest. Pure.
 import { inert, quoted } from "../inert.ts"
 import { unitsOf } from "../unitsOf.ts"
-import { type CanonicalResource, standingOf } from "./DiscoveryWire.ts"
+import { type CanonicalResource, stateOf } from "./DiscoveryWire.ts"
 import type { WrappedResource } from "./wrapResource.ts"
 
 export interface AssetName {
@@ -33,7 +33,7 @@ const priceOf = (option: unknown, assets: ReadonlyMap<string, AssetName>): Reado
 }
 
 const evidenceOf = (resource: CanonicalResource): string => {
-  const { isPaidFor } = standingOf(resource)
+  const { isPaidFor } = stateOf(resource)
   const { payers, settlements } = resource
   if (typeof settlements === "number" && settlements > 0)
     return `${settlements} settled${typeof payers === "number" ? ` by ${payers} payers` : ""} in 30 days`
@@ -41,7 +41,7 @@ const evidenceOf = (resource: CanonicalResource): string => {
 }
 
 export const lineOf = ({ resource, wrapper }: WrappedResource, assets: ReadonlyMap<string, AssetName>): string => {
-  const { isProven } = standingOf(resource)
+  const { isProven } = stateOf(resource)
   const accepts = Array.isArray(resource["accepts"]) ? resource["accepts"] : []
   const prices = accepts.flatMap((option) => priceOf(option, assets))
   return [

@@ -4,15 +4,15 @@
 import { Effect } from "effect"
 import { isCanonicalUrl } from "../canonicalOrigin.ts"
 import type { Identity } from "../Reference.ts"
-import { fault, type ToolFault } from "../ToolFault.ts"
+import { toolError, type ToolError } from "../ToolFault.ts"
 import { type CanonicalResource, identityOf } from "./DiscoveryWire.ts"
 
-export const listedIdentity = (resource: CanonicalResource): Effect.Effect<Identity, ToolFault> => {
+export const listedIdentity = (resource: CanonicalResource): Effect.Effect<Identity, ToolError> => {
   const identity = identityOf(resource)
   return identity !== undefined && isCanonicalUrl(identity.url)
     ? Effect.succeed(identity)
     : Effect.fail(
-        fault(
+        toolError(
           "UPSTREAM_PROTOCOL_ERROR",
           "the facilitator lists this resource under an address in no canonical spelling"
         )

@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { Config } from "../Config.ts"
 import { defineTool } from "../Tool.ts"
-import { fault } from "../ToolFault.ts"
+import { toolError } from "../ToolFault.ts"
 import { DiscoveryClient } from "./DiscoveryClient.ts"
 import { lineOf } from "./lineOf.ts"
 import { FoundPage } from "./WrappedWire.ts"
@@ -61,7 +61,7 @@ export const searchTool = Effect.gen(function* () {
       const parameters = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""))
       const page = yield* discovery.list(parameters, limit)
       if (page.resources.length === 0)
-        return yield* fault("NO_RESULTS", "nothing in the catalog fits", { partialResults: page.partialResults })
+        return yield* toolError("NO_RESULTS", "nothing in the catalog fits", { partialResults: page.partialResults })
       const resources = page.resources.map((resource) => wrap(resource, { isNearestOnly: page.nearestOnly }))
       return {
         x402Version: 2,

@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type ConfigValues } from "../Config.ts"
 import { encodeReference } from "../Reference.ts"
-import { type CanonicalResource, identityOf, standingOf, versionHashOf } from "./DiscoveryWire.ts"
+import { type CanonicalResource, identityOf, stateOf, versionHashOf } from "./DiscoveryWire.ts"
 
 export interface Wrapper {
   readonly ref: string
@@ -50,7 +50,7 @@ export class Wrapping extends Context.Service<
       return Wrapping.of({
         wrap: (resource, { expectedVersionHash, isNearestOnly = false } = {}) => {
           const identity = identityOf(resource)!
-          const { isPaidFor, isProven, isStale } = standingOf(resource)
+          const { isPaidFor, isProven, isStale } = stateOf(resource)
           const versionHash = versionHashOf(crypto, resource)
           const isChanged = expectedVersionHash !== undefined && expectedVersionHash.toLowerCase() !== versionHash
           return {

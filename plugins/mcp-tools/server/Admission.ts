@@ -3,12 +3,12 @@
 // resolving to this machine is therefore worth nothing.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Callers } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Callers.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { parseAddress } from "../../../kernel/http/addresses.ts"
-import { hostNameOf, isLoopback } from "../../../kernel/http/strangers.ts"
+import { parseHostName, isLoopback } from "../../../kernel/http/strangers.ts"
 import { Config } from "../Config.ts"
 import { errorOf, type Refused, rpcCode } from "./rpcErrors.ts"
 
@@ -19,7 +19,7 @@ const refusal = (status: number, error: string, message: string, headers: Readon
   json({ error, message }, { status, headers })
 
 /** The answer when there is no room for another session. */
-export const noRoom = (retryAfterSeconds: number) =>
+export const overloaded = (retryAfterSeconds: number) =>
   refusal(503, "too_many_sessions", "no session is free", { "retry-after": String(retryAfterSeconds) })
 export const noSession = json(errorOf({ code: rpcCode.noSession, id: null, message: "Session not found" }), {
   status: 404
@@ -36,7 +36,7 @@ export const isAnsweredHost = (
   boundHost: string,
   allowedHosts: ReadonlyArray<string>
 ): boolean => {
-  const name = hostNameOf(header)
+  const name = parseHostName(header)
   if (name === undefined) return false
   if (allowedHosts.length > 0) return allowedHosts.includes(name) || allowedHosts.includes(header!.toLowerCase())
   if (isLoopback(name)) return true
@@ -45,12 +45,12 @@ export const isAnsweredHost = (
 
 /** A page that this very server, on this machine, would have served. */
 const isOwn = (origin: string, { headers }: Request): boolean => {
-  const host = hostNameOf(headers["host"])
+  const host = parseHostName(headers["host"])
   return host !== undefined && isLoopback(host) && origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`
 }
 
-export class Admission extends Context.Service<
-  Admission,
+export class AdmissionControl extends Context.Service<
+  AdmissionControl,
   {
     /** The address that the listener is bound to. */
     readonly host: string
@@ -63,10 +63,10 @@ export class Admission extends Context.Service<
   }
 >()("tollkeeper/mcp-tools/Admission") {
   static readonly layer = Layer.effect(
-    Admission,
+    AdmissionControl,
     Effect.gen(function* () {
       const { http } = yield* Config
-      const callers = yield* Callers
+      const callers = yield* Authentication
       const keys = yield* Keys
       const host = http.host ?? (keys.keyed() ? "0.0.0.0" : "127.0.0.1")
       const rate = makeRateLimit(http.callsPerSecond)
@@ -98,12 +98,12 @@ export class Admission extends Context.Service<
             })
           )
       })
-      return Admission.of({
+      return AdmissionControl.of({
         host,
         count: (source, messages) => (messages > 0 ? count(source, messages) : Effect.void),
         admit: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
           yield* admitPage(request)
-          const caller = callers.identify(request)
+          const caller = callers.authenticate(request)
           if (Option.isNone(caller)) return yield* Effect.fail(unauthorized)
           yield* count(caller.value.source, 1)
           return caller.value.source

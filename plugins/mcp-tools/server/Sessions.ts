@@ -5,7 +5,7 @@
 import type { Server } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
-import { elapsedMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/elapsed.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type HttpValues } from "../Config.ts"
 import { Calls } from "./Calls.ts"
@@ -24,12 +24,12 @@ interface Held<T> extends Session<T> {
 }
 
 /** Whether a session of this caller may be opened; if not, the time until one may be, as far as it is known. */
-export type Room = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
+export type Capacity = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
 
 /** The sessions of one transport. */
 export interface SessionTable<T> {
   /** Room for one more of this caller; a caller that has its share loses its own oldest idle session. */
-  readonly makeRoom: (principal: string) => Effect.Effect<Room>
+  readonly makeRoom: (principal: string) => Effect.Effect<Capacity>
   readonly newId: () => string
   readonly add: (session: Session<T>) => Effect.Effect<void>
   /** The caller's session of this id. */
@@ -56,28 +56,28 @@ const tableOver = <T>(
   }
   const of = (principal: string) => [...held.values()].filter((session) => session.principal === principal)
   /** Seconds until the first of them ends by itself. */
-  const waitFor = (sessions: ReadonlyArray<Held<T>>, now: number): Room => ({
+  const waitFor = (sessions: ReadonlyArray<Held<T>>, now: number): Capacity => ({
     isFree: false,
     retryAfterSeconds: Math.max(1, Math.ceil((Math.min(...sessions.map(endOf)) - now) / 1_000))
   })
   return {
     makeRoom: Effect.fnUntraced(function* (principal: string) {
-      const now = yield* elapsedMillis
+      const now = yield* monotonicMillis
       for (const session of [...held.values()]) if (now > endOf(session) && isIdle(session.id)) yield* end(session)
       const isFull = held.size >= http.sessionsMax
-      if (!isFull && of(principal).length < http.sessionsPerCallerMax) return { isFree: true } as Room
+      if (!isFull && of(principal).length < http.sessionsPerCallerMax) return { isFree: true } as Capacity
       const oldest = of(principal).find(({ id }) => isIdle(id))
       if (oldest === undefined) return waitFor(isFull ? [...held.values()] : of(principal), now)
       yield* end(oldest)
-      return { isFree: true } as Room
+      return { isFree: true } as Capacity
     }),
     newId: () => Hex.encode(crypto.randomBytes(16)),
     add: (session) =>
-      Effect.map(elapsedMillis, (now) => {
+      Effect.map(monotonicMillis, (now) => {
         held.set(session.id, { ...session, usedAt: now, isUnused: true })
       }),
     find: Effect.fnUntraced(function* (id, principal) {
-      const now = yield* elapsedMillis
+      const now = yield* monotonicMillis
       const session = held.get(id)
       if (session === undefined || session.principal !== principal) return undefined
       if (now > endOf(session) && isIdle(id)) {

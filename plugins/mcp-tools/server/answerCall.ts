@@ -6,7 +6,7 @@
 import { inputRequired, type InputRequiredResult } from "@modelcontextprotocol/server"
 import { Cause, Effect, Option, type Tracer } from "effect"
 import type { Caller, InputNeeded, Tool } from "../Tool.ts"
-import { fault, faultBody } from "../ToolFault.ts"
+import { toolError, toolErrorBody } from "../ToolFault.ts"
 import type { Tools } from "../Tools.ts"
 
 /** As the server calls itself. */
@@ -37,15 +37,15 @@ const resultOf = (
   ...(isError ? { isError: true as const } : {})
 })
 
-const defective = fault(
+const defective = toolError(
   "UPSTREAM_PROTOCOL_ERROR",
   "an internal fault of the tool server; its operator finds it in the log"
 )
 
 /** The answer to a call that a stop does not wait for. The same call, repeated, pays nothing twice. */
 export const cutShort = resultOf(
-  faultBody(
-    fault("UPSTREAM_TIMEOUT", "the tool server stops; repeat the identical call: what was paid is not paid again")
+  toolErrorBody(
+    toolError("UPSTREAM_TIMEOUT", "the tool server stops; repeat the identical call: what was paid is not paid again")
   ),
   true
 )
@@ -53,7 +53,7 @@ export const cutShort = resultOf(
 /** Said of a tool that there is not: the words of the protocol's error, and the fault that it carries. */
 export const unknownTool = (tools: Tools["Service"]) => {
   const details = { tools: tools.all().map(({ name }) => name) }
-  return ["Unknown tool", faultBody(fault("INVALID_ARGUMENT", "there is no such tool", details))] as const
+  return ["Unknown tool", toolErrorBody(toolError("INVALID_ARGUMENT", "there is no such tool", details))] as const
 }
 
 /** The question to a person, and the call made again with the answer. */
@@ -96,12 +96,12 @@ export const answer = (
     Effect.map((body): ToolResult | InputRequiredResult =>
       resultOf(body, false, readsStructure ? tool.textOf?.(body) : undefined)
     ),
-    Effect.catchTag("ToolFault", (failed) => Effect.succeed(resultOf(faultBody(failed), true))),
+    Effect.catchTag("ToolFault", (failed) => Effect.succeed(resultOf(toolErrorBody(failed), true))),
     Effect.catchTag("InputNeeded", (needed) => Effect.succeed(asked(needed))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause as Cause.Cause<never>)
-        : Effect.as(Effect.logError(`tool ${tool.name} died`, cause), resultOf(faultBody(defective), true))
+        : Effect.as(Effect.logError(`tool ${tool.name} died`, cause), resultOf(toolErrorBody(defective), true))
     ),
     inTrace(tool.name, parent)
   )

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { ListenAt } from "../../../kernel/http/ListenAt.ts"
 import { Config } from "../Config.ts"
-import { Admission } from "./Admission.ts"
+import { AdmissionControl } from "./Admission.ts"
 import { Calls } from "./Calls.ts"
 import { addHealthRoutes } from "./healthRoutes.ts"
 import { Sessions } from "./Sessions.ts"
@@ -13,7 +13,7 @@ import { addStreamableRoutes } from "./streamableRoutes.ts"
 
 export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {
   const { http } = yield* Config
-  const { host } = yield* Admission
+  const { host } = yield* AdmissionControl
   const { stopped } = yield* Calls
   const { closeAll } = yield* Sessions
   const { close } = yield* Stateless

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
-import { Admission, noRoom, noSession } from "./Admission.ts"
+import { AdmissionControl, overloaded, noSession } from "./Admission.ts"
 import { McpServers } from "./McpServers.ts"
 import { Sessions } from "./Sessions.ts"
 import { SseTransport } from "./SseTransport.ts"
@@ -20,7 +20,7 @@ const streamHeaders = {
 export const addSseRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
-  const admission = yield* Admission
+  const admission = yield* AdmissionControl
   const router = yield* HttpRouter.HttpRouter
   const sessions = (yield* Sessions).table<SseTransport>({ staysOpen: true })
 
@@ -28,7 +28,7 @@ export const addSseRoutes = Effect.gen(function* () {
     Effect.gen(function* () {
       const principal = yield* admission.admit(request)
       const room = yield* sessions.makeRoom(principal)
-      if (!room.isFree) return noRoom(room.retryAfterSeconds)
+      if (!room.isFree) return overloaded(room.retryAfterSeconds)
       const id = sessions.newId()
       const transport = yield* SseTransport.make(id)
       const server = yield* connect(transport, { principal, session: id })
@@ -49,7 +49,7 @@ export const addSseRoutes = Effect.gen(function* () {
       if (session === undefined) return noSession
       const value = yield* readMessage(request, bytesMax)
       const revision = session.server.getNegotiatedProtocolVersion()
-      const messages = yield* Effect.provideService(received(value, revision, principal), Admission, admission)
+      const messages = yield* Effect.provideService(received(value, revision, principal), AdmissionControl, admission)
       session.transport.receive(messages, Array.isArray(value))
       return HttpServerResponse.text("Accepted", { status: 202 })
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))

@@ -7,7 +7,7 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import { Server } from "../../../kernel/config/Server.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
-import { Admission, badRequest, noRoom, noSession } from "./Admission.ts"
+import { AdmissionControl, badRequest, overloaded, noSession } from "./Admission.ts"
 import { McpServers } from "./McpServers.ts"
 import { readMessages, refusedText, requestsIn } from "./messages.ts"
 import { rpcCode } from "./rpcErrors.ts"
@@ -62,7 +62,7 @@ export const readMessage = (request: Incoming, bytesMax: number) =>
 /** What was sent, read within the conversation's revision, each message of a batch counted; fails with the answer. */
 export const received = (value: unknown, revision: string | undefined, caller: string) =>
   Effect.gen(function* () {
-    const { count } = yield* Admission
+    const { count } = yield* AdmissionControl
     const read = readMessages(value, revision)
     if (read._tag === "Refused") return yield* Effect.fail(badRequest(400, read))
     if (read._tag === "One") return [read.message]
@@ -73,7 +73,7 @@ export const received = (value: unknown, revision: string | undefined, caller: s
 export const addStreamableRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
-  const admission = yield* Admission
+  const admission = yield* AdmissionControl
   const stateless = yield* Stateless
   const router = yield* HttpRouter.HttpRouter
   const sessions = (yield* Sessions).table<StreamableTransport>()
@@ -86,7 +86,7 @@ export const addStreamableRoutes = Effect.gen(function* () {
 
   const begin = Effect.fnUntraced(function* (request: Incoming, message: unknown, principal: string) {
     const room = yield* sessions.makeRoom(principal)
-    if (!room.isFree) return noRoom(room.retryAfterSeconds)
+    if (!room.isFree) return overloaded(room.retryAfterSeconds)
     const id = sessions.newId()
     const transport = new StreamableTransport({
       sessionIdGenerator: () => id,
@@ -114,7 +114,7 @@ export const addStreamableRoutes = Effect.gen(function* () {
       const messages =
         message === undefined
           ? []
-          : yield* Effect.provideService(received(message, revision, principal), Admission, admission)
+          : yield* Effect.provideService(received(message, revision, principal), AdmissionControl, admission)
       if (session === undefined)
         return isInitializeRequest(message) ? yield* begin(request, message, principal) : unnamed(messages)
       const { transport } = session

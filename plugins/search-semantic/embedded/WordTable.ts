@@ -7,7 +7,7 @@
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { putNewest } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/putNewest.ts"
 import type { AlikeWord } from "../../catalog/contract.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "../vectorLoops.ts"
 import { Phrasebook, phrasesHash } from "./Phrasebook.ts"
@@ -22,7 +22,7 @@ const smoothing = 0.001
 const frequencyOf = (rank: number): number => 1 / (12 * (rank + 2.7))
 const weightOf = (rank: number): number => smoothing / (smoothing + frequencyOf(rank))
 
-export interface Meaning {
+export interface WordMeaning {
   /** Length 1. */
   readonly vector: Float32Array
   /** 0 to 1: how much of the words' weight the table knows. */
@@ -117,7 +117,7 @@ export class WordTable {
    * What English words mean together, each as much as it weighs and known as far as it is sure; undefined when the
    * table knows none of them.
    */
-  meaningOf(words: Iterable<readonly [word: string, times: number, sureness?: number]>): Meaning | undefined {
+  meaningOf(words: Iterable<readonly [word: string, times: number, sureness?: number]>): WordMeaning | undefined {
     const sum = new Float64Array(dimension)
     let [all, known] = [0, 0]
     for (const [word, times, sureness = 1] of words) {
@@ -154,7 +154,7 @@ export class WordTable {
     const known = this.#found.get(key)
     if (known !== undefined) return known
     const found = this.#look(place, likenessMin)
-    putNewest(this.#found, nearMax, key, found)
+    setBounded(this.#found, nearMax, key, found)
     return found
   }
 

@@ -3,12 +3,12 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../../catalog/contract.ts"
-import { type Place, VectorIndex, wordVectors } from "../VectorIndex.ts"
+import { type VectorPosition, VectorIndex, wordVectors } from "../VectorIndex.ts"
 import { phrasesHash } from "./Phrasebook.ts"
 import { recipe, resourceVector } from "./textVector.ts"
 import { dimension, tableHash, Words } from "./WordTable.ts"
 
-export const place: Place = { generation: wordVectors, dimension, method: "scan" }
+export const place: VectorPosition = { generation: wordVectors, dimension, method: "scan" }
 
 const revision = `${recipe} ${tableHash} ${phrasesHash}`
 

@@ -120,7 +120,7 @@ const registered = Effect.gen(function* () {
   const vectors = yield* WordVectors
   const { embedded } = yield* SearchSettings
   yield* startIndexing
-  yield* search.lendWords((word, likenessMin) => Effect.map(table, (words) => words.alike(word, likenessMin)))
+  yield* search.registerSimilarTerms((word, likenessMin) => Effect.map(table, (words) => words.alike(word, likenessMin)))
   yield* search.register({
     mode: "embedded",
     weight: embedded.weight,

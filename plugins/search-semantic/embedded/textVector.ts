@@ -5,10 +5,10 @@ import {
   evidenceShare,
   relatedWords,
   resourceTexts,
-  tellingWords,
+  discriminativeTerms,
   translatedWords
 } from "../../search-lexical/contract.ts"
-import type { English, Meaning, WordTable } from "./WordTable.ts"
+import type { English, WordMeaning, WordTable } from "./WordTable.ts"
 
 /** Another way from texts to vectors is another revision. */
 export const recipe = "4"
@@ -53,10 +53,10 @@ const telling = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
 /** What a phrase of the query is about counts so much beside its words. */
 const relatedShare = 0.3
 
-export const queryMeaning = (table: WordTable, query: string): Meaning | undefined => {
+export const queryMeaning = (table: WordTable, query: string): WordMeaning | undefined => {
   const translations = translatedWords(query)
   const covered = new Set(translations.flatMap(({ covers }) => covers))
-  const words = [...new Set(tellingWords(query))].filter((word) => !covered.has(word))
+  const words = [...new Set(discriminativeTerms(query))].filter((word) => !covered.has(word))
   const related = relatedWords(query).filter((word) => !words.includes(word))
   return table.meaningOf([
     ...telling([

@@ -176,7 +176,7 @@ for (const kind of databaseKinds) {
             expect(yield* budget.reserve(keyed("key:large"), 50_001n, 0)).toBeUndefined()
             expect(yield* budget.reserve(keyed("key:small"), 300_001n, 0)).toBeUndefined()
             expect(yield* budget.reserve(anonymous("ip:1"), 1_000n, 0)).toBeDefined()
-            expect(yield* budget.standing).toMatchObject({
+            expect(yield* budget.status).toMatchObject({
               all: { usedStroops: 401_000n, maxStroops: 600_000n },
               anonymous: { usedStroops: 1_000n, maxStroops: 300_000n },
               keyed: [{ principal: "key:large", usedStroops: 400_000n, maxStroops: 450_000n }]

@@ -2,7 +2,7 @@
 // whether the plugin is enabled or not.
 import { expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Network, networksSection, pubnetFaults } from "../../../kernel/config/Network.ts"
+import { Network, networksSection, pubnetIssues } from "../../../kernel/config/Network.ts"
 import { networkKeys } from "../../../kernel/config/NetworkKeys.ts"
 import { integer, optionalText } from "../../../kernel/config/Setting.ts"
 import { decodeSection, Settings } from "../../../kernel/config/Settings.ts"
@@ -62,7 +62,7 @@ it.effect("tell what speaks against pubnet", () =>
         decodeSection(networksSection([keys]), {
           networks: { "ledger:pubnet": later_contract ? { later_contract } : {} }
         }),
-        (networks) => pubnetFaults([keys], networks["ledger:pubnet"]!)
+        (networks) => pubnetIssues([keys], networks["ledger:pubnet"]!)
       )
     expect(yield* faultsOf("C1")).toEqual(["x402-later: nobody has looked at it"])
     expect(yield* faultsOf()).toEqual([])

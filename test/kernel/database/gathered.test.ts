@@ -2,16 +2,16 @@ import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
-import { gathered } from "../../../kernel/database/gathered.ts"
+import { batched } from "../../../kernel/database/gathered.ts"
 
 /** Statements that wait until they are let go, and what each of them held. */
 const makeStatements = Effect.fnUntraced(function* (callsMax: number) {
   const gate = yield* Latch.make()
   const held: Array<ReadonlyArray<string>> = []
-  const call = yield* gathered({
-    callsMax,
+  const call = yield* batched({
+    maxBatchSize: callsMax,
     keyOf: (word: string) => word[0]!,
-    run: Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+    runBatch: Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
       held.push(words)
       yield* gate.await
       if (words.includes("bad")) return yield* Effect.fail("refused" as const)
@@ -61,9 +61,9 @@ describe("calls that are gathered", () => {
   it.effect("share a statement whatever they are where nothing says that they may not", () =>
     Effect.gen(function* () {
       const held: Array<ReadonlyArray<string>> = []
-      const call = yield* gathered({
-        callsMax: 2,
-        run: (words: ReadonlyArray<string>) =>
+      const call = yield* batched({
+        maxBatchSize: 2,
+        runBatch: (words: ReadonlyArray<string>) =>
           Effect.sync(() => {
             held.push(words)
             return words
@@ -80,10 +80,10 @@ describe("calls that are gathered", () => {
   it.effect("wait for the rest after a statement, where there is one, and the first of them for nothing", () =>
     Effect.gen(function* () {
       const held: Array<{ readonly words: ReadonlyArray<string>; readonly at: number }> = []
-      const call = yield* gathered({
-        callsMax: 10,
-        restMillis: 25,
-        run: Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+      const call = yield* batched({
+        maxBatchSize: 10,
+        minIntervalMillis: 25,
+        runBatch: Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
           held.push({ words, at: yield* Clock.currentTimeMillis })
           return words
         })
@@ -116,10 +116,10 @@ describe("calls that are gathered", () => {
         monotonicTimeNanos: Effect.sync(() => elapsed * 1_000_000n)
       })
       const test = Effect.gen(function* () {
-        const call = yield* gathered({
-          callsMax: 10,
-          restMillis: 25,
-          run: (words: ReadonlyArray<string>) => Effect.succeed(words)
+        const call = yield* batched({
+          maxBatchSize: 10,
+          minIntervalMillis: 25,
+          runBatch: (words: ReadonlyArray<string>) => Effect.succeed(words)
         })
         yield* call("a")
         elapsed = 1_000n
@@ -186,9 +186,9 @@ describe("calls that are gathered", () => {
 
   it.effect("of another statement hear nothing of one that was interrupted", () =>
     Effect.gen(function* () {
-      const call = yield* gathered({
-        callsMax: 1,
-        run: (words: ReadonlyArray<string>) => (words[0] === "cut" ? Effect.interrupt : Effect.succeed(words))
+      const call = yield* batched({
+        maxBatchSize: 1,
+        runBatch: (words: ReadonlyArray<string>) => (words[0] === "cut" ? Effect.interrupt : Effect.succeed(words))
       })
       const [cut, other] = yield* ask(call, ["cut", "other"])
       expect(Exit.hasInterrupts(yield* Fiber.join(cut!))).toBe(true)

@@ -130,7 +130,7 @@ describe.skipIf(!isPossible)("a read replica", () => {
           Layer.provide(Settings.layerTest({ database: { read_url: server.url } }, () => Option.none()))
         )
         yield* Effect.gen(function* () {
-          const { look, standing } = yield* ReadReplica
+          const { look, status: standing } = yield* ReadReplica
           yield* look!
           expect(standing()).toMatchObject({
             isFit: false,

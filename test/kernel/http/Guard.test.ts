@@ -3,15 +3,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger, Option, References, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { guard } from "../../../kernel/http/Guard.ts"
-import { spanned } from "../../../kernel/spanned.ts"
+import { httpMiddleware } from "../../../kernel/http/Guard.ts"
+import { withSpanIfSampled } from "../../../kernel/spanned.ts"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
 
 const requestTo = (path: string, headers: Record<string, string> = {}) =>
   HttpServerRequest.fromWeb(new Request(`http://127.0.0.1${path}`, { method: "POST", headers }))
 
 const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>) =>
-  guard(handler).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
+  httpMiddleware(handler).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
 
 const ok = Effect.succeed(HttpServerResponse.empty({ status: 204 }))
 
@@ -97,7 +97,7 @@ describe("guard", () => {
     const { layer, lines } = logged()
     return Effect.gen(function* () {
       const places: Array<string | undefined> = []
-      const guarded = guard(
+      const guarded = httpMiddleware(
         Effect.andThen(
           Effect.map(currentTraceParent, (place) => places.push(place)),
           ok
@@ -126,9 +126,9 @@ describe("guard", () => {
           return Tracer.nativeTracer.span(options)
         }
       })
-      const step = spanned("a step")(ok)
+      const step = withSpanIfSampled("a step")(ok)
       const request = requestTo("/verify")
-      const asked = Effect.provideService(guard(step), HttpServerRequest.HttpServerRequest, request)
+      const asked = Effect.provideService(httpMiddleware(step), HttpServerRequest.HttpServerRequest, request)
       yield* asked
       yield* Effect.withTracer(step, tracer)
       expect(made).toEqual([])

@@ -5,12 +5,12 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Headers, HttpServerRequest } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { Callers } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Callers.ts"
 import { bearerOf, Keys } from "../../../kernel/http/Keys.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 
 const services = (environment: Record<string, string>, tree: Record<string, unknown> = {}) =>
-  Callers.layer.pipe(
+  Authentication.layer.pipe(
     Layer.provideMerge(Keys.layer),
     Layer.provide(Server.layer),
     Layer.provide(
@@ -112,8 +112,8 @@ describe("keys", () => {
 
 describe("callers", () => {
   const idOf = (request: HttpServerRequest.HttpServerRequest) =>
-    Effect.map(Callers, (callers) =>
-      Option.match(callers.identify(request), { onNone: () => "nobody", onSome: ({ source }) => source })
+    Effect.map(Authentication, (callers) =>
+      Option.match(callers.authenticate(request), { onNone: () => "nobody", onSome: ({ source }) => source })
     )
 
   it.effect("are a listed key or nobody, once keys are configured", () =>
@@ -146,7 +146,7 @@ describe("callers", () => {
 
   it.effect("are not local behind a proxy of the settings, or under another name", () =>
     Effect.gen(function* () {
-      const { isLocal } = yield* Callers
+      const { isLocal } = yield* Authentication
       expect([isLocal(from("127.0.0.1")), isLocal(from("127.0.0.2"))]).toEqual([false, true])
       for (const host of ["pay.example", "", "10.0.0.1"])
         expect([host, isLocal(from("127.0.0.2", { host }))]).toEqual([host, false])
@@ -155,7 +155,7 @@ describe("callers", () => {
 
   it.effect("are local only when nothing stands between", () =>
     Effect.gen(function* () {
-      const { isLocal, isOperator } = yield* Callers
+      const { isLocal, isOperator } = yield* Authentication
       expect([isLocal(from("127.0.0.1")), isLocal(from("::1")), isLocal(from("::ffff:127.0.0.1"))]).toEqual([
         true,
         true,

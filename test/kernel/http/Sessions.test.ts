@@ -5,7 +5,7 @@ import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Server } from "../../../kernel/config/Server.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { Callers } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Callers.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { isFromPage, Sessions } from "../../../kernel/http/Sessions.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
@@ -13,7 +13,7 @@ import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
 
 const services = (environment: Record<string, string>) =>
-  Callers.layer.pipe(
+  Authentication.layer.pipe(
     Layer.provideMerge(Keys.layer),
     Layer.provide(Server.layer),
     Layer.provide(
@@ -100,7 +100,7 @@ describe("a session", () => {
   it.effect("changes nothing for a page of another origin, nor for a form", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
-      const callers = yield* Callers
+      const callers = yield* Authentication
       const cookie = yield* opened(ops)
       const by = (headers: Record<string, string>) => callers.operator(request("POST", { cookie, ...headers }))._tag
       expect(by(page)).toBe("Some")
@@ -114,15 +114,15 @@ describe("a session", () => {
 
   it.effect("of a caller looks and does not pay, and is no operator's", () =>
     Effect.gen(function* () {
-      const callers = yield* Callers
+      const callers = yield* Authentication
       const cookie = yield* opened(shop)
-      expect(Option.map(callers.identify(request("GET", { cookie })), ({ owner }) => owner)).toEqual(
+      expect(Option.map(callers.authenticate(request("GET", { cookie })), ({ owner }) => owner)).toEqual(
         Option.some("key:shop")
       )
-      expect(callers.identify(request("POST", { cookie, ...page }))._tag).toBe("None")
+      expect(callers.authenticate(request("POST", { cookie, ...page }))._tag).toBe("None")
       expect(callers.mayOperate(request("GET", { cookie }))).toBe(false)
       const operator = yield* opened(ops)
-      expect(callers.identify(request("GET", { cookie: operator }))._tag).toBe("None")
+      expect(callers.authenticate(request("GET", { cookie: operator }))._tag).toBe("None")
       expect(callers.reader(request("GET", { cookie: operator }))).toEqual(Option.some("operator:ops"))
       expect(callers.mayOperate(request("GET", { cookie: operator }))).toBe(true)
       expect(callers.reader(request("GET"))._tag).toBe("None")
@@ -133,7 +133,7 @@ describe("a session", () => {
 describe("this machine", () => {
   it.effect("operates a facilitator without operators' keys by a name of its own, and not by a stranger's", () =>
     Effect.gen(function* () {
-      const callers = yield* Callers
+      const callers = yield* Authentication
       const at = (host: string, address = "127.0.0.1") =>
         callers.mayOperate(request("GET", { host }).modify({ remoteAddress: Option.some(address) }))
       for (const host of ["127.0.0.1:4022", "localhost", "localhost:4022", "[::1]:4022"])

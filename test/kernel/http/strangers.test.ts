@@ -1,6 +1,6 @@
 // Which requests a listener on loopback takes for its user's, and which for those of a page of somebody else.
 import { describe, expect, it } from "vitest"
-import { isOwnHost, refusalOf } from "../../../kernel/http/strangers.ts"
+import { isAllowedHost, checkHostAndOrigin } from "../../../kernel/http/strangers.ts"
 
 const loopback = {
   host: "127.0.0.1",
@@ -9,7 +9,7 @@ const loopback = {
 }
 const own = { host: "127.0.0.1:4022" }
 const refused = (headers: Record<string, string>, isPublic = false, admission = loopback) =>
-  refusalOf(admission, headers, isPublic)?.word
+  checkHostAndOrigin(admission, headers, isPublic)?.reason
 
 describe("a listener on loopback", () => {
   it.each(["127.0.0.1:4022", "localhost:4022", "LOCALHOST", "[::1]:4022", "127.9.9.9", "pay.example", "Pay.Example"])(
@@ -57,7 +57,7 @@ describe("a listener elsewhere", () => {
   it("answers any Host and leaves pages to keys", () => {
     const open = { ...loopback, host: "0.0.0.0" }
     expect(refused({ host: "evil.example", origin: "http://evil.example" }, false, open)).toBeUndefined()
-    expect(isOwnHost("evil.example", "0.0.0.0", [])).toBe(true)
-    expect(isOwnHost("evil.example", "0.0.0.0", ["pay.example"])).toBe(false)
+    expect(isAllowedHost("evil.example", "0.0.0.0", [])).toBe(true)
+    expect(isAllowedHost("evil.example", "0.0.0.0", ["pay.example"])).toBe(false)
   })
 })

@@ -5,7 +5,7 @@ import { Clock, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { busyPaceOf, fastestPaceOf, makePaces, paceOf, soonestOf } from "../../../kernel/ledger/paceOf.ts"
+import { activeCloseInterval, minClientCloseInterval, makeCloseIntervals, meanCloseInterval, minCloseInterval } from "../../../kernel/ledger/paceOf.ts"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 
@@ -14,75 +14,75 @@ const steady = (millis: number, count = 20, closeSeconds = millis / 1_000) =>
 const look = (ledgers: number, millis: number, closeSeconds = millis / 1_000) => ({ ledgers, millis, closeSeconds })
 
 it("takes the shortest pace a client may assume until it has seen three looks", () => {
-  expect(paceOf([])).toBe(1)
-  expect(paceOf(steady(5_000, 2))).toBe(1)
-  expect(paceOf(steady(5_000, 3))).toBe(5)
+  expect(meanCloseInterval([])).toBe(1)
+  expect(meanCloseInterval(steady(5_000, 2))).toBe(1)
+  expect(meanCloseInterval(steady(5_000, 3))).toBe(5)
 })
 
 it("measures a steady pace exactly, and a jittered one within two hundredths", () => {
-  expect(paceOf(steady(5_000))).toBe(5)
+  expect(meanCloseInterval(steady(5_000))).toBe(5)
   const jittered = [750, 1_000, 1_250, 1_000, 1_250, 750].flatMap((millis) => [
     look(1, millis),
     look(1, 2_000 - millis)
   ])
-  expect(Math.abs(paceOf(jittered) - 1)).toBeLessThan(0.02)
+  expect(Math.abs(meanCloseInterval(jittered) - 1)).toBeLessThan(0.02)
 })
 
 it("is not moved by a burst of ledgers in one look", () => {
-  expect(paceOf([...steady(1_000, 17), look(20, 200), look(8, 200)])).toBe(1)
+  expect(meanCloseInterval([...steady(1_000, 17), look(20, 200), look(8, 200)])).toBe(1)
 })
 
 it("is not moved by an endpoint that was away", () => {
-  expect(paceOf([...steady(1_000, 18), look(1, 600_000)])).toBe(1)
+  expect(meanCloseInterval([...steady(1_000, 18), look(1, 600_000)])).toBe(1)
 })
 
 it("knows the pace of a client that counts a burst which the ledger's own pace leaves out", () => {
-  expect(fastestPaceOf(steady(5_000, 38))).toBe(5)
+  expect(minClientCloseInterval(steady(5_000, 38))).toBe(5)
   // Until twice as many ledgers were seen as a client reads, it may have read a burst before them.
-  for (const seen of [0, 3, 19, 37]) expect(fastestPaceOf(steady(5_000, seen))).toBe(1)
+  for (const seen of [0, 3, 19, 37]) expect(minClientCloseInterval(steady(5_000, seen))).toBe(1)
   // Ten ledgers at once, and everything since then slower than before: their mean is what a client computes with.
   const burst = [...steady(1_000, 28), look(10, 500)]
-  expect(paceOf([...burst, ...steady(1_200, 19)])).toBeGreaterThan(1.1)
-  expect(fastestPaceOf([...burst, ...steady(1_200, 10)])).toBe(9.5 / 19)
+  expect(meanCloseInterval([...burst, ...steady(1_200, 19)])).toBeGreaterThan(1.1)
+  expect(minClientCloseInterval([...burst, ...steady(1_200, 10)])).toBe(9.5 / 19)
   // A gap makes nobody's clock slower.
-  expect(fastestPaceOf([...steady(1_000, 38), look(1, 600_000)])).toBe(1)
+  expect(minClientCloseInterval([...steady(1_000, 38), look(1, 600_000)])).toBe(1)
 })
 
 it("knows what a client read some ledgers ago, and forgets it", () => {
   const burst = [...steady(1_000, 28), look(10, 500)]
-  expect(fastestPaceOf([...burst, ...steady(1_200, 30)])).toBe(9.5 / 19)
-  const paces = makePaces()
+  expect(minClientCloseInterval([...burst, ...steady(1_200, 30)])).toBe(9.5 / 19)
+  const paces = makeCloseIntervals()
   for (const one of [...burst, ...steady(1_200, 68)]) paces.note(one)
   expect(paces.fastest()).toBeCloseTo(1.2)
 })
 
 it("takes ledgers that rest while their close times are ahead to be as fast as these, with something in them", () => {
   const catchingUp = steady(2_000, 20, 1)
-  expect([paceOf(catchingUp), busyPaceOf(catchingUp)]).toEqual([2, 1])
-  expect([busyPaceOf([]), busyPaceOf(steady(5_000, 2))]).toEqual([1, 1])
+  expect([meanCloseInterval(catchingUp), activeCloseInterval(catchingUp)]).toEqual([2, 1])
+  expect([activeCloseInterval([]), activeCloseInterval(steady(5_000, 2))]).toEqual([1, 1])
   // A burst whose close times run ahead is no slower pace, nor a faster one.
-  expect(busyPaceOf([...steady(1_000, 17), look(20, 200, 20), look(8, 200, 8)])).toBe(1)
-  expect(busyPaceOf(steady(5_000, 20, 0))).toBe(0.1)
+  expect(activeCloseInterval([...steady(1_000, 17), look(20, 200, 20), look(8, 200, 8)])).toBe(1)
+  expect(activeCloseInterval(steady(5_000, 20, 0))).toBe(0.1)
 })
 
 it("knows the shortest time of late, by either clock, and forgets it", () => {
-  expect(soonestOf([...steady(5_000), look(1, 4_000, 4), look(2, 9_000, 10)])).toBe(4)
-  expect(soonestOf([look(1, 4_000, 4), ...steady(5_000, 5)])).toBe(5)
-  expect(soonestOf(steady(2_000, 5, 1))).toBe(1)
-  expect(soonestOf([...steady(5_000), look(60, 1, 60)])).toBe(0.1)
+  expect(minCloseInterval([...steady(5_000), look(1, 4_000, 4), look(2, 9_000, 10)])).toBe(4)
+  expect(minCloseInterval([look(1, 4_000, 4), ...steady(5_000, 5)])).toBe(5)
+  expect(minCloseInterval(steady(2_000, 5, 1))).toBe(1)
+  expect(minCloseInterval([...steady(5_000), look(60, 1, 60)])).toBe(0.1)
 })
 
 it("goes by close times where they are faster than the clock here", () => {
   // After a burst they run ahead, and the ledgers take longer until the clock has caught up.
-  expect(fastestPaceOf([...steady(1_200, 38), ...steady(2_000, 5, 1)])).toBeCloseTo((14 * 1.2 + 5) / 19)
-  expect(fastestPaceOf(steady(2_000, 38, 1))).toBe(1)
-  expect(fastestPaceOf(steady(1_000, 38, 2))).toBe(1)
+  expect(minClientCloseInterval([...steady(1_200, 38), ...steady(2_000, 5, 1)])).toBeCloseTo((14 * 1.2 + 5) / 19)
+  expect(minClientCloseInterval(steady(2_000, 38, 1))).toBe(1)
+  expect(minClientCloseInterval(steady(1_000, 38, 2))).toBe(1)
 })
 
 it("stays within 0.1 and 60 seconds", () => {
-  expect(paceOf(steady(1))).toBe(0.1)
-  expect(paceOf(steady(3_600_000))).toBe(60)
-  expect(fastestPaceOf(steady(1))).toBe(0.1)
+  expect(meanCloseInterval(steady(1))).toBe(0.1)
+  expect(meanCloseInterval(steady(3_600_000))).toBe(60)
+  expect(minClientCloseInterval(steady(1))).toBe(0.1)
 })
 
 /** A node whose answer a test sets: a ledger's sequence, or silence. */
@@ -522,7 +522,7 @@ describe("what is believed of one endpoint", () => {
               yield* TestClock.adjust("1 second")
               node.sequence += ledgers
               if (node.closedAt !== undefined) node.closedAt += 1
-              expect((yield* clock.standing).time?.sequence).toBe(102)
+              expect((yield* clock.status).time?.sequence).toBe(102)
             }
             yield* TestClock.adjust("2 seconds")
             expect((yield* clock.now).sequence).toBe(node.sequence)
@@ -588,7 +588,7 @@ describe("what is believed of one endpoint", () => {
         yield* TestClock.adjust("6 seconds")
         node.once = [1_000_104]
         yield* TestClock.adjust("1 second")
-        expect((yield* clock.standing).time?.sequence).toBe(102)
+        expect((yield* clock.status).time?.sequence).toBe(102)
       })
     )
   })
@@ -602,7 +602,7 @@ describe("what is believed of one endpoint", () => {
           node.once = [1_000_106 + i]
           yield* TestClock.adjust("1 second")
         }
-        expect((yield* clock.standing).time?.sequence).toBe(106)
+        expect((yield* clock.status).time?.sequence).toBe(106)
       })
     )
   })
@@ -706,7 +706,7 @@ describe("what is believed of one endpoint", () => {
         expect(yield* sequenceOf(clock)).toBe(104)
         yield* TestClock.adjust("20 seconds")
         expect(yield* sequenceOf(clock)).toBeUndefined()
-        expect((yield* clock.standing).ageSeconds).toBeGreaterThan(30)
+        expect((yield* clock.status).ageSeconds).toBeGreaterThan(30)
         yield* close(1, [node])
         expect(yield* sequenceOf(clock)).toBe(105)
       })
@@ -837,22 +837,22 @@ describe("this machine's clock", () => {
       yield* following(node, (clock) =>
         Effect.gen(function* () {
           yield* TestClock.adjust("1 second")
-          expect((yield* clock.standing).skewSeconds).toBeUndefined()
+          expect((yield* clock.status).skewSeconds).toBeUndefined()
           yield* close(12, [node])
-          expect((yield* clock.standing).skewSeconds).toBeLessThan(2)
-          expect(yield* clock.standing).toMatchObject({ isSkewed: false })
+          expect((yield* clock.status).skewSeconds).toBeLessThan(2)
+          expect(yield* clock.status).toMatchObject({ isSkewed: false })
           // One late ledger, and then a machine that is half an hour slow: its ledgers close in the future.
           node.closedAt -= 20
           yield* close(1, [node])
-          expect(yield* clock.standing).toMatchObject({ isSkewed: false })
+          expect(yield* clock.status).toMatchObject({ isSkewed: false })
           node.closedAt += 1_820
           yield* close(12, [node])
-          expect(yield* clock.standing).toMatchObject({ isSkewed: true })
-          expect((yield* clock.standing).skewSeconds).toBeLessThan(-1_790)
+          expect(yield* clock.status).toMatchObject({ isSkewed: true })
+          expect((yield* clock.status).skewSeconds).toBeLessThan(-1_790)
           expect(said).toEqual(["Warn"])
           node.closedAt -= 1_800
           yield* close(12, [node])
-          expect(yield* clock.standing).toMatchObject({ isSkewed: false })
+          expect(yield* clock.status).toMatchObject({ isSkewed: false })
           expect(said).toEqual(["Warn", "Info"])
         })
       ).pipe(Effect.provide(layer))

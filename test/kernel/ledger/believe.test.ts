@@ -1,6 +1,6 @@
 // Which of several endpoints is right, as a pure function of what they answer.
 import { describe, expect, it } from "vitest"
-import { type Belief, beginBelief, believe, unfitEndpoints } from "../../../kernel/ledger/believe.ts"
+import { type HeadState, initialHead, selectHead, unfitEndpoints } from "../../../kernel/ledger/believe.ts"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
 
 const pace = 5
@@ -13,17 +13,17 @@ const lookAt = (at: number, first: LatestLedger, second: ReadonlyArray<LatestLed
   pace,
   machineSeconds: 2_000_000
 })
-const begun = (sequence: number): Belief => beginBelief(lookAt(0, newest(0, sequence), [newest(0, sequence)]))!
+const begun = (sequence: number): HeadState => initialHead(lookAt(0, newest(0, sequence), [newest(0, sequence)]))!
 
 describe("endpoints that contradict each other", () => {
   it("a larger number of them is followed once its ledger moves, and not while it stays", () => {
     const answers = (own: number, others: number) => [newest(0, own), newest(1, others), newest(2, others)]
-    const first = believe(begun(1_000), lookAt(1_000, newest(0, 1_000), answers(1_000, 50_000)))
-    expect(first.belief.newest.sequence).toBe(1_000)
-    const same = believe(first.belief, lookAt(2_000, newest(0, 1_000), answers(1_000, 50_000)))
-    expect([same.change, same.belief.newest.sequence]).toEqual(["none", 1_000])
-    const moved = believe(same.belief, lookAt(6_000, newest(0, 1_001), answers(1_001, 50_001)))
-    expect([moved.change, moved.belief.newest.sequence]).toEqual(["moved", 50_001])
+    const first = selectHead(begun(1_000), lookAt(1_000, newest(0, 1_000), answers(1_000, 50_000)))
+    expect(first.state.newest.sequence).toBe(1_000)
+    const same = selectHead(first.state, lookAt(2_000, newest(0, 1_000), answers(1_000, 50_000)))
+    expect([same.change, same.state.newest.sequence]).toEqual(["none", 1_000])
+    const moved = selectHead(same.state, lookAt(6_000, newest(0, 1_001), answers(1_001, 50_001)))
+    expect([moved.change, moved.state.newest.sequence]).toEqual(["moved", 50_001])
   })
 
   it("one that is behind or far ahead of what is believed is unfit, one about to be next is not", () => {

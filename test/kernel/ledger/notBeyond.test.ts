@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
-import { isReached, notBeyond } from "../../../kernel/ledger/notBeyond.ts"
+import { isReached, withinLedgerBound } from "../../../kernel/ledger/notBeyond.ts"
 
 /** A clock at ledger 100 that sees 105 when it looks anew; `looks` counts that. */
 const clockAt100 = (isFirstWord = false) => {
@@ -18,14 +18,14 @@ const clockAt100 = (isFirstWord = false) => {
 describe("an answer's ledger", () => {
   it.effect("counts for the believed one at most", () =>
     Effect.gen(function* () {
-      expect(yield* notBeyond(90)).toBe(90)
-      expect(yield* notBeyond(1_000_000)).toBe(100)
+      expect(yield* withinLedgerBound(90)).toBe(90)
+      expect(yield* withinLedgerBound(1_000_000)).toBe(100)
     }).pipe(clockAt100().provided)
   )
 
   it.effect("counts for nothing while the believed one is one endpoint's first word", () =>
     Effect.gen(function* () {
-      expect(yield* notBeyond(90)).toBe(0)
+      expect(yield* withinLedgerBound(90)).toBe(0)
       expect(yield* isReached(90)).toBe(false)
     }).pipe(clockAt100(true).provided)
   )

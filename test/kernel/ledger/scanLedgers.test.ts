@@ -6,7 +6,7 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { standingKeys } from "../../../kernel/ledger/ledgerEntries.ts"
+import { snapshotKeys } from "../../../kernel/ledger/ledgerEntries.ts"
 import { layer } from "../../../kernel/ledger/makeLedgerRpc.ts"
 import {
   cancelTransaction,
@@ -84,7 +84,7 @@ describe("a look through ledgers", () => {
 
 describe("a channel's standing", () => {
   const nonce = { address: channel, nonce: 5n }
-  const [accountKey = "", nonceKey = ""] = standingKeys([{ channel, nonce }])
+  const [accountKey = "", nonceKey = ""] = snapshotKeys([{ channel, nonce }])
   const accountXdr = (address: string, sequence: bigint) =>
     Base64.encode(
       xdr.LedgerEntryData.schema.encode({
@@ -104,7 +104,7 @@ describe("a channel's standing", () => {
       } as never)
     )
   const entries = (all: ReadonlyArray<unknown>) => ({ result: { latestLedger: 50, entries: all } })
-  const ask = (server: ScriptedRpc) => over(server, (rpc) => rpc.standings([{ channel, nonce }]))
+  const ask = (server: ScriptedRpc) => over(server, (rpc) => rpc.snapshots([{ channel, nonce }]))
 
   it.live("tells number and nonce as of one ledger", () =>
     Effect.gen(function* () {

@@ -5,7 +5,7 @@ import { Effect, Option } from "effect"
 import { checkEnvelope, checks } from "../../../kernel/payment/checkEnvelope.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Payment } from "../../../kernel/payment/Payment.ts"
-import { refusal, spineRows } from "../../../kernel/payment/Refusal.ts"
+import { refusal, coreReasons } from "../../../kernel/payment/Refusal.ts"
 import { answerIn, decodePayment, encodeSettle, encodeVerify } from "../../../kernel/payment/Wire.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
@@ -487,7 +487,7 @@ describe("answers", () => {
   })
 
   it("have one row for each word of the spine", () => {
-    const reasons = spineRows.map(({ reason }) => reason)
+    const reasons = coreReasons.map(({ reason }) => reason)
     expect(new Set(reasons).size).toBe(reasons.length)
     for (const reason of reasons) expect(reason).toMatch(/^[a-z0-9_]+$/)
   })

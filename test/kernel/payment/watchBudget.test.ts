@@ -2,10 +2,10 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Metric, References } from "effect"
 import { TestClock } from "effect/testing"
-import { Budget, type BudgetStanding } from "../../../kernel/budget/Budget.ts"
+import { Budget, type BudgetStatus } from "../../../kernel/budget/Budget.ts"
 import { Limits } from "../../../kernel/config/Limits.ts"
 import { Network } from "../../../kernel/config/Network.ts"
-import { Greeting } from "../../../kernel/Greeting.ts"
+import { StartupBanner } from "../../../kernel/Greeting.ts"
 import { Schemes } from "../../../kernel/payment/Scheme.ts"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { watchBudget } from "../../../kernel/payment/watchBudget.ts"
@@ -13,7 +13,7 @@ import { CurrentPlugin } from "../../../kernel/Plugin.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 
 const usage = (usedStroops: bigint, maxStroops: bigint) => ({ usedStroops, maxStroops })
-const quiet: BudgetStanding = {
+const quiet: BudgetStatus = {
   day: "2026-01-01",
   all: usage(0n, 10_000_000n),
   anonymous: usage(0n, 5_000_000n),
@@ -22,9 +22,9 @@ const quiet: BudgetStanding = {
 
 const watching = <A, E>(
   use: (world: {
-    readonly set: (standing: Partial<BudgetStanding>) => Effect.Effect<void>
+    readonly set: (standing: Partial<BudgetStatus>) => Effect.Effect<void>
     readonly warnings: Array<string>
-  }) => Effect.Effect<A, E, Greeting>
+  }) => Effect.Effect<A, E, StartupBanner>
 ) => {
   const warnings: Array<string> = []
   let standing = quiet
@@ -40,7 +40,7 @@ const watching = <A, E>(
     Layer.succeed(Network, { feeCeilings: () => ({ totalStroopsMax: 200_000n }) } as never),
     Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true) }),
     Layer.succeed(Schemes, { all: () => [{ scheme: "fixed" }] } as never),
-    Greeting.layer,
+    StartupBanner.layer,
     Supervisor.layer,
     Logger.layer([logger])
   )
@@ -48,7 +48,7 @@ const watching = <A, E>(
     Effect.gen(function* () {
       yield* watchBudget
       yield* TestClock.adjust("1 millis")
-      const set = (changed: Partial<BudgetStanding>) => {
+      const set = (changed: Partial<BudgetStatus>) => {
         standing = { ...quiet, ...changed }
         return TestClock.adjust("10 seconds")
       }
@@ -108,7 +108,7 @@ it.effect("names the key and its own setting, and tells what is left as a metric
 it.effect("says at the start how many payments are covered", () =>
   watching(() =>
     Effect.gen(function* () {
-      const { lines } = yield* (yield* Greeting).told
+      const { lines } = yield* (yield* StartupBanner).read
       expect(lines).toEqual([
         { label: "fees", where: ["50 payments a day at least are paid for, 5 of one key (tollkeeper budget)"] }
       ])

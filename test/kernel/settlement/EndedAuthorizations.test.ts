@@ -1,6 +1,6 @@
 import { Option } from "effect"
 import { expect, it } from "vitest"
-import { EndedAuthorizations } from "../../../kernel/settlement/EndedAuthorizations.ts"
+import { EndedAuthorizationsCache } from "../../../kernel/settlement/EndedAuthorizations.ts"
 import type { SettlementRecord } from "../../../kernel/settlement/Settlements.ts"
 
 const record = (number: number, state: SettlementRecord["state"]) =>
@@ -11,11 +11,11 @@ const record = (number: number, state: SettlementRecord["state"]) =>
     state
   }) as SettlementRecord
 
-const find = (ended: EndedAuthorizations, number: number) =>
+const find = (ended: EndedAuthorizationsCache, number: number) =>
   ended.find({ network: "ledger:testnet", scheme: "exact", authorizationKey: Option.some(`key-${number}`) })
 
 it("remembers ends, and nothing that may still change", () => {
-  const ended = new EndedAuthorizations()
+  const ended = new EndedAuthorizationsCache()
   const states = ["prepared", "submitted", "unresolved", "settled", "failed", "expired"] as const
   ended.note(states.map((state, number) => record(number, state)))
   expect(states.filter((_, number) => Option.isSome(find(ended, number)))).toEqual(["settled", "failed", "expired"])
@@ -25,7 +25,7 @@ it("remembers ends, and nothing that may still change", () => {
 })
 
 it("holds the newest 10,000", () => {
-  const ended = new EndedAuthorizations()
+  const ended = new EndedAuthorizationsCache()
   for (let number = 0; number < 10_003; number++) ended.note([record(number, "settled")])
   expect([0, 1, 2, 3, 10_002].map((number) => Option.isSome(find(ended, number)))).toEqual([
     false,

@@ -3,33 +3,33 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { SqlError } from "effect/sql"
 import { describe } from "vitest"
-import { type Keeper, MoveLog } from "../../../kernel/settlement/MoveLog.ts"
+import { type AuditSink, OperatorAuditLog } from "../../../kernel/settlement/MoveLog.ts"
 
 const away = new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: new Error("away") }) })
-const note = { by: "ops", move: "rotate", subject: "sponsor", note: "why" }
+const note = { by: "ops", action: "rotate", subject: "sponsor", note: "why" }
 
 /** A log whose one keeper writes into `kept`, and a move that does so too. */
 const withLog = <A, E>(
-  use: (log: MoveLog["Service"], kept: Array<string>) => Effect.Effect<A, E, Scope.Scope>,
+  use: (log: OperatorAuditLog["Service"], kept: Array<string>) => Effect.Effect<A, E, Scope.Scope>,
   begin: Effect.Effect<void, SqlError.SqlError> = Effect.void
 ) =>
   Effect.gen(function* () {
-    const log = yield* MoveLog
+    const log = yield* OperatorAuditLog
     const kept: Array<string> = []
-    const keeper: Keeper = ({ by, move, subject }) =>
+    const keeper: AuditSink = ({ by, action: move, subject }) =>
       Effect.map(begin, () => {
         kept.push(`${by} ${move} ${subject}`)
         return (outcome) => Effect.sync(() => kept.push(outcome))
       })
     yield* log.register(keeper)
     return yield* use(log, kept)
-  }).pipe(Effect.scoped, Effect.provide(MoveLog.layer))
+  }).pipe(Effect.scoped, Effect.provide(OperatorAuditLog.layer))
 
 describe("a move of an operator", () => {
   it.effect("is noted before it is done, and as done after", () =>
     withLog((log, kept) =>
       Effect.gen(function* () {
-        yield* log.noted(
+        yield* log.record(
           note,
           Effect.sync(() => kept.push("moved"))
         )
@@ -41,7 +41,7 @@ describe("a move of an operator", () => {
   it.effect("is noted with why it was refused", () =>
     withLog((log, kept) =>
       Effect.gen(function* () {
-        const exit = yield* Effect.exit(log.noted(note, Effect.fail(new Error("not now"))))
+        const exit = yield* Effect.exit(log.record(note, Effect.fail(new Error("not now"))))
         expect([Exit.isFailure(exit), kept]).toEqual([true, ["ops rotate sponsor", "not now"]])
       })
     )
@@ -50,8 +50,8 @@ describe("a move of an operator", () => {
   it.effect("stays as it was asked when its end is not known", () =>
     withLog((log, kept) =>
       Effect.gen(function* () {
-        yield* Effect.exit(log.noted(note, Effect.fail(away)))
-        yield* Effect.exit(log.noted(note, Effect.die("a defect") as Effect.Effect<void, Error>))
+        yield* Effect.exit(log.record(note, Effect.fail(away)))
+        yield* Effect.exit(log.record(note, Effect.die("a defect") as Effect.Effect<void, Error>))
         expect(kept).toEqual(["ops rotate sponsor", "ops rotate sponsor"])
       })
     )
@@ -62,7 +62,7 @@ describe("a move of an operator", () => {
       (log, kept) =>
         Effect.gen(function* () {
           const exit = yield* Effect.exit(
-            log.noted(
+            log.record(
               note,
               Effect.sync(() => kept.push("moved"))
             )
@@ -75,14 +75,14 @@ describe("a move of an operator", () => {
 
   it.effect("is done without notes where nobody keeps them any more", () =>
     Effect.gen(function* () {
-      const log = yield* MoveLog
+      const log = yield* OperatorAuditLog
       const scope = yield* Scope.make()
       yield* Scope.provide(
         log.register(() => Effect.die("asked")),
         scope
       )
       yield* Scope.close(scope, Exit.void)
-      expect(yield* log.noted(note, Effect.succeed("moved"))).toBe("moved")
-    }).pipe(Effect.provide(MoveLog.layer))
+      expect(yield* log.record(note, Effect.succeed("moved"))).toBe("moved")
+    }).pipe(Effect.provide(OperatorAuditLog.layer))
   )
 })

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Facts } from "../../../kernel/Facts.ts"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
-import { OperatorMoves } from "../../../kernel/settlement/OperatorMoves.ts"
+import { OperatorActions } from "../../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
@@ -28,13 +28,13 @@ const born = Effect.fnUntraced(function* (number: number) {
 for (const kind of databaseKinds) {
   describe(`an operator on ${kind}`, () =>
     layer(
-      Layer.merge(OperatorMoves.layer, OperatorReports.layer).pipe(Layer.provideMerge(storeLayer(kind))),
+      Layer.merge(OperatorActions.layer, OperatorReports.layer).pipe(Layer.provideMerge(storeLayer(kind))),
       byMachineClock
     )((it) => {
       it.effect("sees what has no end, and finds it by its id and every hash", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
-          const moves = yield* OperatorMoves
+          const moves = yield* OperatorActions
           const settlements = yield* Settlements
           for (const number of [1, 2, 3]) yield* born(number)
           yield* settlements.resolve(idOf(1), outcomeOf("settled"))
@@ -58,7 +58,7 @@ for (const kind of databaseKinds) {
       it.effect("ends what is unresolved, corrects its fee on its own day, and tells it as a fact [S94, S271]", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
-          const moves = yield* OperatorMoves
+          const moves = yield* OperatorActions
           const settlements = yield* Settlements
           yield* born(1)
           yield* settlements.resolve(idOf(1), outcomeOf("unresolved", { feeChargedStroops: 0n }))
@@ -99,7 +99,7 @@ for (const kind of databaseKinds) {
       it.effect("gives up what is open, which frees its channel once the bound has passed", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
-          const moves = yield* OperatorMoves
+          const moves = yield* OperatorActions
           const store = yield* ChannelStore
           yield* born(1)
           expect(yield* moves.giveUp(idOf(1), "the test network was reset")).toMatchObject({
@@ -118,7 +118,7 @@ for (const kind of databaseKinds) {
       it.effect("gives a settlement whose record was lost to one principal, as the journal does", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
-          const moves = yield* OperatorMoves
+          const moves = yield* OperatorActions
           const { wasOwner } = yield* Settlements
           const sql = yield* SqlClient.SqlClient
           expect(yield* wasOwner(hashOf("a9"), "key:shop")).toBe(false)
@@ -132,11 +132,11 @@ for (const kind of databaseKinds) {
             [hashOf("a9"), "ip:1"],
             ["a9", "key:shop"]
           ] as const)
-            expect((yield* Effect.flip(moves.give(hash, owner, "why")))._tag).toBe("MoveRefused")
+            expect((yield* Effect.flip(moves.give(hash, owner, "why")))._tag).toBe("ActionRefused")
           // What is stored has its owner; what the journal alone still knows is that owner's.
           yield* born(1)
           yield* (yield* Facts).end
-          expect((yield* Effect.flip(moves.give(hashOf("a1"), "key:shop", "why")))._tag).toBe("MoveRefused")
+          expect((yield* Effect.flip(moves.give(hashOf("a1"), "key:shop", "why")))._tag).toBe("ActionRefused")
           const [row] = yield* sql<{ principal: string }>`select principal from kernel_settlements`
           expect(yield* wasOwner(hashOf("a1"), row!.principal)).toBe(true)
           expect(yield* wasOwner(hashOf("a1"), "key:another")).toBe(false)
@@ -148,15 +148,15 @@ for (const kind of databaseKinds) {
       it.effect("moves nothing from another state, or in words that make no sense", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
-          const moves = yield* OperatorMoves
+          const moves = yield* OperatorActions
           const settlements = yield* Settlements
           const finding = { state: "settled", ledger: 1_004, feeChargedStroops: 1n, note: "why" } as const
           yield* born(1)
-          expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("MoveRefused")
+          expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("ActionRefused")
           yield* settlements.resolve(idOf(1), outcomeOf("failed"))
-          expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("MoveRefused")
-          expect((yield* Effect.flip(moves.giveUp(idOf(1), "why")))._tag).toBe("MoveRefused")
-          expect((yield* Effect.flip(moves.giveUp(idOf(9), "why")))._tag).toBe("MoveRefused")
+          expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("ActionRefused")
+          expect((yield* Effect.flip(moves.giveUp(idOf(1), "why")))._tag).toBe("ActionRefused")
+          expect((yield* Effect.flip(moves.giveUp(idOf(9), "why")))._tag).toBe("ActionRefused")
           yield* born(2)
           yield* settlements.resolve(idOf(2), outcomeOf("unresolved"))
           const before = yield* books
@@ -168,7 +168,7 @@ for (const kind of databaseKinds) {
             { ...finding, state: "expired" },
             { ...finding, state: "expired", ledger: undefined }
           ] as const)
-            expect((yield* Effect.flip(moves.resolve(idOf(2), wrong)))._tag).toBe("MoveRefused")
+            expect((yield* Effect.flip(moves.resolve(idOf(2), wrong)))._tag).toBe("ActionRefused")
           expect(yield* books).toEqual(before)
           expect((yield* settlements.byIds([idOf(2)]))[0]?.state).toBe("unresolved")
         })

@@ -78,7 +78,7 @@ it.effect("a sponsor that cannot pay is read each five seconds, whoever brings a
     seen.isAttended = false
     seen.balanceStroops = 0n
     yield* readsIn(60)
-    const fault = yield* Effect.forkChild(sponsor.fault("exact"))
+    const fault = yield* Effect.forkChild(sponsor.problem("exact"))
     yield* readsIn(1)
     expect((yield* Fiber.join(fault))._tag).toBe("Some")
     yield* readsIn(60)

@@ -50,7 +50,7 @@ const adopted = (number: number, changes: Partial<AdoptedSettlement> = {}): Adop
     ledger: 1_005,
     closedAtSeconds: 1_767_000_025,
     feeChargedStroops: 12_345n,
-    moved: 10n,
+    amountTransferred: 10n,
     ...changes
   }
 }
@@ -635,7 +635,7 @@ for (const kind of databaseKinds) {
               outcomeOf("failed", { feeChargedStroops: 20n }),
               outcomeOf("expired"),
               outcomeOf("failed", { feeChargedStroops: 300n, feeUnknown: true, channel: undefined }),
-              outcomeOf("settled", { feeChargedStroops: 4_000n, moved: 10n }),
+              outcomeOf("settled", { feeChargedStroops: 4_000n, amountTransferred: 10n }),
               outcomeOf("unresolved", {
                 feeChargedStroops: 50_000n,
                 channel: { sequenceUsed: undefined, ledger: 1_009 }
@@ -680,7 +680,7 @@ for (const kind of databaseKinds) {
                 type: `settlement.${outcomes[at]!.state}`,
                 principal: principals[at]!.owner,
                 fee: ["1", "20", "0", "50300", "4000", "50000"][at],
-                moved: outcomes[at]!.moved?.toString() ?? null
+                moved: outcomes[at]!.amountTransferred?.toString() ?? null
               }))
             )
           }),

@@ -16,7 +16,7 @@ import {
   refused,
   search,
   settlement,
-  standing,
+  snapshot,
   statuses
 } from "./lives.ts"
 
@@ -24,7 +24,7 @@ const endOf = (one: OpenSettlement, evidence: Evidence) => {
   const decision = decide(one, evidence, options)
   return decision._tag === "End" ? decision.outcome : undefined
 }
-const passed = (changes = {}) => standing({ sequence: 7n, ...changes })
+const passed = (changes = {}) => snapshot({ sequence: 7n, ...changes })
 const freed: OpenSettlement = { ...settlement(), channelHeld: false }
 const alive = `the authorization lives until ledger ${expires}`
 
@@ -57,7 +57,7 @@ describe("a settlement is decided by proof from the ledger", () => {
   })
 
   it("leaves a success without the promised movement to an operator", () => {
-    expect(endOf(settlement(), included({ ...paid, moved: undefined }))).toMatchObject({
+    expect(endOf(settlement(), included({ ...paid, amountTransferred: undefined }))).toMatchObject({
       state: "unresolved",
       feeChargedStroops: 4_321n,
       channel: { sequenceUsed: true }
@@ -69,7 +69,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     ["a no-op that landed", cancelled]
   ])("asks what became of the nonce before it ends %s", (_, landed) => {
     expect(decide(settlement(), included(landed), options)).toEqual({ _tag: "AskStanding" })
-    const unspent = endOf(settlement(), included(landed, { standing: passed() }))
+    const unspent = endOf(settlement(), included(landed, { snapshot: passed() }))
     expect(unspent).toMatchObject({
       state: "failed",
       feeChargedStroops: 4_321n,
@@ -81,10 +81,10 @@ describe("a settlement is decided by proof from the ledger", () => {
   })
 
   it("believes in an unspent nonce neither from before the failure nor from after the expiry", () => {
-    const early = included(failed, { standing: passed({ ledger: 1_002 }) })
+    const early = included(failed, { snapshot: passed({ ledger: 1_002 }) })
     expect(decide(settlement(), early, options)).toEqual({ _tag: "Free", ledger: 1_003 })
     expect(decide(freed, early, options)).toEqual({ _tag: "Wait" })
-    const late = included(failed, { standing: passed({ ledger: expires + 1 }) })
+    const late = included(failed, { snapshot: passed({ ledger: expires + 1 }) })
     expect(decide(settlement(), late, options)).toEqual({
       _tag: "Search",
       fromLedger: recordedLedger,
@@ -95,7 +95,7 @@ describe("a settlement is decided by proof from the ledger", () => {
 
   it("builds again what another transaction overtook, while nothing of it landed and there is time", () => {
     const may = { ...options, canRebuild: true }
-    const overtaken = { standing: passed({ ledger: 1_005 }) }
+    const overtaken = { snapshot: passed({ ledger: 1_005 }) }
     const seen = absent(1_005, overtaken)
     const rebuild = { _tag: "Rebuild", ledger: 1_005 }
     expect(decide(settlement(refused("txBadSeq")), seen, may)).toEqual(rebuild)
@@ -118,16 +118,16 @@ describe("a settlement is decided by proof from the ledger", () => {
     const bad = settlement(refused("txBadSeq"))
     const never = (one: typeof bad, evidence: Parameters<typeof absent>[1], how = may) =>
       expect(decide(one, absent(1_005, evidence), how)._tag).not.toBe("Rebuild")
-    never(bad, { standing: standing() })
-    never(bad, { standing: passed({ ledger: 1_005, nonce: 1_004 }) })
-    never(bad, { standing: passed({ ledger: expires - 3 }) })
-    never(bad, { standing: passed({ ledger: expires + 1 }) })
+    never(bad, { snapshot: snapshot() })
+    never(bad, { snapshot: passed({ ledger: 1_005, nonce: 1_004 }) })
+    never(bad, { snapshot: passed({ ledger: expires - 3 }) })
+    never(bad, { snapshot: passed({ ledger: expires + 1 }) })
     never(settlement(refused("txBadSeq"), attempt({ kind: "cancel", sentCode: "txBadSeq", taken: false })), overtaken)
     never(bad, overtaken, options)
   })
 
   it("settles a failed transaction by another one of ours that moved the money, and charges both", () => {
-    const spent = { standing: passed({ nonce: 1_002 }) }
+    const spent = { snapshot: passed({ nonce: 1_002 }) }
     expect(decide(settlement(), included(failed, spent), options)).toEqual({
       _tag: "Search",
       fromLedger: 1_002,
@@ -138,7 +138,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     const found = search({
       fromLedger: 1_002,
       toLedger: 1_002,
-      spending: { _tag: "Ours", executed: other, moved: 10n }
+      spending: { _tag: "Ours", executed: other, amountTransferred: 10n }
     })
     expect(endOf(settlement(), included(failed, { ...spent, search: found }))).toMatchObject({
       state: "settled",
@@ -151,7 +151,7 @@ describe("a settlement is decided by proof from the ledger", () => {
   })
 
   it("says that a front-run authorization is spent, and not that it lives [S83]", () => {
-    const spent = { standing: passed({ nonce: 1_003 }) }
+    const spent = { snapshot: passed({ nonce: 1_003 }) }
     const found = search({ fromLedger: 1_003, toLedger: 1_003, spending: elsewhere(1_003) })
     const outcome = endOf(settlement(), included(failed, { ...spent, search: found }))
     expect(outcome).toMatchObject({ state: "failed", reason: "settle_ledger_authorization_spent" })
@@ -159,7 +159,7 @@ describe("a settlement is decided by proof from the ledger", () => {
   })
 
   it("ends nothing by a spent nonce whose transaction is not shown", () => {
-    const spent = { standing: passed({ nonce: 1_003 }) }
+    const spent = { snapshot: passed({ nonce: 1_003 }) }
     for (const toLedger of [1_002, 1_003]) {
       const found = search({ fromLedger: 1_003, toLedger })
       expect(endOf(freed, included(failed, { ...spent, search: found }))).toBeUndefined()
@@ -168,9 +168,9 @@ describe("a settlement is decided by proof from the ledger", () => {
   })
 
   it("is settled by one of ours from before the record, and not failed by a stranger's use from before it", () => {
-    const late = { standing: passed({ ledger: expires + 1 }) }
+    const late = { snapshot: passed({ ledger: expires + 1 }) }
     const other = executed({ ledger: recordedLedger - 1, innerHash: "other", feeChargedStroops: 1_000n })
-    const ours = search({ spending: { _tag: "Ours", executed: other, moved: 10n } })
+    const ours = search({ spending: { _tag: "Ours", executed: other, amountTransferred: 10n } })
     expect(endOf(freed, absent(expires + 1, { ...late, search: ours }))).toMatchObject({
       state: "settled",
       transaction: "other"
@@ -182,7 +182,7 @@ describe("a settlement is decided by proof from the ledger", () => {
   })
 
   it("fails a dead authorization once every ledger of its life was looked through in vain", () => {
-    const late = { standing: passed({ ledger: expires + 1 }) }
+    const late = { snapshot: passed({ ledger: expires + 1 }) }
     const whole = included(failed, { ...late, search: search() })
     expect(endOf(settlement(), whole)).toMatchObject({ state: "failed", reason: "settle_ledger_transaction_failed" })
     expect(endOf(settlement(), whole)?.message).not.toContain("lives until")
@@ -193,10 +193,10 @@ describe("a settlement is decided by proof from the ledger", () => {
 describe("a hash that is absent", () => {
   it("expires only with a number below its own at or past the expiry [S90]", () => {
     expect(decide(settlement(), absent(expires), options)).toEqual({ _tag: "AskStanding" })
-    expect(decide(settlement(), absent(expires, { standing: standing({ ledger: expires - 1 }) }), options)).toEqual({
+    expect(decide(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires - 1 }) }), options)).toEqual({
       _tag: "AskStanding"
     })
-    const outcome = endOf(settlement(), absent(expires, { standing: standing({ ledger: expires }) }))
+    const outcome = endOf(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires }) }))
     expect(outcome).toMatchObject({
       state: "expired",
       feeChargedStroops: 0n,
@@ -205,11 +205,11 @@ describe("a hash that is absent", () => {
       reason: "settle_ledger_transaction_expired",
       channel: { sequenceUsed: false, ledger: expires }
     })
-    expect(endOf(settlement(), absent(expires - 1, { standing: standing({ ledger: expires + 5 }) }))).toBeUndefined()
+    expect(endOf(settlement(), absent(expires - 1, { snapshot: snapshot({ ledger: expires + 5 }) }))).toBeUndefined()
   })
 
   it("is settled at the bound by our own transaction whose record was lost, though its own never landed", () => {
-    const spent = { standing: standing({ ledger: expires, nonce: 1_005 }) }
+    const spent = { snapshot: snapshot({ ledger: expires, nonce: 1_005 }) }
     expect(decide(settlement(), absent(expires, spent), options)).toEqual({
       _tag: "Search",
       fromLedger: 1_005,
@@ -219,7 +219,7 @@ describe("a hash that is absent", () => {
     const look = (changes: Parameters<typeof search>[0]) =>
       absent(expires, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
     const other = executed({ ledger: 1_005, innerHash: "other", feeChargedStroops: 700n })
-    expect(endOf(settlement(), look({ spending: { _tag: "Ours", executed: other, moved: 10n } }))).toMatchObject({
+    expect(endOf(settlement(), look({ spending: { _tag: "Ours", executed: other, amountTransferred: 10n } }))).toMatchObject({
       state: "settled",
       transaction: "other",
       feeChargedStroops: 700n,
@@ -230,7 +230,7 @@ describe("a hash that is absent", () => {
   })
 
   it("is told at the bound that somebody else used the authorization, and waits where nobody shows who", () => {
-    const spent = { standing: standing({ ledger: expires, nonce: 1_005 }) }
+    const spent = { snapshot: snapshot({ ledger: expires, nonce: 1_005 }) }
     const look = (latestLedger: number, changes: Parameters<typeof search>[0]) =>
       absent(latestLedger, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
     expect(endOf(settlement(), look(expires, { spending: elsewhere(1_005) }))).toMatchObject({
@@ -245,17 +245,17 @@ describe("a hash that is absent", () => {
   })
 
   it("is not judged by what the nonce was before its number was used", () => {
-    const before = { standing: standing({ ledger: 1_002, nonce: 1_001 }) }
+    const before = { snapshot: snapshot({ ledger: 1_002, nonce: 1_001 }) }
     expect(decide(freed, absent(1_006, before), options)).toEqual({ _tag: "Wait" })
   })
 
   it("has a number read again that was never the one before its own", () => {
-    const outcome = endOf(settlement(), absent(expires, { standing: standing({ ledger: expires, sequence: 4n }) }))
+    const outcome = endOf(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires, sequence: 4n }) }))
     expect(outcome).toMatchObject({ state: "expired", channel: { sequenceUsed: undefined } })
   })
 
   it("fails without a transaction when its number was used and the nonce unspent, in one answer before the expiry", () => {
-    const outcome = endOf(settlement(), absent(1_005, { standing: passed() }))
+    const outcome = endOf(settlement(), absent(1_005, { snapshot: passed() }))
     expect(outcome).toMatchObject({
       state: "failed",
       transaction: undefined,
@@ -265,20 +265,20 @@ describe("a hash that is absent", () => {
       channel: { sequenceUsed: undefined, ledger: 1_005 }
     })
     expect(outcome?.message).toContain(alive)
-    expect(endOf(settlement(), absent(expires, { standing: passed({ ledger: expires }) }))?.state).toBe("failed")
+    expect(endOf(settlement(), absent(expires, { snapshot: passed({ ledger: expires }) }))?.state).toBe("failed")
   })
 
   it("waits while there is time for a node that has come as far as the one that told of the number", () => {
-    expect(decide(settlement(), absent(1_004, { standing: passed() }), options)).toEqual({
+    expect(decide(settlement(), absent(1_004, { snapshot: passed() }), options)).toEqual({
       _tag: "Free",
       ledger: 1_005
     })
-    const soon = absent(1_004, { standing: passed({ ledger: expires - 4 }) })
+    const soon = absent(1_004, { snapshot: passed({ ledger: expires - 4 }) })
     expect(endOf(settlement(), soon)?.state).toBe("failed")
   })
 
   it("is not somebody else's doing because its number was used: the nonce is spent, and ours may have landed", () => {
-    const spent = { standing: passed({ nonce: 1_004 }) }
+    const spent = { snapshot: passed({ nonce: 1_004 }) }
     expect(decide(settlement(), absent(1_005, spent), options)).toEqual({
       _tag: "Search",
       fromLedger: 1_004,
@@ -290,11 +290,11 @@ describe("a hash that is absent", () => {
     expect(
       endOf(
         settlement(),
-        found({ numberUsedBy: paid, spending: { _tag: "Ours", executed: paid.executed, moved: 10n } })
+        found({ numberUsedBy: paid, spending: { _tag: "Ours", executed: paid.executed, amountTransferred: 10n } })
       )
     ).toMatchObject({ state: "settled", transaction: "inner", feeChargedStroops: 4_321n, feeUnknown: false })
     const other = executed({ innerHash: "other" })
-    expect(endOf(settlement(), found({ spending: { _tag: "Ours", executed: other, moved: 10n } }))).toMatchObject({
+    expect(endOf(settlement(), found({ spending: { _tag: "Ours", executed: other, amountTransferred: 10n } }))).toMatchObject({
       state: "settled",
       transaction: "other",
       feeUnknown: true
@@ -306,15 +306,15 @@ describe("a hash that is absent", () => {
   })
 
   it("gives its channel back as soon as its number is used, and waits for a proof without it", () => {
-    const hidden = { standing: passed({ ledger: expires + 1 }), search: search({ toLedger: 1_004 }) }
+    const hidden = { snapshot: passed({ ledger: expires + 1 }), search: search({ toLedger: 1_004 }) }
     expect(decide(settlement(), absent(expires + 1, hidden), options)).toEqual({ _tag: "Free", ledger: expires + 1 })
     expect(decide(freed, absent(expires + 1, hidden), options)).toEqual({ _tag: "Wait" })
     expect(decide(freed, absent(1_006), options)).toEqual({ _tag: "AskStanding" })
-    expect(decide(freed, absent(1_006, { standing: standing() }), options)).toEqual({ _tag: "Wait" })
+    expect(decide(freed, absent(1_006, { snapshot: snapshot() }), options)).toEqual({ _tag: "Wait" })
   })
 
   it("fails after the expiry when another transaction was seen to have used its number, and none the nonce", () => {
-    const late = { standing: passed({ ledger: expires + 1 }) }
+    const late = { snapshot: passed({ ledger: expires + 1 }) }
     const seen = absent(expires + 1, { ...late, search: search({ numberUsedBy: "elsewhere" }) })
     expect(endOf(settlement(), seen)).toMatchObject({ state: "failed", feeUnknown: true })
     expect(endOf(freed, absent(expires + 1, { ...late, search: search() }))).toBeUndefined()
@@ -325,9 +325,9 @@ describe("a hash that is absent", () => {
     ["history is gone", passed({ ledger: expires + 1 }), search({ toLedger: recordedLedger - 1 })],
     ["its scheme is off", passed({ nonce: "unknown" }), undefined],
     ["the spending is not shown", passed({ nonce: 1_004 }), search({ fromLedger: 1_004, toLedger: 1_004 })],
-    ["its channel's account is gone", standing({ sequence: undefined, ledger: expires + 1 }), search()]
+    ["its channel's account is gone", snapshot({ sequence: undefined, ledger: expires + 1 }), search()]
   ])("is left to an operator, its reservation charged, when %s", (_, known, looked) => {
-    const after = (latest: number) => absent(latest, { standing: known, search: looked })
+    const after = (latest: number) => absent(latest, { snapshot: known, search: looked })
     expect(endOf(freed, after(expires + unresolvedAfterLedgers - 1))).toBeUndefined()
     expect(endOf(freed, after(expires + unresolvedAfterLedgers))).toMatchObject({
       state: "unresolved",
@@ -380,8 +380,8 @@ it("ends nothing by answers of the queue, in any order, before the bound [S83, S
       })
     })
     const seen = absent(recordedLedger + int(-3, 11), {
-      standing: chance(0.3)
-        ? standing({ sequence: pick([5n, 6n, undefined]), ledger: recordedLedger + int(0, 11) })
+      snapshot: chance(0.3)
+        ? snapshot({ sequence: pick([5n, 6n, undefined]), ledger: recordedLedger + int(0, 11) })
         : undefined
     })
     const decision = decide(settlement(...attempts), seen, options)

@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest"
 import { decide } from "../../../kernel/settlement/decide.ts"
 import { queueLedgers } from "../../../kernel/settlement/drive.ts"
 import type { Attempt } from "../../../kernel/settlement/Settlement.ts"
-import { absent, attempt, options, refused, settlement, standing } from "./lives.ts"
+import { absent, attempt, options, refused, settlement, snapshot } from "./lives.ts"
 
 const long = (...attempts: ReadonlyArray<Attempt>) => ({
   ...settlement(...attempts),
   authorizationExpiresLedger: 1_060
 })
 /** The channel stands where it stood before the settlement. */
-const idle = { standing: standing({ ledger: 1_006 }) }
+const idle = { snapshot: snapshot({ ledger: 1_006 }) }
 
 describe("while the bound is open", () => {
   it("an attempt that was never sent is sent [S83]", () => {

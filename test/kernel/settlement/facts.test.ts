@@ -37,7 +37,7 @@ const born = recordedFact(
 const ending = (state: EndState, by?: "operator") =>
   endedFact(
     { id, principal: "key:shop", innerHash: hash },
-    { state, moved: state === "settled" ? 7n : undefined, feeChargedStroops: 100n, ledger: 9, reason: undefined },
+    { state, amountTransferred: state === "settled" ? 7n : undefined, feeChargedStroops: 100n, ledger: 9, reason: undefined },
     by
   )
 
@@ -71,7 +71,7 @@ describe("the facts of settlements", () => {
         state,
         data: {
           transaction: hash,
-          moved: state === "settled" ? 7n : null,
+          amountTransferred: state === "settled" ? 7n : null,
           feeChargedStroops: 100n,
           ledger: 9,
           reason: null,
@@ -90,8 +90,8 @@ describe("the facts of settlements", () => {
       { ...settled, version: 2 },
       { ...settled, subject: "7" },
       { ...settled, data: null },
-      { ...settled, data: { ...data, moved: "1.5" } },
-      { ...settled, data: { ...data, moved: 7 } },
+      { ...settled, data: { ...data, amountTransferred: "1.5" } },
+      { ...settled, data: { ...data, amountTransferred: 7 } },
       { ...settled, data: { ...data, feeChargedStroops: "-1" } },
       { ...settled, data: { ...data, transaction: "x" } },
       { ...settled, data: { ...data, by: "somebody" } }

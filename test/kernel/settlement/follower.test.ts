@@ -16,7 +16,7 @@ import { Leases } from "../../../kernel/settlement/Leases.ts"
 import { Outcomes } from "../../../kernel/settlement/Outcomes.ts"
 import { startFollower } from "../../../kernel/settlement/reconcileSettlements.ts"
 import { ScanAbove } from "../../../kernel/settlement/scanLedgers.ts"
-import type { Attempt, Outcome, SettlementStanding } from "../../../kernel/settlement/Settlement.ts"
+import type { Attempt, Outcome, SettlementSnapshot } from "../../../kernel/settlement/Settlement.ts"
 import {
   type NewAttempt,
   type OpenRecord,
@@ -63,7 +63,7 @@ interface World {
   readonly records: ReadonlyArray<OpenRecord>
   readonly ledger: number
   readonly transaction?: (hash: string) => TransactionAnswer | undefined
-  readonly standing?: Partial<Omit<SettlementStanding, "ledger">>
+  readonly standing?: Partial<Omit<SettlementSnapshot, "ledger">>
   readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
   /** Undefined: something interrupts it. */
   readonly resolves?: (outcome: Outcome) => ResolveAnswer | undefined

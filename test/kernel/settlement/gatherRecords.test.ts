@@ -6,7 +6,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { Budget } from "../../../kernel/budget/Budget.ts"
 import { Limits } from "../../../kernel/config/Limits.ts"
 import { Facts } from "../../../kernel/Facts.ts"
-import { gatherRecords } from "../../../kernel/settlement/gatherRecords.ts"
+import { batchRecords } from "../../../kernel/settlement/gatherRecords.ts"
 import type { NewSettlement, RecordAnswer } from "../../../kernel/settlement/Settlements.ts"
 
 const settlementOf = (principal: string) =>
@@ -23,7 +23,7 @@ const unused = Layer.mergeAll(
 it.effect("nobody's record waits for another principal's, of the same moment or of a later one", () =>
   Effect.gen(function* () {
     const held = yield* Deferred.make<RecordAnswer>()
-    const { record } = yield* gatherRecords("here", ({ principal }: NewSettlement) =>
+    const { record } = yield* batchRecords("here", ({ principal }: NewSettlement) =>
       principal.source === "key:slow" ? Deferred.await(held) : Effect.succeed<RecordAnswer>({ _tag: "Recorded" })
     )
     const begin = (principal: string) => Effect.forkChild(record(settlementOf(principal)), { startImmediately: true })
@@ -44,7 +44,7 @@ it.effect("records that took too long together are unknown, and none is tried al
     const timedOut = new SqlError.SqlError({ reason: new SqlError.StatementTimeoutError({ cause: "too long" }) })
     const batch = Layer.mergeAll(unused, Layer.succeed(Budget, { reserving: () => Effect.fail(timedOut) } as never))
     const answers = yield* Effect.gen(function* () {
-      const { record } = yield* gatherRecords("here", ({ channel }: NewSettlement) => {
+      const { record } = yield* batchRecords("here", ({ channel }: NewSettlement) => {
         alone.push(channel.address)
         return Effect.succeed<RecordAnswer>({ _tag: "Recorded" })
       })

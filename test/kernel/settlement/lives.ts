@@ -7,7 +7,7 @@ import type {
   Landed,
   OpenSettlement,
   Search,
-  SettlementStanding
+  SettlementSnapshot
 } from "../../../kernel/settlement/Settlement.ts"
 
 export const recordedLedger = 1_000
@@ -54,15 +54,15 @@ export const executed = (changes: Partial<ExecutedTransaction> = {}): ExecutedTr
   ...changes
 })
 
-export const paid: Landed = { kind: "payment", executed: executed(), moved: 10n }
-export const failed: Landed = { kind: "payment", executed: executed({ succeeded: false }), moved: undefined }
+export const paid: Landed = { kind: "payment", executed: executed(), amountTransferred: 10n }
+export const failed: Landed = { kind: "payment", executed: executed({ succeeded: false }), amountTransferred: undefined }
 export const cancelled: Landed = {
   kind: "cancel",
   executed: executed({ innerHash: "no-op", outerHash: "no-op bumped" }),
-  moved: undefined
+  amountTransferred: undefined
 }
 
-export const standing = (changes: Partial<SettlementStanding> = {}): SettlementStanding => ({
+export const snapshot = (changes: Partial<SettlementSnapshot> = {}): SettlementSnapshot => ({
   ledger: 1_005,
   sequence: 6n,
   nonce: "unspent",
@@ -79,14 +79,14 @@ export const search = (changes: Partial<Search> = {}): Search => ({
 
 export const absent = (latestLedger: number, further: Partial<Evidence> = {}): Evidence => ({
   seen: { _tag: "Absent", latestLedger },
-  standing: undefined,
+  snapshot: undefined,
   search: undefined,
   ...further
 })
 
 export const included = (landed: Landed, further: Partial<Evidence> = {}): Evidence => ({
   seen: { _tag: "Included", landed, latestLedger: 1_004 },
-  standing: undefined,
+  snapshot: undefined,
   search: undefined,
   ...further
 })

@@ -5,8 +5,8 @@ import { Duration, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Budget } from "../../../kernel/budget/Budget.ts"
-import { ChannelMoves } from "../../../kernel/settlement/channels/ChannelMoves.ts"
-import { OperatorMoves } from "../../../kernel/settlement/OperatorMoves.ts"
+import { ChannelActions } from "../../../kernel/settlement/channels/ChannelMoves.ts"
+import { OperatorActions } from "../../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
@@ -79,7 +79,7 @@ const ended = Effect.fnUntraced(function* (random: Random, { all }: History) {
   one.state = random.pick(["settled", "settled", "failed", "expired", "unresolved"])
   one.charged = one.state === "expired" ? 0n : BigInt(random.below(Number(one.budget)))
   const moved = one.state === "settled" ? one.amount : undefined
-  const outcome = outcomeOf(one.state, { feeChargedStroops: one.charged, moved })
+  const outcome = outcomeOf(one.state, { feeChargedStroops: one.charged, amountTransferred: moved })
   expect((yield* (yield* Settlements).resolve(idOf(one.number), outcome))._tag).toBe("Resolved")
 })
 
@@ -90,7 +90,7 @@ const foundOut = Effect.fnUntraced(function* (random: Random, { all }: History) 
   one.state = random.pick(["settled", "failed"])
   one.charged = BigInt(random.below(Number(one.budget)))
   const finding = { state: one.state, ledger: 1_004, feeChargedStroops: one.charged, note: "seen in an explorer" }
-  yield* (yield* OperatorMoves).resolve(idOf(one.number), finding)
+  yield* (yield* OperatorActions).resolve(idOf(one.number), finding)
 })
 
 const sum = (values: ReadonlyArray<bigint>): bigint => values.reduce((all, one) => all + one, 0n)
@@ -132,7 +132,7 @@ const checkBudgets = Effect.fnUntraced(function* ({ all }: History) {
 })
 
 const checkChannels = Effect.fnUntraced(function* ({ all, leased }: History) {
-  const channels = yield* (yield* ChannelMoves).list
+  const channels = yield* (yield* ChannelActions).list
   expect(channels.map(({ number }) => number)).toEqual(Array.from({ length: channelCount }, (_, number) => number))
   for (const { address, leased: isLeased, settlement } of channels) {
     const held = all.find(({ channel, state }) => channel === address && state === "open")
@@ -187,7 +187,7 @@ for (const kind of databaseKinds) {
     sponsoredPerPrincipalPerDayStroopsMax: 10n ** 12n,
     sponsoredPerDayStroopsMax: 10n ** 12n
   }
-  const services = Layer.mergeAll(OperatorMoves.layer, OperatorReports.layer, ChannelMoves.layer)
+  const services = Layer.mergeAll(OperatorActions.layer, OperatorReports.layer, ChannelActions.layer)
   describe(`operation as operators see it, of random histories on ${kind}`, () =>
     layer(
       services.pipe(Layer.provideMerge(storeLayer(kind, limits))),

@@ -1,9 +1,9 @@
 // When a settlement can be paid for: each thing that must be there, at the last stroop of it.
 import { describe, expect, it } from "@effect/vitest"
-import { isOpening, sponsorFault, spendable, type SponsorStanding } from "../../../kernel/settlement/sponsorFault.ts"
+import { isOpening, sponsorProblem, spendable, type SponsorStatus } from "../../../kernel/settlement/sponsorFault.ts"
 
 const ceilings = { resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 205_000n }
-const enough: SponsorStanding = {
+const enough: SponsorStatus = {
   account: { balanceStroops: 10_000_000n + 400_000n + 205_000n, reserveStroops: 10_000_000n },
   owedStroops: 400_000n,
   channelsReady: 2,
@@ -11,8 +11,8 @@ const enough: SponsorStanding = {
   channelStroopsLeast: 50_000_000n,
   oldestOpenSeconds: 3
 }
-const faultOf = (change: Partial<SponsorStanding>, asked = 10_000n) =>
-  sponsorFault({ ...enough, ...change }, asked, ceilings)
+const faultOf = (change: Partial<SponsorStatus>, asked = 10_000n) =>
+  sponsorProblem({ ...enough, ...change }, asked, ceilings)
 
 describe("a settlement", () => {
   it("can be paid for with the most it may cost above the reserve and what open ones may cost", () => {
@@ -36,12 +36,12 @@ describe("a settlement", () => {
   it("cannot while the network asks more than may be bid, be it for the bid's ceiling or that of both", () => {
     const dear = "the network asks more for inclusion than may be bid"
     expect(faultOf({}, 10_001n)).toBe(dear)
-    expect(sponsorFault(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n })).toBe(dear)
-    expect(sponsorFault(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n })).toBeUndefined()
+    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n })).toBe(dear)
+    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n })).toBeUndefined()
   })
 
   it("is waited for while channels are opened, or a faucet funds the sponsor; an empty sponsor opens none", () => {
-    const isWaitedFor = (change: Partial<SponsorStanding>, isFundedByFaucet = false) =>
+    const isWaitedFor = (change: Partial<SponsorStatus>, isFundedByFaucet = false) =>
       isOpening({ ...enough, ...change }, ceilings, isFundedByFaucet)
     expect(isWaitedFor({ channelsUsable: 0 })).toBe(true)
     expect(isWaitedFor({ channelsUsable: 0, owedStroops: enough.owedStroops + 1n }, true)).toBe(false)

@@ -135,7 +135,7 @@ export const outcomeOf = (state: Outcome["state"], changes: Partial<Outcome> = {
   feeUnknown: false,
   ledger: state === "expired" ? undefined : 1_003,
   closedAtSeconds: state === "expired" ? undefined : 1_767_000_015,
-  moved: state === "settled" ? 10n : undefined,
+  amountTransferred: state === "settled" ? 10n : undefined,
   feeChargedStroops: state === "expired" ? 0n : 12_345n,
   reason:
     state === "failed"

@@ -5,7 +5,7 @@ import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Exit, Option, Redacted, Schedule } from "effect"
 import { describe } from "vitest"
-import { remoteSignerFault } from "../../../kernel/config/RemoteSigner.ts"
+import { remoteSignerIssue } from "../../../kernel/config/RemoteSigner.ts"
 import { openRemoteAccount } from "../../../kernel/signer/remote/RemoteAccount.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
@@ -231,7 +231,7 @@ it.live(
 )
 
 it("settings of an external signer are refused when nothing could answer, or anybody could hear", () => {
-  const fault = (settings: object) => remoteSignerFault({ ...defaults, kind: "https", ...settings } as never)
+  const fault = (settings: object) => remoteSignerIssue({ ...defaults, kind: "https", ...settings } as never)
   expect(fault({})).toMatch(/url/)
   expect(fault({ url: "http://signer.example" })).toMatch(/https/)
   expect(fault({ url: "https://signer.example" })).toBeUndefined()

@@ -4,7 +4,7 @@ import { Duration, Effect, Layer, Option, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Limits } from "../../../kernel/config/Limits.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { WireWords } from "../../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../../kernel/config/WireWords.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
@@ -45,7 +45,7 @@ const analytics = Layer.mergeAll(recording, reports).pipe(
     Layer.mergeAll(
       Config.layer,
       Limits.layer,
-      WireWords.layer,
+      WireVocabulary.layer,
       Pseudonyms.layer,
       CatalogReads.layer,
       Layer.succeed(Amounts, amountsOf(assets)),

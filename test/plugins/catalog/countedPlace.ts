@@ -1,7 +1,7 @@
 // A place to read from beside the primary, as a replica is one, by which a test sees what is asked of it.
 import { Deferred, Effect, Exit, Latch } from "effect"
 import { SqlClient, type SqlConnection } from "effect/sql"
-import { ReadFrom } from "../../../kernel/database/ReadReplica.ts"
+import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
 
 /** It counts its statements and keeps their answers back for as long as its gate is shut. */
 export const makePlace = Effect.gen(function* () {
@@ -19,8 +19,8 @@ export const makePlace = Effect.gen(function* () {
         )
       }) satisfies SqlConnection.Connection["execute"]
     })
-  const acquirer = Effect.map(Effect.provideService(sql.reserve, ReadFrom, undefined), watched)
-  const from = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provideService(effect, ReadFrom, acquirer)
+  const acquirer = Effect.map(Effect.provideService(sql.reserve, ReadTarget, undefined), watched)
+  const from = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provideService(effect, ReadTarget, acquirer)
   /** Shuts it; done when the database has given the next answer. */
   const shut = Effect.map(gate.close, () => {
     answered = Deferred.makeUnsafe<void>()

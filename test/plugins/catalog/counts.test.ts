@@ -114,7 +114,7 @@ describeDatabases(
           const twin = yield* Effect.forkScoped(count({ payTo: "G0" }, "0"), { startImmediately: true })
           const refused = yield* Effect.exit(count({ payTo: "one more" }, "one more"))
           expect(Exit.isFailure(refused)).toBe(true)
-          expect(JSON.stringify(refused)).toContain("CatalogBusy")
+          expect(JSON.stringify(refused)).toContain("CatalogOverloaded")
           expect(yield* count({}, "all")).toMatchObject({ total: 1 })
           yield* Deferred.succeed(end, undefined)
           yield* Fiber.join(holder)

@@ -3,14 +3,14 @@ import { expect, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Layer, Option } from "effect"
 import type { ExtensionOutcome, PaymentObservation } from "../../../kernel/payment/Extension.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
-import { Judge } from "../../../plugins/catalog/Judge.ts"
+import { DeclarationValidator } from "../../../plugins/catalog/Judge.ts"
 import { Observer } from "../../../plugins/catalog/Observer.ts"
 import { Hints } from "../../../plugins/catalog/ownership/Hints.ts"
 import { Recipients } from "../../../plugins/catalog/ownership/Recipients.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { Listings } from "../../../plugins/catalog/store/Listings.ts"
 import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
-import { Turns } from "../../../plugins/catalog/Turns.ts"
+import { FairScheduler } from "../../../plugins/catalog/Turns.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { queryDeclaration } from "./support.ts"
 
@@ -64,7 +64,7 @@ const seen: Array<bigint> = []
 
 /** Nothing gets as far as being recorded but the first. */
 const parts = Observer.layer.pipe(
-  Layer.provide(Judge.layer),
+  Layer.provide(DeclarationValidator.layer),
   Layer.provide([
     Layer.succeed(Config, config),
     Layer.mock(Listings)({
@@ -159,7 +159,7 @@ it.effect(
 
 it.effect("turns go round: nobody has a second before the others' first, and whoever leaves holds nobody up", () =>
   Effect.gen(function* () {
-    const turns = new Turns({ atOnceMax: 1, waitingMax: 8 })
+    const turns = new FairScheduler({ atOnceMax: 1, waitingMax: 8 })
     const order: Array<string> = []
     const end = yield* Deferred.make<void>()
     const run = (name: string, work: Effect.Effect<void> = Effect.void) =>

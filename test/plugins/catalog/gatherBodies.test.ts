@@ -4,7 +4,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
-import { gatherBodies } from "../../../plugins/catalog/discovery/gatherBodies.ts"
+import { batchBodies } from "../../../plugins/catalog/discovery/gatherBodies.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { addResources } from "./addResources.ts"
 import { makePlace } from "./countedPlace.ts"
@@ -23,7 +23,7 @@ describeDatabases(
       it.effect("that are asked for in one moment are one statement, and each has its own in its order", () =>
         Effect.gen(function* () {
           yield* addResources(60)
-          const bodies = yield* gatherBodies
+          const bodies = yield* batchBodies
           const { from, told } = yield* makePlace
           const asked = [[3n, 1n, 2n], [2n, 5n], [99n, 4n], []]
           const asking = yield* Effect.forEach(asked, (ids) => started(from(bodies(ids))))
@@ -42,7 +42,7 @@ describeDatabases(
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* addResources(2)
-          const bodies = yield* gatherBodies
+          const bodies = yield* batchBodies
           const { from, open, shut, told } = yield* makePlace
           const answered = yield* shut
           const before = yield* started(from(bodies([1n, 2n])))
@@ -59,7 +59,7 @@ describeDatabases(
       it.effect("are read where each request reads", () =>
         Effect.gen(function* () {
           yield* addResources(1)
-          const bodies = yield* gatherBodies
+          const bodies = yield* batchBodies
           const [replica, other] = [yield* makePlace, yield* makePlace]
           const asking = yield* Effect.forEach([replica.from, other.from, replica.from], (from) =>
             started(from(bodies([1n])))

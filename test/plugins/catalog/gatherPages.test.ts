@@ -4,7 +4,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
-import { gatherPages, type PageAsked } from "../../../plugins/catalog/discovery/gatherPages.ts"
+import { batchPages, type PageAsked } from "../../../plugins/catalog/discovery/gatherPages.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { addResources } from "./addResources.ts"
 import { makePlace } from "./countedPlace.ts"
@@ -18,7 +18,7 @@ const world = Effect.gen(function* () {
   yield* addResources(60)
   yield* sql`update catalog_resources set standing_at = case when id <= 40 then '2026-01-01T00:00:00Z'::timestamptz
     else '2026-01-03T00:00:00Z' end where id % 2 = 0`
-  return { sql, pages: yield* gatherPages }
+  return { sql, pages: yield* batchPages }
 })
 
 const asked = (stands: boolean, below: bigint, count: number, first: ReadonlyArray<bigint> = []): PageAsked => ({

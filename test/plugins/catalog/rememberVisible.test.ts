@@ -7,7 +7,7 @@ import { Facts } from "../../../kernel/Facts.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { changedFact } from "../../../plugins/catalog/contract.ts"
-import { rememberVisible } from "../../../plugins/catalog/discovery/rememberVisible.ts"
+import { visibleCandidatesCache } from "../../../plugins/catalog/discovery/rememberVisible.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { makePlace } from "./countedPlace.ts"
@@ -24,7 +24,7 @@ const prepare = Effect.gen(function* () {
       case n when 3 then 'removed' else 'active' end, now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb,
         array['catalog'], '{}', now(), now()
       from generate_series(1, 3) n`
-  const { edition, visible } = yield* rememberVisible
+  const { edition, visible } = yield* visibleCandidatesCache
   const place = yield* makePlace
   const hide = (id: number) => sql`update catalog_resources set state = 'quarantined' where id = ${id}`
   return { ...place, hide, ask: (...ids: ReadonlyArray<bigint>) => place.from(visible(ids, 100n)), edition, visible }

@@ -3,7 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { describe } from "vitest"
-import { makePace } from "../../../plugins/catalog/declaration/paceWork.ts"
+import { makeCpuThrottle } from "../../../plugins/catalog/declaration/paceWork.ts"
 import { makeValidator } from "../../../plugins/catalog/declaration/validateInfo.ts"
 
 type Json = Record<string, unknown>
@@ -172,7 +172,7 @@ describe("work that blocks", () => {
             now += millis
           })
       }
-      const pace = makePace({ share: 0.2, burstMillis: 100 })
+      const pace = makeCpuThrottle({ share: 0.2, burstMillis: 100 })
       const work = (millis: number) => () => {
         now += millis
         return millis

@@ -5,9 +5,9 @@ import { expect, it, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
-import { Remembered } from "../../../plugins/catalog/rememberOutcomes.ts"
+import { OutcomeCache } from "../../../plugins/catalog/rememberOutcomes.ts"
 import type { Recorded } from "../../../plugins/catalog/store/Recorded.ts"
-import { readStandings } from "../../../plugins/catalog/store/Resources.ts"
+import { readStates } from "../../../plugins/catalog/store/Resources.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { timed } from "../../support/timed.ts"
 import { answerOf, openStore } from "./store.ts"
@@ -16,7 +16,7 @@ const unchanged: Recorded = { decision: "unchanged", resourceId: 1n, versionHash
 const seconds = 1_000
 
 const rememberedAt = (at: number, recorded: Recorded = unchanged) => {
-  const remembered = new Remembered()
+  const remembered = new OutcomeCache()
   remembered.keep("digest", recorded, at)
   return {
     remembered,
@@ -64,7 +64,7 @@ it("is judged anew half a minute after it changed a listing, or was held or refu
 })
 
 it("takes sixteen million characters at most, those that were known longest give way", () => {
-  const remembered = new Remembered()
+  const remembered = new OutcomeCache()
   const texts = Array.from({ length: 17 }, (_, at) => `${at}`.padEnd(1_000_000, "x"))
   for (const text of texts) remembered.keep(text, unchanged, 0)
   const isKnown = (at: number) => remembered.recall(texts[at]!, 0) !== undefined
@@ -88,7 +88,7 @@ describeDatabases(
             const { declare, look, sightings, sql } = yield* openStore()
             yield* declare()
             const [id] = (yield* sql<{ id: bigint }>`select id from catalog_resources`).map(({ id }) => id)
-            const standing = Effect.map(readStandings(sql, [id!]), (all) => all.get(id!))
+            const standing = Effect.map(readStates(sql, [id!]), (all) => all.get(id!))
             const told: Array<string | undefined> = []
             yield* sightings.onStanding((standings) => told.push(standings.get(id!)))
             const same = yield* declare()

@@ -10,7 +10,7 @@ import { readDeclaration } from "../../../plugins/catalog/declaration/Declaratio
 import { matchesTemplate, readTemplate, spellResourceUrl } from "../../../plugins/catalog/declaration/resourceUrl.ts"
 import { cursorsOf } from "../../../plugins/catalog/discovery/Cursors.ts"
 import { fingerprintOf } from "../../../plugins/catalog/discovery/filters.ts"
-import { decideOwnership, type OwnershipStanding } from "../../../plugins/catalog/ownership/decideOwnership.ts"
+import { decideOwnership, type OwnershipState } from "../../../plugins/catalog/ownership/decideOwnership.ts"
 import { readLive402, readWellKnown } from "../../../plugins/catalog/ownership/OriginWire.ts"
 import { mergeDeclaration } from "../../../plugins/catalog/store/mergeDeclaration.ts"
 import { encodeBody, versionHash } from "../../../plugins/catalog/store/ResourceWire.ts"
@@ -138,7 +138,7 @@ describe("a cursor", () => {
 })
 
 describe("ownership", () => {
-  const standing: OwnershipStanding = {
+  const standing: OwnershipState = {
     state: "active",
     reason: null,
     ownership: "provisional",

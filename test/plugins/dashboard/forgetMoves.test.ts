@@ -2,7 +2,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { forgetMoves } from "../../../plugins/dashboard/forgetMoves.ts"
+import { sweepActions } from "../../../plugins/dashboard/forgetMoves.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
 const day = 86_400_000
@@ -23,7 +23,7 @@ describeDatabases(
           ] as const)
             yield* sql`insert into dashboard_moves (at, by, move, subject, note, outcome) values
               (now() - make_interval(days => ${days}), 'key:ops', 'give_up', 's', 'n', ${outcome})`
-          expect(yield* forgetMoves(30 * day)).toBe(false)
+          expect(yield* sweepActions(30 * day)).toBe(false)
           const kept = yield* sql<{ days: number; outcome: string }>`select
             extract(day from now() - at)::int as days, outcome from dashboard_moves order by id`
           expect(kept.map(({ days, outcome }) => `${days} ${outcome}`)).toEqual(["31 asked", "29 done", "29 asked"])

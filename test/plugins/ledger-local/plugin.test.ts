@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, FileSystem, Layer, Option } from "effect"
 import * as https from "node:https"
 import { type AddressInfo, createServer, type Server } from "node:net"
-import { Greeting } from "../../../kernel/Greeting.ts"
+import { StartupBanner } from "../../../kernel/Greeting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Config, configDefaults } from "../../../plugins/ledger-local/Config.ts"
@@ -59,7 +59,7 @@ describe("the embedded ledger as a plugin", () => {
           () => Option.none()
         )
         const host = Layer.succeed(Host, { name: "test", stateFolder: folder })
-        yield* Layer.build(plugin.layer.pipe(Layer.provide([settings, host, Greeting.layer])))
+        yield* Layer.build(plugin.layer.pipe(Layer.provide([settings, host, StartupBanner.layer])))
         const url = `http://127.0.0.1:${port}`
         expect((yield* call(url, "getHealth")).result.status).toBe("healthy")
         expect((yield* call(`${url}/rpc`, "getNetwork")).result.friendbotUrl).toBe(`${url}/friendbot`)
@@ -87,9 +87,9 @@ describe("the embedded ledger as a plugin", () => {
       const settings = Settings.layerTest({ local_ledger: { port, https_port: httpsPort } }, () => Option.none())
       const host = Layer.succeed(Host, { name: "test", stateFolder: folder })
       const services = yield* Layer.build(
-        plugin.layer.pipe(Layer.provide([settings, host]), Layer.provideMerge(Greeting.layer))
+        plugin.layer.pipe(Layer.provide([settings, host]), Layer.provideMerge(StartupBanner.layer))
       )
-      const where = Effect.map(Context.get(services, Greeting).told, ({ lines }) => lines.flatMap(({ where }) => where))
+      const where = Effect.map(Context.get(services, StartupBanner).read, ({ lines }) => lines.flatMap(({ where }) => where))
       const told = yield* eventually(where, (where) => where.some((line) => line.startsWith("no HTTPS")))
       expect(told.join("\n")).not.toContain("https://")
       expect(told.at(-1)).toContain(`port ${httpsPort} is taken`)

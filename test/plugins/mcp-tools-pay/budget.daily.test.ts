@@ -8,7 +8,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
 import { forgetReservations, postgresStore } from "../../../plugins/mcp-tools-pay/budget/postgresStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
-import { mayMove, type Reservation, type ReservationState } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
+import { mayTransition, type Reservation, type ReservationState } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { encodeKeptPayment } from "../../../plugins/mcp-tools-pay/call/KeptWire.ts"
 import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/PaymentSeal.ts"
 import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
@@ -191,7 +191,7 @@ describe("a budget", () => {
 
   it("never leaves settled or released, and never frees what is spent [S104]", () => {
     const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
-    const moves = states.flatMap((from) => states.filter((to) => mayMove(from, to)).map((to) => `${from} ${to}`))
+    const moves = states.flatMap((from) => states.filter((to) => mayTransition(from, to)).map((to) => `${from} ${to}`))
     expect(moves).toEqual([
       "reserved signed",
       "reserved released",

@@ -5,7 +5,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { writeFileSync, readFileSync } from "node:fs"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { WireWords } from "../../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../../kernel/config/WireWords.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Outbound, type OutboundRequest } from "../../../kernel/platform/Outbound.ts"
 import {
@@ -75,7 +75,7 @@ const signerAt = (
   const given = Layer.mergeAll(
     Upstreams.layer.pipe(Layer.provide(Layer.succeed(Outbound, outbound))),
     Network.layer,
-    WireWords.layer
+    WireVocabulary.layer
   ).pipe(Layer.provideMerge(config), Layer.provideMerge(settings))
   return Effect.map(Effect.provide(externalPayer, given), (payer) => ({ asked, payer }))
 }

@@ -4,7 +4,7 @@ import { Effect, Layer, Option, Queue, Stream } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { gather } from "../../../kernel/config/gather.ts"
 import { drivers } from "../../../kernel/drivers.ts"
-import { Greeting } from "../../../kernel/Greeting.ts"
+import { StartupBanner } from "../../../kernel/Greeting.ts"
 import { ListenAt } from "../../../kernel/http/ListenAt.ts"
 import * as Loader from "../../../kernel/Loader.ts"
 import { Outbound } from "../../../kernel/platform/Outbound.ts"
@@ -146,7 +146,7 @@ it.effect("stdin is read once every plugin stands, so the first list holds the t
         NodeServices.layer,
         NodeCrypto.layer,
         ListenAt.layer,
-        Greeting.layer,
+        StartupBanner.layer,
         PluginStates.layer,
         RouteClaims.layer,
         Layer.succeed(Stdio, stdin.port),

@@ -79,7 +79,7 @@ describeDatabases(
         const { feedback, lent, reader, sql, store } = yield* indexed
         let asked = 0
         let all = 0
-        yield* lent.lendWords((word) => {
+        yield* lent.registerSimilarTerms((word) => {
           asked += 1
           return Effect.succeed(words.filter((one) => one !== word).map((one) => ({ word: one, likeness: 0.9 })))
         })

@@ -1,7 +1,7 @@
 // What words are worth before and after a catalog has been counted.
 import { describe, expect, it } from "vitest"
 import { commonShareOf, singularOf } from "../../../plugins/search-lexical/commonWords.ts"
-import { tellingWords } from "../../../plugins/search-lexical/contract.ts"
+import { discriminativeTerms } from "../../../plugins/search-lexical/contract.ts"
 import { evidenceOf, fullEvidence, isMedium, priorEvidence } from "../../../plugins/search-lexical/evidence.ts"
 
 const small = { documents: 60, origins: 60 }
@@ -63,9 +63,9 @@ describe("an agent's frame", () => {
   it.each(["translate a letter", "remove the background of a photo", "exchange rates"])(
     "leaves nothing but words of the medium beside %j",
     (question) => {
-      const bare = tellingWords(question)
+      const bare = discriminativeTerms(question)
       for (const frame of frames)
-        expect(tellingWords(frame(question)).filter((word) => priorEvidence(word) > 0)).toEqual(bare)
+        expect(discriminativeTerms(frame(question)).filter((word) => priorEvidence(word) > 0)).toEqual(bare)
     }
   )
 
@@ -75,8 +75,8 @@ describe("an agent's frame", () => {
     ["мне нужен сервис чтобы найти погоду", "погоду"],
     ["東京の天気を教えてください", "東京の天気"]
   ])("says nothing in %j", (framed, question) => {
-    const asked = new Set(tellingWords(framed))
-    for (const word of tellingWords(question)) expect(asked.has(word), word).toBe(true)
+    const asked = new Set(discriminativeTerms(framed))
+    for (const word of discriminativeTerms(question)) expect(asked.has(word), word).toBe(true)
     for (const word of ["necesito", "brauche", "bitte", "нужен", "教え", "くだ"]) expect(asked.has(word)).toBe(false)
   })
 })

@@ -10,10 +10,10 @@ import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import {
   alsoRelated,
   type CandidatePlan,
-  everything,
+  scanAll,
   planCandidates
 } from "../../../plugins/search-lexical/planCandidates.ts"
-import { type Look, rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
+import { type RankLookup, rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { countsOf } from "../../../plugins/search-lexical/Vocabulary.ts"
 import { countStatements } from "../../support/countStatements.ts"
@@ -35,7 +35,7 @@ const few: ReadonlyArray<ResourceDocument> = [
 const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
   Array.from({ length: count }, (_, at) => named(at + 101, `Service ${at}`, "A common thing."))
 
-const lookAt = (plan: CandidatePlan): Look => ({ plan, filters: "after", documentsMax: 600 })
+const lookAt = (plan: CandidatePlan): RankLookup => ({ plan, filters: "after", documentsMax: 600 })
 
 /** An index of these documents in a language, and of nothing that an earlier test wrote. */
 const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
@@ -297,7 +297,7 @@ describeDatabases(
         // As long as nobody says which words are alike, the next reading may say more.
         yield* read
         expect(yield* read).not.toBe(yield* read)
-        yield* words.lendWords(() => Effect.succeed([]))
+        yield* words.registerSimilarTerms(() => Effect.succeed([]))
         yield* read
         const known = yield* read
         expect(known.terms).toHaveLength(2)
@@ -322,7 +322,7 @@ describeDatabases(
         ])
         const asked = Effect.all([ids("lawyer"), ids("laywer"), ids("graders"), ids("leaves"), ids("photo")])
         const spelt = ["lawyer", "graders", "leaves", "photo"]
-        const lent = words.lendWords((word) =>
+        const lent = words.registerSimilarTerms((word) =>
           Effect.succeed(spelt.includes(word) ? [{ word, likeness: 1 }] : [{ word: "unheard", likeness: 0.9 }])
         )
         expect((yield* asked).map(([first]) => first)).toEqual([101, 101, 102, 103, 104])
@@ -402,7 +402,7 @@ describeDatabases(
           sachet: ["parcel"],
           crate: ["crates", "barrel", "basket", "casket", "drum", "hamper", "keg"]
         }
-        const lent = words.lendWords((word, least) =>
+        const lent = words.registerSimilarTerms((word, least) =>
           Effect.succeed((means[word] ?? []).map((one, at) => ({ word: one, likeness: least + 0.1 - at / 100 })))
         )
         expect(yield* ids("package carrier")).toEqual([2, 4, 1])
@@ -511,8 +511,8 @@ describeDatabases(
           expect(ranked.map(({ id }) => Number(id))).toEqual([9_001, 9_002])
           expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
           // One statement, which reads them by their ids and nothing of the crowd.
-          const plan = everything(read.terms)
-          const look: Look = { plan, filters: "after", documentsMax: 2_000, among: ids }
+          const plan = scanAll(read.terms)
+          const look: RankLookup = { plan, filters: "after", documentsMax: 2_000, among: ids }
           const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, look }).compile()
           const explained = yield* sql.unsafe<Record<string, string>>(`explain ${statement}`, [...values]).unprepared
           const text = explained.map((row) => Object.values(row)[0]).join("\n")
@@ -561,7 +561,7 @@ describeDatabases(
               sql,
               state,
               { ...read, terms, mass: weight },
-              { condition: () => sql`true`, limit: 20, look: lookAt(everything(terms)) }
+              { condition: () => sql`true`, limit: 20, look: lookAt(scanAll(terms)) }
             ).compile()
             statements.add(text)
             for (const value of values) types.add(value === null ? "string" : typeof value)
@@ -578,7 +578,7 @@ describeDatabases(
         const state = yield* store.answering
         const textOf = Effect.fnUntraced(function* (query: string) {
           const read = yield* reader.read(query, state)
-          const look = lookAt(everything(read.terms))
+          const look = lookAt(scanAll(read.terms))
           return rankStatement(sql, state, read, { condition: () => sql`true`, limit: 20, look }).compile()[0]
         })
         // Among two thousand, of which six hundred are enough: an index in the order of ids comes upon them soon.
@@ -630,7 +630,7 @@ describeDatabases(
           expect(lines).toMatch(/Bitmap Index Scan on search_lexical_documents_(gin|naming)/)
           expect(lines).not.toContain("Seq Scan on search_lexical_documents")
         }
-        expect(everything([]).complete).toBe(true)
+        expect(scanAll([]).complete).toBe(true)
       })
     )
   }),

@@ -1,7 +1,7 @@
 // How texts become words, and how candidates are chosen.
 import { describe, expect, it } from "vitest"
 import { documentText } from "../../../plugins/search-lexical/documentText.ts"
-import { everything, planCandidates, type Term } from "../../../plugins/search-lexical/planCandidates.ts"
+import { scanAll, planCandidates, type Term } from "../../../plugins/search-lexical/planCandidates.ts"
 import {
   boundedText,
   currencyWords,
@@ -158,7 +158,7 @@ describe("candidates", () => {
 
   it("are everything that matches while that fits the budget", () => {
     expect(planCandidates([term("a", 100), term("b", 50)], 100_000, 300)).toEqual({
-      ...everything([term("b", 50), term("a", 100)]),
+      ...scanAll([term("b", 50), term("a", 100)]),
       complete: true
     })
   })

@@ -3,11 +3,11 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { EmbeddingJobs } from "../../../plugins/search-semantic/EmbeddingJobs.ts"
-import { Generations, type Meaning } from "../../../plugins/search-semantic/Generations.ts"
+import { Generations, type EmbeddingConfig } from "../../../plugins/search-semantic/Generations.ts"
 import { SqlClient } from "effect/sql"
 import { describeDatabases } from "../../support/databases.ts"
 
-const meaning = (model: string): Meaning => ({
+const meaning = (model: string): EmbeddingConfig => ({
   provider: "openai",
   url: "http://127.0.0.1:1",
   model,

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import type { Hit } from "../../../plugins/catalog/contract.ts"
-import { lookCloser } from "../../../plugins/search-semantic/VectorIndex.ts"
+import { refineSearch } from "../../../plugins/search-semantic/VectorIndex.ts"
 
 const hit = (id: number): Hit => ({ id: BigInt(id), score: 1 / id, relevance: 1 / id })
 
@@ -13,7 +13,7 @@ const ids = (
 ) =>
   Effect.runPromise(
     Effect.map(
-      lookCloser(
+      refineSearch(
         { filtered, limit },
         () => Effect.succeed({ hits: looked.map(hit), isAll: false }),
         () => Effect.succeed(exact.map(hit))
@@ -33,7 +33,7 @@ it("keeps what a look found where the exact ranking holds no more than it may", 
 it("ranks those that are known to pass a filter, and looks at nothing else", async () => {
   const known = (filtered: boolean) =>
     Effect.runPromise(
-      lookCloser(
+      refineSearch(
         { few: Effect.succeed([9n]), filtered, limit: 40 },
         () => Effect.succeed({ hits: many.map(hit), isAll: true }),
         (among) => Effect.succeed((among ?? []).map((id) => hit(Number(id))))
@@ -51,7 +51,7 @@ it("ranks exactly what a filter leaves only where the nearest hold too few of it
 it("looks under a filter twice as far as its share of the first look would take, and everywhere where it is little", async () => {
   const looks = (found: number, filtered: boolean) => {
     const asked: Array<number> = []
-    const looking = lookCloser(
+    const looking = refineSearch(
       { filtered, limit: 60 },
       (far) => {
         asked.push(far)

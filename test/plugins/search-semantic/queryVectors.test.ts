@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Breaker } from "../../../plugins/search-semantic/Breaker.ts"
+import { CircuitBreaker } from "../../../plugins/search-semantic/Breaker.ts"
 import {
   checkVector,
   Embedder,
@@ -22,13 +22,13 @@ const made = Effect.fnUntraced(function* (
   let asked = 0
   const counting = Effect.sync(() => asked++)
   const parts = yield* QueryVectors.layer({ entriesMax, patienceMillis: 300 }).pipe(
-    Layer.provideMerge(Breaker.layer({ failures: 2, millis: 1_000 })),
+    Layer.provideMerge(CircuitBreaker.layer({ failures: 2, millis: 1_000 })),
     Layer.provide(Layer.succeed(Embedder, { embed: () => Effect.andThen(counting, answer) })),
     Layer.build
   )
   return {
     vector: Context.get(parts, QueryVectors).vector,
-    breaker: Context.get(parts, Breaker),
+    breaker: Context.get(parts, CircuitBreaker),
     asked: () => asked
   }
 })

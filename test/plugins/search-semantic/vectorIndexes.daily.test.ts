@@ -6,7 +6,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { hnswIndex, pgvectorVersion } from "../../../plugins/search-semantic/hnswIndex.ts"
 import { scanIndex } from "../../../plugins/search-semantic/scanIndex.ts"
-import { type Method, type Place, tableOf, VectorIndex } from "../../../plugins/search-semantic/VectorIndex.ts"
+import { type Method, type VectorPosition, tableOf, VectorIndex } from "../../../plugins/search-semantic/VectorIndex.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { topicResource } from "../../relevance/topics.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -14,7 +14,7 @@ import { describeDatabases } from "../../support/databases.ts"
 const dimension = 48
 const count = 2_600
 /** Each index is asked itself here: whose generation it is tells only who chooses one. */
-const place: Place = { generation: 1n, dimension, method: "scan" }
+const place: VectorPosition = { generation: 1n, dimension, method: "scan" }
 
 /** Vectors around forty directions, the same in every run. */
 const vectors = (() => {

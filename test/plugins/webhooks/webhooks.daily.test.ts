@@ -14,7 +14,7 @@ import { skewedClock } from "../../support/skewedClock.ts"
 import { type Event, startReceiver as startExample } from "../../../examples/webhook-receiver.ts"
 import { CurrentPlugin } from "../../../kernel/Plugin.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
-import { carryOut } from "../../../runtime/operators.ts"
+import { runOperatorCommand } from "../../../runtime/operators.ts"
 import { startReceiver } from "./receiver.ts"
 
 const key = "shop-secret-0123456789"
@@ -259,7 +259,7 @@ describe("webhooks", () => {
           { ROTATED_FILE: file }
         )
         const command = (...words: ReadonlyArray<string>) =>
-          carryOut(facilitator.services, { words: [...words, "--json"], folder: "." }, "0")
+          runOperatorCommand(facilitator.services, { words: [...words, "--json"], folder: "." }, "0")
         const rotate = (...more: ReadonlyArray<string>) => command("webhooks", "rotate", "before", ...more)
         const pay = yield* paying(facilitator)
         const signed = Effect.gen(function* () {

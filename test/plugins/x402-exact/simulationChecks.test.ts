@@ -3,7 +3,7 @@
 import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { expect, it } from "vitest"
 import { isSpent } from "../../../kernel/payment/readSimulation.ts"
-import { movedAsPromised, simulationFault } from "../../../plugins/x402-exact/simulationChecks.ts"
+import { movedAsPromised, checkSimulation } from "../../../plugins/x402-exact/simulationChecks.ts"
 
 const asset = StrKey.encodeContract(new Uint8Array(32).fill(1))
 const otherAsset = StrKey.encodeContract(new Uint8Array(32).fill(2))
@@ -56,7 +56,7 @@ const simulated = (eventsXdr: ReadonlyArray<Uint8Array>, resourceFeeStroops = 40
     authXdr: []
   }) as const
 
-const reasonOf = (answer: Parameters<typeof simulationFault>[0]) => simulationFault(answer, promise, ceilings)?.[0]
+const reasonOf = (answer: Parameters<typeof checkSimulation>[0]) => checkSimulation(answer, promise, ceilings)?.[0]
 
 it("accepts exactly the promised transfer", () => expect(reasonOf(simulated([transfer()]))).toBeUndefined())
 
@@ -112,15 +112,15 @@ it.each([
 
 it("refuses a fee above the ceiling, and names both figures", () => {
   expect(reasonOf(simulated([transfer()], 200_000n))).toBeUndefined()
-  const fault = simulationFault(simulated([transfer()], 200_001n), promise, ceilings)
+  const fault = checkSimulation(simulated([transfer()], 200_001n), promise, ceilings)
   expect(fault).toEqual([`${exact}_fee_exceeds_maximum`, "the resource fee is 200001 stroops, the ceiling 200000"])
-  const total = simulationFault(simulated([transfer()], 150_000n), promise, { ...ceilings, totalStroopsMax: 150_100n })
+  const total = checkSimulation(simulated([transfer()], 150_000n), promise, { ...ceilings, totalStroopsMax: 150_100n })
   expect(total?.[0]).toBe(`${exact}_fee_exceeds_maximum`)
 })
 
 it("tells a refusal by the ledger with its code and what it means [S266]", () => {
   const answer = { _tag: "Refused", latestLedger: 1, code: "HostError: Error(Contract, #10)", detail: "" } as const
-  expect(simulationFault(answer, promise, ceilings)).toEqual([
+  expect(checkSimulation(answer, promise, ceilings)).toEqual([
     "invalid_ledger_enforcing_simulation_failed",
     "HostError: Error(Contract, #10): the payer's balance does not cover the amount"
   ])
@@ -130,7 +130,7 @@ it("tells a refusal by the ledger with its code and what it means [S266]", () =>
 
 it("needs archived entries restored first", () => {
   const answer = { _tag: "RestoreRequired", latestLedger: 1, restoreStroops: 7n } as const
-  expect(simulationFault(answer, promise, ceilings)).toEqual([
+  expect(checkSimulation(answer, promise, ceilings)).toEqual([
     "invalid_ledger_restore_required",
     expect.stringMatching(/in a transaction of their own, for 7 stroops$/)
   ])

@@ -9,10 +9,10 @@ import { i128, sym } from "../../../plugins/ledger-local/engine/xdr/ScVal.ts"
 import { movedAsPromised } from "../../../plugins/x402-upto/executedChecks.ts"
 import { isSpent } from "../../../kernel/payment/readSimulation.ts"
 import {
-  eventsFault,
+  checkEvents,
   ownAuthorizationStroops,
   type Settlement,
-  simulationFault
+  checkSimulation
 } from "../../../plugins/x402-upto/simulationChecks.ts"
 import { tollkeeper } from "../../../plugins/x402-upto/profiles.ts"
 import { settlementWasm } from "../../../plugins/x402-upto/contract.ts"
@@ -65,7 +65,7 @@ const someone = { type: 18, address: stranger.address }
 const remark = by(withTopic(closed, 0, sym("spent_today")), elsewhere)
 
 const wordOf = (events: ReadonlyArray<ContractEvent>, of: Settlement = settlement) =>
-  eventsFault(events, of)?.[0].replace("invalid_upto_ledger_", "")
+  checkEvents(events, of)?.[0].replace("invalid_upto_ledger_", "")
 
 const withField = (name: string, value: Loose): ContractEvent => {
   const data = ended.body.v0.data as Loose
@@ -170,7 +170,7 @@ const simulated = (
 
 const ceilings = { resourceStroopsMax: 100_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 100_100n }
 const faultOf = (answer: SimulationAnswer, added = 0n) =>
-  simulationFault(answer, settlement, ceilings, added)?.[0].replace("invalid_upto_ledger_", "")
+  checkSimulation(answer, settlement, ceilings, added)?.[0].replace("invalid_upto_ledger_", "")
 
 describe("a simulation", () => {
   it("counts only what contracts emitted in calls that succeeded", () => {
@@ -195,7 +195,7 @@ describe("a simulation", () => {
     expect(faultOf(restoring(99_900n))).toBeUndefined()
     expect(faultOf(restoring(99_901n))).toBe("restore_required")
     const roomy = { ...ceilings, totalStroopsMax: 900_000n }
-    expect(simulationFault(simulated(100_001n), settlement, roomy, 0n)?.[1]).toMatch(/ceiling 100000/)
+    expect(checkSimulation(simulated(100_001n), settlement, roomy, 0n)?.[1]).toMatch(/ceiling 100000/)
   })
 
   it("that is refused says why in words, and whether the authorization was used", () => {
@@ -205,7 +205,7 @@ describe("a simulation", () => {
       ["Error(Contract, #109)", /id is spent/],
       ["Error(Contract, #110)", /token does not move/]
     ] as const) {
-      expect(simulationFault(refused(code), settlement, ceilings, 0n)).toEqual([
+      expect(checkSimulation(refused(code), settlement, ceilings, 0n)).toEqual([
         "invalid_upto_ledger_simulation_failed",
         expect.stringMatching(meaning)
       ])

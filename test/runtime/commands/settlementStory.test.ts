@@ -2,7 +2,7 @@
 // ledger has proved it.
 import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
-import type { Life } from "../../../kernel/settlement/OperatorReports.ts"
+import type { SettlementHistory } from "../../../kernel/settlement/OperatorReports.ts"
 import type { SettlementRecord } from "../../../kernel/settlement/Settlements.ts"
 import { linesOf, storyOf } from "../../../runtime/commands/settlementStory.ts"
 
@@ -27,7 +27,7 @@ const record: SettlementRecord = {
   deadlineAt: new Date("2026-01-01T00:00:25Z"),
   resolvedAt: Option.none(),
   ledger: Option.none(),
-  moved: Option.none(),
+  amountTransferred: Option.none(),
   feeChargedStroops: Option.none(),
   reason: Option.none(),
   reasonMessage: Option.none(),
@@ -35,7 +35,7 @@ const record: SettlementRecord = {
   traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-01`
 }
 
-const life: Life = {
+const life: SettlementHistory = {
   record,
   askedAt: new Date("2025-12-31T23:59:58.000Z"),
   verifiedAt: new Date("2025-12-31T23:59:59.000Z"),
@@ -84,7 +84,7 @@ const around = {
   now: new Date("2026-01-01T00:01:00Z")
 }
 
-const told = (changes: Partial<SettlementRecord>, others: Partial<Life> = {}) =>
+const told = (changes: Partial<SettlementRecord>, others: Partial<SettlementHistory> = {}) =>
   linesOf(storyOf({ ...life, ...others, record: { ...record, ...changes } }, around)).join("\n")
 
 it("tells each step of an open payment, its bids and answers, and lets nobody pay again", () => {

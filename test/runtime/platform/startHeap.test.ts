@@ -9,7 +9,7 @@ import process from "node:process"
 import v8 from "node:v8"
 import { afterAll, afterEach, beforeAll } from "vitest"
 import { makeHttpServer } from "../../../runtime/platform/httpServer.ts"
-import { giveBackMemory, reduceLater } from "../../../runtime/platform/nodeMemory.ts"
+import { releaseMemory, scheduleMemoryReducer } from "../../../runtime/platform/nodeMemory.ts"
 import * as heap from "../../../runtime/platform/startHeap.ts"
 
 const isDeno = "Deno" in globalThis
@@ -32,10 +32,10 @@ afterAll(() => setBy(setting))
 
 it("a program that starts grows slowly until it is there, and collects by itself as ever afterwards", () => {
   heap.collectAlone()
-  heap.growSlowly()
-  heap.reduceNothing()
-  heap.growFreely()
-  heap.reduceAsEver()
+  heap.limitSemiSpace()
+  heap.disableMemoryReducer()
+  heap.allowSemiSpaceGrowth()
+  heap.restoreMemoryReducer()
   const expected = [
     "--no-parallel-scavenge",
     "--optimize-for-size",
@@ -71,14 +71,14 @@ it("a server that is busy has its code compiled early, after three hundred reque
 })
 
 it("the heap grows by as much as it may, whatever lives", () => {
-  heap.growAmply(40 * 1_048_576)
-  heap.growAmply(160 * 1_048_576)
+  heap.raiseSemiSpace(40 * 1_048_576)
+  heap.raiseSemiSpace(160 * 1_048_576)
   expect(set).toEqual(isDeno ? [] : ["--heap-growing-percent=200", "--heap-growing-percent=50"])
 })
 
 it.effect("memory is given back two seconds after the start, and what lives then grows by what it may", () =>
   Effect.gen(function* () {
-    const giving = yield* Effect.forkChild(giveBackMemory)
+    const giving = yield* Effect.forkChild(releaseMemory)
     yield* TestClock.adjust("1900 millis")
     expect(set).toEqual([])
     yield* TestClock.adjust("100 millis")
@@ -90,7 +90,7 @@ it.effect("memory is given back two seconds after the start, and what lives then
 
 it.effect("a program that mostly waits gives back memory by itself once those fifteen seconds are over", () =>
   Effect.gen(function* () {
-    const reducing = yield* Effect.forkChild(reduceLater)
+    const reducing = yield* Effect.forkChild(scheduleMemoryReducer)
     yield* TestClock.adjust("14 seconds")
     expect(set).toEqual([])
     yield* TestClock.adjust("1 second")

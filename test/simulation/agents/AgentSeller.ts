@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { fault, type ToolFault } from "../../../plugins/mcp-tools/contract.ts"
 import type { PaidAnswer, Seller } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
-import type { Fields, SettlementWord } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
+import type { Fields, SettlementClaim } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
 import { authorizationIn, type Signed } from "./AgentLedger.ts"
 import type { AgentWorld, Process } from "./AgentWorld.ts"
 
@@ -37,7 +37,7 @@ const timeoutMillis = 30_000
 const settleMillis = 25_000
 const pollMillis = 1_000
 
-const word = (more: Partial<SettlementWord>): SettlementWord => ({
+const word = (more: Partial<SettlementClaim>): SettlementClaim => ({
   success: true,
   transaction: undefined,
   network: "ledger:testnet",

@@ -4,14 +4,14 @@
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Layer, Redacted } from "effect"
 import { Network, passphrases } from "../../../kernel/config/Network.ts"
-import { WireWords } from "../../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../../kernel/config/WireWords.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { fault, type ToolFault, ToolsConfig } from "../../../plugins/mcp-tools/contract.ts"
 import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
 import type { Invocation, Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
-import { Judge } from "../../../plugins/mcp-tools-pay/call/Judge.ts"
+import { PaymentPolicyCheck } from "../../../plugins/mcp-tools-pay/call/Judge.ts"
 import { makePurchase } from "../../../plugins/mcp-tools-pay/call/makePurchase.ts"
 import { OpenPayments } from "../../../plugins/mcp-tools-pay/call/OpenPayments.ts"
 import { Payments } from "../../../plugins/mcp-tools-pay/call/Payments.ts"
@@ -107,7 +107,7 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
     Layer.succeed(LedgerRpc, world.ledger.rpcOf(world, process)),
     Layer.succeed(BudgetStore, world.storeOf(process)),
     Layer.succeed(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] } as never),
-    Layer.succeed(WireWords, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" }),
+    Layer.succeed(WireVocabulary, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" }),
     Layer.succeed(ToolsConfig, { confirmMillis: 10_000 } as never),
     Layer.succeed(Config, {
       ceilings: {
@@ -128,7 +128,7 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
 /** The product's own layers over the ports of one process. */
 const layerOf = (world: AgentWorld, process: Process, perDay: bigint) =>
   Payments.layer.pipe(
-    Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer)),
+    Layer.provide(Layer.mergeAll(PaymentBuilder.layer, PaymentPolicyCheck.layer, OpenPayments.layer)),
     Layer.provideMerge(portsOf(world, process, perDay))
   )
 

@@ -4,7 +4,7 @@
 // is `Unsupported`, when the module is called, never a failure of the contract.
 import { ScErrorType, ScType } from "../xdr/types.ts"
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
-import { putNewest } from "../../../../kernel/putNewest.ts"
+import { setBounded } from "../../../../kernel/putNewest.ts"
 import { HostError, type HostErrorCode, Unsupported } from "../host/HostError.ts"
 import { NotFetched } from "../state/NotFetched.ts"
 import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"
@@ -122,7 +122,7 @@ export class WasmRuntime implements ContractRuntime {
     const known = this.#modules.get(id)
     if (known !== undefined) return known
     const compiled = compile(call.code)
-    putNewest(this.#modules, MODULES_MAX, id, compiled)
+    setBounded(this.#modules, MODULES_MAX, id, compiled)
     return compiled
   }
 

@@ -4,7 +4,7 @@
 // `UpstreamFailed`, and says nothing about any entry. Neither the address, which may hold a key, nor what was asked
 // stands in it.
 import { Context, Data, Effect, Layer, Option, Schema } from "effect"
-import { elapsedMillis } from "../../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../../kernel/elapsed.ts"
 import { type HttpAnswered, type HttpCall, HttpCalls } from "../../../../kernel/platform/HttpCalls.ts"
 
 /** The forked network could not be asked. */
@@ -63,11 +63,11 @@ const pauseOf = (said: HttpAnswered, round: number): number | undefined => {
 /** One question, put again while the other side is busy, as often and as long as allowed. */
 const post = Effect.fnUntraced(function* (call: Omit<HttpCall, "timeoutMillis">) {
   const http = yield* HttpCalls
-  const end = (yield* elapsedMillis) + TIMEOUT_MILLIS
+  const end = (yield* monotonicMillis) + TIMEOUT_MILLIS
   for (let round = 0, left = TIMEOUT_MILLIS; ; round++) {
     const said = yield* http.post({ ...call, timeoutMillis: left })
     const pause = pauseOf(said, round)
-    left = end - (yield* elapsedMillis) - (pause ?? 0)
+    left = end - (yield* monotonicMillis) - (pause ?? 0)
     if (pause === undefined || left <= 0) return { ...said, asked: round === 0 ? "" : `, asked ${round + 1} times` }
     yield* Effect.sleep(pause)
   }

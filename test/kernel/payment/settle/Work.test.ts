@@ -10,9 +10,9 @@ import { Network } from "../../../../kernel/config/Network.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../../../kernel/ledger/LedgerRpc.ts"
 import { Flight } from "../../../../kernel/payment/settle/Flights.ts"
-import type { Settling } from "../../../../kernel/payment/settle/recordSettlement.ts"
+import type { SettlementContext } from "../../../../kernel/payment/settle/recordSettlement.ts"
 import { SettlementFollower } from "../../../../kernel/payment/settle/SettlementFollower.ts"
-import { Work } from "../../../../kernel/payment/settle/Work.ts"
+import { SettlementWorker } from "../../../../kernel/payment/settle/Work.ts"
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { Settlements } from "../../../../kernel/settlement/Settlements.ts"
@@ -86,18 +86,18 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
     place: { _tag: "Place", lease, leave: Effect.void },
     began: { at: 0, elapsed: 0 },
     verifiedAt: 0
-  } as unknown as Settling
+  } as unknown as SettlementContext
   // The Scope's end waits for what runs.
   return yield* Effect.gen(function* () {
     const ended = yield* Deferred.make<void>()
     const flight = new Flight(() => Deferred.doneUnsafe(ended, Effect.void))
-    const started = yield* Deferred.await(yield* (yield* Work).start(settling, flight))
+    const started = yield* Deferred.await(yield* (yield* SettlementWorker).start(settling, flight))
     expect(started._tag).toBe("Recorded")
     const ledger = yield* Deferred.await(noted)
     // The follower is woken right after that, in the same fiber.
     for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
     return { ledger, woken }
-  }).pipe(Effect.provide(Work.layer.pipe(Layer.provide(services))))
+  }).pipe(Effect.provide(SettlementWorker.layer.pipe(Layer.provide(services))))
 })
 
 it.effect("a payment that was sent in the ledger of its record wakes no follower: the next ledger does", () =>

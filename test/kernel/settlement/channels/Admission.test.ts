@@ -1,11 +1,11 @@
 import { expect, it } from "vitest"
-import { Admission } from "../../../../kernel/settlement/channels/Admission.ts"
-import { Scarcity } from "../../../../kernel/settlement/channels/Scarcity.ts"
+import { AdmissionControl } from "../../../../kernel/settlement/channels/Admission.ts"
+import { ReleaseRateEstimator } from "../../../../kernel/settlement/channels/Scarcity.ts"
 
 const conditions = { now: 0, ledgerMillis: 5_000, channels: 3_000 }
 
 it("admits after any number of places that were given back, one or several of a principal", () => {
-  const admission = new Admission(new Scarcity())
+  const admission = new AdmissionControl(new ReleaseRateEstimator())
   for (let round = 0; round < 2_500; round++) {
     expect(admission.enter("one", 8_000, conditions)).toBeUndefined()
     if (round % 2 === 0) expect(admission.enter("one", 8_000, conditions)).toBeUndefined()
@@ -18,7 +18,7 @@ it("admits after any number of places that were given back, one or several of a 
 })
 
 it("refuses beyond 250 places of one principal, and beyond 2,000 in all", () => {
-  const admission = new Admission(new Scarcity())
+  const admission = new AdmissionControl(new ReleaseRateEstimator())
   const entered = (principal: string) => {
     let places = 0
     while (places < 300 && admission.enter(principal, 8_000, conditions) === undefined) places += 1

@@ -14,7 +14,7 @@ import { LedgerRpc, type TransactionAnswer } from "../../../../kernel/ledger/Led
 import type { LedgerAccount } from "../../../../kernel/stellar/LedgerEntry.ts"
 import { Host } from "../../../../kernel/platform/Host.ts"
 import { ChannelCount } from "../../../../kernel/settlement/channels/ChannelCount.ts"
-import { ChannelMoves } from "../../../../kernel/settlement/channels/ChannelMoves.ts"
+import { ChannelActions } from "../../../../kernel/settlement/channels/ChannelMoves.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { ChannelRows } from "../../../../kernel/settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
@@ -108,7 +108,7 @@ const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secre
     Layer.provideMerge(
       Layer.mergeAll(
         ChannelCount.layer,
-        ChannelMoves.layer,
+        ChannelActions.layer,
         ChannelRows.layer,
         Leases.layer,
         SponsorTransactions.layer,
@@ -484,7 +484,7 @@ for (const kind of databaseKinds) {
           3,
           Effect.fnUntraced(function* (ledger) {
             const sql = yield* SqlClient.SqlClient
-            const moves = yield* ChannelMoves
+            const moves = yield* ChannelActions
             const { channels, sponsor } = yield* Signer
             const stateOf = (number: number) =>
               Effect.map(moves.list, (all) => all.find((one) => one.number === number)?.state)
@@ -560,7 +560,7 @@ for (const kind of databaseKinds) {
           2,
           Effect.fnUntraced(function* (ledger) {
             const sql = yield* SqlClient.SqlClient
-            const moves = yield* ChannelMoves
+            const moves = yield* ChannelActions
             const { channels, sponsor } = yield* Signer
             ledger.put(sponsor, 10n ** 11n, 41n)
             for (const address of channels.slice(0, 2)) ledger.put(address, balanceMin, 7n)

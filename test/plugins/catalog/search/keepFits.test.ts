@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { fitOf, keepFits } from "../../../../plugins/catalog/search/keepFits.ts"
+import { fitOf, fitCache } from "../../../../plugins/catalog/search/keepFits.ts"
 import type { Ranked } from "../../../../plugins/catalog/search/fuse.ts"
 
 const words = (relevance: number): Ranked => ({
@@ -24,7 +24,7 @@ it("is the relevance of each branch's best hit", () => {
 
 it.effect("is the query's by the branches that answered it, for a minute", () =>
   Effect.gen(function* () {
-    const fits = keepFits()
+    const fits = fitCache()
     const fit = fitOf([words(0.5)], 0.3)
     yield* fits.note("weather", [words(0.5)], fit)
     expect(yield* fits.known("weather", [words(0.1)])).toBe(fit)
@@ -39,7 +39,7 @@ it.effect("is the query's by the branches that answered it, for a minute", () =>
 
 it.effect("is forgotten, the oldest first, when there are too many", () =>
   Effect.gen(function* () {
-    const fits = keepFits()
+    const fits = fitCache()
     const fit = fitOf([words(0.5)], 0.3)
     for (let at = 0; at < 5_001; at++) yield* fits.note(`query ${at}`, [words(0.5)], fit)
     expect(yield* fits.known("query 0", [words(0.5)])).toBeUndefined()

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
-import { keepLarge } from "../../../../plugins/catalog/search/keepLarge.ts"
+import { staleWhileRevalidate } from "../../../../plugins/catalog/search/keepLarge.ts"
 
 /** A report that takes so long, and tells how often it was made; the second making may fail. */
 const report = (millis: number, failsAt = 0) => {
@@ -21,7 +21,7 @@ describe("a report over much", () => {
   it.effect("is made each time while it is over little", () =>
     Effect.gen(function* () {
       const { made, make } = report(0)
-      const ask = yield* keepLarge(make, () => false)
+      const ask = yield* staleWhileRevalidate(make, () => false)
       for (const expected of ["24: 1", "24: 2", "24: 3"]) expect(yield* ask(24)).toBe(expected)
       expect(made.count).toBe(3)
     }).pipe(Effect.scoped)
@@ -30,7 +30,7 @@ describe("a report over much", () => {
   it.effect("is told at once for a minute, made again beside the answer, and made anew after it", () =>
     Effect.gen(function* () {
       const { made, make } = report(100, 3)
-      const ask = yield* keepLarge(make, () => true)
+      const ask = yield* staleWhileRevalidate(make, () => true)
       const first = yield* Effect.forkChild(ask(24))
       yield* TestClock.adjust("100 millis")
       expect(yield* Fiber.join(first)).toBe("24: 1")

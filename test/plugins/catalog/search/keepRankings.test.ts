@@ -4,7 +4,7 @@ import { Effect, Fiber, Layer } from "effect"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Catalog, Search, type SearchBranch } from "../../../../plugins/catalog/contract.ts"
-import { keepRankings } from "../../../../plugins/catalog/search/keepRankings.ts"
+import { rankingCache } from "../../../../plugins/catalog/search/keepRankings.ts"
 import { Ranker, type Ranking, type RankRequest } from "../../../../plugins/catalog/search/Ranker.ts"
 
 type Edition = NonNullable<SearchBranch["edition"]>
@@ -34,7 +34,7 @@ const makeKeeper = Effect.gen(function* () {
       return { hits, isAnswered: true, more: false, missing: [], unprovided: [], reranking: "off", ...state.ranking }
     })
   const branches = () => [...state.branches].map(([mode, edition]) => ({ mode, edition }))
-  const kept = yield* keepRankings.pipe(
+  const kept = yield* rankingCache.pipe(
     Effect.provide(
       Layer.mergeAll(
         Layer.succeed(Ranker, { rank }),
