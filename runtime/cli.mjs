@@ -25,7 +25,12 @@ endWithParent()
 loadLean()
 if (!("Deno" in globalThis) && command !== "start" && command !== "ledger")
   modules.enableCompileCache?.(fileURLToPath(new URL("../node_modules/.cache/tollkeeper", import.meta.url)))
-const { collectAlone, limitSemiSpace: growSlowly, optimizeLate, disableMemoryReducer: reduceNothing } = await import("./platform/startHeap.ts")
+const {
+  collectAlone,
+  limitSemiSpace: growSlowly,
+  optimizeLate,
+  disableMemoryReducer: reduceNothing
+} = await import("./platform/startHeap.ts")
 if (command === "start" || command === "ledger") reduceNothing()
 if (command === "start") {
   collectAlone()

@@ -3,7 +3,7 @@
 // the log beside it. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then it
 // goes to stderr.
 import { Console, Effect } from "effect"
-import { StartupBanner, type BannerLine } from "../kernel/Greeting.ts"
+import { StartupBanner, type BannerLine } from "../kernel/StartupBanner.ts"
 import { ListenAt } from "../kernel/http/ListenAt.ts"
 import { typed } from "./layout.ts"
 import { jsonLine } from "./logging.ts"

@@ -2,7 +2,7 @@
 // made of the error and of what lies beneath it: the operating system's word for a port that is taken or a disk that is
 // full counts, wherever it came up. Only what nobody foresaw has a trace.
 import { Cause } from "effect"
-import { field, errorMessage } from "../kernel/database/faultWords.ts"
+import { field, errorMessage } from "../kernel/database/errorMessage.ts"
 
 /** The operating system's words, as an operator hears them. Absent here: they tell nothing that can be done. */
 const ofTheSystem: Readonly<Record<string, string>> = {

@@ -13,20 +13,20 @@ import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
-import { StartupBanner } from "../kernel/Greeting.ts"
-import { withinCapacity, httpMiddleware } from "../kernel/http/Guard.ts"
+import { StartupBanner } from "../kernel/StartupBanner.ts"
+import { withinCapacity, httpMiddleware } from "../kernel/http/httpMiddleware.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
-import { MetricReadings } from "../kernel/payment/MetricReadings.ts"
-import * as Loader from "../kernel/Loader.ts"
+import { MetricReadings } from "../kernel/payment/report/MetricReadings.ts"
+import * as Loader from "../kernel/plugin/Loader.ts"
 import type { Crypto } from "../kernel/platform/Crypto.ts"
 import { Host } from "../kernel/platform/Host.ts"
 import { RequestBytes } from "../kernel/platform/RequestBytes.ts"
 import { ListenFailed, type Listeners } from "../kernel/platform/Listeners.ts"
 import { Stdio } from "../kernel/platform/Stdio.ts"
-import { PluginStates } from "../kernel/PluginStates.ts"
-import { RouteClaims } from "../kernel/Routes.ts"
-import { Supervisor } from "../kernel/Supervisor.ts"
+import { PluginStates } from "../kernel/plugin/PluginStates.ts"
+import { RouteClaims } from "../kernel/plugin/Routes.ts"
+import { Supervisor } from "../kernel/actor/Supervisor.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
 import { makeHttpServer } from "./platform/httpServer.ts"
@@ -133,9 +133,11 @@ const listen = Effect.fnUntraced(function* (
   // A tool server lets in by its own settings.
   const answer =
     at === undefined
-      ? withinCapacity({ host, allowedHosts: lower(section.allowed_hosts), allowedOrigins: lower(section.allowed_origins) })(
-          router.asHttpEffect()
-        )
+      ? withinCapacity({
+          host,
+          allowedHosts: lower(section.allowed_hosts),
+          allowedOrigins: lower(section.allowed_origins)
+        })(router.asHttpEffect())
       : router.asHttpEffect()
   yield* HttpServer.serveEffect(httpMiddleware(answer)).pipe(
     Effect.updateContext(forRequests),

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../database/Database.ts"
-import { settlementTypes } from "../settlement/facts.ts"
+import { settlementTypes } from "../settlement/store/facts.ts"
 
 export interface SettlementClaim {
   readonly id: string

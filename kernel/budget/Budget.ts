@@ -6,13 +6,13 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
-import { contract } from "../Contract.ts"
-import { monotonicMillis } from "../elapsed.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { contract } from "../contract/Contract.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 import { committing, reserving } from "./budgetStatements.ts"
-import { batchSpendReads } from "./gatherSpent.ts"
+import { batchSpendReads } from "./batchSpendReads.ts"
 import type { BudgetPrincipal, DayBounds, Reservation } from "./Reservation.ts"
-import { fitsWithin, BudgetSpendCache } from "./SpentLately.ts"
+import { fitsWithin, BudgetSpendCache } from "./BudgetSpendCache.ts"
 
 /** Rows over which a day's total is spread, for each of keyed and anonymous. */
 export const shards = 8

@@ -3,12 +3,12 @@
 // Secrets never stand in the tree; it names the environment variables that hold them, and `secret` reads those as
 // Redacted values.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
-import { contract } from "../Contract.ts"
-import { CurrentPlugin } from "../Plugin.ts"
+import { contract } from "../contract/Contract.ts"
+import { CurrentPlugin } from "../contract/CurrentPlugin.ts"
 import { suggestionSuffix } from "./didYouMean.ts"
 import type { Declared } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"
-import { settingIssues } from "./settingFaults.ts"
+import { settingIssues } from "./settingIssues.ts"
 
 /** A value of the profile that this program cannot start with. `path` is the setting's dotted path. */
 export class SettingsRefused extends Schema.TaggedError<SettingsRefused>()("SettingsRefused", {

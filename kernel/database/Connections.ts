@@ -4,9 +4,9 @@
 // that has ended.
 import { Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
-import { monotonicMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { Lane, type LaneName } from "./Lane.ts"
-import { type AbandonedFiber, withDeadline } from "../within.ts"
+import { type AbandonedFiber, withDeadline } from "../effect/withDeadline.ts"
 
 /** Between two tries for a connection while there is none at all. */
 const retryPause = Duration.millis(100)

@@ -8,7 +8,7 @@ import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { isSerializationConflict } from "./conflicts.ts"
-import { errorMessage } from "./faultWords.ts"
+import { errorMessage } from "./errorMessage.ts"
 import { Lane } from "./Lane.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
@@ -173,7 +173,9 @@ export const run = Effect.fn("Migrations.run")(
       }),
       Effect.catchTag("FileFailed", ({ cause, migration }) => {
         const told = `migration ${owner}/${migration}: ${errorMessage(cause)}`
-        const message = isSerializationConflict(cause) ? `${told}, after ${triesMax} tries beside what else uses its tables` : told
+        const message = isSerializationConflict(cause)
+          ? `${told}, after ${triesMax} tries beside what else uses its tables`
+          : told
         return Effect.fail(new MigrationFailed({ owner, migration, message }))
       })
     )

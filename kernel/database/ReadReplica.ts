@@ -7,7 +7,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
-import { monotonicMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { type ConnectionBounds, leaseConnections } from "./Connections.ts"
 
 type Acquirer = SqlClient.SqlClient["reserve"]

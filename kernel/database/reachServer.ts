@@ -6,7 +6,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Random, type Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
-import { isPermanent } from "./connectFault.ts"
+import { isPermanent } from "./connectErrorMessage.ts"
 
 export type Reach = "direct" | "pooled"
 

@@ -1,5 +1,5 @@
 // Why a statement shows that the database accepts no writes, if it shows that. Pure.
-import { field, rootCause } from "./faultWords.ts"
+import { field, rootCause } from "./errorMessage.ts"
 
 /** SQLSTATEs: of a read-only transaction or standby, of a full disk, and of a write that the disk fails. */
 const reasons: Readonly<Record<string, string>> = {
@@ -9,4 +9,5 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** A sentence when an error means that nothing can be written; undefined for any other error. */
-export const writeFaultOf = (error: unknown): string | undefined => reasons[String(field(rootCause(error), "code") ?? "")]
+export const writeFaultOf = (error: unknown): string | undefined =>
+  reasons[String(field(rootCause(error), "code") ?? "")]

@@ -238,11 +238,16 @@ const parse = (
 }
 
 /** Parses bytes within the bounds, at once; for what is not worth an effect of its own. */
-export const readJson = (bytes: Uint8Array, bounds: JsonBounds = defaultBounds): Result.Result<unknown, JsonParseError> =>
-  Result.map(parse(bytes, bounds, undefined), ({ value }) => value)
+export const readJson = (
+  bytes: Uint8Array,
+  bounds: JsonBounds = defaultBounds
+): Result.Result<unknown, JsonParseError> => Result.map(parse(bytes, bounds, undefined), ({ value }) => value)
 
 /** Parses bytes within the bounds. */
-export const parseJson = (bytes: Uint8Array, bounds: JsonBounds = defaultBounds): Effect.Effect<unknown, JsonParseError> =>
+export const parseJson = (
+  bytes: Uint8Array,
+  bounds: JsonBounds = defaultBounds
+): Effect.Effect<unknown, JsonParseError> =>
   Effect.suspend(() => Effect.map(Effect.fromResult(parse(bytes, bounds, undefined)), ({ value }) => value))
 
 /**

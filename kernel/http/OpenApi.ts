@@ -3,7 +3,7 @@
 // for after an owner came or went. Two owners that give one name to different shapes are a defect.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
-import { json } from "./Guard.ts"
+import { json } from "./httpMiddleware.ts"
 
 /** Version of the interface (S307), not of the program. */
 export const interfaceVersion = "0.1.0"

@@ -1,8 +1,8 @@
 // A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: past so many
 // principals, the one that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
 import { Effect } from "effect"
-import { monotonicMillis } from "../elapsed.ts"
-import { setBounded } from "../putNewest.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+import { setBounded } from "../cache/setBounded.ts"
 
 interface Bucket {
   tokens: number

@@ -100,7 +100,9 @@ export class Sessions extends Context.Service<
         open,
         closed: `${cookieName}=; ${attributes}; Max-Age=0`,
         of: (request) =>
-          passesCsrfCheck(request) ? Option.flatMap(Option.fromUndefinedOr(cookieOf(request, cookieName)), read) : Option.none()
+          passesCsrfCheck(request)
+            ? Option.flatMap(Option.fromUndefinedOr(cookieOf(request, cookieName)), read)
+            : Option.none()
       })
     })
   )

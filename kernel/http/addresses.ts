@@ -1,6 +1,6 @@
 // IP addresses as bytes: parsing of both families, IPv4-mapped forms folded into IPv4, ranges, and the name under which
 // an address is accounted. Pure.
-import { memoize } from "../remembered.ts"
+import { memoize } from "../cache/memoize.ts"
 
 /** Addresses whose name is kept: more than a facilitator has clients at a time. */
 const principalsMax = 1_024

@@ -3,7 +3,7 @@
 // buyer wrote and a spreadsheet would take for a formula begins with an apostrophe. Pure.
 import { Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { json } from "./Guard.ts"
+import { json } from "./httpMiddleware.ts"
 
 /** Whether CSV is asked for by name, and before JSON. */
 export const asksForCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {

@@ -10,12 +10,12 @@ import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
 import { measure, measureUnsafe } from "../telemetry/Measure.ts"
 import { ledger } from "../telemetry/metrics.ts"
 import { CallFailed, HttpCalls, type HttpAnswered } from "../platform/HttpCalls.ts"
-import { memoize } from "../remembered.ts"
+import { memoize } from "../cache/memoize.ts"
 import { traceParentIn } from "../TraceParent.ts"
 import { askEndpoints, CallError } from "./askEndpoints.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 /** How long a failed endpoint stands behind the others. */
 const penalty = Duration.seconds(10)

@@ -6,16 +6,16 @@
 // payment in hand it lets several ledgers pass, some seconds at most, and wakes nobody; who brings a payment then says
 // so (`attend`), and has a reading as good as ever before it is judged.
 import { Clock, Context, Duration, Effect, Fiber, Latch, Layer, type Scope } from "effect"
-import { reconciler } from "../Actor.ts"
-import { contract } from "../Contract.ts"
-import { monotonicMillis } from "../elapsed.ts"
-import type { Supervisor } from "../Supervisor.ts"
-import { initialHead, type HeadState, selectHead, relationOf, unfitEndpoints } from "./believe.ts"
+import { reconciler } from "../actor/Actor.ts"
+import { contract } from "../contract/Contract.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+import type { Supervisor } from "../actor/Supervisor.ts"
+import { initialHead, type HeadState, selectHead, relationOf, unfitEndpoints } from "./headSelection.ts"
 import { type ClockSkew, makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
 import { type FeeStats, type LatestLedger, LedgerRpc } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
-import { makeCloseIntervals, type CloseIntervals } from "./paceOf.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { makeCloseIntervals, type CloseIntervals } from "./closeInterval.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 export interface LedgerTime {
   /** Newest ledger believed. It goes back only when the network did, or when a belief was wrong. */
@@ -24,7 +24,7 @@ export interface LedgerTime {
   readonly closedAtSeconds: number
   /** What a ledger with something in it takes now: 0.1 to 60; 1 until it is measured (`activeCloseInterval`). */
   readonly secondsPerLedger: number
-  /** The same by the fastest clock that an honest client may have, never slower: 0.1 to 60 (`minClientCloseInterval`). */
+  /** By the fastest clock of an honest client, never slower: 0.1 to 60 (`minClientCloseInterval`). */
   readonly fastestSecondsPerLedger: number
   /** One endpoint's first word: no proof of anything before the ledger has moved, or another endpoint agrees. */
   readonly isFirstWord: boolean
@@ -130,7 +130,13 @@ const makeFollower = Effect.gen(function* () {
     const first = yield* rpc.latestLedger
     const second = yield* secondLook(first, yield* monotonicMillis)
     const machineMillis = yield* Clock.currentTimeMillis
-    const looked = { first, second, at: yield* monotonicMillis, closeInterval: pace(), machineSeconds: machineMillis / 1_000 }
+    const looked = {
+      first,
+      second,
+      at: yield* monotonicMillis,
+      closeInterval: pace(),
+      machineSeconds: machineMillis / 1_000
+    }
     const before = belief
     if (before === undefined) return (belief = initialHead(looked)) === undefined ? "none" : "advanced"
     const believed = selectHead(before, looked)
@@ -306,9 +312,7 @@ export class LedgerClock extends Context.Service<
       const fees = yield* makeFees
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
-
       const interest = makeInterest(follower.pace, yield* monotonicMillis)
-
       const look = Effect.gen(function* () {
         const change = yield* follower.look
         if (change === "none") return
@@ -326,7 +330,6 @@ export class LedgerClock extends Context.Service<
       const afterRest = Effect.flatMap(monotonicMillis, (at) =>
         isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake
       )
-
       const caughtUp = Effect.suspend(() =>
         follower.known().advancedAt === undefined
           ? Effect.asVoid(Effect.timeoutOption(newLedger.await, patience))

@@ -3,7 +3,7 @@
 // meta. Asking is bounded in time and bytes; reads may be asked again at another endpoint, a submission never is by
 // itself.
 import { Context, type Effect, Option } from "effect"
-import { contract } from "../Contract.ts"
+import { contract } from "../contract/Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import type { ExecutedTransaction } from "./Executed.ts"

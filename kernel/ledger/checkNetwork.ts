@@ -3,8 +3,8 @@
 // process starts all the same; an endpoint that is not right is asked nothing else, so settling is busy until one is
 // (decisions 2, S73).
 import { Duration, Effect } from "effect"
-import { reconciler } from "../Actor.ts"
-import { Health, type HealthReport } from "../Health.ts"
+import { reconciler } from "../actor/Actor.ts"
+import { Health, type HealthReport } from "../health/Health.ts"
 import { checkEndpoints, type LedgerRpcOptions } from "./makeLedgerRpc.ts"
 
 type Checked = { readonly endpoint: number; readonly state: string }

@@ -1,6 +1,6 @@
-// The time that a replica stores and ages by (`../trustedTime.ts`), where there is a ledger.
+// The time that a replica stores and ages by (`../time/trustedTime.ts`), where there is a ledger.
 import { Clock, Effect, Layer } from "effect"
-import { TrustedTime } from "../trustedTime.ts"
+import { TrustedTime } from "../time/trustedTime.ts"
 import { LedgerClock } from "./LedgerClock.ts"
 
 /** A ledger that has closed this long ago does not doubt a clock: it may have halted, or not have been asked lately. */

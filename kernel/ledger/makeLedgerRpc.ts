@@ -24,7 +24,7 @@ import {
   readAccount,
   readCodeHash
 } from "../stellar/LedgerEntry.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 export interface LedgerRpcOptions {
   /** At least one; the first is preferred. */

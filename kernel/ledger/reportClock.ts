@@ -2,7 +2,7 @@
 // is off, and what inclusion costs. Degraded while no ledger comes or the clock is wrong; readiness itself never
 // depends on it (decisions 2).
 import { Effect } from "effect"
-import { Health, type HealthReport } from "../Health.ts"
+import { Health, type HealthReport } from "../health/Health.ts"
 import { LedgerClock } from "./LedgerClock.ts"
 
 const oneDecimal = (value: number): number => Math.round(value * 10) / 10

@@ -8,30 +8,30 @@ import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Lane } from "../database/Lane.ts"
-import { pickServices } from "../onlyServices.ts"
+import { pickServices } from "../effect/pickServices.ts"
 import { ListenAt } from "../http/ListenAt.ts"
-import { shutdownFrom, withDeadline } from "../within.ts"
+import { shutdownFrom, withDeadline } from "../effect/withDeadline.ts"
 import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { CrashPoints } from "../settlement/CrashPoints.ts"
-import { Outcomes } from "../settlement/Outcomes.ts"
-import { type SettlementRecord, Settlements } from "../settlement/Settlements.ts"
-import { Sponsor } from "../settlement/Sponsor.ts"
+import { Outcomes } from "../settlement/follower/Outcomes.ts"
+import { type SettlementRecord, Settlements } from "../settlement/store/Settlements.ts"
+import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
 import { unsupportedScheme, refuse } from "./answers.ts"
-import { logPaymentError, verifyTimedOut, unavailable } from "./faults.ts"
-import { withPayer } from "./named.ts"
+import { logPaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
+import { withPayer } from "./withPayer.ts"
 import type { Payment } from "./Payment.ts"
 import { Schemes } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
-import { SingleFlight } from "./settle/Flights.ts"
+import { SingleFlight } from "./settle/SingleFlight.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
-import { joinFlight } from "./settle/shareFlight.ts"
-import { SettlementWorker } from "./settle/Work.ts"
-import { shutdownDeadline } from "./stopping.ts"
+import { joinFlight } from "./settle/joinFlight.ts"
+import { SettlementWorker } from "./settle/SettlementWorker.ts"
+import { shutdownDeadline } from "./shutdownDeadline.ts"
 import { makeVerifyPayment } from "./verifyPayment.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 export class Facilitator extends Context.Service<
   Facilitator,
@@ -69,7 +69,11 @@ export class Facilitator extends Context.Service<
         SettlementWorker
       )
       const scope = yield* Effect.scope
-      const patience = { scope: scope, timeout: limits.settleTimeout, cancelOn: yield* shutdownFrom(yield* shutdownDeadline) }
+      const patience = {
+        scope: scope,
+        timeout: limits.settleTimeout,
+        cancelOn: yield* shutdownFrom(yield* shutdownDeadline)
+      }
 
       const verifyPayment = yield* makeVerifyPayment
       const verify = Effect.fnUntraced(

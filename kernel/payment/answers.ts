@@ -1,9 +1,9 @@
 // What a settle request is told, in one place: refusals of the spine, and the word for a settlement that has ended.
 // Pure. What is stored of a payment, and who may hear it, is judged in `settle/known.ts` (decisions 2).
 import { Option } from "effect"
-import type { Adopted } from "../settlement/adopt.ts"
-import { spentText } from "../settlement/endings.ts"
-import type { SettlementRecord } from "../settlement/Settlements.ts"
+import type { Adopted } from "../settlement/follower/adopt.ts"
+import { spentText } from "../settlement/state/outcomes.ts"
+import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { SettleAnswer } from "./Answer.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 

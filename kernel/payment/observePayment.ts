@@ -5,7 +5,7 @@
 import { Clock, Effect, Fiber, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Extension, ExtensionOutcome, Extensions, PaymentObservation } from "./Extension.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 const timeMax = "50 millis"
 /** Characters of the header at most, well below what HTTP clients take. */

@@ -4,18 +4,18 @@
 // statement but one read: of an identifier, of an authorization that this process knows as settled, and of one that the
 // scheme refuses as spent or expired. Where no record of such a one is stored, the ledger is searched as settle would.
 import { Effect, Option } from "effect"
-import { Outcomes } from "../settlement/Outcomes.ts"
-import { Settlements } from "../settlement/Settlements.ts"
-import { Sponsor } from "../settlement/Sponsor.ts"
+import { Outcomes } from "../settlement/follower/Outcomes.ts"
+import { Settlements } from "../settlement/store/Settlements.ts"
+import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import type { VerifyAnswer } from "./Answer.ts"
 import { unadopted, unclaimed } from "./answers.ts"
-import { cannotSettle } from "./faults.ts"
+import { cannotSettle } from "./paymentErrors.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
-import { verifyWithScheme } from "./settle/judge.ts"
-import { findQuery, verifyKnown } from "./settle/known.ts"
+import { verifyWithScheme } from "./settle/verifyWithScheme.ts"
+import { findQuery, verifyKnown } from "./settle/existing.ts"
 
 /** Refused for what may have become of its authorization: the records say whether that was its own settlement. */
 const isOver = ({ authorizationExpiresLedger, authorizationSpent }: Refusal): boolean =>

@@ -7,9 +7,9 @@ import { Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Database } from "../database/Database.ts"
-import { monotonicMillis } from "../elapsed.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { Crypto } from "../platform/Crypto.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 /** How much longer a lease is where no other process can be there. */
 export const aloneTimes = 60

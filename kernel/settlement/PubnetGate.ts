@@ -9,7 +9,7 @@ import { Limits } from "../config/Limits.ts"
 import { Network, networksSection, pubnetIssues } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
 import { Settings, SettingsRefused } from "../config/Settings.ts"
-import { contract } from "../Contract.ts"
+import { contract } from "../contract/Contract.ts"
 import { checkSecrets } from "../signer/readSeeds.ts"
 import { Vault } from "../signer/Vault.ts"
 

@@ -9,7 +9,7 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
-import { contract } from "../Contract.ts"
+import { contract } from "../contract/Contract.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { type FeeCeilings, Network } from "../config/Network.ts"
 import { actsAsSource, signatureValue, signedPayload } from "../stellar/AuthEntry.ts"
@@ -40,7 +40,7 @@ import {
 } from "./ownAuthorization.ts"
 import { voidValue } from "../stellar/Value.ts"
 import { type AccountNames, type Accounts, Vault } from "./Vault.ts"
-import { withSpanIfSampled } from "../spanned.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 /** What the sponsor's own transactions may offer for an operation, stroops. */
 export const sponsorStroopsPerOperationMax = 100_000n

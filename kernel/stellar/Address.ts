@@ -3,7 +3,7 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
-import { setBounded } from "../putNewest.ts"
+import { setBounded } from "../cache/setBounded.ts"
 
 /** Addresses whose text is kept: a payment names each of its own several times, and a payer comes back. */
 const textsMax = 4_096

@@ -4,7 +4,7 @@
 // trailing bytes and too deep a nesting all throw, so a value has one encoding only, the bytes it was read from. Of the
 // parts that are signed or compared those bytes are kept beside the value (`bytesRead`): nobody hashes what was written
 // anew. Byte fields are views of the input, which nobody may change.
-import { objectSlot } from "../noted.ts"
+import { objectSlot } from "../cache/objectSlot.ts"
 
 /** What the SDK says of a type. */
 interface Schema<T> {

@@ -1,6 +1,6 @@
 -- The journal's own order. Transaction ids belong to a cluster: after a dump is restored into another one, new facts
 -- sorted below the old ones and below every cursor. From now on a fact is given the next position once its transaction
--- has committed (kernel/Facts.ts), and a cursor is the last position that was read: both are plain numbers that a dump
+-- has committed (kernel/facts/Facts.ts), and a cursor is the last position that was read: both are plain numbers that a dump
 -- keeps.
 alter table kernel_facts add column position bigint;
 -- Whose fact it is, when it is about a settlement: its principal may follow it.

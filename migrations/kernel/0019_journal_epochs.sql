@@ -1,7 +1,7 @@
 -- Epochs of the journal of facts. A server that lost its last commits (a standby that was promoted, a backup that was
 -- restored, a snapshot) gives positions again that clients have read before. So a position means something only within
 -- an epoch: whenever the database is served by another server process, database or timeline than the newest epoch was
--- made on, the journal begins a new one before it gives a position or leases a channel (kernel/FactsEpoch.ts).
+-- made on, the journal begins a new one before it gives a position or leases a channel (kernel/facts/FactsEpoch.ts).
 create table kernel_journal_epochs (
   -- When it was made, in microseconds since 1970; above every epoch before it.
   epoch bigint primary key,

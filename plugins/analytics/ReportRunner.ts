@@ -7,9 +7,9 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import type { SqlError } from "effect/sql"
 import { AccountSessions } from "../../kernel/accounts/AccountSessions.ts"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
-import { Authentication } from "../../kernel/http/Callers.ts"
+import { Authentication } from "../../kernel/http/Authentication.ts"
 import { listed } from "../../kernel/http/csv.ts"
-import { json } from "../../kernel/http/Guard.ts"
+import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Config } from "./Config.ts"
 import { type Page, type QueryReader, readQuery, readWindow, type Window } from "./reports/parameters.ts"
 

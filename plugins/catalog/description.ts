@@ -16,8 +16,8 @@ import {
   ResourceHistory,
   SearchPage
 } from "./AnswerWire.ts"
-import { hoursMax } from "./search/SearchReports.ts"
-import { MissedSearches, SearchConversion, SearchGenerations, SearchStatus } from "./search/SearchReportWire.ts"
+import { hoursMax } from "./search/report/SearchReports.ts"
+import { MissedSearches, SearchConversion, SearchGenerations, SearchStatus } from "./search/report/SearchReportWire.ts"
 
 const answers = (
   description: string,

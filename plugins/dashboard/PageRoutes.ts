@@ -4,7 +4,7 @@
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Base64 } from "effect/encoding"
-import { json } from "../../kernel/http/Guard.ts"
+import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { type Asset, Assets } from "./Assets.ts"
 import { apiHtml, apiPath, apiPolicy, htmlOf, importMap, pages, policyOf } from "./pages.ts"

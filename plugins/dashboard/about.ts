@@ -3,13 +3,13 @@
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"
-import { WireVocabulary } from "../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { encodeNetwork } from "../../kernel/Dialect.ts"
-import { json } from "../../kernel/http/Guard.ts"
+import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { interfaceVersion } from "../../kernel/http/OpenApi.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
-import { PluginStates } from "../../kernel/PluginStates.ts"
+import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import type { About } from "./AboutWire.ts"
 
 export const addAboutRoute = Effect.gen(function* () {

@@ -1,6 +1,6 @@
 // A seller and buyers to try the facilitator with, on the embedded ledger alone.
 import { httpContract, networkContract } from "../../kernel/drivers.ts"
-import { define, loaded } from "../../kernel/Plugin.ts"
+import { define, loaded } from "../../kernel/plugin/Plugin.ts"
 import { localLedgerContract } from "../ledger-local/contract.ts"
 
 export const plugin = define({

@@ -2,7 +2,7 @@
 // and our own pages alone: a Host that is this machine's (or the test network's, whose names official clients have
 // built in), and no page of another origin. At another address it was put there for others, and answers any Host.
 import { Effect } from "effect"
-import { parseHostName, isCrossOrigin, isLoopback } from "../../kernel/http/strangers.ts"
+import { parseHostName, isCrossOrigin, isLoopback } from "../../kernel/http/hostValidation.ts"
 import { servedNames } from "./node/certificate.ts"
 
 export interface AdmitOptions {

@@ -1,8 +1,8 @@
 // The embedded ledger as a plugin: a Stellar RPC at 127.0.0.1:8000 (and 8443 over TLS) with its state in the state
 // folder. It provides the ledger to others in the process; the facilitator uses it over HTTP like any other.
 import { settingsContract } from "../../kernel/config/Settings.ts"
-import { define, loaded } from "../../kernel/Plugin.ts"
-import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { define, loaded } from "../../kernel/plugin/Plugin.ts"
+import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { declared } from "./Config.ts"
 
 export const plugin = define({

@@ -3,7 +3,7 @@
 // Scope. A port that is taken fails the start, for HTTPS it is a warning.
 import { Deferred, Effect, Path } from "effect"
 import { Listeners } from "../../kernel/platform/Listeners.ts"
-import { Supervisor } from "../../kernel/Supervisor.ts"
+import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { admit } from "./admit.ts"
 import type { ConfigValues } from "./Config.ts"
 import { BODY_BYTES_MAX, handle } from "./httpApi.ts"

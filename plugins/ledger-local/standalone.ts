@@ -5,7 +5,7 @@ import { Effect, type FileSystem, Layer, type Path, Schema, type Scope } from "e
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { HttpCalls } from "../../kernel/platform/HttpCalls.ts"
 import type { ListenFailed, Listeners } from "../../kernel/platform/Listeners.ts"
-import type { Supervisor } from "../../kernel/Supervisor.ts"
+import type { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { configDefaults, type ConfigValues } from "./Config.ts"
 import { LocalLedger, type LocalLedgerOptions } from "./LocalLedger.ts"
 import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"

@@ -1,7 +1,7 @@
 // The embedded ledger as the plugin starts it: its state in the state folder, its listeners, its greeting. Loaded when
 // a profile enables it.
 import { Effect, Layer } from "effect"
-import { StartupBanner, type BannerLine } from "../../kernel/Greeting.ts"
+import { StartupBanner, type BannerLine } from "../../kernel/StartupBanner.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { Config, type ConfigValues } from "./Config.ts"
 import { LocalLedger } from "./LocalLedger.ts"

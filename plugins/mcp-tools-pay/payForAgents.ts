@@ -10,7 +10,7 @@ import { callTool } from "./call/callResource.ts"
 import { explainTool } from "./call/explainPayment.ts"
 import { fetchTool } from "./call/fetchResource.ts"
 import { PayingPolicy } from "./call/chooseTerms.ts"
-import { PaymentPolicyCheck } from "./call/Judge.ts"
+import { PaymentPolicyCheck } from "./call/PaymentPolicyCheck.ts"
 import { OpenPayments } from "./call/OpenPayments.ts"
 import { Payments } from "./call/Payments.ts"
 import { Config } from "./Config.ts"
@@ -36,7 +36,13 @@ export const layer = Layer.effectDiscard(
   Layer.provide(Payments.layer),
   Layer.provide(Policy.layer.pipe(Layer.provideMerge(Approvals.layer))),
   Layer.provide(
-    Layer.mergeAll(PaymentBuilder.layer, PaymentSeal.layer, PaymentPolicyCheck.layer, OpenPayments.layer, PayingPolicy.layer)
+    Layer.mergeAll(
+      PaymentBuilder.layer,
+      PaymentSeal.layer,
+      PaymentPolicyCheck.layer,
+      OpenPayments.layer,
+      PayingPolicy.layer
+    )
   ),
   Layer.provide(Layer.merge(Store.layer, OpenPayer.layer)),
   Layer.provide(StoreDatabase.layer),

@@ -17,7 +17,7 @@ import {
 } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
-import { pubnetIssues, type Served } from "./pubnetFaults.ts"
+import { pubnetIssues, type Served } from "./pubnetIssues.ts"
 
 const facilitatorSection = section("facilitator", "The facilitator whose public discovery the agent tools ask.", {
   base_url: text({ default: "http://127.0.0.1:4022", doc: "Where the facilitator is, without a slash at the end." }),

@@ -4,7 +4,7 @@
 // reference. Pure.
 import { Result } from "effect"
 import { Base64Url } from "effect/encoding"
-import { canonicalJson } from "../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../kernel/payment/wire/canonicalJson.ts"
 
 export interface Identity {
   readonly type: "http" | "mcp"

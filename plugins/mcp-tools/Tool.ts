@@ -3,7 +3,7 @@
 // name is refused, so no tool can be handed a secret in passing (S252).
 import { Data, Effect, Schema } from "effect"
 import { findStringifiedArgument, stringifiedFault } from "./stringified.ts"
-import { toolError, faultCodeSchema, type ToolError } from "./ToolFault.ts"
+import { toolError, faultCodeSchema, type ToolError } from "./ToolError.ts"
 
 /** Who calls: the key or address, and the session. */
 export interface Caller {

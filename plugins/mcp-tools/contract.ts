@@ -1,7 +1,7 @@
 // What the tool server gives to plugins that bring tools: the registry, the facilitator's discovery, the one way to ask
 // a stranger, the server's settings, and the words in which a tool is made and fails.
-import { contract } from "../../kernel/Contract.ts"
-import { AdmissionControl } from "./server/Admission.ts"
+import { contract } from "../../kernel/contract/Contract.ts"
+import { AdmissionControl } from "./server/AdmissionControl.ts"
 import { canonicalOrigin, hostOf } from "./canonicalOrigin.ts"
 import { Config } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
@@ -14,7 +14,7 @@ import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
 import { findStringified, stringifiedFault } from "./stringified.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
-import { toolError, fetchError, type ToolErrorCode, retryableFault, ToolError } from "./ToolFault.ts"
+import { toolError, fetchError, type ToolErrorCode, retryableFault, ToolError } from "./ToolError.ts"
 import { Tools } from "./Tools.ts"
 import { unitsOf } from "./unitsOf.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
@@ -54,4 +54,12 @@ export {
 }
 
 /** A plugin that brings tools needs this. */
-export const toolsContract = contract("mcp-tools", AdmissionControl, Tools, DiscoveryClient, Wrapping, Upstreams, Config)
+export const toolsContract = contract(
+  "mcp-tools",
+  AdmissionControl,
+  Tools,
+  DiscoveryClient,
+  Wrapping,
+  Upstreams,
+  Config
+)

@@ -5,8 +5,8 @@
 import { Effect } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { configContract } from "../../kernel/drivers.ts"
-import { define, loaded } from "../../kernel/Plugin.ts"
-import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { define, loaded } from "../../kernel/plugin/Plugin.ts"
+import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { Config, declared } from "./Config.ts"
 
 export const plugin = define({

@@ -3,15 +3,15 @@
 import { Effect, Layer } from "effect"
 import { Server } from "../../kernel/config/Server.ts"
 import { SettingsRefused } from "../../kernel/config/Settings.ts"
-import { StartupBanner } from "../../kernel/Greeting.ts"
-import { Authentication } from "../../kernel/http/Callers.ts"
+import { StartupBanner } from "../../kernel/StartupBanner.ts"
+import { Authentication } from "../../kernel/http/Authentication.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Config } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import { getTool } from "./discovery/getResource.ts"
 import { searchTool } from "./discovery/searchResources.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
-import { AdmissionControl } from "./server/Admission.ts"
+import { AdmissionControl } from "./server/AdmissionControl.ts"
 import { Calls } from "./server/Calls.ts"
 import { McpServers } from "./server/McpServers.ts"
 import { serveHttp } from "./server/serveHttp.ts"
@@ -70,10 +70,11 @@ const agents = Authentication.layer.pipe(
 )
 
 /** What other plugins build on. */
-const provided = Layer.mergeAll(DiscoveryClient.layer, Wrapping.layer, Layer.provide(AdmissionControl.layer, agents)).pipe(
-  Layer.provideMerge(Upstreams.layer),
-  Layer.provideMerge(Layer.merge(Config.layer, Tools.layer))
-)
+const provided = Layer.mergeAll(
+  DiscoveryClient.layer,
+  Wrapping.layer,
+  Layer.provide(AdmissionControl.layer, agents)
+).pipe(Layer.provideMerge(Upstreams.layer), Layer.provideMerge(Layer.merge(Config.layer, Tools.layer)))
 
 const edge = Layer.merge(Sessions.layer, Stateless.layer).pipe(
   Layer.provideMerge(McpServers.layer),

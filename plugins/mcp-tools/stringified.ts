@@ -1,7 +1,7 @@
 // Objects that a client has turned into strings. Some clients stringify an argument whose schema they do not follow; a
 // seller would be paid for a JSON string where it takes an object. Such a call is refused with a sentence before
 // anything is asked or paid. A string is left alone wherever the schema means a string. Pure.
-import { toolError, type ToolError } from "./ToolFault.ts"
+import { toolError, type ToolError } from "./ToolError.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -4,8 +4,8 @@
 // anybody may see, whatever the filters of one search. It fails soft: a query without feedback is as good as ever.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
-import { withSpanIfSampled } from "../../kernel/spanned.ts"
-import { setBounded } from "../../kernel/putNewest.ts"
+import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
+import { setBounded } from "../../kernel/cache/setBounded.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { Term } from "./planCandidates.ts"
 import { quoted, type ReadQuery } from "./QueryReader.ts"

@@ -4,11 +4,17 @@
 // the same, for less. What stays unknown counts as missing, so that a query of unknown words finds nothing.
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
-import { withSpanIfSampled } from "../../kernel/spanned.ts"
-import { setBounded } from "../../kernel/putNewest.ts"
+import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
+import { setBounded } from "../../kernel/cache/setBounded.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { SimilarTerm, Term } from "./planCandidates.ts"
-import { type SimilarTerms, type Alternatives, type Counted, type TermInterpretation, Vocabulary } from "./Vocabulary.ts"
+import {
+  type SimilarTerms,
+  type Alternatives,
+  type Counted,
+  type TermInterpretation,
+  Vocabulary
+} from "./Vocabulary.ts"
 import { withoutMark } from "./languages.ts"
 import { commonShareOf } from "./commonWords.ts"
 import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"
@@ -154,7 +160,8 @@ const phraseOf = (
   return { tsquery: pairs.map(({ tsquery }) => tsquery).join(" | "), weight: phraseShare * rare }
 }
 
-const withAlike = (term: Term, alike: SimilarTerm | undefined): Term => (alike === undefined ? term : { ...term, alike })
+const withAlike = (term: Term, alike: SimilarTerm | undefined): Term =>
+  alike === undefined ? term : { ...term, alike }
 
 /** Worth of what a phrase is about, of a word of the query; and what a word that it explains is missing. */
 const aboutShare = 0.3

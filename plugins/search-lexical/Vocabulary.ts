@@ -8,7 +8,7 @@ import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { type Foreign, foreignIn, isSmall, languageMark, withoutMark } from "./languages.ts"
 import { gramsOf, isMistyped, stemmedAs } from "./words.ts"
-import { setBounded } from "../../kernel/putNewest.ts"
+import { setBounded } from "../../kernel/cache/setBounded.ts"
 
 export interface Counted {
   readonly lexeme: string

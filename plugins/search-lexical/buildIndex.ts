@@ -4,9 +4,9 @@
 // replica reads it any more.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Facts } from "../../kernel/Facts.ts"
-import { reconciler } from "../../kernel/Actor.ts"
-import { monotonicMillis } from "../../kernel/elapsed.ts"
+import { Facts } from "../../kernel/facts/Facts.ts"
+import { reconciler } from "../../kernel/actor/Actor.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { Catalog, changedResources } from "../catalog/contract.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 

@@ -3,10 +3,10 @@
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseContract } from "../../kernel/database/Database.ts"
-import { Facts, factsContract } from "../../kernel/Facts.ts"
-import { Health, healthContract } from "../../kernel/Health.ts"
-import { define } from "../../kernel/Plugin.ts"
-import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { Facts, factsContract } from "../../kernel/facts/Facts.ts"
+import { Health, healthContract } from "../../kernel/health/Health.ts"
+import { define } from "../../kernel/plugin/Plugin.ts"
+import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import {
   Catalog,
   catalogContract,

@@ -5,8 +5,8 @@
 // for every query.
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import { withSpanIfSampled } from "../../kernel/spanned.ts"
-import { setBounded } from "../../kernel/putNewest.ts"
+import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
+import { setBounded } from "../../kernel/cache/setBounded.ts"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import {

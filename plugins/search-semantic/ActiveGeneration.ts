@@ -2,9 +2,9 @@
 // before it is searched. A copy from before it was complete is not believed.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
-import { monotonicMillis } from "../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { type Generation, Generations, embeddingColumnOf } from "./Generations.ts"
-import { VectorIndex } from "./VectorIndex.ts"
+import { VectorIndex } from "./index/VectorIndex.ts"
 
 /** How long a process may take another's word for which generation is active. */
 const activeForMillis = 1_000

@@ -5,9 +5,9 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
-import { trustedMillis } from "../../kernel/trustedTime.ts"
+import { trustedMillis } from "../../kernel/time/trustedTime.ts"
 import type { GenerationStatus } from "../catalog/contract.ts"
-import type { Method, VectorPosition } from "./VectorIndex.ts"
+import type { Method, VectorPosition } from "./index/VectorIndex.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -34,7 +34,11 @@ export interface Generation extends EmbeddingConfig {
 }
 
 /** Where the vectors of a generation are. */
-export const embeddingColumnOf = ({ dimension, id, method }: Generation): VectorPosition => ({ generation: id, dimension, method })
+export const embeddingColumnOf = ({ dimension, id, method }: Generation): VectorPosition => ({
+  generation: id,
+  dimension,
+  method
+})
 
 /** How long a retired generation's vectors stay, for searches that are still reading them. */
 const dropAfterMillis = 60_000
@@ -108,7 +112,11 @@ export class Generations extends Context.Service<
         sql.literal(`id, provider, url, model, revision, dimension, pooling, query_prefix as "queryPrefix",
           document_prefix as "documentPrefix",
         method, status, scanned, scan_complete as "scanComplete", stored`)
-      const begin = Effect.fn("Generations.begin")(function* (meaning: EmbeddingConfig, fingerprint: string, method: Method) {
+      const begin = Effect.fn("Generations.begin")(function* (
+        meaning: EmbeddingConfig,
+        fingerprint: string,
+        method: Method
+      ) {
         const { dimension, documentPrefix, model, pooling, provider, queryPrefix, revision, url } = meaning
         yield* sql`insert into search_semantic_generations ${sql.insert({
           fingerprint,

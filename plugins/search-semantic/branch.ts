@@ -2,14 +2,14 @@
 // answers, and what operators and readiness are told of both.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import type { SearchReport } from "../../kernel/Health.ts"
+import type { SearchReport } from "../../kernel/health/Health.ts"
 import { Catalog, isFiltered, type SearchRequest, SearchSettings } from "../catalog/contract.ts"
 import { ActiveGeneration } from "./ActiveGeneration.ts"
-import { CircuitBreaker } from "./Breaker.ts"
-import { EmbeddingJobs } from "./EmbeddingJobs.ts"
+import { CircuitBreaker } from "./provider/CircuitBreaker.ts"
+import { EmbeddingJobs } from "./provider/EmbeddingJobs.ts"
 import { type Generation, Generations, embeddingColumnOf } from "./Generations.ts"
-import { QueryVectors } from "./QueryVectors.ts"
-import { tableOf, VectorIndex } from "./VectorIndex.ts"
+import { QueryVectors } from "./provider/QueryVectors.ts"
+import { tableOf, VectorIndex } from "./index/VectorIndex.ts"
 
 const branchFailed = (message: string) => ({ _tag: "BranchFailed" as const, message })
 

@@ -3,7 +3,7 @@
 // with a fence, so two replicas do not send at once, and a crash costs one repetition.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import type { SettlementEvent } from "../../kernel/settlement/SettlementEvents.ts"
+import type { SettlementEvent } from "../../kernel/settlement/operators/SettlementEvents.ts"
 
 export interface Delivery {
   readonly id: bigint

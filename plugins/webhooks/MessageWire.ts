@@ -5,9 +5,9 @@
 import { Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Dialect } from "../../kernel/Dialect.ts"
-import { encodeSettlementState } from "../../kernel/payment/settlementState.ts"
+import { encodeSettlementState } from "../../kernel/payment/http/settlementState.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
-import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
+import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import type { Delivery } from "./Deliveries.ts"
 import type { Secrets } from "./SigningSecrets.ts"
 

@@ -4,14 +4,14 @@
 // second at most, and once it takes one, the rest is due at once. Redirects are failures, and where a message may go at
 // all is judged anew for each attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Effect, Layer, Random } from "effect"
-import { WireVocabulary } from "../../kernel/config/WireWords.ts"
-import { reconciler } from "../../kernel/Actor.ts"
+import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
+import { reconciler } from "../../kernel/actor/Actor.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { safeFetch } from "../../kernel/http/safeFetch.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Outbound } from "../../kernel/platform/Outbound.ts"
-import { Settlements } from "../../kernel/settlement/Settlements.ts"
-import { Supervisor } from "../../kernel/Supervisor.ts"
+import { Settlements } from "../../kernel/settlement/store/Settlements.ts"
+import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Config, type Receiver } from "./Config.ts"
 import { type Attempted, Deliveries, type Delivery } from "./Deliveries.ts"

@@ -1,7 +1,7 @@
 // What an operator does to deliveries, over the database alone: see how receivers stand, and have events told again. A
 // facilitator that runs sends what became due within a second.
 import { Effect } from "effect"
-import { SettlementEvents } from "../../kernel/settlement/SettlementEvents.ts"
+import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import { Config, receiverNamed } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 

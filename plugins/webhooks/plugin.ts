@@ -4,13 +4,13 @@
 import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
-import { reconciler } from "../../kernel/Actor.ts"
+import { reconciler } from "../../kernel/actor/Actor.ts"
 import { configContract, settlementContract } from "../../kernel/drivers.ts"
-import { factsContract } from "../../kernel/Facts.ts"
+import { factsContract } from "../../kernel/facts/Facts.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
-import { Health, healthContract } from "../../kernel/Health.ts"
-import { define } from "../../kernel/Plugin.ts"
-import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { Health, healthContract } from "../../kernel/health/Health.ts"
+import { define } from "../../kernel/plugin/Plugin.ts"
+import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { replay, receiverStatuses } from "./administration.ts"
 import { Config, declared } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
@@ -65,6 +65,10 @@ export const plugin = define({
 })
 
 /** What the command line does beside a facilitator, over the database alone. */
-export const administration = { replay, standings: receiverStatuses, layer: Layer.merge(Config.layer, Deliveries.layer) }
+export const administration = {
+  replay,
+  standings: receiverStatuses,
+  layer: Layer.merge(Config.layer, Deliveries.layer)
+}
 
 export { metrics } from "./metrics.ts"

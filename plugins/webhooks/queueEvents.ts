@@ -3,8 +3,8 @@
 // start on, and what happened while its facilitator was away.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Fact, Facts } from "../../kernel/Facts.ts"
-import { readSettlementFact } from "../../kernel/settlement/facts.ts"
+import { type Fact, Facts } from "../../kernel/facts/Facts.ts"
+import { readSettlementFact } from "../../kernel/settlement/store/facts.ts"
 import { Config } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { Sender } from "./Sender.ts"

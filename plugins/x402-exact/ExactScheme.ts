@@ -3,7 +3,7 @@
 // and source of the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the
 // operation survives.
 import { Effect, Layer, Option, Result } from "effect"
-import { memoizePerObject } from "../../kernel/noted.ts"
+import { memoizePerObject } from "../../kernel/cache/objectSlot.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -29,7 +29,7 @@ import { checkExpiry, firstFailure, type Subject } from "./checks.ts"
 import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
 import { movedAsPromised, checkSimulation } from "./simulationChecks.ts"
-import { withSpanIfSampled } from "../../kernel/spanned.ts"
+import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
 
 const scheme = "exact"
 
@@ -84,7 +84,10 @@ type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
  */
 const makeReading = (): Reading => {
   const decoded = memoizePerObject((payload: Payment["payload"]): Decoded => decodePayload(payload))
-  return { payloadOf: ({ payload }: Payment): Decoded => decoded(payload), authorizationOf: memoizePerObject(authorizationOf) }
+  return {
+    payloadOf: ({ payload }: Payment): Decoded => decoded(payload),
+    authorizationOf: memoizePerObject(authorizationOf)
+  }
 }
 
 /** What the offline checks find, and what they were told of the payment. */

@@ -8,7 +8,7 @@ import { latestExpiry } from "../../kernel/ledger/latestExpiry.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
-import { memoize } from "../../kernel/remembered.ts"
+import { memoize } from "../../kernel/cache/memoize.ts"
 import { addressesIn, addressText } from "../../kernel/stellar/Address.ts"
 import {
   type AuthEntry,

@@ -2,7 +2,7 @@
 import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
-import { define } from "../../kernel/Plugin.ts"
+import { define } from "../../kernel/plugin/Plugin.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
 import { layer } from "./ExactScheme.ts"
 

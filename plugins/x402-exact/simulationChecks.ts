@@ -54,7 +54,11 @@ const feeFault = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceil
 }
 
 /** The first thing wrong with a simulation's answer. */
-export const checkSimulation = (answer: SimulationAnswer, promise: PromisedMovement, ceilings: FeeCeilings): CheckError => {
+export const checkSimulation = (
+  answer: SimulationAnswer,
+  promise: PromisedMovement,
+  ceilings: FeeCeilings
+): CheckError => {
   switch (answer._tag) {
     case "Refused":
       return ["invalid_ledger_enforcing_simulation_failed", explainRefused(answer)]

@@ -1,6 +1,6 @@
 // The settlement contract of `upto` on the embedded ledger, for the local profile. It deploys at the first boot and
 // finds its work done at every later one.
-import { define, loaded } from "../../kernel/Plugin.ts"
+import { define, loaded } from "../../kernel/plugin/Plugin.ts"
 import { localLedgerContract } from "../ledger-local/contract.ts"
 
 export const plugin = define({

@@ -2,7 +2,7 @@
 // the ledger, at most that maximum, through the network's settlement contract. What a payment is judged by stands in
 // `judgePayment.ts`; here the scheme is offered, where the network has a contract for it.
 import { Effect, Layer, Option, Result } from "effect"
-import { memoizePerObject } from "../../kernel/noted.ts"
+import { memoizePerObject } from "../../kernel/cache/objectSlot.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -17,7 +17,7 @@ import { authorizationOf, useIn } from "./authorizations.ts"
 import { checkExpiry } from "./checks.ts"
 import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
-import { verifyPayment, scheme, type State } from "./judgePayment.ts"
+import { verifyPayment, scheme, type State } from "./verifyPayment.ts"
 import { refusals } from "./refusals.ts"
 import { drafts, type Offered, positionIn, profileIn, tollkeeper } from "./profiles.ts"
 import { decodePayload, type ProfileOf } from "./UptoWire.ts"

@@ -3,7 +3,7 @@
 import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
-import { define, loaded } from "../../kernel/Plugin.ts"
+import { define, loaded } from "../../kernel/plugin/Plugin.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
 import { uptoKeys } from "./Config.ts"
 

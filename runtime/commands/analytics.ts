@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { administration } from "../../plugins/analytics/plugin.ts"
-import { answer, databaseOf, jsonFlag, placeFlags } from "./place.ts"
+import { answer, databaseOf, jsonFlag, placeFlags } from "./CommandTarget.ts"
 
 const rebuild = Command.make("rebuild", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {

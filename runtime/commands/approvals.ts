@@ -3,7 +3,7 @@
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, groundAt, jsonFlag, placeFlags } from "./place.ts"
+import { answer, groundAt, jsonFlag, placeFlags } from "./CommandTarget.ts"
 
 /** Inert text of a seller or an agent, which its own quotation marks cannot close. */
 const quoted = (text: string) => `"${text.replaceAll('"', "'")}"`

@@ -9,7 +9,7 @@ import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
-import { databaseOf, jsonFlag, type CommandTarget, placeFlags, databaseStatus } from "./place.ts"
+import { databaseOf, jsonFlag, type CommandTarget, placeFlags, databaseStatus } from "./CommandTarget.ts"
 
 /** The books do not agree. */
 class AuditFailed extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}

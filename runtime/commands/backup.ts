@@ -11,7 +11,7 @@ import { Database } from "../../kernel/database/Database.ts"
 import { openEmbedded } from "../platform/pglite.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { claimState, StateRefused } from "../state.ts"
-import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, Within } from "./place.ts"
+import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, Within } from "./CommandTarget.ts"
 
 const file = Argument.String("file").pipe(Argument.withDescription("The archive, such as tollkeeper.tar"))
 

@@ -6,7 +6,7 @@ import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
-import { answer, defaulting, jsonFlag, kernelTables, placeFlags, databaseStatus, Within } from "./place.ts"
+import { answer, defaulting, jsonFlag, kernelTables, placeFlags, databaseStatus, Within } from "./CommandTarget.ts"
 
 interface Row {
   readonly day: string

@@ -1,10 +1,10 @@
 // `tollkeeper catalog`: an operator's moves, and why a URL is or is not listed, over the database alone.
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Facts } from "../../kernel/Facts.ts"
+import { Facts } from "../../kernel/facts/Facts.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { administration } from "../../plugins/catalog/plugin.ts"
-import { answer, databaseOf, jsonFlag, placeFlags } from "./place.ts"
+import { answer, databaseOf, jsonFlag, placeFlags } from "./CommandTarget.ts"
 
 const flags = {
   ...placeFlags(),

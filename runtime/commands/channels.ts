@@ -4,23 +4,38 @@ import { Console, Context, Deferred, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
-import { type ChannelListed, ChannelActions } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { type ChannelListed, ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
 import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
 import { OpensChannels } from "../../kernel/settlement/PubnetGate.ts"
 import { databaseAt, serve } from "../serve.ts"
-import { answer, jsonFlag, kernelTables, noted, type CommandTarget, placeFlags, profileAt, databaseStatus, whyFlag } from "./place.ts"
+import {
+  answer,
+  jsonFlag,
+  kernelTables,
+  noted,
+  type CommandTarget,
+  placeFlags,
+  profileAt,
+  databaseStatus,
+  whyFlag
+} from "./CommandTarget.ts"
 
 /** Runs something with the channels of the place's network. */
 const withChannels = <A, E>(
   place: CommandTarget,
-  use: (parts: { readonly moves: ChannelActions["Service"]; readonly network: Network["Service"] }) => Effect.Effect<A, E>
+  use: (parts: {
+    readonly moves: ChannelActions["Service"]
+    readonly network: Network["Service"]
+  }) => Effect.Effect<A, E>
 ) =>
   Effect.gen(function* () {
     return yield* use({ network: yield* Network, moves: yield* ChannelActions })
   }).pipe(
     Effect.provide(
-      ChannelActions.layer.pipe(Layer.provideMerge(databaseStatus(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
+      ChannelActions.layer.pipe(
+        Layer.provideMerge(databaseStatus(Network.layer.pipe(Layer.provideMerge(kernelTables(place)))))
+      )
     )
   )
 

@@ -11,7 +11,7 @@ import { Network, networksSection } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { gather } from "../../kernel/config/gather.ts"
 import { decodeSection, Settings, type SettingsSource } from "../../kernel/config/Settings.ts"
-import { select } from "../../kernel/Loader.ts"
+import { select } from "../../kernel/plugin/Loader.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { pubnetGateIssues } from "../../kernel/settlement/PubnetGate.ts"
 import { checkSecrets } from "../../kernel/signer/readSeeds.ts"
@@ -20,7 +20,7 @@ import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import type { Profile } from "../profile.ts"
 import { sentenceOf } from "../sentence.ts"
-import { jsonFlag, placeFlags, profileAt } from "./place.ts"
+import { jsonFlag, placeFlags, profileAt } from "./CommandTarget.ts"
 
 /** A profile that would not start as things are. */
 class ProfileIncomplete extends Schema.TaggedError<ProfileIncomplete>()("ProfileIncomplete", {

@@ -13,9 +13,18 @@ import { Server } from "../../kernel/config/Server.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
-import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
+import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { sentenceOf } from "../sentence.ts"
-import { answer, databaseOf, groundAt, jsonFlag, type CommandTarget, placeFlags, databaseStatus, Within } from "./place.ts"
+import {
+  answer,
+  databaseOf,
+  groundAt,
+  jsonFlag,
+  type CommandTarget,
+  placeFlags,
+  databaseStatus,
+  Within
+} from "./CommandTarget.ts"
 
 /** Something keeps payments from being settled. */
 class ChecksFailed extends Schema.TaggedError<ChecksFailed>()("ChecksFailed", { message: Schema.String }) {}

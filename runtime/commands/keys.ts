@@ -25,7 +25,7 @@ import {
   databaseStatus,
   whyFlag,
   Within
-} from "./place.ts"
+} from "./CommandTarget.ts"
 
 /** Shorter ones are guessed. */
 const passphraseLengthMin = 16

@@ -10,7 +10,7 @@ import { type ClientForm, clientConfig, type Reached } from "../clientConfig.ts"
 import { entry } from "../layout.ts"
 import type { Profile } from "../profile.ts"
 import { version } from "../version.ts"
-import { type CommandTarget, profileAt } from "./place.ts"
+import { type CommandTarget, profileAt } from "./CommandTarget.ts"
 
 type ConfigValues = Effect.Success<typeof readSettings>
 

@@ -6,7 +6,7 @@ import { Command, Flag, Prompt } from "effect/cli"
 import process from "node:process"
 import { isForPeople } from "../logging.ts"
 import { carryOutReset, planReset, StateRefused } from "../state.ts"
-import { answer, jsonFlag, stateFlag } from "./place.ts"
+import { answer, jsonFlag, stateFlag } from "./CommandTarget.ts"
 
 const confirmed = Effect.fnUntraced(function* (folder: string, what: string) {
   if (isForPeople(process.stdin) && isForPeople(process.stdout)) {

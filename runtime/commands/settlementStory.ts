@@ -3,9 +3,9 @@
 // can do. Pure; whoever asks prints it as lines or as JSON. Nothing of a signature or an envelope is in it.
 import { Option } from "effect"
 import type { Asset } from "../../kernel/config/Network.ts"
-import type { AttemptReport, SettlementHistory } from "../../kernel/settlement/OperatorReports.ts"
-import { isOpen } from "../../kernel/settlement/Settlement.ts"
-import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
+import type { AttemptReport, SettlementHistory } from "../../kernel/settlement/operators/OperatorReports.ts"
+import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
+import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 
 /** What is known beside the record. */
 export interface Surroundings {

@@ -6,11 +6,19 @@ import { Budget } from "../../kernel/budget/Budget.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
-import { OperatorActions } from "../../kernel/settlement/OperatorMoves.ts"
-import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
-import * as SqlSettlements from "../../kernel/settlement/SqlSettlements.ts"
+import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
+import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
+import * as SqlSettlements from "../../kernel/settlement/store/SqlSettlements.ts"
 import { explain } from "./settlementsExplain.ts"
-import { answer, jsonFlag, kernelTables, noted, type CommandTarget, placeFlags, databaseStatus } from "./place.ts"
+import {
+  answer,
+  jsonFlag,
+  kernelTables,
+  noted,
+  type CommandTarget,
+  placeFlags,
+  databaseStatus
+} from "./CommandTarget.ts"
 
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")

@@ -4,8 +4,16 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
-import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
-import { answer, jsonFlag, kernelTables, type CommandTarget, placeFlags, databaseStatus, Within } from "./place.ts"
+import { OperatorReports } from "../../kernel/settlement/operators/OperatorReports.ts"
+import {
+  answer,
+  jsonFlag,
+  kernelTables,
+  type CommandTarget,
+  placeFlags,
+  databaseStatus,
+  Within
+} from "./CommandTarget.ts"
 import { linesOf, storyOf, type Surroundings } from "./settlementStory.ts"
 
 /** Payments of one payer that are told at once, the newest first. */
@@ -13,7 +21,9 @@ const storiesMax = 5
 const address = /^[CG][A-Z2-7]{55}$/
 
 const reportsAt = (place: CommandTarget) =>
-  OperatorReports.layer.pipe(Layer.provideMerge(databaseStatus(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
+  OperatorReports.layer.pipe(
+    Layer.provideMerge(databaseStatus(Network.layer.pipe(Layer.provideMerge(kernelTables(place)))))
+  )
 
 const newestLedger = Effect.gen(function* () {
   const within = yield* Within

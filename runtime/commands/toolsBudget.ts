@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, groundAt, jsonFlag, placeFlags, databaseStatus } from "./place.ts"
+import { answer, groundAt, jsonFlag, placeFlags, databaseStatus } from "./CommandTarget.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {

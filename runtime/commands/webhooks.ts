@@ -3,11 +3,21 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Migrations from "../../kernel/database/Migrations.ts"
-import { CurrentPlugin } from "../../kernel/Plugin.ts"
-import { SettlementEvents } from "../../kernel/settlement/SettlementEvents.ts"
+import { CurrentPlugin } from "../../kernel/contract/CurrentPlugin.ts"
+import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import { administration, SigningSecrets } from "../../plugins/webhooks/plugin.ts"
 import { StateRefused } from "../state.ts"
-import { answer, jsonFlag, kernelTables, noted, type CommandTarget, placeFlags, databaseStatus, whyFlag, Within } from "./place.ts"
+import {
+  answer,
+  jsonFlag,
+  kernelTables,
+  noted,
+  type CommandTarget,
+  placeFlags,
+  databaseStatus,
+  whyFlag,
+  Within
+} from "./CommandTarget.ts"
 
 const tablesAt = (place: CommandTarget) =>
   administration.layer.pipe(

@@ -10,7 +10,7 @@
 // since a proxy in front may have judged the other.
 import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { LinkedList } from "../../kernel/Present.ts"
+import { LinkedList } from "../../kernel/effect/LinkedList.ts"
 import { compileEarly } from "./startHeap.ts"
 
 /**

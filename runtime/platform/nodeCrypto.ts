@@ -10,7 +10,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js"
 import { Layer } from "effect"
 import * as native from "node:crypto"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { setBounded } from "../../kernel/putNewest.ts"
+import { setBounded } from "../../kernel/cache/setBounded.ts"
 
 const ed25519PublicPrefix = Buffer.from("302a300506032b6570032100", "hex")
 const ed25519SeedPrefix = Buffer.from("302e020100300506032b657004220420", "hex")

@@ -25,7 +25,10 @@ export const releaseMemoryNow: Effect.Effect<void> = takesFlags ? collect : Effe
 const reducedAfter = "15 seconds"
 
 /** To be forked after that, by a program that mostly waits: from then on the engine gives back memory by itself. */
-export const scheduleMemoryReducer: Effect.Effect<void> = Effect.andThen(Effect.sleep(reducedAfter), Effect.sync(restoreMemoryReducer))
+export const scheduleMemoryReducer: Effect.Effect<void> = Effect.andThen(
+  Effect.sleep(reducedAfter),
+  Effect.sync(restoreMemoryReducer)
+)
 
 /** From what lives after a collection. */
 const growFromHere = Effect.sync(() => {

@@ -14,27 +14,27 @@ const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@elec
 const levels: Readonly<Record<string, number>> = {
   platform: 0,
   telemetry: 0,
-  root: 1,
-  config: 1,
-  database: 1,
-  http: 1,
-  stellar: 2,
-  ledger: 3,
-  accounts: 4,
-  signer: 4,
-  budget: 4,
-  settlement: 5,
-  payment: 6,
-  audit: 6,
-  drivers: 7
-}
-
-/** On the mechanism's level the folders below may be used, but not each other; it may use them. */
-const sideways: Readonly<Record<string, ReadonlyArray<string>>> = {
-  root: ["config", "database", "http"],
-  config: ["root"],
-  database: ["root", "config"],
-  http: ["root", "config"]
+  cache: 0,
+  effect: 0,
+  time: 0,
+  contract: 1,
+  actor: 2,
+  config: 3,
+  database: 4,
+  facts: 5,
+  root: 6,
+  http: 7,
+  plugin: 8,
+  stellar: 8,
+  health: 9,
+  ledger: 10,
+  accounts: 11,
+  signer: 11,
+  budget: 11,
+  settlement: 12,
+  payment: 13,
+  audit: 13,
+  drivers: 14
 }
 
 const unitOf = (path: string): string => {
@@ -47,7 +47,7 @@ const kernelFault = (path: string, target: string): string | undefined => {
   if (!target.startsWith("kernel/")) return "the kernel imports only the kernel"
   const [from, to] = [unitOf(path), unitOf(target)]
   if (levels[from] === undefined || levels[to] === undefined) return "a folder of the kernel that has no level yet"
-  if (from === to || levels[from] > levels[to] || sideways[from]?.includes(to) === true) return undefined
+  if (from === to || levels[from] > levels[to]) return undefined
   return "the kernel imports downwards only"
 }
 
@@ -149,14 +149,14 @@ describe("imports", () => {
   )
 
   it.each([
-    ["kernel/Facts.ts", "../plugins/catalog/contract.ts"],
+    ["kernel/facts/Facts.ts", "../plugins/catalog/contract.ts"],
     ["kernel/ledger/JsonRpc.ts", "node:http"],
     ["kernel/ledger/JsonRpc.ts", "../payment/Wire.ts"],
     ["kernel/database/Database.ts", "../http/Keys.ts"],
-    ["kernel/Facts.ts", "./settlement/Settlement.ts"],
-    ["kernel/Facts.ts", "./Health"],
+    ["kernel/facts/Facts.ts", "../settlement/state/Settlement.ts"],
+    ["kernel/facts/Facts.ts", "./Health"],
     ["plugins/catalog/Catalog.ts", "../x402-exact/checks.ts"],
-    ["plugins/catalog/Catalog.ts", "../../kernel/payment/Wire.ts"],
+    ["plugins/catalog/Catalog.ts", "../../kernel/payment/wire/Wire.ts"],
     ["plugins/catalog/Catalog.ts", "../../runtime/App.ts"],
     ["plugins/catalog/Catalog.ts", "@effect/platform-node"],
     ["runtime/App.ts", "../plugins/catalog/Catalog.ts"],
@@ -194,7 +194,7 @@ describe("imports", () => {
     const large =
       /^(@stellar\/stellar-sdk(\/base)?|effect\/(encoding|http|http-api|observability|sql)|@effect\/opentelemetry.*)$/
     // The one is loaded only where telemetry is collected, of the other only types are used.
-    const others = ["runtime/platform/telemetrySent.ts", "kernel/Plugin.ts"]
+    const others = ["runtime/platform/telemetrySent.ts", "kernel/plugin/Plugin.ts"]
     const loading = [...reachedFrom("runtime/ledgerLine.ts", others)].flatMap(([path, imports]) =>
       imports.filter((one) => large.test(one)).map((one) => `${path}: ${one}`)
     )

@@ -3,8 +3,8 @@
 // within its quota, and that no honest declaration was refused.
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Facts } from "../../kernel/Facts.ts"
-import { Supervisor } from "../../kernel/Supervisor.ts"
+import { Facts } from "../../kernel/facts/Facts.ts"
+import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { hostileDay } from "../plugins/catalog/hostileDay.ts"
 import { databaseLayer } from "../support/databases.ts"
 import { hostileHttp } from "./hostileHttp.ts"

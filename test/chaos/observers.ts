@@ -4,7 +4,7 @@
 // every payment that callers were answered has been received as settled, by its transaction: what a failover lost and a
 // caller's retry recorded anew counts by that.
 import { Effect, Option } from "effect"
-import { decodeCursor } from "../../kernel/FactsEpoch.ts"
+import { decodeCursor } from "../../kernel/facts/FactsEpoch.ts"
 import { openEvents, type ServerEvent } from "../support/eventStream.ts"
 import { onServer } from "../support/failover.ts"
 

@@ -1,6 +1,6 @@
 // Every reachable state of the model, each once, breadth first, so that the first history that breaks an invariant is a
 // shortest one. The invariants are looked at from the model's truth, never from what the product believes.
-import { unresolvedAfterLedgers } from "../../kernel/settlement/decide.ts"
+import { unresolvedAfterLedgers } from "../../kernel/settlement/state/decide.ts"
 import {
   type Bounds,
   calmStep,

@@ -17,7 +17,7 @@ import type {
   OpenSettlement,
   Outcome,
   Search
-} from "../../kernel/settlement/Settlement.ts"
+} from "../../kernel/settlement/state/Settlement.ts"
 
 /** The ledger in which everything is recorded. */
 const born = 1_000

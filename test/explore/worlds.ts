@@ -1,8 +1,8 @@
 // The worlds that are explored, and the product with a defect put back. Each defect is a rule that the deciding code
 // once had, or could have: exploring must find it.
-import { decide } from "../../kernel/settlement/decide.ts"
-import { queueLedgers } from "../../kernel/settlement/drive.ts"
-import type { Decision, Outcome } from "../../kernel/settlement/Settlement.ts"
+import { decide } from "../../kernel/settlement/state/decide.ts"
+import { queueLedgers } from "../../kernel/settlement/state/planSubmission.ts"
+import type { Decision, Outcome } from "../../kernel/settlement/state/Settlement.ts"
 import { type Bounds, type Decide, type Product, readUse } from "./model.ts"
 
 const taken = { status: "Pending", flies: true } as const

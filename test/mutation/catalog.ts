@@ -26,7 +26,7 @@ const inFile =
 const graded = inFile("declaration/Grade.ts", "grades")
 const redeclared = inFile("store/Redeclarations.ts", "grades")
 const first = inFile("store/FirstListings.ts", "grades")
-const inTurns = inFile("Turns.ts", "crowding")
+const inTurns = inFile("FairScheduler.ts", "crowding")
 const counted = inFile("store/Quotas.ts", "grades")
 const versioned = inFile("store/Versions.ts", "grades")
 const merged = inFile("store/mergeDeclaration.ts", "grades")
@@ -98,8 +98,8 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "canary.isOutsideSeen(url)"
   ),
   asked("a trial is dead though the documents name its price", "isServed || !asked.includes", "!asked.includes"),
-  flooded("search/signals.ts")("a claim stands before evidence", "evidenceAt(next) >= least", "false"),
-  flooded("search/spreadSellers.ts")(
+  flooded("search/rank/signals.ts")("a claim stands before evidence", "evidenceAt(next) >= least", "false"),
+  flooded("search/rank/spreadSellers.ts")(
     "copies stand before the original",
     "const hits = originalsFirst(given, groups, sellerOf)",
     "const hits = given"
@@ -115,31 +115,39 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "cut"
   ),
   flooded("search/Searcher.ts")("anybody is told how a place came about", "keyed || callers.isLocal(request)", "true"),
-  flooded("search/Ranker.ts")("claims that fill the candidates hide evidence", "long.length === 0", "long.length >= 0"),
-  flooded("search/Ranker.ts")("claims take ranks from evidence", "evidenced.size === 0", "evidenced.size >= 0"),
-  flooded("search/ResourceSignals.ts")(
+  flooded("search/rank/Ranker.ts")(
+    "claims that fill the candidates hide evidence",
+    "long.length === 0",
+    "long.length >= 0"
+  ),
+  flooded("search/rank/Ranker.ts")("claims take ranks from evidence", "evidenced.size === 0", "evidenced.size >= 0"),
+  flooded("search/rank/ResourceSignals.ts")(
     "evidence far behind a flood is not weighed",
     "behind.filter(({ id }) => evidenced.has(id))",
     "behind.filter(() => false)"
   ),
-  ranked("search/signals.ts")("claims fill a page by the margin", "before >= claimsMax", "false"),
-  ranked("search/signals.ts")(
+  ranked("search/rank/signals.ts")("claims fill a page by the margin", "before >= claimsMax", "false"),
+  ranked("search/rank/signals.ts")(
     "evidence behind a flood is in the flood's order",
     "(b.scoreAmongEvidence ?? 0) - (a.scoreAmongEvidence ?? 0)",
     "0"
   ),
-  ranked("search/spreadSellers.ts")(
+  ranked("search/rank/spreadSellers.ts")(
     "one sentence is its oldest sellers'",
     "hasEvidence(a) && hasEvidence(b) ?",
     "(false as boolean) ?"
   ),
-  ranked("search/spreadSellers.ts")(
+  ranked("search/rank/spreadSellers.ts")(
     "ranks behind a flood say who is as relevant",
     "hit.scoreAmongEvidence >= (1 - equalShare) * best.scoreAmongEvidence",
     "true"
   ),
-  flooded("search/conversion.ts")("a free caller counts each of its searches", "number <= ${ofFreeSessionMax}", "true"),
-  flooded("search/conversion.ts")("a free caller counts one search again and again", "where copy = 1)", ")"),
+  flooded("search/report/conversion.ts")(
+    "a free caller counts each of its searches",
+    "number <= ${ofFreeSessionMax}",
+    "true"
+  ),
+  flooded("search/report/conversion.ts")("a free caller counts one search again and again", "where copy = 1)", ")"),
   flooded("search/Searcher.ts")(
     "a caller without a key counts like one with it",
     "isKeyed: Option.exists(callers.authenticate(request), ({ keyed }) => keyed)",
@@ -150,7 +158,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "onNone: () => callers.sourceOf(request)",
     'onNone: () => ""'
   ),
-  ranked("search/spreadSellers.ts")("evidence is no originality", "return evidence ||", "return 0 * evidence ||")
+  ranked("search/rank/spreadSellers.ts")("evidence is no originality", "return evidence ||", "return 0 * evidence ||")
 ]
 
 const ofGrades: ReadonlyArray<Mutation> = [
@@ -387,7 +395,7 @@ const ofRank: ReadonlyArray<Mutation> = [
 
 const browsed = inFile("discovery/Counts.ts", "standing.daily")
 const follows = inFile("discovery/conditions.ts", "standing.daily")
-const together = inFile("discovery/gatherPages.ts", "gatherPages")
+const together = inFile("discovery/batchPages.ts", "gatherPages")
 const paged = inFile("discovery/Browse.ts", "standing.daily")
 const circled = inFile("store/findCircles.ts", "standing.daily")
 const stood = inFile("store/storeSightings.ts", "standing.daily")
@@ -430,7 +438,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
   )
 ]
 
-const known = inFile("rememberOutcomes.ts", "sightings")
+const known = inFile("OutcomeCache.ts", "sightings")
 const recalled = inFile("Observer.ts", "crowding")
 const standingAs = inFile("store/Resources.ts", "sightings")
 const seen = inFile("store/Sightings.ts", "sightings")
@@ -470,7 +478,7 @@ const ofControl: ReadonlyArray<Mutation> = [
   ),
   challenged("a challenge of another host is answered here", "Tollkeeper at ${host}: ", "Tollkeeper: "),
   challenged("a challenge of another network is answered here", "by ${owner} on ${network},", "by ${owner},"),
-  inFile("rememberOutcomes.ts", "hostile.daily")(
+  inFile("OutcomeCache.ts", "hostile.daily")(
     "a name that is dropped is not said",
     "dropped === undefined ? {} : { dropped }",
     "{}"

@@ -38,20 +38,24 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["broken UTF-8", "fatal: true", "fatal: false"]
   ]),
-  ...guards("kernel/Routes.ts", "test/kernel/Loader.test.ts", [
+  ...guards("kernel/plugin/Routes.ts", "test/kernel/plugin/Loader.test.ts", [
     ["a route of two owners", "if (before !== undefined)", "if (before?.path === '')"]
   ]),
   ...guards("plugins/catalog/description.ts", "test/kernel/http/OpenApi.daily.test.ts", [
     ["served routes that nobody describes", "...selling, ...reports]", "...selling]"]
   ]),
-  ...guards("kernel/settlement/MoveLog.ts", "test/kernel/settlement/MoveLog.test.ts", [
-    ["a move whose end is unknown is noted as refused", "error instanceof SqlError.SqlError", "error.message === ''"],
+  ...guards(
+    "kernel/settlement/operators/OperatorAuditLog.ts",
+    "test/kernel/settlement/operators/OperatorAuditLog.test.ts",
     [
-      "a move that nobody noted",
-      "const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))",
-      "const ends = yield* Effect.succeed([] as Array<RecordOutcome>)"
+      ["a move whose end is unknown is noted as refused", "error instanceof SqlError.SqlError", "error.message === ''"],
+      [
+        "a move that nobody noted",
+        "const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))",
+        "const ends = yield* Effect.succeed([] as Array<RecordOutcome>)"
+      ]
     ]
-  ]),
+  ),
   ...guards("runtime/commands/keys.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
     ["a rotation by the command line that nobody is told of", `noted({ action: "rotate", subject: what, note })(`, "("]
   ]),
@@ -112,14 +116,14 @@ export const mutations: ReadonlyArray<Mutation> = [
       "where token = ${token})`"
     ]
   ]),
-  ...guards("plugins/catalog/search/SearchReports.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+  ...guards("plugins/catalog/search/report/SearchReports.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     [
       "missed words for any key",
       'add("missed", yield* makeMissed, callers.mayOperate)',
       'add("missed", yield* makeMissed)'
     ]
   ]),
-  ...guards("plugins/catalog/search/missedSearches.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+  ...guards("plugins/catalog/search/report/missedSearches.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["missed words though none are kept", "days === 0 || (isAnswered", "(isAnswered"],
     ["missed words name a person", 'word.includes("@") ||', ""],
     ["missed words of what was found", "(isAnswered && ids.length > 0) || offset > 0", "offset > 0"],
@@ -128,7 +132,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/catalog/search/Searcher.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["a guess is told as an answer", "isAnswered: from?.isAnswered ?? ranking.isAnswered", "isAnswered: true"]
   ]),
-  ...guards("plugins/catalog/search/Ranker.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+  ...guards("plugins/catalog/search/rank/Ranker.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     [
       "what a filter keeps out is told as its answer",
       "isAnswered: fit.isFitting && whole.isFitting",
@@ -136,17 +140,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["behind the nearest three there are more", "!isCut && (", "("]
   ]),
-  ...guards("plugins/catalog/search/Ranker.ts", "test/plugins/catalog/search/filtered.daily.test.ts", [
+  ...guards("plugins/catalog/search/rank/Ranker.ts", "test/plugins/catalog/search/filtered.daily.test.ts", [
     [
       "a filter empties an answer that holds what passes it",
       "const passed = yield* passing(",
       "const passed = new Set(), _ = ("
     ]
   ]),
-  ...guards("plugins/catalog/search/rankingCursor.ts", "test/plugins/search-semantic/search.daily.test.ts", [
+  ...guards("plugins/catalog/search/rank/rankingCursor.ts", "test/plugins/search-semantic/search.daily.test.ts", [
     ["later pages of a part are told as the whole", "(isPartial ? partialFlag : 0)", "0"]
   ]),
-  ...guards("plugins/catalog/search/rankingCursor.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+  ...guards("plugins/catalog/search/rank/rankingCursor.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["later pages of a guess are told as an answer", "(isAnswered ? 0 : nearestFlag)", "0"]
   ]),
   ...guards("plugins/mcp-tools/discovery/wrapResource.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
@@ -155,7 +159,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/mcp-tools/discovery/searchResources.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["an agent is not told of a guess", "...(page.nearestOnly ? { nearestOnly: true as const } : {}),", ""]
   ]),
-  ...guards("plugins/catalog/search/missedSearches.ts", "test/plugins/catalog/search/recount.daily.test.ts", [
+  ...guards("plugins/catalog/search/report/missedSearches.ts", "test/plugins/catalog/search/recount.daily.test.ts", [
     ["missed words of all days for fewer", "coalesce(min(day) >= ${since}::date, true)", "true"],
     ["missed words of days before", "where day >= ${since}::date group by words", "group by words"]
   ]),
@@ -177,10 +181,10 @@ export const mutations: ReadonlyArray<Mutation> = [
       "observationsWhere(sql`true`, paging)"
     ]
   ]),
-  ...guards("kernel/http/Callers.ts", "test/kernel/http/Sessions.test.ts", [
+  ...guards("kernel/http/Authentication.ts", "test/kernel/http/Sessions.test.ts", [
     ["a caller's session pays", 'request.method === "GET" ? sessionOf', 'request.method !== "" ? sessionOf']
   ]),
-  ...guards("kernel/payment/Wire.ts", "test/kernel/payment/input.daily.test.ts", [
+  ...guards("kernel/payment/wire/Wire.ts", "test/kernel/payment/input.daily.test.ts", [
     ["NUL in terms", 'value.isWellFormed() && !value.includes("\\u0000")', "value.isWellFormed()"],
     ["half a surrogate pair in terms", "value.isWellFormed() && !value", "!value"],
     ["keys of terms are not looked at", "isKept(key) && isKept(item)", "isKept(item)"]
@@ -205,7 +209,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/config/rpcHeaders.ts", "test/kernel/config/Settings.test.ts", [
     ["a provider hears another's key", "header.host === undefined ||", "header.host !== '' ||"]
   ]),
-  ...guards("kernel/payment/watchBudget.ts", "test/kernel/payment/watchBudget.test.ts", [
+  ...guards("kernel/payment/report/watchBudget.ts", "test/kernel/payment/report/watchBudget.test.ts", [
     ["a budget that runs out in silence", "if (level === 0 ||", "if (level >= 0 ||"],
     ["a budget that is warned of for ever", "before.level >= level", "before.level > 100"]
   ]),
@@ -220,17 +224,17 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("runtime/platform/sampler.ts", "test/runtime/platform/telemetry.daily.test.ts", [
     ["what runs by itself is traced", 'options.kind === "server"', 'options.kind !== "client"']
   ]),
-  ...guards("kernel/settlement/carryOut.ts", "test/runtime/platform/telemetry.daily.test.ts", [
+  ...guards("kernel/settlement/follower/applyDecision.ts", "test/runtime/platform/telemetry.daily.test.ts", [
     ["an outcome that no trace knows", '.pipe(continueTrace("settlement.outcome", record.traceparent))', ""]
   ]),
-  ...guards("kernel/payment/stopping.ts", "test/runtime/stop.daily.test.ts", [
+  ...guards("kernel/payment/shutdownDeadline.ts", "test/runtime/stop.daily.test.ts", [
     [
       "a request that is cut off by a stop",
       "Effect.andThen(closing, Effect.sleep(stoppingWait))",
       "Effect.andThen(closing, Effect.never)"
     ]
   ]),
-  ...guards("kernel/settlement/SettlementEvents.ts", "test/kernel/payment/events.daily.test.ts", [
+  ...guards("kernel/settlement/operators/SettlementEvents.ts", "test/kernel/payment/events.daily.test.ts", [
     ["a stream tells everybody's settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],
     [
       "nobody who waits is woken",
@@ -238,7 +242,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "false"
     ]
   ]),
-  ...guards("kernel/payment/EventStreams.ts", "test/kernel/payment/events.daily.test.ts", [
+  ...guards("kernel/payment/http/EventStreams.ts", "test/kernel/payment/events.daily.test.ts", [
     [
       "any number of streams of one principal",
       "(this.#open.get(source) ?? 0) < this.#limits.streamsPerPrincipalMax",
@@ -321,7 +325,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["the lines of each good verification", "fiber.cache.span?.sampled !== false || ", ""],
     ["no line of a trace that is not sent", "reason !== undefined || status !== 200 || ", ""]
   ]),
-  ...guards("kernel/remembered.ts", "test/kernel/remembered.test.ts", [
+  ...guards("kernel/cache/memoize.ts", "test/kernel/cache/memoize.test.ts", [
     ["texts without number are kept", "setBounded(known, max,", "setBounded(known, 1e9,"],
     ["long texts are kept", "if (text.length > lengthMax) return now.read", ""]
   ]),
@@ -335,15 +339,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["two tokens in one header", "/^Bearer ([^\\s,]+)$/i", "/^Bearer ([^\\s,]+)/i"],
     ["another scheme than Bearer", "/^Bearer ([^\\s,]+)$/i", "/^\\w+ ([^\\s,]+)$/i"]
   ]),
-  ...guards("kernel/http/Callers.ts", "test/kernel/http/Keys.test.ts", [
+  ...guards("kernel/http/Authentication.ts", "test/kernel/http/Keys.test.ts", [
     ["anybody is believed about addresses", "while (isTrusted(address)) {", "while (hops.length > 0) {"],
     ["the farthest hop is believed", "const next = hops.pop()", "const next = hops.shift()"],
     ["nobody is a caller with keys", "if (!keys.keyed()) return", "if (keys.keyed() || !keys.keyed()) return"],
     ["a proxy is this machine", "Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&", ""],
     ["a proxy of the settings is this machine", " && !isTrusted(peer)", ""]
   ]),
-  ...guards("kernel/http/strangers.ts", "test/kernel/http/strangers.test.ts", [
-    ["any name is this machine's", `!(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts))`, "false"],
+  ...guards("kernel/http/hostValidation.ts", "test/kernel/http/hostValidation.test.ts", [
+    [
+      "any name is this machine's",
+      `!(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts))`,
+      "false"
+    ],
     ["any page may ask", "if (!isPublic && isCrossOrigin(headers, allowedOrigins))", "if (false)"],
     ["an image may ask", 'return headers["sec-fetch-site"] === "cross-site"', "return false"]
   ]),
@@ -381,7 +389,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["callers without number are remembered", "setBounded(buckets, bucketsMax,", "setBounded(buckets, 1e9,"]
   ]),
-  ...guards("kernel/http/Guard.ts", "test/kernel/http/Guard.test.ts", [
+  ...guards("kernel/http/httpMiddleware.ts", "test/kernel/http/httpMiddleware.test.ts", [
     [
       "a defect's words reach the client",
       '"an internal fault; the operator finds it by this trace id"',
@@ -401,7 +409,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "return yield* Effect.interrupt"
     ]
   ]),
-  ...guards("kernel/within.ts", "test/kernel/within.test.ts", [
+  ...guards("kernel/effect/withDeadline.ts", "test/kernel/effect/withDeadline.test.ts", [
     ["a wait without an end", "wait.isOver = true\n        wait.told()", "wait.isOver = true"],
     ["the next one to wait is not waited for", "if (this.#sleeper === sleeper) this.#sleeper = undefined", ""],
     ["who goes takes the others' end away", "|| !this.#waits.isEmpty) return", ") return"],
@@ -427,13 +435,13 @@ export const mutations: ReadonlyArray<Mutation> = [
       "return text"
     ]
   ]),
-  ...guards("kernel/Present.ts", "test/kernel/Present.test.ts", [
+  ...guards("kernel/effect/LinkedList.ts", "test/kernel/effect/LinkedList.test.ts", [
     ["who left leads to who came before", "place.previous = undefined", ""],
     ["who left leads to who came after", "place.next = undefined", ""],
     ["who leaves twice takes another along", "if (place.isRemoved) return false", ""],
     ["who comes after a gap is lost", "else after.previous = before", ""]
   ]),
-  ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
+  ...guards("kernel/effect/withSpanIfSampled.ts", "test/kernel/http/httpMiddleware.test.ts", [
     ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]
   ]),
   ...guards("runtime/LineWriter.ts", "test/runtime/LineWriter.test.ts", [
@@ -441,7 +449,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["lines without number wait", "isUrgent || waiting.length >= waitingMax", "isUrgent"],
     ["a line that is written twice", 'waiting = ""\n    write(lines)', "write(lines)"]
   ]),
-  ...guards("kernel/payment/Wire.ts", "test/kernel/payment/Wire.test.ts", [
+  ...guards("kernel/payment/wire/Wire.ts", "test/kernel/payment/wire/Wire.test.ts", [
     ["two networks in one payment", "if (accepted?.network !== required.network)", "if (accepted === undefined)"],
     ["a spelling that is off", "|| !options.words.dialects.includes(required.dialect)", ""],
     ["any version", "if (value !== 2) throw", "if (value === 0) throw"],
@@ -567,10 +575,10 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (answer.error && restoredEntries === 0)"
     ]
   ]),
-  ...guards("kernel/ledger/ledgerTrustedTime.ts", "test/kernel/trustedTime.daily.test.ts", [
+  ...guards("kernel/ledger/ledgerTrustedTime.ts", "test/kernel/time/trustedTime.daily.test.ts", [
     ["a clock that is years ahead believed", "machine - ledger > aheadMillis ? ledger", "machine < ledger ? ledger"]
   ]),
-  ...guards("kernel/trustedTime.ts", "test/kernel/trustedTime.daily.test.ts", [
+  ...guards("kernel/time/trustedTime.ts", "test/kernel/time/trustedTime.daily.test.ts", [
     ["old before the ledger has told the time", "isSure ? now : 0", "now"]
   ]),
   ...guards("plugins/ledger-local/node/fork/Upstream.ts", "test/kernel/setClock.test.ts", [
@@ -580,7 +588,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "left = end - (yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis))"
     ]
   ]),
-  ...guards("kernel/Actor.ts", "test/kernel/Supervisor.test.ts", [
+  ...guards("kernel/actor/Actor.ts", "test/kernel/actor/Supervisor.test.ts", [
     ["each reconciler wakes the process for itself", "millis < restTogetherMin || millis === Infinity", "millis > 0"],
     [
       "a rest that is longer than was said",
@@ -589,14 +597,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a short rest cut shorter", "millis < restTogetherMin ||", ""]
   ]),
-  ...guards("kernel/elapsed.ts", "test/kernel/setClock.test.ts", [
+  ...guards("kernel/time/monotonicMillis.ts", "test/kernel/setClock.test.ts", [
     [
       "rests by the machine's clock",
       "= Effect.map(Clock.monotonicTimeNanos, (nanos) =>\n  Number(nanos / 1_000_000n)\n)",
       "= Clock.currentTimeMillis"
     ]
   ]),
-  ...guards("kernel/elapsed.ts", "test/kernel/ledger/LedgerClock.test.ts", [
+  ...guards("kernel/time/monotonicMillis.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     [
       "a ledger's age by the machine's clock",
       "= Effect.map(Clock.monotonicTimeNanos, (nanos) =>\n  Number(nanos / 1_000_000n)\n)",
@@ -654,7 +662,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "at - renewedAt <= Infinity * interestMillis +"
     ]
   ]),
-  ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/LedgerClock.test.ts", [
+  ...guards("kernel/ledger/headSelection.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     ["any ledger ahead is the next", 'return ledgers <= reachOf(belief, at, pace) ? "next" : "ahead"', 'return "next"'],
     [
       "a leap that begins elsewhere each time",
@@ -707,9 +715,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a lower line only by its close times", "(isStill || below.closedAtSeconds >", "(below.closedAtSeconds >"],
     ["the higher of two endpoints is right", "continues(low, high, pace) &&", ""],
-    ["who came first stays", "if (rival !== undefined && belief.competingHead", "if (competingHead === null && state.competingHead"]
+    [
+      "who came first stays",
+      "if (rival !== undefined && belief.competingHead",
+      "if (competingHead === null && state.competingHead"
+    ]
   ]),
-  ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/believe.test.ts", [
+  ...guards("kernel/ledger/headSelection.ts", "test/kernel/ledger/headSelection.test.ts", [
     [
       "a rival that stays is followed",
       "rival.sequence > belief.competingHead.sequence",

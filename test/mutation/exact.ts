@@ -241,8 +241,14 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "the payment is decoded for each look-up",
-    changes: [{ file: "kernel/noted.ts", from: `    known.set(key, now)
-`, to: "" }],
+    changes: [
+      {
+        file: "kernel/cache/objectSlot.ts",
+        from: `    known.set(key, now)
+`,
+        to: ""
+      }
+    ],
     ...scheme
   },
   {

@@ -30,14 +30,14 @@ const rolledUp = by(vitest("test/plugins/analytics/payments.daily.test.ts", "S95
 const searched = by(vitest("test/plugins/search-semantic/reports.daily.test.ts"))
 const generations = by(vitest("test/plugins/search-semantic/generations.daily.test.ts"))
 const pinned = by(vitest("test/kernel/http/safeFetch.test.ts"))
-const faults = by(vitest("test/plugins/mcp-tools/ToolFault.test.ts"))
+const faults = by(vitest("test/plugins/mcp-tools/ToolError.test.ts"))
 const composed = by(vitest("test/plugins/mcp-tools/composition.test.ts"))
 const started = by(vitest("test/plugins/mcp-tools-pay/pubnet.daily.test.ts"))
 const paid = by(vitest("test/plugins/mcp-tools-pay/pay.daily.test.ts"))
 const ordered = by(vitest("test/plugins/mcp-tools-pay/order.test.ts"))
 const stopped = by(vitest("test/plugins/mcp-tools/Calls.test.ts"))
-const measured = by(vitest("test/kernel/payment/MetricReadings.daily.test.ts"))
-const watched = by(vitest("test/kernel/payment/watchBudget.test.ts"))
+const measured = by(vitest("test/kernel/payment/report/MetricReadings.daily.test.ts"))
+const watched = by(vitest("test/kernel/payment/report/watchBudget.test.ts"))
 const told = by(vitest("test/runtime/commands/settlementStory.test.ts"))
 const charged = by(vitest("test/runtime/commands/budget.test.ts"))
 const traced = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "sampler"))
@@ -97,7 +97,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   followed(
     "S92: what is open waits for somebody to wake the follower",
-    "kernel/settlement/reconcileSettlements.ts",
+    "kernel/settlement/follower/reconcileSettlements.ts",
     "every: limits.recoveryPeriod,",
     'every: "10 minutes",'
   ),
@@ -109,7 +109,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   searched(
     "S177: a payment is attributed whenever it was",
-    "plugins/catalog/search/conversion.ts",
+    "plugins/catalog/search/report/conversion.ts",
     "interval '${attributionHours} hours'",
     "interval '100000 hours'"
   ),
@@ -157,7 +157,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   faults(
     "S330: an unknown settlement is final",
-    "plugins/mcp-tools/ToolFault.ts",
+    "plugins/mcp-tools/ToolError.ts",
     "SETTLEMENT_UNKNOWN: true",
     "SETTLEMENT_UNKNOWN: false"
   ),
@@ -169,7 +169,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   started(
     "S284: a tool server serves pubnet without looking at its conditions",
-    "plugins/mcp-tools/pubnetFaults.ts",
+    "plugins/mcp-tools/pubnetIssues.ts",
     'if (!networks.includes("ledger:pubnet")) return []',
     "return []"
   ),
@@ -211,19 +211,19 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   measured(
     "an address is a label",
-    "kernel/payment/MetricReadings.ts",
+    "kernel/payment/report/MetricReadings.ts",
     'source.startsWith("key:") ? source.slice("key:".length) : "anonymous"',
     "source"
   ),
   measured(
     "figures of before pass for those of now",
-    "kernel/payment/MetricReadings.ts",
+    "kernel/payment/report/MetricReadings.ts",
     "measure(storage.available, 0),",
     "Effect.void,"
   ),
   watched(
     "a key that rests on a new day keeps yesterday's rest",
-    "kernel/payment/watchBudget.ts",
+    "kernel/payment/report/watchBudget.ts",
     "if (!scopes.some((one) => one.name === name)) yield* tell({ ...scope, usedStroops: 0n })",
     "void [name, scope]"
   ),
@@ -247,7 +247,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   logged(
     "a request's line in the log names no payment",
-    "kernel/payment/Routes.ts",
+    "kernel/payment/http/Routes.ts",
     "noteUnsafe(fiber, factsOf(given))",
     ""
   ),
@@ -277,7 +277,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   rejectedTold(
     "S257: a seller is told what is for the operator",
-    "plugins/catalog/rememberOutcomes.ts",
+    "plugins/catalog/OutcomeCache.ts",
     "({ decision, dropped, reason }: Recorded): ExtensionOutcome => {\n" +
       '  if (decision === "rejected") return { status: "rejected", rejectedReason: reason ??',
     "({ decision, detail, dropped, reason }: Recorded): ExtensionOutcome => {\n" +

@@ -13,15 +13,15 @@ const inFile =
     environment
   })
 
-const weighed = inFile("catalog/search/signals.ts", "catalog/search/ranking.test.ts")
-const fusedBy = inFile("catalog/search/fuse.ts", "catalog/search/ranking.test.ts")
-const rerankedBy = inFile("catalog/search/rerank.ts", "catalog/search/rerank.test.ts")
-const rerankers = inFile("catalog/search/Reranker.ts", "catalog/search/rerank.test.ts")
+const weighed = inFile("catalog/search/rank/signals.ts", "catalog/search/ranking.test.ts")
+const fusedBy = inFile("catalog/search/rank/fuse.ts", "catalog/search/ranking.test.ts")
+const rerankedBy = inFile("catalog/search/rank/rerank.ts", "catalog/search/rank/rerank.test.ts")
+const rerankers = inFile("catalog/search/rank/Reranker.ts", "catalog/search/rank/rerank.test.ts")
 const understood = inFile("catalog/search/readIntent.ts", "catalog/search/intent.test.ts")
-const spreadText = inFile("catalog/search/spreadSellers.ts", "catalog/search/ranking.test.ts")
+const spreadText = inFile("catalog/search/rank/spreadSellers.ts", "catalog/search/ranking.test.ts")
 const spelling = inFile("search-semantic/embedded/spelling.ts", "search-semantic/words.test.ts")
-const texts = inFile("catalog/search/textSketch.ts", "catalog/search/ranking.test.ts")
-const spread = inFile("catalog/search/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
+const texts = inFile("catalog/search/rank/textSketch.ts", "catalog/search/ranking.test.ts")
+const spread = inFile("catalog/search/rank/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
 const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.daily.test.ts")
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.daily.test.ts")
 const readBy = inFile("search-lexical/QueryReader.ts", "search-lexical/ranking.daily.test.ts")
@@ -29,11 +29,11 @@ const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.dai
 const spoken = inFile("search-lexical/languages.ts", "search-lexical/ranking.daily.test.ts")
 const written = inFile("search-lexical/words.ts", "search-lexical/ranking.daily.test.ts")
 const bounded = inFile("search-lexical/Vocabulary.ts", "search-lexical/bounds.daily.test.ts")
-const rare = inFile("catalog/search/RareFilters.ts", "catalog/search/rareFilters.daily.test.ts")
-const provides = inFile("catalog/search/Ranker.ts", "catalog/search/partial.daily.test.ts")
+const rare = inFile("catalog/search/rank/RareFilters.ts", "catalog/search/rareFilters.daily.test.ts")
+const provides = inFile("catalog/search/rank/Ranker.ts", "catalog/search/partial.daily.test.ts")
 const numbered = inFile("search-lexical/QueryReader.ts", "catalog/search/missed.daily.test.ts")
-const kept = inFile("catalog/search/keepFits.ts", "catalog/search/keepFits.test.ts")
-const again = inFile("catalog/search/keepRankings.ts", "catalog/search/keepRankings.test.ts")
+const kept = inFile("catalog/search/rank/fitCache.ts", "catalog/search/rank/fitCache.test.ts")
+const again = inFile("catalog/search/rank/rankingCache.ts", "catalog/search/rank/rankingCache.test.ts")
 const fedBack = inFile("search-lexical/Feedback.ts", "search-lexical/ranking.daily.test.ts")
 const split = inFile("search-lexical/words.ts", "search-lexical/words.test.ts")
 const evident = inFile("search-lexical/evidence.ts", "search-lexical/evidence.test.ts")
@@ -52,9 +52,12 @@ const leftOut = {
   ],
   environment
 }
-const quantized = inFile("search-semantic/QuantizedVectors.ts", "search-semantic/QuantizedVectors.daily.test.ts")
-const coded = inFile("search-semantic/SignCodes.ts", "search-semantic/SignCodes.test.ts")
-const eitherWay = inFile("search-semantic/indexByMethod.ts", "search-semantic/indexByMethod.daily.test.ts")
+const quantized = inFile(
+  "search-semantic/index/QuantizedVectors.ts",
+  "search-semantic/index/QuantizedVectors.daily.test.ts"
+)
+const coded = inFile("search-semantic/index/SignCodes.ts", "search-semantic/index/SignCodes.test.ts")
+const eitherWay = inFile("search-semantic/index/indexByMethod.ts", "search-semantic/index/indexByMethod.daily.test.ts")
 const tabled = inFile("search-semantic/embedded/WordTable.ts", "search-semantic/words.test.ts")
 
 const vectors = "test/plugins/search-semantic/queryVectors.test.ts"
@@ -181,14 +184,22 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a slow provider is waited for by every search",
     changes: [
-      { file: "plugins/search-semantic/QueryVectors.ts", from: 'if (pace === "slow") return yield* tooSlow', to: "" }
+      {
+        file: "plugins/search-semantic/provider/QueryVectors.ts",
+        from: 'if (pace === "slow") return yield* tooSlow',
+        to: ""
+      }
     ],
     ...provided
   },
   {
     name: "a search waits for the question whether a slow provider is fast again",
     changes: [
-      { file: "plugins/search-semantic/QueryVectors.ts", from: 'if (pace === "probe") return yield* tooSlow', to: "" }
+      {
+        file: "plugins/search-semantic/provider/QueryVectors.ts",
+        from: 'if (pace === "probe") return yield* tooSlow',
+        to: ""
+      }
     ],
     ...provided
   },

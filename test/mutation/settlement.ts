@@ -18,7 +18,7 @@ const twin = {
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
 const storeTests = {
-  catcher: vitest("test/kernel/settlement/SqlSettlements.test.ts"),
+  catcher: vitest("test/kernel/settlement/store/SqlSettlements.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
 const fast = (file: string) => ({ catcher: vitest(`test/kernel/${file}`), environment: {} })
@@ -27,7 +27,7 @@ const besideTests = {
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
 const sweepTests = {
-  catcher: vitest("test/kernel/settlement/sweepEnded.test.ts"),
+  catcher: vitest("test/kernel/settlement/store/sweepEnded.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
 const replicaTests = {
@@ -36,25 +36,28 @@ const replicaTests = {
 }
 const scanTests = fast("ledger/scanLedgers.test.ts")
 const followerTests = fast("settlement/follower.test.ts")
-const driveTests = fast("settlement/drive.test.ts")
-const adoptTests = fast("settlement/adopt.test.ts")
-const decideTests = { catcher: vitest("test/kernel/settlement/decide.test.ts"), environment: {} }
+const driveTests = fast("settlement/state/planSubmission.test.ts")
+const adoptTests = fast("settlement/follower/adopt.test.ts")
+const decideTests = { catcher: vitest("test/kernel/settlement/state/decide.test.ts"), environment: {} }
 const epochTests = {
-  catcher: vitest("test/kernel/FactsEpoch.test.ts"),
+  catcher: vitest("test/kernel/facts/FactsEpoch.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
-const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
+const facts = {
+  catcher: vitest("test/kernel/facts/Facts.test.ts"),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
 
-const settlements = "kernel/settlement/SqlSettlements.ts"
-const noting = "kernel/settlement/gatherNotes.ts"
-const finding = "kernel/settlement/gatherFinds.ts"
-const ending = "kernel/settlement/gatherEnds.ts"
-const bearing = "kernel/settlement/gatherRecords.ts"
-const deciding = "kernel/settlement/decide.ts"
-const gathering = "kernel/settlement/gatherEvidence.ts"
+const settlements = "kernel/settlement/store/SqlSettlements.ts"
+const noting = "kernel/settlement/store/batchSentNotes.ts"
+const finding = "kernel/settlement/store/batchFinds.ts"
+const ending = "kernel/settlement/store/batchOutcomes.ts"
+const bearing = "kernel/settlement/store/batchRecords.ts"
+const deciding = "kernel/settlement/state/decide.ts"
+const gathering = "kernel/settlement/follower/gatherEvidence.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
 const waiting = "kernel/payment/settle/waitForOutcome.ts"
-const knowing = "kernel/payment/settle/known.ts"
+const knowing = "kernel/payment/settle/existing.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const besideVersion01 = "migrations/kernel/0015_beside_version_01.sql"
 const schema = "migrations/kernel/0002_settlement.sql"
@@ -62,24 +65,26 @@ const schema = "migrations/kernel/0002_settlement.sql"
 export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "the journal begins no epoch when its database is served anew",
-    changes: [{ file: "kernel/FactsEpoch.ts", from: "where ${sql.literal(isServedAnew)}", to: "where false" }],
+    changes: [{ file: "kernel/facts/FactsEpoch.ts", from: "where ${sql.literal(isServedAnew)}", to: "where false" }],
     ...epochTests
   },
   {
     name: "an end below what was read begins no epoch",
-    changes: [{ file: "kernel/Facts.ts", from: "epoch === seen.epoch && end < seen.position", to: "false" }],
+    changes: [{ file: "kernel/facts/Facts.ts", from: "epoch === seen.epoch && end < seen.position", to: "false" }],
     ...epochTests
   },
   {
     name: "a cursor of another epoch resumes where it stopped",
-    changes: [{ file: "kernel/FactsEpoch.ts", from: "where epoch <> ${of}", to: "where false and epoch <> ${of}" }],
+    changes: [
+      { file: "kernel/facts/FactsEpoch.ts", from: "where epoch <> ${of}", to: "where false and epoch <> ${of}" }
+    ],
     ...epochTests
   },
   {
     name: "a cursor of an epoch that is not known resumes at the next one",
     changes: [
       {
-        file: "kernel/FactsEpoch.ts",
+        file: "kernel/facts/FactsEpoch.ts",
         from: "where epoch <> ${of}\n    and epoch >= coalesce((select max(epoch) from kernel_journal_epochs where epoch <= ${of}), 0)",
         to: "where epoch > ${of}"
       }
@@ -89,7 +94,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "streams do not say that the journal went back",
     changes: [
-      { file: "kernel/payment/EventStreams.ts", from: "if (page.rewoundTo !== undefined)", to: "if (pageMax < 0)" }
+      { file: "kernel/payment/http/EventStreams.ts", from: "if (page.rewoundTo !== undefined)", to: "if (pageMax < 0)" }
     ],
     ...simulation
   },
@@ -97,7 +102,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a page of facts without settlements is taken for the end",
     changes: [
       {
-        file: "kernel/settlement/SettlementEvents.ts",
+        file: "kernel/settlement/operators/SettlementEvents.ts",
         from: "isEnd: facts.length < limit",
         to: "isEnd: events.length < limit"
       }
@@ -106,12 +111,14 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a mark of another epoch is believed",
-    changes: [{ file: "kernel/Facts.ts", from: "since.epoch === epoch && ", to: "" }],
+    changes: [{ file: "kernel/facts/Facts.ts", from: "since.epoch === epoch && ", to: "" }],
     ...epochTests
   },
   {
     name: "streams sleep on when the journal went back",
-    changes: [{ file: "kernel/settlement/SettlementEvents.ts", from: "from.epoch !== now.epoch || ", to: "" }],
+    changes: [
+      { file: "kernel/settlement/operators/SettlementEvents.ts", from: "from.epoch !== now.epoch || ", to: "" }
+    ],
     ...epochTests
   },
   {
@@ -147,7 +154,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a settlement is built again by a lease that was lost",
     changes: [
       {
-        file: "kernel/settlement/SqlSettlements.ts",
+        file: "kernel/settlement/store/SqlSettlements.ts",
         from: "where address = ${lease.address} and fence = ${lease.fence}::int8 and settlement is null and not exists",
         to: "where address = ${lease.address} and settlement is null and not exists"
       }
@@ -158,7 +165,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a settlement that holds a channel is built again",
     changes: [
       {
-        file: "kernel/settlement/SqlSettlements.ts",
+        file: "kernel/settlement/store/SqlSettlements.ts",
         from: "and not exists (select 1 from kernel_channels held where held.settlement = ${id})",
         to: ""
       }
@@ -169,7 +176,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "attempts that can never land are followed",
     changes: [
       {
-        file: "kernel/settlement/SqlSettlements.ts",
+        file: "kernel/settlement/store/SqlSettlements.ts",
         from: "and number > (select attempts_void from kernel_settlements as s where s.id = a.settlement)",
         to: ""
       }
@@ -180,7 +187,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a former hash is found no more",
     changes: [
       {
-        file: "kernel/settlement/SqlSettlements.ts",
+        file: "kernel/settlement/store/SqlSettlements.ts",
         from: "or id in (select settlement from kernel_rebuilds where inner_hash = ${by.hash})",
         to: ""
       }
@@ -189,23 +196,33 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "built again although a node took it",
-    changes: [{ file: "kernel/settlement/decide.ts", from: 'kind === "payment" && !taken', to: 'kind === "payment"' }],
+    changes: [
+      { file: "kernel/settlement/state/decide.ts", from: 'kind === "payment" && !taken', to: 'kind === "payment"' }
+    ],
     ...decideTests
   },
   {
     name: "built again without a word about its number",
-    changes: [{ file: "kernel/settlement/decide.ts", from: '&& attempts.at(-1)?.sentCode === "txBadSeq"', to: "" }],
+    changes: [
+      { file: "kernel/settlement/state/decide.ts", from: '&& attempts.at(-1)?.sentCode === "txBadSeq"', to: "" }
+    ],
     ...decideTests
   },
   {
     name: "built again when the authorization is nearly dead",
-    changes: [{ file: "kernel/settlement/decide.ts", from: "options.canRebuild && isTime", to: "options.canRebuild" }],
+    changes: [
+      { file: "kernel/settlement/state/decide.ts", from: "options.canRebuild && isTime", to: "options.canRebuild" }
+    ],
     ...decideTests
   },
   {
     name: "a settlement is built again for ever",
     changes: [
-      { file: "kernel/settlement/carryOut.ts", from: " && record.attemptCount <= attemptsForRebuildMax", to: "" }
+      {
+        file: "kernel/settlement/follower/applyDecision.ts",
+        from: " && record.attemptCount <= attemptsForRebuildMax",
+        to: ""
+      }
     ],
     ...followerTests
   },
@@ -213,7 +230,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an adopted success goes to whoever asks",
     changes: [
       {
-        file: "kernel/settlement/adopt.ts",
+        file: "kernel/settlement/follower/adopt.ts",
         from: "if (yield* isOwner(adopted, inner)) return",
         to: "if (isOwner) return"
       }
@@ -227,14 +244,14 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "what ended has its age from its record alone",
-    changes: [{ file: "kernel/settlement/sweepEnded.ts", from: "and s.resolved_at < ${before} ", to: "" }],
+    changes: [{ file: "kernel/settlement/store/sweepEnded.ts", from: "and s.resolved_at < ${before} ", to: "" }],
     ...sweepTests
   },
   {
     name: "an authorization is found on another network",
     changes: [
       {
-        file: "kernel/settlement/SqlSettlements.ts",
+        file: "kernel/settlement/store/SqlSettlements.ts",
         from: "where (${key}::text is not null and network = ${query.network} and scheme",
         to: "where (${key}::text is not null and scheme"
       }
@@ -244,7 +261,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "an authorization is found on another network, of those that are asked for together",
     changes: [
-      { file: "kernel/settlement/gatherFinds.ts", from: "where network = of_network and scheme", to: "where scheme" }
+      {
+        file: "kernel/settlement/store/batchFinds.ts",
+        from: "where network = of_network and scheme",
+        to: "where scheme"
+      }
     ],
     ...storeTests
   },
@@ -252,12 +273,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a place is given back only while its principal has others",
     changes: [
       {
-        file: "kernel/settlement/channels/Admission.ts",
+        file: "kernel/settlement/channels/AdmissionControl.ts",
         from: "this.#placesInAll -= 1",
         to: "if (own > 1) this.#placesInAll -= 1"
       }
     ],
-    ...fast("settlement/channels/Admission.test.ts")
+    ...fast("settlement/channels/AdmissionControl.test.ts")
   },
   {
     name: "the auditor knows no end by a lost transaction",
@@ -329,39 +350,39 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "calls of one key in one statement",
     changes: [
       {
-        file: "kernel/database/gathered.ts",
+        file: "kernel/database/batched.ts",
         from: "next.size < callsMax && !next.has(key)) next.set(key, call)",
         to: "next.size < callsMax) next.set(`${key} ${next.size}`, call)"
       }
     ],
-    ...fast("database/gathered.test.ts")
+    ...fast("database/batched.test.ts")
   },
   {
     name: "rows of many are met in any order",
     changes: [
       {
-        file: "kernel/database/gathered.ts",
+        file: "kernel/database/batched.ts",
         from: "[...next].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(",
         to: "[...next].map("
       }
     ],
-    ...fast("database/gathered.test.ts")
+    ...fast("database/batched.test.ts")
   },
   {
     name: "a call that is made for who has gone away",
-    changes: [{ file: "kernel/database/gathered.ts", from: "if (at >= 0) waiting", to: "if (at >= 9) waiting" }],
-    ...fast("database/gathered.test.ts")
+    changes: [{ file: "kernel/database/batched.ts", from: "if (at >= 0) waiting", to: "if (at >= 9) waiting" }],
+    ...fast("database/batched.test.ts")
   },
   {
     name: "calls left without an answer when their statements end",
     changes: [
       {
-        file: "kernel/database/gathered.ts",
+        file: "kernel/database/batched.ts",
         from: "if (Exit.isSuccess(exit)) return",
         to: "if (Exit.isFailure(exit)) return"
       }
     ],
-    ...fast("database/gathered.test.ts")
+    ...fast("database/batched.test.ts")
   },
   {
     name: "submit before record",
@@ -562,12 +583,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an expired settlement uses up its sequence number",
     changes: [
       {
-        file: "kernel/settlement/endings.ts",
+        file: "kernel/settlement/state/outcomes.ts",
         from: "sequence === settlement.channelSequence - 1n ? false : undefined",
         to: "sequence === settlement.channelSequence - 1n ? true : undefined"
       }
     ],
-    catcher: vitest("test/kernel/settlement/decide.test.ts")
+    catcher: vitest("test/kernel/settlement/state/decide.test.ts")
   },
   {
     name: "the reservation is kept on loss",
@@ -627,20 +648,26 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "the fact cursor overtakes a late commit",
     changes: [
-      { file: "kernel/Facts.ts", from: "t.top + row_number() over (order by w.id) as position", to: "w.id as position" }
+      {
+        file: "kernel/facts/Facts.ts",
+        from: "t.top + row_number() over (order by w.id) as position",
+        to: "w.id as position"
+      }
     ],
     ...facts
   },
   {
     name: "two replicas give positions at once",
-    changes: [{ file: "kernel/Facts.ts", from: "select pg_advisory_xact_lock(724402404)", to: "select 724402404" }],
+    changes: [
+      { file: "kernel/facts/Facts.ts", from: "select pg_advisory_xact_lock(724402404)", to: "select 724402404" }
+    ],
     ...facts
   },
   {
     name: "new facts sort below a restored cursor",
     changes: [
       {
-        file: "kernel/Facts.ts",
+        file: "kernel/facts/Facts.ts",
         from: "coalesce((select max(position) from kernel_fact_cursors), 0)",
         to: "0"
       }
@@ -651,18 +678,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an absence far ahead of the ledger counts",
     changes: [
       {
-        file: "kernel/ledger/notBeyond.ts",
+        file: "kernel/ledger/withinLedgerBound.ts",
         from: "return Math.min(latestLedger, provenLedger(",
         to: "return Math.max(latestLedger, provenLedger("
       }
     ],
-    catcher: vitest("test/kernel/ledger/notBeyond.test.ts")
+    catcher: vitest("test/kernel/ledger/withinLedgerBound.test.ts")
   },
   {
     name: "a standing far ahead of the ledger counts",
     changes: [
       {
-        file: "kernel/settlement/gatherEvidence.ts",
+        file: "kernel/settlement/follower/gatherEvidence.ts",
         from: "if (!(yield* isReached(answer.latestLedger))) continue",
         to: "yield* isReached(answer.latestLedger)"
       }
@@ -750,25 +777,25 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a crowded ledger looked through for a few",
     changes: [
       {
-        file: "kernel/settlement/scanLedgers.ts",
+        file: "kernel/settlement/follower/scanLedgers.ts",
         from: "ledgers <= triedLedgersMax : expected <= perQuestion * records.length",
         to: "ledgers <= triedLedgersMax : true"
       }
     ],
-    ...fast("settlement/scanLedgers.test.ts")
+    ...fast("settlement/follower/scanLedgers.test.ts")
   },
   {
     name: "a scan that fails is tried with each ledger",
     changes: [
-      { file: "kernel/settlement/scanLedgers.ts", from: "density.note(Infinity, 1,", to: "density.note(0, 1," }
+      { file: "kernel/settlement/follower/scanLedgers.ts", from: "density.note(Infinity, 1,", to: "density.note(0, 1," }
     ],
-    ...fast("settlement/scanLedgers.test.ts")
+    ...fast("settlement/follower/scanLedgers.test.ts")
   },
   {
     name: "a scan that believes in any hash",
     changes: [
       {
-        file: "kernel/settlement/scanLedgers.ts",
+        file: "kernel/settlement/follower/scanLedgers.ts",
         from: "attempts.get(executed.outerHash) ?? attempts.get(executed.innerHash)",
         to: "[...attempts.values()][0]"
       }
@@ -795,7 +822,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the first attempt is sent again instead of the newest",
     changes: [
       {
-        file: "kernel/settlement/drive.ts",
+        file: "kernel/settlement/state/planSubmission.ts",
         from: 'attempts.findLast(({ kind }) => kind === "payment")',
         to: 'attempts.find(({ kind }) => kind === "payment")'
       }
@@ -806,7 +833,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a send although the store added no attempt",
     changes: [
       {
-        file: "kernel/settlement/carryOut.ts",
+        file: "kernel/settlement/follower/applyDecision.ts",
         from: "if (number !== undefined) yield* submitAttempt(record.id, { ...attempt, number })",
         to: "yield* submitAttempt(record.id, { ...attempt, number: number ?? 1 })"
       }
@@ -945,7 +972,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "insufficient fee is cancelled",
     changes: [
-      { file: "kernel/settlement/drive.ts", from: '  "txMalformed",', to: '  "txMalformed",\n  "txInsufficientFee",' }
+      {
+        file: "kernel/settlement/state/planSubmission.ts",
+        from: '  "txMalformed",',
+        to: '  "txMalformed",\n  "txInsufficientFee",'
+      }
     ],
     ...driveTests
   },
@@ -953,7 +984,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a rotated sponsor signs for what was before it",
     changes: [
       {
-        file: "kernel/settlement/carryOut.ts",
+        file: "kernel/settlement/follower/applyDecision.ts",
         from: "record.sponsor === signer.sponsor && signer.channels.includes(record.channel)",
         to: "signer.channels.includes(record.channel)"
       }
@@ -964,7 +995,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a defect in one settlement ends the turn",
     changes: [
       {
-        file: "kernel/settlement/reconcileSettlements.ts",
+        file: "kernel/settlement/follower/reconcileSettlements.ts",
         from: "const told = Cause.hasDies(cause)",
         to: "if (Cause.hasDies(cause)) return Effect.failCause(cause as Cause.Cause<never>)\n    const told = Cause.hasDies(cause)"
       }
@@ -975,7 +1006,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "what spent a nonce is looked up for each expiry",
     changes: [
       {
-        file: "kernel/settlement/adopt.ts",
+        file: "kernel/settlement/follower/adopt.ts",
         from: "${request.network} ${nonce.address} ${nonce.nonce}",
         to: "${request.network} ${request.authorizationKey}"
       }
@@ -986,7 +1017,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a transaction that has ended another settlement answered as this payment",
     changes: [
       {
-        file: "kernel/settlement/adopt.ts",
+        file: "kernel/settlement/follower/adopt.ts",
         from: 'return stored === "TransactionTaken" ? ({ _tag: "Elsewhere", ...by } as Adopted) : answer',
         to: "return answer"
       }
@@ -997,7 +1028,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the last ledger of a life taken for one that an entry names",
     changes: [
       {
-        file: "kernel/settlement/adopt.ts",
+        file: "kernel/settlement/follower/adopt.ts",
         from: "next <= toLedger || isNamed",
         to: "next <= toLedger || fromLedger === toLedger"
       }
@@ -1006,19 +1037,19 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a lost record is compared at the maximum that is verified",
-    changes: [{ file: "kernel/settlement/adopt.ts", from: "moved < request.amount ?", to: "moved < 0n ?" }],
+    changes: [{ file: "kernel/settlement/follower/adopt.ts", from: "moved < request.amount ?", to: "moved < 0n ?" }],
     ...adoptTests
   },
   {
     name: "a lost record on a channel of a rotation before",
-    changes: [{ file: "kernel/settlement/adopt.ts", from: ", ...signer.formerChannels]", to: "]" }],
+    changes: [{ file: "kernel/settlement/follower/adopt.ts", from: ", ...signer.formerChannels]", to: "]" }],
     ...adoptTests
   },
   {
     name: "an expired authorization called unused while its entry is gone",
     changes: [
       {
-        file: "kernel/settlement/whereUsed.ts",
+        file: "kernel/settlement/follower/whereUsed.ts",
         from: "if (latestLedger === expiresLedger && entryLedger === undefined)",
         to: "if (entryLedger === undefined)"
       }
@@ -1028,7 +1059,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a part of an authorization's life taken for all of it",
     changes: [
-      { file: "kernel/settlement/whereUsed.ts", from: "isWhole: fromLedger === firstLedger", to: "isWhole: true" }
+      {
+        file: "kernel/settlement/follower/whereUsed.ts",
+        from: "isWhole: fromLedger === firstLedger",
+        to: "isWhole: true"
+      }
     ],
     ...adoptTests
   },
@@ -1036,7 +1071,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an entry after the expiry taken for the authorization's",
     changes: [
       {
-        file: "kernel/settlement/whereUsed.ts",
+        file: "kernel/settlement/follower/whereUsed.ts",
         from: "entryLedger !== undefined && entryLedger <= expiresLedger",
         to: "entryLedger !== undefined"
       }
@@ -1047,7 +1082,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an expired authorization called unused by a node that is behind",
     changes: [
       {
-        file: "kernel/settlement/whereUsed.ts",
+        file: "kernel/settlement/follower/whereUsed.ts",
         from: 'if (latestLedger < expiresLedger) return { _tag: "Unknown" }',
         to: ""
       }
@@ -1058,7 +1093,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "one life's unused nonce taken for another's",
     changes: [
       {
-        file: "kernel/settlement/adopt.ts",
+        file: "kernel/settlement/follower/adopt.ts",
         from: "expired === undefined ? spent : `${spent} ${expired.expiresLedger}`",
         to: "spent"
       }
@@ -1073,18 +1108,20 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "records that took too long together are tried alone",
     changes: [{ file: bearing, from: ' || reason._tag === "StatementTimeoutError"', to: "" }],
-    ...fast("settlement/gatherRecords.test.ts")
+    ...fast("settlement/store/batchRecords.test.ts")
   },
   {
     name: "one caller's looks crowd out another's",
-    changes: [{ file: "kernel/settlement/adopt.ts", from: "if (mine >= looksOfPrincipalMax)", to: "if (mine < 0)" }],
+    changes: [
+      { file: "kernel/settlement/follower/adopt.ts", from: "if (mine >= looksOfPrincipalMax)", to: "if (mine < 0)" }
+    ],
     ...adoptTests
   },
   {
     name: "an ended settlement leaves while the ledger might still take its authorization",
     changes: [
       {
-        file: "kernel/settlement/sweepEnded.ts",
+        file: "kernel/settlement/store/sweepEnded.ts",
         from: " and s.authorization_expires_ledger < ${sequence}",
         to: " and ${sequence}::bigint > 0"
       }
@@ -1095,7 +1132,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "what nobody could resolve leaves by age",
     changes: [
       {
-        file: "kernel/settlement/sweepEnded.ts",
+        file: "kernel/settlement/store/sweepEnded.ts",
         from: "s.state in ('settled', 'failed', 'expired')",
         to: "s.state in ('settled', 'failed', 'expired', 'unresolved')"
       }
@@ -1122,7 +1159,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "facts leave that a consumer has not read",
     changes: [
       {
-        file: "kernel/sweepFacts.ts",
+        file: "kernel/facts/sweepFacts.ts",
         from: "select coalesce(min(position), 0) from kernel_fact_cursors",
         to: "select coalesce(max(position), 0) from kernel_fact_cursors"
       }

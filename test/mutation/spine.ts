@@ -17,8 +17,8 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
   TOLLKEEPER_TEST_SLOW: "only",
   TOLLKEEPER_TEST_DATABASES: "postgres"
 })
-const machineTests = by("settlement/decide.test.ts", {})
-const driveTests = by("settlement/drive.test.ts", {})
+const machineTests = by("settlement/state/decide.test.ts", {})
+const driveTests = by("settlement/state/planSubmission.test.ts", {})
 const databaseBounds = by("database/bounds.daily.test.ts")
 const writes = by("database/writes.daily.test.ts")
 const rotations = by("settlement/rotation.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "postgres" })
@@ -28,28 +28,28 @@ const replicas = by("settlement/channels/replicas.daily.test.ts", { TOLLKEEPER_T
 const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
 const poolUnderLoad = by("settlement/channels/PoolUnderLoad.test.ts", {})
 
-const machine = "kernel/settlement/decide.ts"
-const driving = "kernel/settlement/drive.ts"
-const spending = "kernel/settlement/findSpending.ts"
-const settlements = "kernel/settlement/SqlSettlements.ts"
-const ending = "kernel/settlement/gatherEnds.ts"
-const noting = "kernel/settlement/gatherNotes.ts"
+const machine = "kernel/settlement/state/decide.ts"
+const driving = "kernel/settlement/state/planSubmission.ts"
+const spending = "kernel/settlement/follower/findSpending.ts"
+const settlements = "kernel/settlement/store/SqlSettlements.ts"
+const ending = "kernel/settlement/store/batchOutcomes.ts"
+const noting = "kernel/settlement/store/batchSentNotes.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
 const connections = "kernel/database/Connections.ts"
 const queue = "kernel/settlement/channels/ChannelQueue.ts"
-const admission = "kernel/settlement/channels/Admission.ts"
+const admission = "kernel/settlement/channels/AdmissionControl.ts"
 const rows = "kernel/settlement/channels/ChannelRows.ts"
 const budgetStatements = "kernel/budget/budgetStatements.ts"
 const channels = "kernel/settlement/channels/reconcileChannels.ts"
-const sponsor = "kernel/settlement/channels/SponsorTransactions.ts"
-const moves = "kernel/settlement/OperatorMoves.ts"
+const sponsor = "kernel/settlement/sponsor/SponsorTransactions.ts"
+const moves = "kernel/settlement/operators/OperatorActions.ts"
 const principals = by("payment/principals.daily.test.ts")
-const knowing = "kernel/payment/settle/known.ts"
+const knowing = "kernel/payment/settle/existing.ts"
 const settling = "kernel/payment/settle/settlePayment.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
-const work = "kernel/payment/settle/Work.ts"
-const sponsoring = "kernel/settlement/Sponsor.ts"
+const work = "kernel/payment/settle/SettlementWorker.ts"
+const sponsoring = "kernel/settlement/sponsor/Sponsor.ts"
 
 const change = (file: string, from: string, to: string) => [{ file, from, to }]
 
@@ -94,7 +94,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "another authorization with the nonce counts as the payment",
     changes: change(spending, 'uses.length === 1 && uses[0] === "same"', "uses.length === 1"),
-    ...by("settlement/findSpending.test.ts", {})
+    ...by("settlement/follower/findSpending.test.ts", {})
   },
   {
     name: "a cancel after one refusal of many",
@@ -113,27 +113,27 @@ export const mutations: ReadonlyArray<Mutation> = [
       "where id = end_of and state in ('prepared', 'submitted') and (attempts_known is null",
       "where id = end_of and (attempts_known is null"
     ),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "a delivery claimed twice",
     changes: change(noting, "and s.state = 'settled' and s.delivered_at is null", "and s.state = 'settled'"),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "no bound of open settlements",
     changes: change(settlements, "count(*) < ${pendingSettlementsMax}::int", "${pendingSettlementsMax}::int > 0"),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "the in-process twin gets the success",
-    changes: change("kernel/payment/settle/Flights.ts", 'answer._tag === "Settled" ?', 'answer.payer === "" ?'),
+    changes: change("kernel/payment/settle/SingleFlight.ts", 'answer._tag === "Settled" ?', 'answer.payer === "" ?'),
     ...by("payment/Flights.test.ts", {})
   },
   {
     name: "a twin that waits for nobody",
     changes: change(
-      "kernel/payment/settle/shareFlight.ts",
+      "kernel/payment/settle/joinFlight.ts",
       "boarded.isLeader ? lead(boarded)",
       "boarded ? lead(boarded)"
     ),
@@ -146,7 +146,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a request that waits for a silent database",
-    changes: change("kernel/payment/settle/shareFlight.ts", "timeout: yield* timeLeft(began),", `timeout: "1 hour",`),
+    changes: change("kernel/payment/settle/joinFlight.ts", "timeout: yield* timeLeft(began),", `timeout: "1 hour",`),
     ...by("payment/twins.daily.test.ts")
   },
   {
@@ -240,11 +240,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a memory of ends without a bound",
     changes: change(
-      "kernel/settlement/EndedAuthorizations.ts",
+      "kernel/settlement/follower/EndedAuthorizationsCache.ts",
       "this.#records.size > endedMax",
       "this.#records.size < 0"
     ),
-    ...by("settlement/EndedAuthorizations.test.ts", {})
+    ...by("settlement/follower/EndedAuthorizationsCache.test.ts", {})
   },
   {
     name: "any identifier reads the success",
@@ -285,12 +285,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a delivery claimed by any principal",
     changes: change(noting, "and s.principal = c.principal and s.state = 'settled'", "and s.state = 'settled'"),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "an address owns what it settled",
     changes: change(
-      "kernel/http/Callers.ts",
+      "kernel/http/Authentication.ts",
       "{ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false }",
       "{ owner: principalOf(sourceOf(request)), source: principalOf(sourceOf(request)), keyed: false }"
     ),
@@ -299,7 +299,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "keyless callers share one budget",
     changes: change(
-      "kernel/http/Callers.ts",
+      "kernel/http/Authentication.ts",
       "{ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false }",
       "{ owner: anonymous, source: anonymous, keyed: false }"
     ),
@@ -308,12 +308,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "identifiers across payers",
     changes: change(settlements, "          and payer = ${payer}::text and identifier", "          and identifier"),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "lookups across principals",
     changes: change(settlements, "where principal = ${principal} and ${where}", "where ${where}"),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "an adopted payment without its charge",
@@ -322,12 +322,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "budget.charge(counted(settlement.principal), settlement.feeChargedStroops,",
       "budget.charge(counted(settlement.principal), 0n,"
     ),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "a channel kept after its number became unknown",
     changes: change(ending, "case when g.number_used then 0", "case when coalesce(g.number_used, true) then 0"),
-    ...by("settlement/SqlSettlements.test.ts")
+    ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
     name: "a lease given back by a stale holder",
@@ -360,27 +360,27 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "the follower woken by each payment, in the ledger of its record too",
     changes: change(work, "if (sentLedger > attempt.recordedLedger) yield*", "yield*"),
-    ...by("payment/settle/Work.test.ts", {})
+    ...by("payment/settle/SettlementWorker.test.ts", {})
   },
   {
     name: "a payment during whose sending a ledger closed followed by the next one alone",
     changes: change(work, "if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake", ""),
-    ...by("payment/settle/Work.test.ts", {})
+    ...by("payment/settle/SettlementWorker.test.ts", {})
   },
   {
     name: "the sponsor read as often while nobody pays",
     changes: change(sponsoring, "(attended || notes.isFaulty() ? every : everyUnattended)", "every"),
-    ...by("settlement/Sponsor.test.ts", {})
+    ...by("settlement/sponsor/Sponsor.test.ts", {})
   },
   {
     name: "the sponsor read seldom while payments come",
     changes: change(sponsoring, "(attended || notes.isFaulty() ? every", "(notes.isFaulty() ? every"),
-    ...by("settlement/Sponsor.test.ts", {})
+    ...by("settlement/sponsor/Sponsor.test.ts", {})
   },
   {
     name: "a sponsor that cannot pay read seldom",
     changes: change(sponsoring, "(attended || notes.isFaulty() ? every", "(attended ? every"),
-    ...by("settlement/Sponsor.test.ts", {})
+    ...by("settlement/sponsor/Sponsor.test.ts", {})
   },
   {
     name: "a seed parsed for each signature",
@@ -409,7 +409,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "freed channels counted on after others took them",
     changes: change(
-      "kernel/settlement/channels/Scarcity.ts",
+      "kernel/settlement/channels/ReleaseRateEstimator.ts",
       "this.#returned = Math.max(0, this.#returned - returned)\n",
       ""
     ),
@@ -451,7 +451,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "the pause between two closes taken for a slow rate",
-    changes: change("kernel/settlement/channels/Scarcity.ts", "Math.max(1, (leases * ledgerMillis) / window)", "1"),
+    changes: change(
+      "kernel/settlement/channels/ReleaseRateEstimator.ts",
+      "Math.max(1, (leases * ledgerMillis) / window)",
+      "1"
+    ),
     ...poolUnderLoad
   },
   {
@@ -463,10 +467,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a payment judged before its place in the queue",
     changes: change(
       "kernel/payment/settle/settlePayment.ts",
-      `const taken = yield* admit(payment, scheme, began)
+      `const taken = yield* admit(payment, scheme, startedAt)
 `,
       `yield* verifyWithinTimeout(payment, scheme, "settle")
-  const taken = yield* admit(payment, scheme, began)
+  const taken = yield* admit(payment, scheme, startedAt)
 `
     ),
     ...by("settlement/channels/overload.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
@@ -511,7 +515,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a replica follows one rotation and not a chain",
     changes: change(
-      "kernel/settlement/channels/rotationStanding.ts",
+      "kernel/settlement/channels/rotationStatus.ts",
       "while (chain.length <= rotations.length)",
       "while (chain.length < 2)"
     ),
@@ -520,7 +524,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a replica waits for the newest keys though its sources hold newer ones",
     changes: change(
-      "kernel/settlement/channels/rotationStanding.ts",
+      "kernel/settlement/channels/rotationStatus.ts",
       "chainFrom(rotations, kind, before[kind]).includes(next[kind])",
       "newestOf(rotations, kind, before[kind]) === next[kind]"
     ),
@@ -555,7 +559,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a payment verified while the database accepts no writes",
-    changes: change("kernel/settlement/Sponsor.ts", "if (unwritable !== undefined) return Option.some(unwritable)", ""),
+    changes: change(
+      "kernel/settlement/sponsor/Sponsor.ts",
+      "if (unwritable !== undefined) return Option.some(unwritable)",
+      ""
+    ),
     ...writes
   },
   {
@@ -569,13 +577,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a probe that waits for a commit without end",
-    changes: change("kernel/database/WriteProbe.ts", "    Effect.timeout(writeTimeout),\n", ""),
+    changes: change("kernel/health/WriteProbe.ts", "    Effect.timeout(writeTimeout),\n", ""),
     ...writes
   },
   {
     name: "a failed write is tried again by nobody",
     changes: change(
-      "kernel/database/WriteProbe.ts",
+      "kernel/health/WriteProbe.ts",
       "onSuccess: () => {\n      failures = 0\n      return set(undefined)",
       "onSuccess: () => {\n      failures = 0\n      return fault === undefined ? set(undefined) : Effect.void"
     ),
@@ -601,12 +609,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a channel lent before anybody asked whether the external signer is there",
-    changes: change("kernel/settlement/Sponsor.ts", "yield* signer.assure\n", "\n"),
+    changes: change("kernel/settlement/sponsor/Sponsor.ts", "yield* signer.assure\n", "\n"),
     ...remoteSigners
   },
   {
     name: "a channel lent while an external signer does not sign",
-    changes: change("kernel/settlement/Sponsor.ts", "if (unsigned !== undefined) return unsigned", ""),
+    changes: change("kernel/settlement/sponsor/Sponsor.ts", "if (unsigned !== undefined) return unsigned", ""),
     ...remoteSigners
   },
   {
@@ -621,7 +629,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a replica that does not hear what another published",
-    changes: change("kernel/FactsBell.ts", ".payload !== own) yield* onNotification", ".payload === own) yield* onNotification"),
+    changes: change(
+      "kernel/facts/FactsNotifier.ts",
+      ".payload !== own) yield* onNotification",
+      ".payload === own) yield* onNotification"
+    ),
     ...poolers
   },
   {
@@ -687,7 +699,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a chore decided before another's transaction",
     changes: change(
-      "kernel/settlement/channels/SponsorJournal.ts",
+      "kernel/settlement/sponsor/SponsorJournal.ts",
       "where ${after ?? null}::text is not distinct from",
       "where true or ${after ?? null}::text ="
     ),
@@ -747,7 +759,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "an operator who ends what is open",
     changes: change(moves, "where s.id = old.id and s.state = 'unresolved'", "where s.id = old.id"),
-    ...by("settlement/OperatorMoves.daily.test.ts")
+    ...by("settlement/operators/OperatorActions.daily.test.ts")
   },
   {
     name: "given up without waiting for the bound",
@@ -756,7 +768,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }",
       "channel: { sequenceUsed: undefined, ledger: 0 }"
     ),
-    ...by("settlement/OperatorMoves.daily.test.ts")
+    ...by("settlement/operators/OperatorActions.daily.test.ts")
   },
   {
     name: "a lost record called spent elsewhere",
@@ -779,7 +791,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "spent by somebody else, and called expired",
     changes: change(
-      "kernel/settlement/decide.ts",
+      "kernel/settlement/state/decide.ts",
       "return end(Ending.spentUnused(expired, spending))",
       "return end(expired)"
     ),
@@ -788,7 +800,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a look that shows nothing proves that nothing was",
     changes: change(
-      "kernel/settlement/decide.ts",
+      "kernel/settlement/state/decide.ts",
       'return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }',
       "return isLate ? end(Ending.unresolved(undefined, ledger)) : end(expired)"
     ),
@@ -801,12 +813,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "return accountText(bump.feeSource) === sponsor || channels.has(sourceOf(inner)) ? inner : undefined",
       "return inner"
     ),
-    ...by("settlement/findSpending.test.ts", {})
+    ...by("settlement/follower/findSpending.test.ts", {})
   },
   {
     name: "only this process's channels are ours",
     changes: change(spending, "accountText(bump.feeSource) === sponsor || channels", "channels"),
-    ...by("settlement/findSpending.test.ts", {})
+    ...by("settlement/follower/findSpending.test.ts", {})
   },
   {
     name: "a channel not released when the budget refuses",
@@ -872,8 +884,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ] as const
   ).map(([name, from, to]) => ({
     name,
-    changes: change("kernel/settlement/sponsorFault.ts", from, to),
-    ...by("settlement/sponsorFault.test.ts", {})
+    changes: change("kernel/settlement/sponsor/sponsorProblem.ts", from, to),
+    ...by("settlement/sponsor/sponsorProblem.test.ts", {})
   })),
   ...(
     [
@@ -891,7 +903,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       ],
       [
         "a sponsor that was funded stays empty",
-        "kernel/settlement/Sponsor.ts",
+        "kernel/settlement/sponsor/Sponsor.ts",
         "yield* readings.readAgain.pipe(",
         "yield* Effect.void.pipe(",
         // The next ledger heals it too.
@@ -918,7 +930,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       ],
       [
         "the old network's sponsor transactions hold up the new one's",
-        "kernel/settlement/channels/forgetReset.ts",
+        "kernel/settlement/channels/handleNetworkReset.ts",
         "update kernel_sponsor_transactions set ledger = null,",
         "update kernel_sponsor_transactions set ledger = ledger,"
       ]

@@ -28,7 +28,7 @@ const call = inFile("mcp-tools-pay/call/httpCall.ts", http)
 const seller = inFile("mcp-tools-pay/seller/httpSeller.ts", http)
 const wire = inFile("mcp-tools-pay/seller/HttpWire.ts", http)
 const terms = inFile("mcp-tools-pay/seller/compareTerms.ts", http)
-const judge = inFile("mcp-tools-pay/call/Judge.ts", http)
+const judge = inFile("mcp-tools-pay/call/PaymentPolicyCheck.ts", http)
 const ofTest =
   (files: ReadonlyArray<string>, folder = "", environment: Readonly<Record<string, string>> = {}) =>
   (name: string, from: string, to: string, file: string): Mutation => ({
@@ -120,13 +120,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     "judge: a receipt that cannot be read throws content away",
     "const proof = yield* find(word?.transaction, open)",
     "const proof = word === undefined ? undefined : yield* find(word.transaction, open)",
-    "call/Judge.ts"
+    "call/PaymentPolicyCheck.ts"
   ),
   delivery(
     "judge: another payer's receipt fits",
     "word.payer === undefined || word.payer === authorization.payer",
     "true",
-    "call/Judge.ts"
+    "call/PaymentPolicyCheck.ts"
   ),
   delivery(
     "judge: the nonce proves nothing",
@@ -436,7 +436,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "return isStranger ? ofOrigin(url.host, Semaphore.withPermit(strangers, connected)) : connected",
     "return connected"
   ),
-  inFile("mcp-tools-pay/call/Judge.ts", hostile)(
+  inFile("mcp-tools-pay/call/PaymentPolicyCheck.ts", hostile)(
     "judge: settled before is rejected",
     "if (reason === settledBefore)",
     'if (reason === "")'
@@ -488,7 +488,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "isUnused ? unusedMillis : http",
     "isUnused ? http.sessionIdleMillis : http"
   ),
-  inFile("mcp-tools/server/Admission.ts", transports)(
+  inFile("mcp-tools/server/AdmissionControl.ts", transports)(
     "any page of this machine may ask",
     'origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`',
     'origin.startsWith("http://127.0.0.1")'
@@ -503,12 +503,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     'choose({ at: "nowhere", begins, closing: Effect.void })',
     'choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })\n  yield* Effect.orDie(begins)'
   ),
-  inFile("mcp-tools/server/Admission.ts", transports)(
+  inFile("mcp-tools/server/AdmissionControl.ts", transports)(
     "admission: any name is answered where another address than loopback is bound",
     "return !isLoopback(boundHost) && (name",
     "return !isLoopback(boundHost) || (name"
   ),
-  inFile("mcp-tools/server/Admission.ts", transports)(
+  inFile("mcp-tools/server/AdmissionControl.ts", transports)(
     "admission: pages are not looked at where another address than loopback is bound",
     "origin === undefined || http",
     "!isLoopback(host) || origin === undefined || http"

@@ -23,7 +23,7 @@ const inFile =
 const contract = inFile("plugins/x402-upto/contract/settle.as", contractTests)
 const offline = inFile("plugins/x402-upto/checks.ts", vitest(`${folder}/checks.daily.test.ts`))
 const profiled = (file: string) => inFile(`plugins/x402-upto/${file}`, vitest(`${folder}/profiles.daily.test.ts`))
-const judged = inFile("plugins/x402-upto/judgePayment.ts", vitest(`${folder}/UptoScheme.test.ts`))
+const judged = inFile("plugins/x402-upto/verifyPayment.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const known = inFile("plugins/x402-upto/authorizations.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const shown = inFile("plugins/x402-upto/simulationChecks.ts", vitest(`${folder}/simulationChecks.test.ts`))
 const readAlike = inFile("kernel/payment/readSimulation.ts", vitest(`${folder}/simulationChecks.test.ts`))
@@ -162,7 +162,7 @@ const ofTheProfiles: ReadonlyArray<Mutation> = [
     "call.contract === askedFor(subject)?.contract",
     "subject.offered.some(({ contract }) => contract === call.contract)"
   ),
-  profiled("judgePayment.ts")("any code is registered", "if (holds) proven.add(contract)", "return true"),
+  profiled("verifyPayment.ts")("any code is registered", "if (holds) proven.add(contract)", "return true"),
   profiled("checks.ts")(
     "an allowance that was to end may stay",
     "return others.length === (closes ? 1 : 0) &&",

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs"
 import { networksSection } from "../../kernel/config/Network.ts"
 import { decodeSection } from "../../kernel/config/Settings.ts"
 import { interfaceVersion } from "../../kernel/http/OpenApi.ts"
-import { select } from "../../kernel/Loader.ts"
+import { select } from "../../kernel/plugin/Loader.ts"
 import { declaredSettings, makeCatalogue } from "../../runtime/App.ts"
 import { loadProfile } from "../../runtime/profile.ts"
 

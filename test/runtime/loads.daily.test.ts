@@ -42,7 +42,7 @@ it.runIf(isNode)(
   async () => {
     const { loaded } = await run("start", "--help")
     expect(loaded).toContain("runtime/serve.ts")
-    expect(loaded).toContain("kernel/settlement/reconcileSettlements.ts")
+    expect(loaded).toContain("kernel/settlement/follower/reconcileSettlements.ts")
     expect(loaded).toContain("node_modules/effect/dist/Effect.js")
     const later = [
       /^plugins\/ledger-local\/(node\/(?!parseFault)|rpc\/|engine\/(?!xdr\/)|openLocalLedger|serve|startLedger)/,

@@ -3,9 +3,9 @@
 // `twin.daily.test.ts`, which plays the same histories on both.
 import { Option } from "effect"
 import { counted } from "../../kernel/http/Principal.ts"
-import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
-import type { JournalCursor, JournalEnd } from "../../kernel/FactsEpoch.ts"
-import type { EventPage } from "../../kernel/settlement/SettlementEvents.ts"
+import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/state/Settlement.ts"
+import type { JournalCursor, JournalEnd } from "../../kernel/facts/FactsEpoch.ts"
+import type { EventPage } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channels/ChannelStore.ts"
 import type {
   AdoptAnswer,
@@ -18,7 +18,7 @@ import type {
   ResolveAnswer,
   SentNote,
   SettlementRecord
-} from "../../kernel/settlement/Settlements.ts"
+} from "../../kernel/settlement/store/Settlements.ts"
 
 export interface Row {
   /** With another channel and hash once it was built again. */

@@ -3,8 +3,8 @@
 // the moment it ended, by what the ledger could still have done.
 import { Clock, Context, Effect, References } from "effect"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
-import { ScanAbove, TransactionsPerQuestion } from "../../kernel/settlement/scanLedgers.ts"
-import type { Outcome } from "../../kernel/settlement/Settlement.ts"
+import { ScanAbove, TransactionsPerQuestion } from "../../kernel/settlement/follower/scanLedgers.ts"
+import type { Outcome } from "../../kernel/settlement/state/Settlement.ts"
 import { Coverage, type Occurrence } from "./Coverage.ts"
 import { type Faults, quiet, quietLedger } from "./Faults.ts"
 import { channelsMax, channelsMin, keysOf } from "./keys.ts"

@@ -2,8 +2,8 @@
 // constraint, attempts, endings, deliveries, leases that run out, budgets, and time. Played on the SQL repository and
 // on its twin, it must give the same answers and leave the same tables.
 import { Option } from "effect"
-import type { Outcome } from "../../kernel/settlement/Settlement.ts"
-import type { AdoptedSettlement, NewSettlement } from "../../kernel/settlement/Settlements.ts"
+import type { Outcome } from "../../kernel/settlement/state/Settlement.ts"
+import type { AdoptedSettlement, NewSettlement } from "../../kernel/settlement/store/Settlements.ts"
 import { makeRandom, type Random } from "./random.ts"
 import { principalOf } from "./simulatedScheme.ts"
 

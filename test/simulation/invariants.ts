@@ -4,7 +4,7 @@
 import { Option } from "effect"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
-import { isOpen } from "../../kernel/settlement/Settlement.ts"
+import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import type { Included } from "./SimulatedLedger.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
 import { chargedOf, type Row } from "./TwinStore.ts"

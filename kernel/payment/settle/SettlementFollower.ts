@@ -1,7 +1,7 @@
 // The follower of open settlements. It runs for as long as the process; each ledger wakes it, and a
 // record that was sent after its own.
 import { Context, Effect, Layer } from "effect"
-import { startFollower } from "../../settlement/reconcileSettlements.ts"
+import { startFollower } from "../../settlement/follower/reconcileSettlements.ts"
 
 export class SettlementFollower extends Context.Service<
   SettlementFollower,

@@ -12,15 +12,15 @@ import type { QueueTicket } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 import { reached } from "../../settlement/CrashPoints.ts"
 import { ownerTag } from "../../settlement/ownership.ts"
-import { firstBid } from "../../settlement/rebid.ts"
-import { Settlements } from "../../settlement/Settlements.ts"
+import { firstBid } from "../../settlement/follower/rebid.ts"
+import { Settlements } from "../../settlement/store/Settlements.ts"
 import { Signer } from "../../signer/Signer.ts"
 import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
 import type { Prepared, Scheme, Verified } from "../Scheme.ts"
 import { newId } from "./newId.ts"
 import { type RequestStart, deadlineOf } from "./waitForOutcome.ts"
-import { withSpanIfSampled } from "../../spanned.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** What the steps of one settlement share. */
 export interface SettlementContext {

@@ -3,15 +3,15 @@
 // own beside this one.
 import { Clock, Deferred, Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
-import { Sponsor } from "../../settlement/Sponsor.ts"
+import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import { answerUnclaimed, busy, internalError, refuse, unadopted } from "../answers.ts"
 import { isRefusal, type Refusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
-import { verifyWithinTimeout } from "./judge.ts"
-import { respondFromExisting, type SettleRequest } from "./known.ts"
-import { admit } from "./takePlace.ts"
+import { verifyWithinTimeout } from "./verifyWithScheme.ts"
+import { respondFromExisting, type SettleRequest } from "./existing.ts"
+import { admit } from "./admit.ts"
 import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
-import { type WorkerReport, SettlementWorker } from "./Work.ts"
+import { type WorkerReport, SettlementWorker } from "./SettlementWorker.ts"
 
 /** A payment that the scheme refuses: spent and expired authorizations may have been settled by us. */
 const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refused: Refusal) {
@@ -28,7 +28,7 @@ const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refus
 })
 
 export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest) {
-  const { flight, payment, scheme, startedAt: startedAt } = request
+  const { flight, payment, scheme, startedAt } = request
   const already = yield* respondFromExisting(request, false)
   if (already !== undefined) return already
   // Before anything is asked or lent: what cannot be paid for would hold a channel as long as its authorization lives.

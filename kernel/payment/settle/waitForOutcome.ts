@@ -3,11 +3,11 @@
 // failure.
 import { Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
-import { monotonicMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { ListenAt } from "../../http/ListenAt.ts"
 import type { Principal } from "../../http/Principal.ts"
-import { Outcomes } from "../../settlement/Outcomes.ts"
-import { type SettlementRecord, Settlements } from "../../settlement/Settlements.ts"
+import { Outcomes } from "../../settlement/follower/Outcomes.ts"
+import { type SettlementRecord, Settlements } from "../../settlement/store/Settlements.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { answerFinal } from "../answers.ts"
 

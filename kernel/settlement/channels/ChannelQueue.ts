@@ -3,11 +3,11 @@
 // may have come free, and looks by itself now and then.
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Latch, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
-import { monotonicMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 import { FairQueue } from "./FairQueue.ts"
-import { ReleaseRateEstimator } from "./Scarcity.ts"
-import { withSpanIfSampled } from "../../spanned.ts"
+import { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** How often the head of the queue looks again without being woken: channels are freed by other replicas too. */
 const lookAgain = Duration.millis(250)

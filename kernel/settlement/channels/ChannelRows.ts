@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
-import { withSpanIfSampled } from "../../spanned.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { askedCount } from "./ChannelCount.ts"
 
 /**

@@ -6,8 +6,8 @@ import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
-import { Facts } from "../../Facts.ts"
-import { isServedAnew } from "../../FactsEpoch.ts"
+import { Facts } from "../../facts/Facts.ts"
+import { isServedAnew } from "../../facts/FactsEpoch.ts"
 import { Signer } from "../../signer/Signer.ts"
 
 export interface ChannelLease {

@@ -9,12 +9,12 @@
 import { Context, Data, Effect, Layer, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import type { SqlError } from "effect/sql"
-import { reconciler } from "../../Actor.ts"
+import { reconciler } from "../../actor/Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Server } from "../../config/Server.ts"
 import { Database } from "../../database/Database.ts"
-import { monotonicMillis } from "../../elapsed.ts"
-import { Health } from "../../Health.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
+import { Health } from "../../health/Health.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../platform/Crypto.ts"
@@ -24,7 +24,7 @@ import { Signer } from "../../signer/Signer.ts"
 import type { AccountNames } from "../../signer/Vault.ts"
 import { measure } from "../../telemetry/Measure.ts"
 import { rotating } from "../../telemetry/metrics.ts"
-import { Sponsor } from "../Sponsor.ts"
+import { Sponsor } from "../sponsor/Sponsor.ts"
 import { makeRotationJournal, type RotationJournal } from "./RotationJournal.ts"
 import {
   derivedChannels,
@@ -37,7 +37,7 @@ import {
   type StandingInput,
   takesUp,
   unrecordedFrom
-} from "./rotationStanding.ts"
+} from "./rotationStatus.ts"
 
 /** The sources hold no keys that could be rotated to. Nothing has changed. */
 export class RotationRefused extends Schema.TaggedError<RotationRefused>()("RotationRefused", {

@@ -6,8 +6,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../database/Database.ts"
-import { monotonicMillis } from "../../elapsed.ts"
-import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStanding.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
+import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStatus.ts"
 
 const announceMillis = 30_000
 /** A replica that was not seen for this long has ended. */

@@ -7,14 +7,14 @@
 // settling is answered busy.
 import { Duration, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { reconciler } from "../../Actor.ts"
+import { reconciler } from "../../actor/Actor.ts"
 import { Network } from "../../config/Network.ts"
 import { Lane } from "../../database/Lane.ts"
-import { monotonicMillis } from "../../elapsed.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
-import { withinLedgerBound } from "../../ledger/notBeyond.ts"
+import { withinLedgerBound } from "../../ledger/withinLedgerBound.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Leases } from "../Leases.ts"
 import { askFaucet } from "./askFaucet.ts"
@@ -22,9 +22,9 @@ import { ChannelCount } from "./ChannelCount.ts"
 import { ChannelPool } from "./ChannelPool.ts"
 import { type ChannelRow, ChannelRows, planned } from "./ChannelRows.ts"
 import { ChannelStore } from "./ChannelStore.ts"
-import { planMaintenance, costOf, type MaintenanceSnapshot } from "./chores.ts"
-import { handleNetworkReset } from "./forgetReset.ts"
-import { SponsorTransactions } from "./SponsorTransactions.ts"
+import { planMaintenance, costOf, type MaintenanceSnapshot } from "./planMaintenance.ts"
+import { handleNetworkReset } from "./handleNetworkReset.ts"
+import { SponsorTransactions } from "../sponsor/SponsorTransactions.ts"
 
 /** Accounts one RPC call may ask for. */
 const accountsMax = 200
@@ -140,7 +140,12 @@ const lookAtAll = Effect.gen(function* () {
   const rows: ReadonlyArray<ChannelRow> = yield* (yield* ChannelRows).owned
   const { accounts, asOf } = yield* readAccounts([sponsor, ...rows.map(({ address }) => address)])
   const isKept = ({ state }: ChannelRow) => state === planned || state === "ready"
-  const survey: MaintenanceSnapshot = { kept: rows.filter(isKept), leaving: rows.filter((row) => !isKept(row)), accounts, asOf }
+  const survey: MaintenanceSnapshot = {
+    kept: rows.filter(isKept),
+    leaving: rows.filter((row) => !isKept(row)),
+    accounts,
+    asOf
+  }
   return { survey, sponsorAccount: accounts.get(sponsor) }
 })
 

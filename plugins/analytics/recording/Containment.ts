@@ -1,7 +1,7 @@
 // Keeps what fails in analytics within it: a failure, even a defect, is counted, shown in readiness' detail and tried
 // again by the next turn; it never counts against the process (S143).
 import { Cause, Context, Effect, Layer, Schema } from "effect"
-import { Health } from "../../../kernel/Health.ts"
+import { Health } from "../../../kernel/health/Health.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { metrics } from "../metrics.ts"
 

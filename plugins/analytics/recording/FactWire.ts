@@ -1,8 +1,8 @@
 // The facts that analytics reads, decoded: a settlement was recorded, it ended, settled payments were counted for
 // resources. What cannot be read is None, and the reader goes on without it. Pure.
 import { Option } from "effect"
-import type { Fact } from "../../../kernel/Facts.ts"
-import { isOfSettlement, readSettlementFact, type SettlementFact } from "../../../kernel/settlement/facts.ts"
+import type { Fact } from "../../../kernel/facts/Facts.ts"
+import { isOfSettlement, readSettlementFact, type SettlementFact } from "../../../kernel/settlement/store/facts.ts"
 import { readSold, type Sold, soldFact } from "../../catalog/contract.ts"
 
 export type RecordedFact = SettlementFact | { readonly _tag: "Sold"; readonly data: Sold }

@@ -5,9 +5,9 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { trustedMillis } from "../../../kernel/trustedTime.ts"
+import { trustedMillis } from "../../../kernel/time/trustedTime.ts"
 import { daysAllowed, firstDay } from "../reports/parameters.ts"
-import { acquireAnalyticsLock } from "./alone.ts"
+import { acquireAnalyticsLock } from "./acquireAnalyticsLock.ts"
 import { dayOf } from "./contributions.ts"
 
 /** Adds rows of standings by day to every window that has the day. */

@@ -35,7 +35,10 @@ export interface SettlementFact {
 /** Who recorded what was recorded before facts told it. */
 export const unnamedFacilitator = "unnamed"
 
-export const begin = ({ at, data, id }: Extract<RecordedFact, { _tag: "Recorded" }>, waitMillis: number): SettlementFact => ({
+export const begin = (
+  { at, data, id }: Extract<RecordedFact, { _tag: "Recorded" }>,
+  waitMillis: number
+): SettlementFact => ({
   id,
   occurredAt: at,
   dueAt: new Date(at.getTime() + waitMillis),
@@ -60,7 +63,10 @@ export const begin = ({ at, data, id }: Extract<RecordedFact, { _tag: "Recorded"
 
 export const isFinal = ({ status }: SettlementFact): boolean => status === "success" || status === "failed"
 
-export const end = (known: SettlementFact, { data, state }: Extract<RecordedFact, { _tag: "Ended" }>): SettlementFact => {
+export const end = (
+  known: SettlementFact,
+  { data, state }: Extract<RecordedFact, { _tag: "Ended" }>
+): SettlementFact => {
   if (isFinal(known)) return known
   const told = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {

@@ -2,9 +2,9 @@
 // waits for a statement. What cannot be written is kept for the next time; it is one number a day (S145).
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { reconciler } from "../../../kernel/Actor.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Extensions } from "../../../kernel/payment/Extension.ts"
-import { trustedClock } from "../../../kernel/trustedTime.ts"
+import { trustedClock } from "../../../kernel/time/trustedTime.ts"
 import { dayOf } from "./contributions.ts"
 
 const gather = "100 millis"

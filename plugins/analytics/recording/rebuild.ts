@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { Facts } from "../../../kernel/Facts.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
 import { clearRecords } from "./Recorder.ts"
 
 /** The name of the cursor. */

@@ -2,8 +2,8 @@
 // boards, pairs and members. One whose end is unknown stays too, since an operator may still tell it. Bounded.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { oldBefore } from "../../../kernel/trustedTime.ts"
-import { acquireAnalyticsLock } from "./alone.ts"
+import { oldBefore } from "../../../kernel/time/trustedTime.ts"
+import { acquireAnalyticsLock } from "./acquireAnalyticsLock.ts"
 
 /** Settlements in one transaction. */
 const deletedMax = 1_000

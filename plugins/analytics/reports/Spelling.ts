@@ -1,7 +1,7 @@
 // How reports tell what is stored: amounts by asset, addresses as they are or redacted, networks and words in the first
 // of the configured spellings.
 import { Context, Effect, Layer } from "effect"
-import { WireVocabulary } from "../../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import { type NeutralNetwork, encodeNetwork, encodeReason } from "../../../kernel/Dialect.ts"
 import type { SettlementRow } from "../recording/SettlementRows.ts"
 import { Amounts } from "./Amounts.ts"

@@ -3,7 +3,7 @@
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import type { Facts } from "../../../kernel/Facts.ts"
+import type { Facts } from "../../../kernel/facts/Facts.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { ResourceState, ResourceType } from "../contract.ts"
 import { cleanLine } from "../declaration/cleanText.ts"

@@ -4,8 +4,8 @@
 // of it. Validators are remembered for the last schemas, since a seller declares the same one with every payment.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
-import { setBounded } from "../../../kernel/putNewest.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import { schemaIssue, weightKeyword, withWeights } from "./schemaBounds.ts"
 
 /** Levels of nesting and values in `info`. */

@@ -8,10 +8,10 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
 import { Catalog, type Filters, isFiltered } from "../contract.ts"
 import { type Behind, conditionOf, following, isPlannedByValue } from "./conditions.ts"
-import { type Body, bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
-import { batchPages } from "./gatherPages.ts"
+import { type Body, bodyColumns, bodyFrom, type BodyRow, toBody } from "./batchBodies.ts"
+import { batchPages } from "./batchPages.ts"
 import { fingerprintOf } from "./filters.ts"
-import { decodeBrowsePosition, encodeBrowsePosition, type BrowsePosition, positionAfter } from "./browsePlace.ts"
+import { decodeBrowsePosition, encodeBrowsePosition, type BrowsePosition, positionAfter } from "./BrowsePosition.ts"
 import { type CatalogOverloaded, Counts } from "./Counts.ts"
 
 export interface Page {
@@ -92,7 +92,12 @@ const makeRows = Effect.gen(function* () {
     )
 
   /** What follows a place; the second kind is looked for where the first has ended. */
-  const after = Effect.fnUntraced(function* (place: BrowsePosition, snapshot: bigint, filters: Filters, { count, skip }: Span) {
+  const after = Effect.fnUntraced(function* (
+    place: BrowsePosition,
+    snapshot: bigint,
+    filters: Filters,
+    { count, skip }: Span
+  ) {
     const above = place.stands ? yield* tier(true, place, filters, { count, skip }) : []
     if (above.length >= count) return above
     const passed = place.stands && above.length === 0 && skip > 0 ? yield* countTier(place, filters) : 0
@@ -137,7 +142,9 @@ export class Browse extends Context.Service<
         const shown = behind.slice(0, room)
         const isLast = room === 0 ? offset + limit >= total : behind.length <= room
         const next = positionAfter(at, leading.length + shown.length, shown.at(-1))
-        const cursor = isLast ? null : yield* catalog.seal({ snapshot, position: encodeBrowsePosition(next), fingerprint })
+        const cursor = isLast
+          ? null
+          : yield* catalog.seal({ snapshot, position: encodeBrowsePosition(next), fingerprint })
         return { items: [...led, ...shown].map(({ json }) => json), offset, total, cursor }
       })
 

@@ -5,13 +5,13 @@
 // (S106–S109, S312).
 import { Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Facts } from "../../../kernel/Facts.ts"
-import { monotonicMillis } from "../../../kernel/elapsed.ts"
-import { setBounded } from "../../../kernel/putNewest.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
-import { pageSize, type Seller, spreadSellers } from "../search/spreadSellers.ts"
+import { pageSize, type Seller, spreadSellers } from "../search/rank/spreadSellers.ts"
 import { conditionOf, standing } from "./conditions.ts"
 
 /** Filters whose counts are kept. */
@@ -122,7 +122,10 @@ const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: Catal
 export class Counts extends Context.Service<
   Counts,
   {
-    readonly count: (filters: Filters, fingerprint: string) => Effect.Effect<Counted, SqlError.SqlError | CatalogOverloaded>
+    readonly count: (
+      filters: Filters,
+      fingerprint: string
+    ) => Effect.Effect<Counted, SqlError.SqlError | CatalogOverloaded>
   }
 >()("tollkeeper/catalog/Counts") {
   static readonly layer = Layer.effect(

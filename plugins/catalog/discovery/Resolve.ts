@@ -11,7 +11,7 @@ import type { ResourceType } from "../contract.ts"
 import { loosePath, matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { identityKey } from "../store/ResourceWire.ts"
 import { visible } from "./conditions.ts"
-import { bodyColumns, bodyFrom, type BodyRow, toBody } from "./gatherBodies.ts"
+import { bodyColumns, bodyFrom, type BodyRow, toBody } from "./batchBodies.ts"
 
 /** Dynamic routes of one origin that are looked through. */
 const templatesMax = 2_000

@@ -3,7 +3,7 @@
 // S118–S124). Pure.
 import { Option } from "effect"
 import { neutralExtension, type NeutralNetwork, readNetwork } from "../../../kernel/Dialect.ts"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Filters } from "../contract.ts"
 
 export interface FilterQuery {

@@ -2,7 +2,7 @@
 // nobody else: neither has a limit. A caller is an address, as the settings say who is believed about it.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { Authentication } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 
 /** Seconds that a request must wait, 0 when it may pass; a rate of 0 is no limit. */

@@ -2,7 +2,7 @@
 // contract's service.
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { withSpanIfSampled } from "../../../kernel/spanned.ts"
+import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
 import { Config } from "../Config.ts"
 import {
   Catalog,
@@ -14,8 +14,8 @@ import {
 import type { StoredBody } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 import { Cursors } from "./Cursors.ts"
-import { batchBodies } from "./gatherBodies.ts"
-import { visibleCandidatesCache } from "./rememberVisible.ts"
+import { batchBodies } from "./batchBodies.ts"
+import { visibleCandidatesCache } from "./visibleCandidatesCache.ts"
 
 const documentsMax = 1_000
 

@@ -2,7 +2,7 @@
 // with the origin's own words or the claimant's declaration, or contradicted; each with its decision and its fact.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Facts } from "../../../kernel/Facts.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
 import { mergeDeclaration, type DeclaredText } from "../store/mergeDeclaration.ts"
 import { type StateChange, moveState, recordMove, type ResourceRow, publishChange } from "../store/Resources.ts"
@@ -31,7 +31,12 @@ const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<st
       and pay_to <> all(${payTos})`
   })
 
-const removal: Omit<StateChange, "from"> = { by: "origin", move: "removed", to: "removed", reason: "delisted_by_origin" }
+const removal: Omit<StateChange, "from"> = {
+  by: "origin",
+  move: "removed",
+  to: "removed",
+  reason: "delisted_by_origin"
+}
 
 const displacement = { by: "origin", move: "displaced", to: "active", reason: "origin_names_another" } as const
 

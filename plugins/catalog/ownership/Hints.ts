@@ -3,9 +3,9 @@
 // each payer apart; what finds no place comes again with the next payment.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { reconciler } from "../../../kernel/Actor.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { trustedMillis } from "../../../kernel/trustedTime.ts"
+import { trustedMillis } from "../../../kernel/time/trustedTime.ts"
 import type { Identity } from "../declaration/Declaration.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"

@@ -2,9 +2,9 @@
 // condition that it has changed. Every request goes through `safeFetch`, on a leash (attacks 49). A host that cannot be
 // reached counts as gone only by an authoritative answer and while a canary, some other host outside, answers.
 import { Context, Deferred, Effect, Layer } from "effect"
-import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
-import { setBounded } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import { makeCanary } from "./canary.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"

@@ -5,9 +5,9 @@
 // to one origin are counted, so that many listings under a stranger's name do not make us a flood; half of them are
 // kept for what somebody stands for, and half of that half for what a seller's own payments and the clock ask.
 import { Context, Effect, Layer } from "effect"
-import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
-import { setBounded } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import { Config } from "../Config.ts"
 import { callTool, requestsOfCall, type ToolAnswer } from "./callTool.ts"
 import { readOpenApi } from "./OpenApiWire.ts"
@@ -15,7 +15,7 @@ import { PricedAssets } from "./PricedAssets.ts"
 import { readUnpaidCall } from "./ToolWire.ts"
 import { type Declaration, type Identity, isRejection } from "../declaration/Declaration.ts"
 import { readDeclaration } from "../declaration/DeclarationWire.ts"
-import { makeCpuThrottle } from "../declaration/paceWork.ts"
+import { makeCpuThrottle } from "../declaration/CpuThrottle.ts"
 import { makeValidator } from "../declaration/validateInfo.ts"
 import { OriginDocuments, originsMax } from "./OriginDocuments.ts"
 import {

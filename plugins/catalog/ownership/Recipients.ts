@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Principal.ts"
-import { setBounded } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import { Config } from "../Config.ts"
 import type { Carrier } from "../store/Recorded.ts"
 

@@ -8,7 +8,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { Facts } from "../../../kernel/Facts.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
 import { type CatalogValues, Config } from "../Config.ts"
 import { declaredText, type DeclaredText } from "../store/mergeDeclaration.ts"
 import { lockResource, moveState, type ResourceRow, publishChange } from "../store/Resources.ts"

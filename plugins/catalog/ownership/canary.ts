@@ -3,7 +3,7 @@
 // says nothing of its origin: the fault may be this machine's network or its resolver. Local hosts need no canary.
 import { Effect } from "effect"
 import { isPublicAddress, parseAddress } from "../../../kernel/http/addresses.ts"
-import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 

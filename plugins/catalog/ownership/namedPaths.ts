@@ -2,7 +2,7 @@
 // probe has read documents that name others than the last time; a path that was not named for a month is forgotten.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { setBounded } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import { loosePath } from "../declaration/resourceUrl.ts"
 import { originsMax } from "./OriginDocuments.ts"
 

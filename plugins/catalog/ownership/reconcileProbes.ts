@@ -4,9 +4,9 @@
 // seller's new price. They never run on a payment's path.
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { reconciler } from "../../../kernel/Actor.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Database } from "../../../kernel/database/Database.ts"
-import { ageMillis, trustedMillis } from "../../../kernel/trustedTime.ts"
+import { ageMillis, trustedMillis } from "../../../kernel/time/trustedTime.ts"
 import type { StoredBody } from "../store/ResourceWire.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { ResourceType } from "../contract.ts"

@@ -3,7 +3,7 @@
 // none of them delays or changes an answer.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type Impression, Search, type SearchBranch } from "../contract.ts"
-import type { SimilarTerms } from "./alikeWords.ts"
+import type { SimilarTerms } from "./rank/SimilarTerms.ts"
 
 type Observer = (impression: Impression) => Effect.Effect<void>
 

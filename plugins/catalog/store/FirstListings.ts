@@ -4,7 +4,7 @@
 // refused: the origin itself is asked, and what it says is listed.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Facts } from "../../../kernel/Facts.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
 import { Changes } from "./Changes.ts"

@@ -3,7 +3,7 @@
 // it is of a grade that may; else the listing stays as it is and the origin is asked (decisions 4).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Facts } from "../../../kernel/Facts.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Config } from "../Config.ts"
 import { type Declaration, type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import { type Grade, mayDisplace } from "../declaration/Grade.ts"

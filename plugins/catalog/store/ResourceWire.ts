@@ -4,7 +4,7 @@
 // does (S31–S48, S194, S310). Nothing internal is in a body (S113).
 import { Hex } from "effect/encoding"
 import { encodeNetwork } from "../../../kernel/Dialect.ts"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { cleanJson, measureJson } from "../declaration/cleanText.ts"

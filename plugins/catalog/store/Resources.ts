@@ -3,7 +3,7 @@
 // caller's transaction.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Facts } from "../../../kernel/Facts.ts"
+import type { Facts } from "../../../kernel/facts/Facts.ts"
 import type { CatalogValues } from "../Config.ts"
 import { changedFact, type ResourceState, type ResourceType } from "../contract.ts"
 import type { Grade } from "../declaration/Grade.ts"

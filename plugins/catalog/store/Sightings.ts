@@ -5,13 +5,13 @@
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { Facts } from "../../../kernel/Facts.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { trustedClock } from "../../../kernel/trustedTime.ts"
+import { trustedClock } from "../../../kernel/time/trustedTime.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
 import { Contenders } from "./Contenders.ts"
-import { SightingsBatch, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
+import { SightingsBatch, type ObservedDeclaration, type Sale } from "./SightingsBatch.ts"
 import { storeBatch } from "./storeSightings.ts"
 
 /** Sales and observations are stored together, so much later. */

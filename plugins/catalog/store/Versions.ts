@@ -2,7 +2,7 @@
 // is the public body as it was served; its hash tells one from the next. The newest words of each grade are kept apart.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type LiveOption, type NamedOption, optionName, type DeclaredText } from "./mergeDeclaration.ts"
 import { liveOptions, type ResourceRow } from "./Resources.ts"

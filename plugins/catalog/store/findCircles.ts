@@ -8,7 +8,7 @@
 // some of the recipients that have paid lately, and takes no more than `stepsMax` steps in one statement.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { reconciler } from "../../../kernel/Actor.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Changes } from "./Changes.ts"
 
 const membersMax = 32

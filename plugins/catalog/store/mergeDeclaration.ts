@@ -1,7 +1,7 @@
 // The words of a resource: what is said of it, of each of its operations, and the options under which each is offered;
 // of one grade. One more declaration of the same grade replaces the operation and the option that it is about; the
 // words about the resource are the newest ones. Pure.
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"

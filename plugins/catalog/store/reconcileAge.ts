@@ -3,9 +3,9 @@
 // and the authorizations that listed after four hundred days). All of it is told in hours or days. Bounded work a turn.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { reconciler } from "../../../kernel/Actor.ts"
-import { ageMillis } from "../../../kernel/trustedTime.ts"
-import { Facts } from "../../../kernel/Facts.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { ageMillis } from "../../../kernel/time/trustedTime.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
 import { moveState } from "./Resources.ts"

@@ -2,9 +2,9 @@
 // many, what came of observations. A settled payment counts once, by its transaction, whichever replica saw it.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Facts } from "../../../kernel/Facts.ts"
+import type { Facts } from "../../../kernel/facts/Facts.ts"
 import { type Sold as SoldData, soldFact } from "../contract.ts"
-import type { Batch, Observed, Sold, Touch } from "./gatherSightings.ts"
+import type { Batch, Observed, Sold, Touch } from "./SightingsBatch.ts"
 import type { CatalogValues } from "../Config.ts"
 import { moveState, readStates, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 

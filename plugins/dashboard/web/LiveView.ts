@@ -25,7 +25,10 @@ const rowsMax = 100
 const drawEveryMillis = 200
 
 /** The newest first; a settlement that is told again changes its row. */
-const merged = (rows: ReadonlyArray<SettlementUpdate>, news: ReadonlyArray<SettlementUpdate>): ReadonlyArray<SettlementUpdate> => {
+const merged = (
+  rows: ReadonlyArray<SettlementUpdate>,
+  news: ReadonlyArray<SettlementUpdate>
+): ReadonlyArray<SettlementUpdate> => {
   const known = new Map(rows.map((row) => [row.id, row]))
   for (const one of news) known.set(one.id, one)
   return [...known.values()].sort((a, b) => (a.recorded_at < b.recorded_at ? 1 : -1)).slice(0, rowsMax)

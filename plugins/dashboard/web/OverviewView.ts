@@ -7,7 +7,7 @@ import { Chart } from "./Chart.ts"
 import { amount, count, counted, decimal, percent, stroops } from "./format.ts"
 import { Figures, Moment, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
 import type { Session } from "./session.ts"
-import { type FacilitatorStatus, StatusFigures } from "./StandingView.ts"
+import { type FacilitatorStatus, StatusFigures } from "./StatusView.ts"
 import { sentenceOf } from "./reasons.ts"
 import type { Breakdown, Breakdowns, Overview, Point, Reason, Timeseries } from "./reports.ts"
 

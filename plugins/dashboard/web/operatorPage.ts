@@ -11,7 +11,7 @@ import { SearchView } from "./SearchView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { SettlementView } from "./SettlementView.ts"
-import { StatusView } from "./StandingView.ts"
+import { StatusView } from "./StatusView.ts"
 
 interface View {
   readonly name: string

@@ -1,6 +1,6 @@
 // The store that the settings name, open until the Scope closes. A shared one forgets what has ended, each hour.
 import { Effect, Layer, Path } from "effect"
-import { reconciler } from "../../../kernel/Actor.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Config } from "../Config.ts"
 import { BudgetStore } from "./BudgetStore.ts"

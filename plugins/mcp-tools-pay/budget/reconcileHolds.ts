@@ -5,7 +5,7 @@
 // was never kept has not left its process, and is released then. Where the node does not have those ledgers any more the
 // reservation stays held; an operator decides it.
 import { Clock, Duration, Effect } from "effect"
-import { reconciler } from "../../../kernel/Actor.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { decodeKeptPayment } from "../call/KeptWire.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"

@@ -3,7 +3,7 @@
 // twice. How a seller is spoken to is the seller's kind's own; here it is only sent a payment and answers.
 import type { Effect } from "effect"
 import { Hex } from "effect/encoding"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { ToolFault } from "../../mcp-tools/contract.ts"
 import type { Authorization } from "../budget/Reservation.ts"

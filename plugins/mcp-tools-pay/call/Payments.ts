@@ -6,7 +6,7 @@
 // processes one waits a moment for the other.
 import { Clock, Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
-import type { WireVocabulary } from "../../../kernel/config/WireWords.ts"
+import type { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type Caller, fault, type ToolFault } from "../../mcp-tools/contract.ts"
@@ -18,7 +18,7 @@ import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { type Challenge, encodePayment, type PaymentOption } from "../seller/SellerWire.ts"
 import { concurrent } from "./heldFault.ts"
 import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
-import type { PaymentPolicyCheck } from "./Judge.ts"
+import type { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import { decodeKeptPayment, encodeKeptPayment } from "./KeptWire.ts"
 import { OpenPayments } from "./OpenPayments.ts"
 import { resumePayment, sendPayment, storeAway, type Waiter } from "./sendPayment.ts"
@@ -173,7 +173,15 @@ const standing = Effect.fnUntraced(function* (
   return open === undefined ? { _tag: "Held", reservation } : { _tag: "Open", open, reservation }
 })
 
-type Parts = BudgetStore | OpenPayments | PaymentBuilder | PaymentSeal | PaymentPolicyCheck | Config | Crypto | WireVocabulary
+type Parts =
+  | BudgetStore
+  | OpenPayments
+  | PaymentBuilder
+  | PaymentSeal
+  | PaymentPolicyCheck
+  | Config
+  | Crypto
+  | WireVocabulary
 
 export class Payments extends Context.Service<
   Payments,

@@ -6,7 +6,7 @@ import { fault, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { OpenPayment, Output, PaidAnswer } from "./Invocation.ts"
-import { type PolicyResult, misfits } from "./Judge.ts"
+import { type PolicyResult, misfits } from "./PaymentPolicyCheck.ts"
 import { decodeKeptContent, encodeKeptContent, type KeptContent } from "./KeptWire.ts"
 
 /** Characters of content that is kept; what is longer is asked for at the seller again. */

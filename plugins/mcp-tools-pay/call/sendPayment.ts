@@ -8,7 +8,7 @@ import type { Reservation } from "../budget/Reservation.ts"
 import type { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { contentOf, faultOf, keepContent, keptOf, type Proven, provenOf, withReceipt } from "./delivery.ts"
 import type { OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
-import { PaymentPolicyCheck } from "./Judge.ts"
+import { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import type { KeptContent } from "./KeptWire.ts"
 
 export const storeAway = fault("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")

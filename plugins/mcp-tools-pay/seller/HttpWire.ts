@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import {
   asChallenge,
   asksForPayment,

@@ -4,7 +4,7 @@
 import { Option, Result, Schema } from "effect"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,7 @@
 // Whether a seller asks for what the catalog says it asks for, before anything is reserved or signed (S210): URL, tool,
 // transport, input schema, network, scheme, asset, recipient, amount, timeout and extension data. Words for people in a
 // schema (titles, descriptions, examples) are not compared: they bind nobody and the catalog cleans them. Pure.
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { neutralExtension } from "../../../kernel/Dialect.ts"
 import {
   type Challenge,

@@ -3,10 +3,10 @@
 // moment, so that questions about our own health are none to the facilitator.
 import { Context, Effect, Layer } from "effect"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
-import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { Config } from "../Config.ts"
 import type { Identity } from "../Reference.ts"
-import { toolError, fetchError, type ToolError } from "../ToolFault.ts"
+import { toolError, fetchError, type ToolError } from "../ToolError.ts"
 import { Upstreams } from "../Upstream.ts"
 import {
   type CanonicalResource,
@@ -103,7 +103,10 @@ export class DiscoveryClient extends Context.Service<
         })
         if (status === 400) {
           const { details, error } = readErrorBody(answer)
-          return yield* toolError("INVALID_ARGUMENT", `the facilitator refuses the question: ${error}`, { error, details })
+          return yield* toolError("INVALID_ARGUMENT", `the facilitator refuses the question: ${error}`, {
+            error,
+            details
+          })
         }
         const page = status === 200 ? readPage(answer, limit) : undefined
         return page ?? (yield* malformed)

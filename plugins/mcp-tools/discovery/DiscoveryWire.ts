@@ -3,7 +3,7 @@
 // sha256, in lower-case hex, of the resource's canonical JSON without its volatile members (S194).
 import { Schema } from "effect"
 import { Hex } from "effect/encoding"
-import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { lastingOf } from "../../catalog/contract.ts"
 import type { Identity } from "../Reference.ts"

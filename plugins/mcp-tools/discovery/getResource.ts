@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { decodeReference, type Identity, referenceLengthMax } from "../Reference.ts"
 import { defineTool } from "../Tool.ts"
-import { toolError, type ToolError } from "../ToolFault.ts"
+import { toolError, type ToolError } from "../ToolError.ts"
 import { DiscoveryClient } from "./DiscoveryClient.ts"
 import { FoundOne } from "./WrappedWire.ts"
 import { Wrapping } from "./wrapResource.ts"

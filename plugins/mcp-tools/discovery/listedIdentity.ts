@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { isCanonicalUrl } from "../canonicalOrigin.ts"
 import type { Identity } from "../Reference.ts"
-import { toolError, type ToolError } from "../ToolFault.ts"
+import { toolError, type ToolError } from "../ToolError.ts"
 import { type CanonicalResource, identityOf } from "./DiscoveryWire.ts"
 
 export const listedIdentity = (resource: CanonicalResource): Effect.Effect<Identity, ToolError> => {

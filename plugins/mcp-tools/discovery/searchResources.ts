@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { Config } from "../Config.ts"
 import { defineTool } from "../Tool.ts"
-import { toolError } from "../ToolFault.ts"
+import { toolError } from "../ToolError.ts"
 import { DiscoveryClient } from "./DiscoveryClient.ts"
 import { lineOf } from "./lineOf.ts"
 import { FoundPage } from "./WrappedWire.ts"

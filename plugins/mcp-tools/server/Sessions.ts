@@ -5,7 +5,7 @@
 import type { Server } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
-import { monotonicMillis } from "../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type HttpValues } from "../Config.ts"
 import { Calls } from "./Calls.ts"

@@ -6,7 +6,7 @@
 import { inputRequired, type InputRequiredResult } from "@modelcontextprotocol/server"
 import { Cause, Effect, Option, type Tracer } from "effect"
 import type { Caller, InputNeeded, Tool } from "../Tool.ts"
-import { toolError, toolErrorBody } from "../ToolFault.ts"
+import { toolError, toolErrorBody } from "../ToolError.ts"
 import type { Tools } from "../Tools.ts"
 
 /** As the server calls itself. */

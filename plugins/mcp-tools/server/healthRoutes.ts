@@ -3,7 +3,7 @@
 // asks the facilitator more than once a second.
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
-import { json } from "../../../kernel/http/Guard.ts"
+import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { Config } from "../Config.ts"
 import { DiscoveryClient } from "../discovery/DiscoveryClient.ts"
 import { spelled } from "../spelled.ts"

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
-import { AdmissionControl, overloaded, noSession } from "./Admission.ts"
+import { AdmissionControl, overloaded, noSession } from "./AdmissionControl.ts"
 import { McpServers } from "./McpServers.ts"
 import { Sessions } from "./Sessions.ts"
 import { SseTransport } from "./SseTransport.ts"

@@ -7,7 +7,7 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import { Server } from "../../../kernel/config/Server.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
-import { AdmissionControl, badRequest, overloaded, noSession } from "./Admission.ts"
+import { AdmissionControl, badRequest, overloaded, noSession } from "./AdmissionControl.ts"
 import { McpServers } from "./McpServers.ts"
 import { readMessages, refusedText, requestsIn } from "./messages.ts"
 import { rpcCode } from "./rpcErrors.ts"

@@ -7,9 +7,9 @@
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { setBounded } from "../../../kernel/putNewest.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import type { AlikeWord } from "../../catalog/contract.ts"
-import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "../vectorLoops.ts"
+import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "../index/vectorLoops.ts"
 import { Phrasebook, phrasesHash } from "./Phrasebook.ts"
 import { Spelling } from "./spelling.ts"
 

@@ -3,7 +3,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../../catalog/contract.ts"
-import { type VectorPosition, VectorIndex, wordVectors } from "../VectorIndex.ts"
+import { type VectorPosition, VectorIndex, wordVectors } from "../index/VectorIndex.ts"
 import { phrasesHash } from "./Phrasebook.ts"
 import { recipe, resourceVector } from "./textVector.ts"
 import { dimension, tableHash, Words } from "./WordTable.ts"

@@ -3,9 +3,9 @@
 // and then the catalog's facts. Until the first run is over it does not answer. Which words are alike it lends to the
 // other branches.
 import { Effect, Exit, Layer } from "effect"
-import { reconciler } from "../../../kernel/Actor.ts"
-import { Facts } from "../../../kernel/Facts.ts"
-import { Health } from "../../../kernel/Health.ts"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
+import { Health } from "../../../kernel/health/Health.ts"
 import {
   Catalog,
   changedResources,
@@ -15,7 +15,7 @@ import {
   type SearchRequest,
   SearchSettings
 } from "../../catalog/contract.ts"
-import { VectorIndex } from "../VectorIndex.ts"
+import { VectorIndex } from "../index/VectorIndex.ts"
 import { queryMeaning } from "./textVector.ts"
 import { place, WordVectors } from "./WordVectors.ts"
 import { Words } from "./WordTable.ts"
@@ -120,7 +120,9 @@ const registered = Effect.gen(function* () {
   const vectors = yield* WordVectors
   const { embedded } = yield* SearchSettings
   yield* startIndexing
-  yield* search.registerSimilarTerms((word, likenessMin) => Effect.map(table, (words) => words.alike(word, likenessMin)))
+  yield* search.registerSimilarTerms((word, likenessMin) =>
+    Effect.map(table, (words) => words.alike(word, likenessMin))
+  )
   yield* search.register({
     mode: "embedded",
     weight: embedded.weight,

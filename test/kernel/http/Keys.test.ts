@@ -5,7 +5,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Headers, HttpServerRequest } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { Authentication } from "../../../kernel/http/Callers.ts"
+import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { bearerOf, Keys } from "../../../kernel/http/Keys.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 

@@ -3,7 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Context, Effect } from "effect"
-import { RouteClaims } from "../../../kernel/Routes.ts"
+import { RouteClaims } from "../../../kernel/plugin/Routes.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 const formats = { "date-time": (text: string) => !Number.isNaN(Date.parse(text)), uri: true }

@@ -5,9 +5,15 @@ import { Clock, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { activeCloseInterval, minClientCloseInterval, makeCloseIntervals, meanCloseInterval, minCloseInterval } from "../../../kernel/ledger/paceOf.ts"
+import {
+  activeCloseInterval,
+  minClientCloseInterval,
+  makeCloseIntervals,
+  meanCloseInterval,
+  minCloseInterval
+} from "../../../kernel/ledger/closeInterval.ts"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 
 const steady = (millis: number, count = 20, closeSeconds = millis / 1_000) =>
   Array.from({ length: count }, () => ({ ledgers: 1, millis, closeSeconds }))

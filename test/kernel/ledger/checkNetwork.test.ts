@@ -2,10 +2,10 @@
 // unready.
 import { it } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
-import { Health } from "../../../kernel/Health.ts"
+import { Health } from "../../../kernel/health/Health.ts"
 import { startNetworkCheck } from "../../../kernel/ledger/checkNetwork.ts"
 import type { HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
 import { eventually } from "../../support/eventually.ts"

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import type { SettleAnswer } from "../../../kernel/payment/Answer.ts"
 import { busy } from "../../../kernel/payment/answers.ts"
-import { SingleFlight } from "../../../kernel/payment/settle/Flights.ts"
+import { SingleFlight } from "../../../kernel/payment/settle/SingleFlight.ts"
 
 const settled: SettleAnswer = { _tag: "Settled", payer: "payer", transaction: "hash", amount: 1n }
 const pending: SettleAnswer = { _tag: "Pending", payer: "payer", transaction: "hash" }

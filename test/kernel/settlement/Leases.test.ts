@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
-import { Settlements } from "../../../kernel/settlement/Settlements.ts"
+import { Settlements } from "../../../kernel/settlement/store/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { channelName, emptyStore, endLeases, newSettlement, storeLayer, takeOne } from "./store.ts"
 

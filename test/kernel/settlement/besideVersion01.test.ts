@@ -6,7 +6,7 @@ import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { Settlements } from "../../../kernel/settlement/Settlements.ts"
+import { Settlements } from "../../../kernel/settlement/store/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer, takeOne } from "./store.ts"
 

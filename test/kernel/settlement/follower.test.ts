@@ -13,19 +13,19 @@ import { Authorizations } from "../../../kernel/settlement/Authorizations.ts"
 import { type ChannelLease, ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { ChannelPool } from "../../../kernel/settlement/channels/ChannelPool.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
-import { Outcomes } from "../../../kernel/settlement/Outcomes.ts"
-import { startFollower } from "../../../kernel/settlement/reconcileSettlements.ts"
-import { ScanAbove } from "../../../kernel/settlement/scanLedgers.ts"
-import type { Attempt, Outcome, SettlementSnapshot } from "../../../kernel/settlement/Settlement.ts"
+import { Outcomes } from "../../../kernel/settlement/follower/Outcomes.ts"
+import { startFollower } from "../../../kernel/settlement/follower/reconcileSettlements.ts"
+import { ScanAbove } from "../../../kernel/settlement/follower/scanLedgers.ts"
+import type { Attempt, Outcome, SettlementSnapshot } from "../../../kernel/settlement/state/Settlement.ts"
 import {
   type NewAttempt,
   type OpenRecord,
   type ResolveAnswer,
   Settlements
-} from "../../../kernel/settlement/Settlements.ts"
-import { Sponsor } from "../../../kernel/settlement/Sponsor.ts"
+} from "../../../kernel/settlement/store/Settlements.ts"
+import { Sponsor } from "../../../kernel/settlement/sponsor/Sponsor.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { encodeEnvelope } from "../../../kernel/stellar/Envelope.ts"
 import { spendingEnvelope } from "./spendingEnvelope.ts"
 import { attempt, executed, expires, recordedLedger } from "./lives.ts"

@@ -8,7 +8,7 @@ import type {
   OpenSettlement,
   Search,
   SettlementSnapshot
-} from "../../../kernel/settlement/Settlement.ts"
+} from "../../../kernel/settlement/state/Settlement.ts"
 
 export const recordedLedger = 1_000
 export const expires = 1_012
@@ -55,7 +55,11 @@ export const executed = (changes: Partial<ExecutedTransaction> = {}): ExecutedTr
 })
 
 export const paid: Landed = { kind: "payment", executed: executed(), amountTransferred: 10n }
-export const failed: Landed = { kind: "payment", executed: executed({ succeeded: false }), amountTransferred: undefined }
+export const failed: Landed = {
+  kind: "payment",
+  executed: executed({ succeeded: false }),
+  amountTransferred: undefined
+}
 export const cancelled: Landed = {
   kind: "cancel",
   executed: executed({ innerHash: "no-op", outerHash: "no-op bumped" }),

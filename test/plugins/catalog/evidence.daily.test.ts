@@ -172,7 +172,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           expect(yield* priced).toEqual(["declared", "1000"])
           // The next price is signed for: its hash is that of the listing with it.
           const listing = (yield* shown(facilitator, url))!
-          const { canonicalJson } = yield* Effect.promise(() => import("../../../kernel/payment/canonicalJson.ts"))
+          const { canonicalJson } = yield* Effect.promise(() => import("../../../kernel/payment/wire/canonicalJson.ts"))
           const { lastingOf } = yield* Effect.promise(() => import("../../../plugins/catalog/contract.ts"))
           const dearer = JSON.parse(JSON.stringify(listing).replaceAll('"amount":"1000"', '"amount":"2000"')) as Json
           const hash = createHash("sha256")

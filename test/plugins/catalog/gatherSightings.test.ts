@@ -1,7 +1,7 @@
 // What has gathered is taken with times that have been: a clock that is ahead does not date what it saw.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { SightingsBatch } from "../../../plugins/catalog/store/gatherSightings.ts"
+import { SightingsBatch } from "../../../plugins/catalog/store/SightingsBatch.ts"
 
 it("takes nothing as seen or sold later than now", () => {
   const gathered = new SightingsBatch({} as never)

@@ -2,8 +2,8 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Facts } from "../../../kernel/Facts.ts"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { hostileDay } from "./hostileDay.ts"
 

@@ -3,7 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { describe } from "vitest"
-import { makeCpuThrottle } from "../../../plugins/catalog/declaration/paceWork.ts"
+import { makeCpuThrottle } from "../../../plugins/catalog/declaration/CpuThrottle.ts"
 import { makeValidator } from "../../../plugins/catalog/declaration/validateInfo.ts"
 
 type Json = Record<string, unknown>

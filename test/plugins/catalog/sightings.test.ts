@@ -3,9 +3,9 @@
 // the database a real one.
 import { expect, it, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
-import { Facts } from "../../../kernel/Facts.ts"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
-import { OutcomeCache } from "../../../plugins/catalog/rememberOutcomes.ts"
+import { Facts } from "../../../kernel/facts/Facts.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
+import { OutcomeCache } from "../../../plugins/catalog/OutcomeCache.ts"
 import type { Recorded } from "../../../plugins/catalog/store/Recorded.ts"
 import { readStates } from "../../../plugins/catalog/store/Resources.ts"
 import { describeDatabases } from "../../support/databases.ts"

@@ -7,7 +7,7 @@ import { Command } from "effect/cli"
 import { describe } from "vitest"
 import { channels } from "../../../runtime/commands/channels.ts"
 import { keys } from "../../../runtime/commands/keys.ts"
-import { Within } from "../../../runtime/commands/place.ts"
+import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { describedFaults } from "../analytics/support.ts"
 

@@ -1,7 +1,7 @@
 // What a ledger that listens stands on.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Layer } from "effect"
-import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
 import { layer as nodeHttpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
 import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"

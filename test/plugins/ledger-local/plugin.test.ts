@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, FileSystem, Layer, Option } from "effect"
 import * as https from "node:https"
 import { type AddressInfo, createServer, type Server } from "node:net"
-import { StartupBanner } from "../../../kernel/Greeting.ts"
+import { StartupBanner } from "../../../kernel/StartupBanner.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Config, configDefaults } from "../../../plugins/ledger-local/Config.ts"
@@ -89,7 +89,9 @@ describe("the embedded ledger as a plugin", () => {
       const services = yield* Layer.build(
         plugin.layer.pipe(Layer.provide([settings, host]), Layer.provideMerge(StartupBanner.layer))
       )
-      const where = Effect.map(Context.get(services, StartupBanner).read, ({ lines }) => lines.flatMap(({ where }) => where))
+      const where = Effect.map(Context.get(services, StartupBanner).read, ({ lines }) =>
+        lines.flatMap(({ where }) => where)
+      )
       const told = yield* eventually(where, (where) => where.some((line) => line.startsWith("no HTTPS")))
       expect(told.join("\n")).not.toContain("https://")
       expect(told.at(-1)).toContain(`port ${httpsPort} is taken`)

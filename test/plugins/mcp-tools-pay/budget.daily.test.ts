@@ -8,7 +8,11 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
 import { forgetReservations, postgresStore } from "../../../plugins/mcp-tools-pay/budget/postgresStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
-import { mayTransition, type Reservation, type ReservationState } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
+import {
+  mayTransition,
+  type Reservation,
+  type ReservationState
+} from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { encodeKeptPayment } from "../../../plugins/mcp-tools-pay/call/KeptWire.ts"
 import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/PaymentSeal.ts"
 import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"

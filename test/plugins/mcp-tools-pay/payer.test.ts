@@ -5,7 +5,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { writeFileSync, readFileSync } from "node:fs"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { WireVocabulary } from "../../../kernel/config/WireWords.ts"
+import { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Outbound, type OutboundRequest } from "../../../kernel/platform/Outbound.ts"
 import {

@@ -13,7 +13,12 @@ import {
   scanAll,
   planCandidates
 } from "../../../plugins/search-lexical/planCandidates.ts"
-import { type RankLookup, rankDocuments, rankStatement, withEvidence } from "../../../plugins/search-lexical/rankDocuments.ts"
+import {
+  type RankLookup,
+  rankDocuments,
+  rankStatement,
+  withEvidence
+} from "../../../plugins/search-lexical/rankDocuments.ts"
 import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { countsOf } from "../../../plugins/search-lexical/Vocabulary.ts"
 import { countStatements } from "../../support/countStatements.ts"

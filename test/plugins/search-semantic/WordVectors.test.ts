@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Words } from "../../../plugins/search-semantic/embedded/WordTable.ts"
 import { WordVectors } from "../../../plugins/search-semantic/embedded/WordVectors.ts"
-import { scanIndex } from "../../../plugins/search-semantic/scanIndex.ts"
+import { scanIndex } from "../../../plugins/search-semantic/index/scanIndex.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "../search-lexical/resourceDocument.ts"
 

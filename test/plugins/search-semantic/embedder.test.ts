@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { checkVector, Embedder, type EmbeddingRequest } from "../../../plugins/search-semantic/Embedder.ts"
+import { checkVector, Embedder, type EmbeddingRequest } from "../../../plugins/search-semantic/provider/Embedder.ts"
 import { layer as httpCalls } from "../../../runtime/platform/nodeHttpCalls.ts"
 
 const key = "sk-an-embeddings-key"

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { EmbeddingJobs } from "../../../plugins/search-semantic/EmbeddingJobs.ts"
+import { EmbeddingJobs } from "../../../plugins/search-semantic/provider/EmbeddingJobs.ts"
 import { Generations, type EmbeddingConfig } from "../../../plugins/search-semantic/Generations.ts"
 import { SqlClient } from "effect/sql"
 import { describeDatabases } from "../../support/databases.ts"

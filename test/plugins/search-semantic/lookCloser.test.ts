@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import type { Hit } from "../../../plugins/catalog/contract.ts"
-import { refineSearch } from "../../../plugins/search-semantic/VectorIndex.ts"
+import { refineSearch } from "../../../plugins/search-semantic/index/VectorIndex.ts"
 
 const hit = (id: number): Hit => ({ id: BigInt(id), score: 1 / id, relevance: 1 / id })
 

@@ -2,14 +2,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { CircuitBreaker } from "../../../plugins/search-semantic/Breaker.ts"
+import { CircuitBreaker } from "../../../plugins/search-semantic/provider/CircuitBreaker.ts"
 import {
   checkVector,
   Embedder,
   EmbeddingFailed,
   type EmbeddingRequest
-} from "../../../plugins/search-semantic/Embedder.ts"
-import { QueryVectors } from "../../../plugins/search-semantic/QueryVectors.ts"
+} from "../../../plugins/search-semantic/provider/Embedder.ts"
+import { QueryVectors } from "../../../plugins/search-semantic/provider/QueryVectors.ts"
 
 const request: EmbeddingRequest = { url: "", model: "one", dimension: 2, texts: ["x"], timeoutMillis: 1_000 }
 const broken = (perhapsTheTexts = false) => Effect.fail(new EmbeddingFailed({ message: "no", perhapsTheTexts }))

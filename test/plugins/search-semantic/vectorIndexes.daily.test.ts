@@ -4,9 +4,14 @@ import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { hnswIndex, pgvectorVersion } from "../../../plugins/search-semantic/hnswIndex.ts"
-import { scanIndex } from "../../../plugins/search-semantic/scanIndex.ts"
-import { type Method, type VectorPosition, tableOf, VectorIndex } from "../../../plugins/search-semantic/VectorIndex.ts"
+import { hnswIndex, pgvectorVersion } from "../../../plugins/search-semantic/index/hnswIndex.ts"
+import { scanIndex } from "../../../plugins/search-semantic/index/scanIndex.ts"
+import {
+  type Method,
+  type VectorPosition,
+  tableOf,
+  VectorIndex
+} from "../../../plugins/search-semantic/index/VectorIndex.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { topicResource } from "../../relevance/topics.ts"
 import { describeDatabases } from "../../support/databases.ts"

@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import { Budget, BudgetTime } from "../../../kernel/budget/Budget.ts"
 import { Limits } from "../../../kernel/config/Limits.ts"
 import { budget } from "../../../runtime/commands/budget.ts"
-import { Within } from "../../../runtime/commands/place.ts"
+import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { storeLayer } from "../../kernel/settlement/store.ts"
 
 it.effect("the day is the ledger's, whatever the clocks of machine and database say [S102]", () =>

@@ -2,8 +2,8 @@
 // ledger has proved it.
 import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
-import type { SettlementHistory } from "../../../kernel/settlement/OperatorReports.ts"
-import type { SettlementRecord } from "../../../kernel/settlement/Settlements.ts"
+import type { SettlementHistory } from "../../../kernel/settlement/operators/OperatorReports.ts"
+import type { SettlementRecord } from "../../../kernel/settlement/store/Settlements.ts"
 import { linesOf, storyOf } from "../../../runtime/commands/settlementStory.ts"
 
 const record: SettlementRecord = {

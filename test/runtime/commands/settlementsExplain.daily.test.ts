@@ -4,7 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Console, Effect, Exit } from "effect"
 import { Command } from "effect/cli"
-import { Within } from "../../../runtime/commands/place.ts"
+import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { settlements } from "../../../runtime/commands/settlements.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 

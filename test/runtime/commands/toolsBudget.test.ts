@@ -5,7 +5,7 @@ import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { fileStore } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
 import { administration as loading } from "../../../plugins/mcp-tools-pay/plugin.ts"
-import { groundAt } from "../../../runtime/commands/place.ts"
+import { groundAt } from "../../../runtime/commands/CommandTarget.ts"
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 
 const held = {

@@ -2,7 +2,11 @@
 // what goes wrong at each call that leaves a process. A process that died has no further effect and gets no answer; its
 // fibers stay suspended, so that no finalizer of a dead process runs.
 import { Clock, Context, Effect, References } from "effect"
-import { type BudgetStore, BudgetUnavailable, type TransitionResult } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
+import {
+  type BudgetStore,
+  BudgetUnavailable,
+  type TransitionResult
+} from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
 import type { Reservation } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { memoryStore } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
 import { makeRandom, type Random } from "../random.ts"

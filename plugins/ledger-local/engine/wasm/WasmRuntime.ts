@@ -4,7 +4,7 @@
 // is `Unsupported`, when the module is called, never a failure of the contract.
 import { ScErrorType, ScType } from "../xdr/types.ts"
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
-import { setBounded } from "../../../../kernel/putNewest.ts"
+import { setBounded } from "../../../../kernel/cache/setBounded.ts"
 import { HostError, type HostErrorCode, Unsupported } from "../host/HostError.ts"
 import { NotFetched } from "../state/NotFetched.ts"
 import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"

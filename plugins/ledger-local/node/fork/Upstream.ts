@@ -4,7 +4,7 @@
 // `UpstreamFailed`, and says nothing about any entry. Neither the address, which may hold a key, nor what was asked
 // stands in it.
 import { Context, Data, Effect, Layer, Option, Schema } from "effect"
-import { monotonicMillis } from "../../../../kernel/elapsed.ts"
+import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { type HttpAnswered, type HttpCall, HttpCalls } from "../../../../kernel/platform/HttpCalls.ts"
 
 /** The forked network could not be asked. */

@@ -2,12 +2,12 @@
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Hit } from "../../../../plugins/catalog/contract.ts"
-import { countWords, fuse, isAnyFitting, type Ranked } from "../../../../plugins/catalog/search/fuse.ts"
-import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rankingCursor.ts"
+import { countWords, fuse, isAnyFitting, type Ranked } from "../../../../plugins/catalog/search/rank/fuse.ts"
+import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rank/rankingCursor.ts"
 import { randomFrom } from "../../analytics/recount.ts"
-import { spreadSellers } from "../../../../plugins/catalog/search/spreadSellers.ts"
-import { areAlike, groupAlike, sketchOf } from "../../../../plugins/catalog/search/textSketch.ts"
-import { type Signals, weigh } from "../../../../plugins/catalog/search/signals.ts"
+import { spreadSellers } from "../../../../plugins/catalog/search/rank/spreadSellers.ts"
+import { areAlike, groupAlike, sketchOf } from "../../../../plugins/catalog/search/rank/textSketch.ts"
+import { type Signals, weigh } from "../../../../plugins/catalog/search/rank/signals.ts"
 
 const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
   ids.map((id, at) => ({ id: BigInt(id), score: 1 / (at + 1), relevance: 0.5 }))

@@ -4,13 +4,13 @@ import { expect, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Crypto } from "../../../../kernel/platform/Crypto.ts"
-import { conversion } from "../../../../plugins/catalog/search/conversion.ts"
+import { conversion } from "../../../../plugins/catalog/search/report/conversion.ts"
 import {
   type Missed,
   missedSearches,
   pruneMissed,
   writeMissed
-} from "../../../../plugins/catalog/search/missedSearches.ts"
+} from "../../../../plugins/catalog/search/report/missedSearches.ts"
 import { describeDatabases } from "../../../support/databases.ts"
 import { randomFrom, type Random } from "../../analytics/recount.ts"
 import { countedImpressions } from "./countedImpressions.ts"

@@ -1,0 +1,83 @@
+// A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, looks at the world and does
+// what is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure
+// of a turn is a fact about the world (a database away, a ledger silent): it is warned of, and the next tick tries
+// again; what repeats itself is said once a minute, and that it is over. A defect is a bug and goes to the supervisor.
+// Wake-ups that arrive during a turn are kept: exactly one more turn follows. Long rests end together, so that an idle
+// process wakes once for many turns.
+import { Duration, Effect, Option, Queue, type Scope } from "effect"
+import { Supervisor } from "./Supervisor.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+
+export interface ReconcilerSpec<E, R> {
+  readonly id: string
+  /**
+   * The longest time between two turns; where it is ten seconds or more, a turn comes up to five seconds sooner. An
+   * Effect may decide it anew before each wait.
+   */
+  readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
+  /** How long what wakes it gathers before the turn, which is for all of it; absent: the turn comes at once. */
+  readonly gather?: Duration.Input
+  /** Bounded, idempotent work. */
+  readonly turn: Effect.Effect<void, E, R>
+}
+
+export interface Reconciler {
+  /** Asks for a turn soon. Never waits, never fails, may be called from anywhere. */
+  readonly wake: Effect.Effect<void>
+}
+
+/** What fails in the same way is said again after this long. */
+const repeatMillis = 60_000
+
+/** Rests of so long and more end together: waking an idle process once for each costs more than their turns do. */
+const restTogetherMin = 10_000
+/** What the elapsed time at their ends is a multiple of. */
+const restTogetherStep = 5_000
+
+/** How long a turn rests: no longer than was said. */
+const restOf = (every: Duration.Duration) =>
+  Effect.map(monotonicMillis, (now) => {
+    const millis = Duration.toMillis(every)
+    if (millis < restTogetherMin || millis === Infinity) return every
+    return Duration.millis(millis - ((now + millis) % restTogetherStep))
+  })
+
+const errorMessage = (error: unknown): string =>
+  typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
+
+/** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs at once. */
+export const reconciler = Effect.fnUntraced(function* <E, R>(
+  spec: ReconcilerSpec<E, R>
+): Effect.fn.Return<Reconciler, never, R | Supervisor | Scope.Scope> {
+  const supervisor = yield* Supervisor
+  const wakes = yield* Queue.sliding<void>(1)
+  const every = Effect.isEffect(spec.every) ? spec.every : Effect.succeed(Duration.fromInputUnsafe(spec.every))
+  let failing: { readonly why: string; readonly saidAt: number } | undefined
+  const failed = Effect.fnUntraced(function* (error: E) {
+    const [why, now] = [errorMessage(error), yield* monotonicMillis]
+    if (failing?.why === why && now - failing.saidAt < repeatMillis) return
+    failing = { why, saidAt: now }
+    yield* Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)
+  })
+  const succeeded = Effect.suspend(() => {
+    if (failing === undefined) return Effect.void
+    failing = undefined
+    return Effect.logInfo(`turn of ${spec.id} succeeds again`)
+  })
+  const turn = spec.turn.pipe(
+    Effect.matchEffect({ onFailure: failed, onSuccess: () => succeeded }),
+    // A turn that finds nothing to do would send spans for ever; what it does for a payment continues that one's trace.
+    Effect.withTracerEnabled(false)
+  )
+  const { gather } = spec
+  const gathered = gather === undefined ? Effect.void : Effect.andThen(Effect.sleep(gather), Queue.clear(wakes))
+  const run = Effect.forever(
+    Effect.gen(function* () {
+      yield* turn
+      const woken = yield* Effect.timeoutOption(Queue.take(wakes), yield* Effect.flatMap(every, restOf))
+      if (Option.isSome(woken)) yield* gathered
+    })
+  )
+  yield* supervisor.start({ id: spec.id, restart: "permanent", run })
+  return { wake: Effect.asVoid(Queue.offer(wakes, undefined)) }
+})

@@ -1,0 +1,106 @@
+// The supervisor owns every long-running fiber of the process, in the words of OTP: a `permanent` actor is restarted
+// whenever it ends, a `transient` one when it dies, a `temporary` one never. An actor that is restarted more often than
+// its intensity allows gives up and escalates: the process ends with a clear error rather than limping on. An actor
+// stops with the Scope that started it, so a plugin's actors end before the services under them.
+import { Cause, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
+import { contract } from "../contract/Contract.ts"
+import { CurrentPlugin } from "../contract/CurrentPlugin.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+
+/** An actor was restarted `restarts` times within its window and keeps dying. */
+export class ActorGaveUp extends Schema.TaggedError<ActorGaveUp>()("ActorGaveUp", {
+  actor: Schema.String,
+  restarts: Schema.Int,
+  cause: Schema.Defect()
+}) {}
+
+export interface ActorSpec<R> {
+  /** Unique within its plugin. */
+  readonly id: string
+  readonly restart: "permanent" | "transient" | "temporary"
+  /** Restarts allowed within the window; default 5. */
+  readonly restartsMax?: number
+  /** Default one minute. */
+  readonly restartsWindow?: Duration.Input
+  /** The actor's life. It takes no input and has no expected failure: those are handled inside a turn. */
+  readonly run: Effect.Effect<void, never, R>
+}
+
+export interface ActorState {
+  readonly actor: string
+  readonly state: "running" | "ended" | "gave-up"
+  readonly restarts: number
+}
+
+/** 100 ms, doubled with each recent death, at most 5 s. */
+const restartDelay = (deaths: number): Duration.Duration => Duration.millis(Math.min(5_000, 100 * 2 ** (deaths - 1)))
+
+export class Supervisor extends Context.Service<
+  Supervisor,
+  {
+    /** Starts an actor in the current Scope and returns at once. A second actor of the same name is a defect. */
+    readonly start: <R>(spec: ActorSpec<R>) => Effect.Effect<void, never, R | Scope.Scope>
+    /** Fails as soon as one actor gives up; the runtime ends the process on it. */
+    readonly escalated: Effect.Effect<never, ActorGaveUp>
+    readonly actors: Effect.Effect<ReadonlyArray<ActorState>>
+  }
+>()("tollkeeper/kernel/Supervisor") {
+  static readonly layer = Layer.effect(
+    Supervisor,
+    Effect.gen(function* () {
+      const states = new Map<string, ActorState>()
+      const escalation = yield* Deferred.make<never, ActorGaveUp>()
+
+      const supervise = Effect.fnUntraced(function* <R>(
+        actor: string,
+        spec: ActorSpec<R>
+      ): Effect.fn.Return<void, never, R> {
+        const restartsMax = spec.restartsMax ?? 5
+        const window = Duration.toMillis(Duration.fromInputUnsafe(spec.restartsWindow ?? "1 minute"))
+        let deaths: ReadonlyArray<number> = []
+        let restarts = 0
+        while (true) {
+          // With its Scope it ends here. Whatever else interrupts it is a death like any other.
+          const exit = yield* Effect.exit(spec.run)
+          const died = exit._tag === "Failure"
+          const again = spec.restart === "permanent" || (spec.restart === "transient" && died)
+          if (died) yield* Effect.logError("actor died", exit.cause)
+          if (!again) {
+            states.set(actor, { actor, state: "ended", restarts })
+            return
+          }
+          const now = yield* monotonicMillis
+          deaths = [...deaths.filter((at) => now - at < window), now]
+          if (deaths.length > restartsMax) {
+            states.set(actor, { actor, state: "gave-up", restarts })
+            const cause = died ? Cause.squash(exit.cause) : "the actor keeps returning"
+            yield* Deferred.fail(escalation, new ActorGaveUp({ actor, restarts, cause }))
+            return
+          }
+          restarts += 1
+          states.set(actor, { actor, state: "running", restarts })
+          yield* Effect.sleep(restartDelay(deaths.length))
+        }
+      })
+
+      const start = Effect.fnUntraced(function* <R>(
+        spec: ActorSpec<R>
+      ): Effect.fn.Return<void, never, R | Scope.Scope> {
+        const plugin = yield* CurrentPlugin
+        const actor = `${plugin}/${spec.id}`
+        if (states.has(actor)) return yield* Effect.die(new Error(`two actors are named ${actor}`))
+        states.set(actor, { actor, state: "running", restarts: 0 })
+        yield* Effect.addFinalizer(() => Effect.sync(() => states.delete(actor)))
+        yield* Effect.forkScoped(supervise(actor, spec).pipe(Effect.annotateLogs({ actor })))
+      })
+
+      return Supervisor.of({
+        start,
+        escalated: Deferred.await(escalation),
+        actors: Effect.sync(() => [...states.values()])
+      })
+    })
+  )
+}
+
+export const supervisorContract = contract("supervisor", Supervisor)

@@ -1,0 +1,46 @@
+// What is spent of a day, read for all who ask in one moment: a ledger that closes lets many settles go at once, and
+// each would wake a connection of its own for the same sums.
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { batched } from "../database/batched.ts"
+import { Lane } from "../database/Lane.ts"
+import type { DaySpent } from "./Reservation.ts"
+
+/** Those for whom one statement reads. */
+const callsMax = 100
+
+interface Asked {
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly principal: string
+}
+
+const nameOf = ({ day, principal }: Asked): string => `${day} ${principal}`
+
+/** The answers to some questions, in their order; what is asked twice is read once. */
+const readSpent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, calls: ReadonlyArray<Asked>) {
+  const asked = new Map(calls.map((call) => [nameOf(call), call]))
+  const each = [...asked.values()]
+  const rows =
+    yield* sql<DaySpent>`select coalesce(inall, 0)::int8 as "inAll", coalesce(anonymous, 0)::int8 as anonymous,
+    coalesce(own.reserved_stroops + own.committed_stroops, 0)::int8 as own
+    from unnest(${each.map(({ day }) => day)}::date[], ${each.map(({ principal }) => principal)}::text[])
+      with ordinality as asked (of_day, of_principal, place)
+    left join lateral (select sum(reserved_stroops + committed_stroops) as inall,
+        sum(reserved_stroops + committed_stroops) filter (where not keyed) as anonymous
+      from kernel_sponsor_budget_total where day = of_day) as total on true
+    left join kernel_sponsor_budget as own on own.day = of_day and own.principal = of_principal
+    order by place`
+  const spent = new Map(each.map((one, at) => [nameOf(one), rows[at]!]))
+  return calls.map((call) => spent.get(nameOf(call))!)
+})
+
+/** Reads what is spent of a day: by the principal, in all, and by keyless callers together. */
+export const batchSpendReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reading = yield* batched({
+    maxBatchSize: callsMax,
+    runBatch: (asked: ReadonlyArray<Asked>) => Effect.provideService(readSpent(sql, asked), Lane, "payments")
+  })
+  return (day: string, principal: string) => reading({ day, principal })
+})

@@ -1,0 +1,105 @@
+// Many calls of one kind as one statement: who calls while a statement is under way goes with the next one, together
+// with all who came meanwhile. Nobody waits for company: what finds nothing under way starts in the same moment, with
+// whatever else that moment asks for. A statement never holds two calls of one key, so that an update meets each of its
+// rows once; the later one goes with the next. A failure is told to all who went along, and to nobody else, whatever it
+// is. A caller that is interrupted takes its call back, unless its statement is under way: that one may still be done.
+// Where nobody waits for answers, a statement may rest for a while after the one before it: each wakes a process of the
+// database. Once the Scope has ended nothing is begun any more: who calls then, or waits still, hears an interruption.
+import { Deferred, Effect, Exit } from "effect"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+
+export interface BatchOptions<A, B, E, R> {
+  /** Calls of one statement at most. */
+  readonly maxBatchSize: number
+  /** What two calls of one statement may not share; without it any may go together. */
+  readonly keyOf?: (call: A) => string
+  /** A statement begins at least so long after the one before it, milliseconds. Default: none. */
+  readonly minIntervalMillis?: number
+  /** The answers to some calls, in their order. */
+  readonly runBatch: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
+}
+
+interface Call<A, B, E> {
+  readonly given: A
+  readonly answer: Deferred.Deferred<B, E>
+}
+
+/**
+ * Takes out the calls of the next statement: the first of each key, in the order of keys. The statements of two
+ * processes then come to rows that both need in the same order, and do not wait for each other in a circle.
+ */
+const takeNext = <A, B, E, R>(
+  waiting: Array<Call<A, B, E>>,
+  { maxBatchSize: callsMax, keyOf }: BatchOptions<A, B, E, R>
+) => {
+  const next = new Map<string, Call<A, B, E>>()
+  const later: Array<Call<A, B, E>> = []
+  for (const [at, call] of waiting.splice(0).entries()) {
+    const key = keyOf?.(call.given) ?? String(at)
+    if (next.size < callsMax && !next.has(key)) next.set(key, call)
+    else later.push(call)
+  }
+  waiting.push(...later)
+  return [...next].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, call]) => call)
+}
+
+/** The call of which many become one; its statements end with the Scope. */
+export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: BatchOptions<A, B, E, R>) {
+  const scope = yield* Effect.scope
+  const services = yield* Effect.context<R>()
+  const waiting: Array<Call<A, B, E>> = []
+  let isUnderWay = false
+  let begunAt = -Infinity
+
+  const rest = Effect.gen(function* () {
+    const { minIntervalMillis: restMillis = 0 } = gathering
+    if (restMillis === 0) return
+    const passed = (yield* monotonicMillis) - begunAt
+    // Of a clock that is behind the one before nothing follows.
+    if (passed >= 0 && passed < restMillis) yield* Effect.sleep(restMillis - passed)
+    begunAt = yield* monotonicMillis
+  })
+  const step = Effect.gen(function* () {
+    yield* rest
+    const calls = takeNext(waiting, gathering)
+    if (calls.length === 0) return
+    const exit = yield* Effect.exit(gathering.runBatch(calls.map(({ given }) => given)))
+    for (const [at, { answer }] of calls.entries())
+      Deferred.doneUnsafe(answer, Exit.isSuccess(exit) ? Exit.succeed(exit.value[at]!) : Exit.failCause(exit.cause))
+  })
+  /** Asked in one turn with the answer, so that whoever calls next finds it ended, or is taken along. */
+  const goesOn = (): boolean => {
+    isUnderWay = waiting.length > 0
+    return isUnderWay
+  }
+  /** Nobody waits for an answer that does not come. */
+  const ended = (exit: Exit.Exit<void>): void => {
+    if (Exit.isSuccess(exit)) return
+    isUnderWay = false
+    for (const { answer } of waiting.splice(0)) Deferred.doneUnsafe(answer, Effect.interrupt)
+  }
+  const runAll = Effect.provideContext(
+    Effect.whileLoop({ while: goesOn, body: () => step, step: () => undefined }),
+    services
+  )
+  // By the fiber's end and not its effect's: in a Scope that has ended none of it begins.
+  const run = Effect.map(Effect.forkIn(runAll, scope), (fiber) => void fiber.addObserver(ended))
+
+  return (given: A): Effect.Effect<B, E> =>
+    Effect.suspend(() => {
+      const call: Call<A, B, E> = { given, answer: Deferred.makeUnsafe() }
+      waiting.push(call)
+      const answer = Deferred.await(call.answer).pipe(
+        Effect.onInterrupt(() =>
+          Effect.sync(() => {
+            const at = waiting.indexOf(call)
+            if (at >= 0) waiting.splice(at, 1)
+          })
+        )
+      )
+      if (isUnderWay) return answer
+      isUnderWay = true
+      // It begins when all that runs in this moment has had its turn.
+      return Effect.andThen(run, answer)
+    })
+})

@@ -1,0 +1,32 @@
+// Why a database cannot be used, as a sentence for who set DATABASE_URL: a server that is not there, one that does not
+// let this user in, and what a server or a pooler before it says against the connection, in its own words. The URL is
+// never quoted, since it holds a password.
+import { SqlError } from "effect/sql"
+import { field, rootCause, errorMessage } from "./errorMessage.ts"
+
+const authenticationCode = /^28/
+/** What PgBouncer and its kind say of a name or a password; they have one code for everything. */
+const authenticationWords = /authentication failed|no such user|no username|SASL|password/i
+const systemCode = /^E[A-Z]+$/
+
+/** A name or a password that is wrong does not mend itself. */
+export const isPermanent = (error: SqlError.SqlError): boolean =>
+  error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
+
+/** What an operator is told, and what to do. */
+export const connectErrorMessage = (error: unknown): string => {
+  const root = rootCause(error)
+  const words = errorMessage(error)
+  const code = String(field(root, "code") ?? "")
+  if (authenticationCode.test(code) || authenticationWords.test(words))
+    return `the database does not let this user in (${words}); correct the user and the password in DATABASE_URL`
+  if (systemCode.test(code) || !SqlError.isSqlError(error) || code === "")
+    return (
+      `the database does not answer (${words}); start the PostgreSQL that DATABASE_URL names, or set DATABASE_URL ` +
+      "to one that runs"
+    )
+  return (
+    `the database refuses the connection: "${words}" (${code}); correct DATABASE_URL, or the settings of the server ` +
+    "or pooler that it names"
+  )
+}

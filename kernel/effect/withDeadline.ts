@@ -1,0 +1,241 @@
+// Nobody waits longer than was said, whatever is waited for: a request for a payment's answer, a statement for the
+// database. The effect runs in a fiber of an owner that outlives the wait. Who has waited long enough, or is
+// interrupted, goes on at once; the effect is interrupted and left behind, for the end of a statement that a database
+// does not answer, or of a finalizer behind it, may be as long in coming as the answer. An effect that is interrupted
+// by somebody else, its owner's end or that of a pool below it, has given no answer either: who waits for it and goes
+// on hears what it hears when the time is over, and never an interruption that is not its own.
+//
+// It stands in the way of every request and of every statement: what has its answer at once costs a fiber and nothing
+// more, and nothing of who has left stays behind (`Present.ts`). No generator function is written where it would be
+// made for each use: the first call of one gives it a shape of its own, which keeps all that it knows in memory.
+import { Cause, Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
+import { type ListNode, LinkedList } from "./LinkedList.ts"
+
+/** What is left behind: done once it has really ended. */
+export type AbandonedFiber = Effect.Effect<unknown>
+
+/** An end that is waited for by many at the price of one fiber. */
+export interface Shutdown {
+  /** Calls when it has come, at once if it has; the answer takes the call back. */
+  readonly onEnd: (ended: () => void) => () => void
+}
+
+/** The end of an effect that runs for as long as the Scope lives. */
+export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
+  const listeners = new LinkedList<() => void>()
+  let hasEnded = false
+  const tell = Effect.sync(() => {
+    hasEnded = true
+    for (const listener of listeners.toArray()) listener()
+  })
+  yield* Effect.forkIn(Effect.andThen(end, tell), yield* Effect.scope)
+  const ending: Shutdown = {
+    onEnd: (ended) => {
+      if (hasEnded) {
+        ended()
+        return () => {}
+      }
+      const place = listeners.append(ended)
+      return () => void listeners.remove(place)
+    }
+  }
+  return ending
+})
+
+export interface DeadlineOptions<out A, out E, out R> {
+  readonly timeout: Duration.Input
+  /** Ends the wait before that; default never. */
+  readonly cancelOn?: Shutdown
+  /** Whose fiber it is, and ends with. */
+  readonly scope: Scope.Scope
+  /** The answer when the time is over, or the owner's. */
+  readonly onTimeout: Effect.Effect<A, E, R>
+  /** Told of what is left behind, before it is interrupted. */
+  readonly onAbandon?: (leftover: AbandonedFiber) => void
+}
+
+interface Wait {
+  /** When its time is over, nanoseconds of the monotonic clock. */
+  readonly end: bigint
+  /** Among the others; none without an end. */
+  place: ListNode<Wait> | undefined
+  isOver: boolean
+  told: () => void
+}
+
+/**
+ * The ends of all waits of one length by one clock under one owner: they come in the order in which the waits began, so
+ * one fiber sleeps until the next of them, for as long as anybody waits. A fiber and a timer for each wait would cost a
+ * busy process as much as many a thing that is waited for.
+ */
+class Deadlines {
+  readonly #clock: Clock.Clock
+  /** Undefined: without an end. */
+  readonly #nanos: bigint | undefined
+  readonly #waits = new LinkedList<Wait>()
+  /** Who sleeps for the waits there are; nobody while there is none. */
+  #sleeper: { fiber?: Fiber.Fiber<void> } | undefined
+
+  constructor(clock: Clock.Clock, millis: number) {
+    this.#clock = clock
+    this.#nanos = Number.isFinite(millis) ? BigInt(Math.ceil(millis * 1e6)) : undefined
+  }
+
+  /** From now on; the fiber's clock is this one. */
+  readonly begin: Effect.Effect<Wait> = Effect.suspend(() => {
+    const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
+    const wait: Wait = { end, place: undefined, isOver: false, told: () => {} }
+    if (this.#nanos === undefined) return Effect.succeed(wait)
+    wait.place = this.#waits.append(wait)
+    if (this.#sleeper !== undefined) return Effect.succeed(wait)
+    const sleeper: { fiber?: Fiber.Fiber<void> } = {}
+    this.#sleeper = sleeper
+    return Effect.map(Effect.forkDetach(Effect.interruptible(this.#sleep(sleeper))), (fiber) => {
+      sleeper.fiber = fiber
+      return wait
+    })
+  })
+
+  finish({ place }: Wait): void {
+    if (place === undefined || !this.#waits.remove(place) || !this.#waits.isEmpty) return
+    this.#sleeper?.fiber?.interruptUnsafe()
+    this.#sleeper = undefined
+  }
+
+  #sleep(sleeper: object): Effect.Effect<void> {
+    return Effect.flatMap(Clock.monotonicTimeNanos, (now) => {
+      // Somebody else sleeps by now, or nobody has to.
+      if (this.#sleeper !== sleeper) return Effect.void
+      for (let wait = this.#waits.first; wait !== undefined; wait = this.#waits.first) {
+        if (wait.end > now)
+          return Effect.flatMap(Effect.sleep(Duration.nanos(wait.end - now)), () => this.#sleep(sleeper))
+        this.#waits.remove(wait.place!)
+        wait.isOver = true
+        wait.told()
+      }
+      if (this.#sleeper === sleeper) this.#sleeper = undefined
+      return Effect.void
+    })
+  }
+}
+
+type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/**
+ * What an owner has running, and the ends that are waited for, by clock and length. A process has one clock and a few
+ * lengths; beside the clock of a test there is the machine's, and the time of one means nothing to the other.
+ */
+class Owned {
+  readonly #running = new LinkedList<AnyFiber>()
+  readonly #deadlines = new WeakMap<Clock.Clock, Map<number, Deadlines>>()
+  #isClosed = false
+
+  deadlines(clock: Clock.Clock, millis: number): Deadlines {
+    let lengths = this.#deadlines.get(clock)
+    if (lengths === undefined) this.#deadlines.set(clock, (lengths = new Map()))
+    let known = lengths.get(millis)
+    if (known === undefined) lengths.set(millis, (known = new Deadlines(clock, millis)))
+    return known
+  }
+
+  /** The fiber has begun, and mostly ended, when it is given. */
+  run<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.Fiber<A, E>, never, R> {
+    const begun = this.#isClosed ? Effect.interrupt : Effect.interruptible(effect)
+    return Effect.map(Effect.forkDetach(begun, { startImmediately: true }), (fiber) => {
+      if (fiber.pollUnsafe() !== undefined) return fiber
+      const place = this.#running.append(fiber)
+      fiber.addObserver(() => void this.#running.remove(place))
+      return fiber
+    })
+  }
+
+  /** Interrupts what runs and waits for its end; whoever closes may be one of them. */
+  readonly close = Effect.withFiber((closing) => {
+    this.#isClosed = true
+    return Fiber.interruptAll(this.#running.toArray().filter((fiber) => fiber !== closing))
+  })
+}
+
+const owners = new WeakMap<Scope.Scope, Owned>()
+
+const own = (owner: Scope.Scope): Effect.Effect<Owned> =>
+  Effect.suspend(() => {
+    const owned = new Owned()
+    owners.set(owner, owned)
+    return Effect.as(Scope.addFinalizer(owner, owned.close), owned)
+  })
+
+/** The fiber's exit; undefined when its time is over first. */
+const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | undefined) =>
+  Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
+    const stops: Array<() => void> = []
+    let isHeard = false
+    const stop = () => {
+      for (const one of stops.splice(0)) one()
+    }
+    const hear = (exit: Exit.Exit<A, E> | undefined) => {
+      if (isHeard) return
+      isHeard = true
+      stop()
+      resume(Effect.succeed(exit))
+    }
+    wait.told = () => hear(undefined)
+    if (wait.isOver) hear(undefined)
+    // Each may have ended already, and then says so at once.
+    if (until !== undefined) stops.push(until.onEnd(() => hear(undefined)))
+    stops.push(fiber.addObserver(hear))
+    if (isHeard) stop()
+    return Effect.sync(() => {
+      isHeard = true
+      stop()
+    })
+  })
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** What came of it; who hears this is not interrupted, so an interruption in it is somebody else's. */
+const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause) ? late : exit
+
+/** What does not have its answer at once. */
+const waitFor = Effect.fnUntraced(function* <A, E, R>(
+  fiber: Fiber.Fiber<A, E>,
+  { onTimeout: late, onAbandon: left, timeout: longest, cancelOn: until }: DeadlineOptions<A, E, R>,
+  owned: Owned,
+  restore: Restore
+): Effect.fn.Return<A, E, R> {
+  const leave = () => {
+    if (fiber.pollUnsafe() !== undefined) return
+    left?.(Fiber.await(fiber))
+    fiber.interruptUnsafe()
+  }
+  const ends = owned.deadlines(yield* Clock.Clock, Duration.toMillis(Duration.fromInputUnsafe(longest)))
+  const wait = yield* ends.begin
+  const exit = yield* restore(Effect.interruptible(exitOf(fiber, wait, until))).pipe(
+    Effect.onInterrupt(() =>
+      Effect.sync(() => {
+        ends.finish(wait)
+        leave()
+      })
+    )
+  )
+  ends.finish(wait)
+  if (exit !== undefined) return yield* answerOf(exit, late)
+  leave()
+  return yield* late
+})
+
+/** Bounded also where the caller must not be interrupted: a COMMIT, a ROLLBACK. */
+export const withDeadline = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  patience: DeadlineOptions<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.uninterruptibleMask((restore) => {
+    const bounded = (owned: Owned) =>
+      Effect.flatMap(owned.run(effect), (fiber): Effect.Effect<A, E, R> => {
+        const exit = fiber.pollUnsafe()
+        return exit === undefined ? waitFor(fiber, patience, owned, restore) : answerOf(exit, patience.onTimeout)
+      })
+    const owned = owners.get(patience.scope)
+    return owned === undefined ? Effect.flatMap(own(patience.scope), bounded) : bounded(owned)
+  })

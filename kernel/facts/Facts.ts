@@ -1,0 +1,365 @@
+// The journal of facts: past tense, versioned, append-only, written inside the transaction that made them true, so that
+// a fact exists exactly when its cause does. Its order is its own: a fact has no position until its transaction has
+// committed, and then gets the next one; so positions never depend on a cluster's transaction ids and survive a dump
+// that is restored elsewhere, and a transaction that commits late is read late, never skipped. A consumer keeps a
+// cursor, the last position it has read, and is called with batches in order, its cursor moving in the same transaction
+// as whatever it writes; it is called again after a crash and must be idempotent only for effects outside that
+// transaction. What reads the journal outside of its database names the epoch of a position too (`FactsEpoch.ts`).
+import { Context, Duration, Effect, Layer, Option, Queue, Schema, type Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { reconciler, type Reconciler } from "../actor/Actor.ts"
+import { contract } from "../contract/Contract.ts"
+import { inTransaction } from "../database/Database.ts"
+import { ReadTarget } from "../database/ReadReplica.ts"
+import { type FactsNotifier, startFactsNotifier } from "./FactsNotifier.ts"
+import {
+  beginEpoch,
+  decodeCursor,
+  encodeCursor,
+  isServedAnew,
+  type JournalCursor,
+  type JournalEnd,
+  newestEpoch
+} from "./FactsEpoch.ts"
+import { watchConsumers, watchEvery } from "./FactsWatch.ts"
+import { Supervisor } from "../actor/Supervisor.ts"
+import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
+
+export interface Fact {
+  readonly id: bigint
+  readonly at: Date
+  /** `<owner>.<past tense>`, such as `settlement.settled`. */
+  readonly type: string
+  /** Of the shape of `data`, from 1. */
+  readonly version: number
+  /** What it is about: the id of a settlement, a resource, a channel. */
+  readonly subject: string
+  readonly data: unknown
+  /** Its place in the journal, from 1. */
+  readonly position: bigint
+  /** Whose settlement it is about; null for anything else. */
+  readonly principal: string | null
+}
+
+export interface NewFact {
+  readonly type: string
+  readonly version: number
+  readonly subject: string
+  /** Who may follow it: the principal of the settlement it is about. */
+  readonly principal?: string
+  /** JSON; amounts as decimal strings. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** A fact was published outside a transaction: it could exist without its cause. A bug of ours. */
+export class FactOutsideTransaction extends Schema.TaggedError<FactOutsideTransaction>()("FactOutsideTransaction", {
+  type: Schema.String
+}) {}
+
+export interface ConsumerSpec<E, R> {
+  /** Names the cursor; unique. */
+  readonly consumer: string
+  /** Facts at most in one batch. Default 200. */
+  readonly batchMax?: number
+  /** Where a consumer without a cursor begins: with all there is, the default, or with what comes. */
+  readonly from?: "beginning" | "end"
+  /** Runs inside the transaction that moves the cursor. A failure rolls both back; the next turn tries again. */
+  readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
+}
+
+/** A consumer looks by itself after this: after a failure, and where what others publish may not be heard of. */
+const lookEvery = Duration.seconds(5)
+/** Where it is woken by whatever is published. */
+const lookEveryHeard = Duration.seconds(30)
+/** Where nobody else can publish, so that nothing of it can be missed. */
+const lookEveryAlone = Duration.minutes(2)
+
+/** Facts whose subjects are told to who asks what was published since. */
+const subjectsMax = 1_000
+
+/** Facts that are given their positions in one transaction. */
+const placedMax = 5_000
+
+const nothingSeen: JournalCursor = { position: 0n, epoch: 0n }
+
+/**
+ * Gives every committed fact its position: the next ones, above every fact's and every cursor's, whatever of them was
+ * restored. The lock makes positions become visible in their order, and the statement after it sees whatever was placed
+ * before: no reader ever passes a position that is still to come. Facts of one subject keep their order, since a later
+ * one has the higher id.
+ */
+const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: JournalCursor = nothingSeen) {
+  let isFirst = true
+  while (true) {
+    const [due] = yield* sql<{ unplaced: boolean; anew: boolean }>`select
+      exists (select 1 from kernel_facts where position is null) as unplaced,
+      ${sql.literal(isServedAnew)} as anew`
+    const isBehind = isFirst && seen.position > 0n
+    if (!due!.unplaced && !due!.anew && !isBehind) return
+    isFirst = false
+    const placed = yield* inTransaction(
+      Effect.all([
+        sql`select pg_advisory_xact_lock(724402404)`,
+        // Before any position is given: those that follow are the new epoch's.
+        beginEpoch(sql, seen),
+        sql<{ count: number }>`with placed as (
+            update kernel_facts f set position = n.position
+            from (
+              select w.id, t.top + row_number() over (order by w.id) as position
+              from (select id from kernel_facts where position is null order by id limit ${placedMax}) w,
+                (select greatest(coalesce((select max(position) from kernel_facts), 0),
+                  coalesce((select max(position) from kernel_fact_cursors), 0)) as top) t
+            ) n
+            where f.id = n.id and f.position is null returning 1)
+          select count(*)::int as count from placed`
+      ])
+    ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+    if (placed[2][0]!.count < placedMax) return
+  }
+}, withSpanIfSampled("Facts.place"))
+
+/** The columns a fact is read from, as SQL. */
+export const factColumns = "id, at, type, version, subject, data, position, principal"
+
+const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number) =>
+  Effect.gen(function* () {
+    const [cursor] = yield* sql<{ position: bigint }>`
+      select position from kernel_fact_cursors where consumer = ${consumer} for update`
+    return yield* sql<Fact>`select ${sql.literal(factColumns)} from kernel_facts
+      where position > ${cursor!.position} order by position limit ${batchMax}`
+  })
+
+/** One turn of a consumer: whatever has committed, in batches, each with its cursor in one transaction. */
+const consumerTurn = <E, R>(
+  sql: SqlClient.SqlClient,
+  { batchMax = 200, consumer, from, handle }: ConsumerSpec<E, R>
+) => {
+  const begin = sql`insert into kernel_fact_cursors (consumer, position)
+    values (${consumer}, case when ${from ?? "beginning"} = 'beginning' then 0
+      else (select coalesce(max(position), 0) from kernel_facts) end) on conflict do nothing`
+  const step = inTransaction(
+    Effect.gen(function* () {
+      const facts = yield* readBatch(sql, consumer, batchMax)
+      const last = facts.at(-1)
+      if (last === undefined) return 0
+      yield* handle(facts)
+      yield* sql`update kernel_fact_cursors set position = ${last.position}, updated_at = clock_timestamp()
+        where consumer = ${consumer}`
+      return facts.length
+    })
+  ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  const look = sql<{ unplaced: boolean; begun: boolean; behind: boolean }>`select
+    exists (select 1 from kernel_facts where position is null) or ${sql.literal(isServedAnew)} as unplaced,
+    c.position is not null as begun,
+    coalesce((select max(position) from kernel_facts), 0) > coalesce(c.position, 0) as behind
+    from (select 1) as one left join kernel_fact_cursors as c on c.consumer = ${consumer}`
+  return Effect.gen(function* () {
+    // Most turns find nothing: that costs one statement.
+    const [at] = yield* look
+    if (at!.unplaced) yield* placeFacts(sql)
+    if (!at!.begun) yield* begin
+    if (at!.begun && !at!.unplaced && !at!.behind) return
+    while ((yield* step) === batchMax) yield* Effect.yieldNow
+  })
+}
+
+/** Where the journal ends by now. What this process has read of it and is gone shows that it went back. */
+const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.SqlError> => {
+  let seen = nothingSeen
+  const read = Effect.map(
+    sql<JournalEnd>`select coalesce(max(position), 0) as "end", ${sql.literal(newestEpoch)} as epoch
+      from kernel_facts`,
+    ([row]) => row!
+  )
+  const isBack = ({ end, epoch }: JournalEnd) => epoch === seen.epoch && end < seen.position
+  return Effect.gen(function* () {
+    yield* placeFacts(sql)
+    let now = yield* read
+    if (isBack(now)) {
+      yield* placeFacts(sql, seen)
+      now = yield* read
+    }
+    if (now.epoch > seen.epoch || (now.epoch === seen.epoch && now.end > seen.position))
+      seen = { epoch: now.epoch, position: now.end }
+    return now
+  })
+}
+
+/** On a replica there is nothing to place: facts have their positions there when the primary has told them. */
+const placeHere = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(ReadTarget, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
+
+/** The mark is a cursor. Of another epoch, or beyond the journal's end, it says nothing of what was published since. */
+const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, type: string, mark: string | undefined) {
+  yield* placeHere(sql)
+  const since = Option.getOrUndefined(decodeCursor(mark ?? ""))
+  const [row] = yield* sql<JournalEnd & { count: number; subjects: ReadonlyArray<string> }>`select
+    (select coalesce(max(position), 0) from kernel_facts) as "end", ${sql.literal(newestEpoch)} as epoch,
+    count(*)::int as count, coalesce(jsonb_agg(distinct subject), '[]') as subjects from (
+      select subject from kernel_facts where position > ${since?.position ?? null}::bigint and type = ${type}
+        limit ${subjectsMax + 1}) published`
+  const { count, end, epoch, subjects } = row!
+  const isKnown = since !== undefined && since.epoch === epoch && end >= since.position && count <= subjectsMax
+  return {
+    published: count > 0 || !isKnown,
+    mark: encodeCursor({ epoch, position: end }),
+    subjects: isKnown ? subjects : undefined
+  }
+}, withSpanIfSampled("Facts.publishedSince"))
+
+/** The row of a fact, for whoever writes it in one statement with its cause: see `publishedBy`. */
+export const factRow = ({ data, principal, subject, type, version }: NewFact) => ({
+  type,
+  version,
+  subject,
+  principal: principal ?? null,
+  data: JSON.stringify(data)
+})
+
+/** Keeps something in a set or map for as long as the Scope lives. */
+const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
+
+/** A consumer's turn, and how long after it the next one comes by itself. */
+const paced = <E, R>(
+  turn: Effect.Effect<void, E, R>,
+  { isOnlyProcess: isAlone, isListening: isHeard }: Pick<FactsNotifier, "isOnlyProcess" | "isListening">
+) => {
+  let hasSucceeded = false
+  const lookEveryWoken = isAlone ? lookEveryAlone : lookEveryHeard
+  return {
+    every: Effect.sync(() => (hasSucceeded && isHeard() ? lookEveryWoken : lookEvery)),
+    turn: Effect.suspend(() => {
+      hasSucceeded = false
+      return Effect.map(turn, () => void (hasSucceeded = true))
+    })
+  }
+}
+
+/** Who is woken by what is published here and by others, and the bell that tells the others. */
+const makeWakes = Effect.gen(function* () {
+  const supervisor = yield* Supervisor
+  const [own, others, readers] = [1, 2, 3].map(() => new Set<Effect.Effect<void>>()) as [Wakes, Wakes, Wakes]
+  const run = (these: Wakes) => Effect.suspend(() => Effect.forEach(these, (wake) => wake, { discard: true }))
+  const told = yield* Queue.sliding<void>(1)
+  const bell = yield* startFactsNotifier(Effect.andThen(Queue.offer(told, undefined), run(others)))
+  const keep = (these: Wakes, wake: Effect.Effect<void>) =>
+    whileScoped(
+      () => these.add(wake),
+      () => these.delete(wake)
+    )
+  const relieve = Effect.forever(
+    Queue.take(told).pipe(Effect.andThen(Effect.sleep(lookEvery)), Effect.andThen(run(readers)))
+  )
+  yield* supervisor.start({ id: "facts-relief", restart: "permanent", run: relieve })
+  return {
+    bell,
+    wakeAll: Effect.andThen(run(own), bell.notify),
+    onPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(others, wake)),
+    /** A cursor is one for all replicas, and whoever published moves it; when it cannot, another does soon. */
+    whenPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(readers, wake))
+  }
+})
+
+type Wakes = Set<Effect.Effect<void>>
+
+export class Facts extends Context.Service<
+  Facts,
+  {
+    /** Appends a fact in the caller's transaction. Outside of one it is a defect. */
+    readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
+    /** A statement that writes facts together with their cause; consumers are woken when it has been committed. */
+    readonly publishedBy: <A, E, R>(statement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
+    readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
+    /**
+     * Runs after each commit in this process that published something, and when another replica tells of one, while the
+     * Scope lives; it must not wait.
+     */
+    readonly onPublished: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+    /** Where the journal ends, with every fact that has committed by now; begins a new epoch when it went back. */
+    readonly end: Effect.Effect<JournalEnd, SqlError.SqlError>
+    /**
+     * In the caller's transaction: the consumer reads the journal again from its beginning. Waits for a batch that is
+     * being read.
+     */
+    readonly rewind: (consumer: string) => Effect.Effect<void, SqlError.SqlError>
+    /**
+     * Whether a fact of a type became visible after `mark`, by any replica, and the mark for the next time; without a
+     * mark it did. For caches: what was read after one mark holds as long as nothing is published by the next. It may
+     * say so once too often, never too seldom. `subjects`: what those facts are about; undefined where it may be
+     * anything, without a mark or after very many.
+     */
+    readonly publishedSince: (
+      type: string,
+      mark: string | undefined
+    ) => Effect.Effect<
+      { readonly published: boolean; readonly mark: string; readonly subjects: ReadonlyArray<string> | undefined },
+      SqlError.SqlError
+    >
+  }
+>()("tollkeeper/kernel/Facts") {
+  static readonly layer = Layer.effect(
+    Facts,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const supervisor = yield* Supervisor
+      const consumers = new Set<string>()
+      const { bell, onPublished, wakeAll, whenPublished } = yield* makeWakes
+      // Begins an epoch where the database is served anew, before anything is leased or read.
+      yield* Effect.catch(placeFacts(sql), (error) => Effect.logWarning("the journal could not be read yet", error))
+
+      const publish = Effect.fnUntraced(function* (fact: NewFact) {
+        const transaction = yield* Effect.serviceOption(sql.transactionService)
+        if (transaction._tag === "None") return yield* Effect.die(new FactOutsideTransaction({ type: fact.type }))
+        yield* sql`insert into kernel_facts ${sql.insert(factRow(fact))}`
+        yield* sql.afterCommit(wakeAll)
+      }, withSpanIfSampled("Facts.publish"))
+
+      const committed = Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>
+        transaction._tag === "None" ? wakeAll : sql.afterCommit(wakeAll)
+      )
+
+      const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
+        const { consumer } = spec
+        const started = yield* reconciler({ id: `facts-${consumer}`, ...paced(consumerTurn(sql, spec), bell) }).pipe(
+          Effect.provideService(Supervisor, supervisor)
+        )
+        yield* whenPublished(started.wake)
+        yield* whileScoped(
+          () => consumers.add(consumer),
+          () => consumers.delete(consumer)
+        )
+        return started
+      })
+
+      const rewind = Effect.fnUntraced(function* (consumer: string) {
+        yield* sql`update kernel_fact_cursors set position = 0, updated_at = clock_timestamp()
+          where consumer = ${consumer}`
+        yield* sql.afterCommit(wakeAll)
+      }, withSpanIfSampled("Facts.rewind"))
+
+      const watch = watchConsumers(sql)
+      yield* reconciler({
+        id: "facts-watch",
+        every: watchEvery,
+        turn: Effect.suspend(() =>
+          consumers.size === 0 ? Effect.void : Effect.andThen(placeFacts(sql), watch([...consumers]))
+        )
+      }).pipe(Effect.provideService(Supervisor, supervisor))
+
+      return Facts.of({
+        publish,
+        publishedBy: (statement) => Effect.tap(statement, () => committed),
+        consume,
+        onPublished,
+        rewind,
+        end: makeEnd(sql),
+        publishedSince: (type, mark) => publishedSince(sql, type, mark)
+      })
+    })
+  )
+}
+
+/** Facts stand on the database; whoever publishes or consumes needs this contract. */
+export const factsContract = contract("kernel", Facts)

@@ -1,0 +1,85 @@
+// Replicas tell each other that something was published: a notification through the database after the commit, many in
+// a burst as one, heard on a connection that is the listener's own. It is a wake-up and no more. Whoever is woken looks
+// at the rows, and looks by itself now and then; so a notification that is lost, or a pooler that passes none on, costs
+// seconds and nothing else.
+import { Duration, Effect, Queue, Random, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { Database } from "../database/Database.ts"
+import { Supervisor } from "../actor/Supervisor.ts"
+
+const channel = "tollkeeper"
+/** The shortest time between two notifications of this process. */
+const ringEvery = "100 millis"
+/** Own notifications come back; one that has not after this was not passed on. */
+const echoWait = "5 seconds"
+/** Between two tries to listen. */
+const retryAfter = Duration.seconds(5)
+const deafRetryAfter = Duration.minutes(10)
+
+const noListener =
+  "a connection pooler stands before the database, so replicas hear of each other within a second or more and not at " +
+  "once; set DATABASE_DIRECT_URL to the server itself (or to DATABASE_URL, where the pooler is in session mode)"
+
+const notPassedOn =
+  "notifications of the database do not arrive, so replicas hear of each other within a second or more and not at " +
+  "once; DATABASE_DIRECT_URL must name the server itself, or a pooler in session mode"
+
+export interface FactsNotifier {
+  /** Tells the others. */
+  readonly notify: Effect.Effect<void>
+  /** Whether what others publish is heard of at once, as far as is known; so too where there are no others. */
+  readonly isListening: () => boolean
+  /** No other process can have the database. */
+  readonly isOnlyProcess: boolean
+}
+
+/** Runs `heard` whenever another process has published something. */
+export const startFactsNotifier = Effect.fnUntraced(function* (
+  onNotification: Effect.Effect<void>
+): Effect.fn.Return<FactsNotifier, never, Database | SqlClient.SqlClient | Supervisor | Scope.Scope> {
+  const { kind, listen } = yield* Database
+  const sql = yield* SqlClient.SqlClient
+  const supervisor = yield* Supervisor
+  // An embedded database has no second process.
+  if (kind === "embedded") return { notify: Effect.void, isListening: () => true, isOnlyProcess: true }
+  const own = `${yield* Random.nextIntBetween(1, 2 ** 31)}.${yield* Random.nextIntBetween(1, 2 ** 31)}`
+  const notify = Effect.asVoid(sql`select pg_notify(${channel}, ${own})`)
+
+  const rings = yield* Queue.sliding<void>(1)
+  const ringing = Effect.forever(
+    Queue.take(rings).pipe(Effect.andThen(Effect.ignore(notify)), Effect.andThen(Effect.sleep(ringEvery)))
+  )
+  yield* supervisor.start({ id: "facts-ring", restart: "permanent", run: Effect.withTracerEnabled(ringing, false) })
+  const ring = Effect.asVoid(Queue.offer(rings, undefined))
+  if (listen === undefined)
+    return yield* Effect.as(Effect.logWarning(noListener), {
+      notify: ring,
+      isListening: () => false,
+      isOnlyProcess: false
+    } satisfies FactsNotifier)
+
+  let isHeard = false
+  const attend = Effect.gen(function* () {
+    const told = yield* listen(channel)
+    yield* notify
+    const first = yield* Effect.timeoutOption(Queue.take(told), echoWait)
+    if (first._tag === "None") {
+      yield* Effect.logWarning(notPassedOn)
+      return deafRetryAfter
+    }
+    // What was told before, nobody here has heard.
+    yield* onNotification
+    isHeard = true
+    while (true) if ((yield* Queue.take(told)).payload !== own) yield* onNotification
+  }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (isHeard = false))))
+  let said = false
+  const listening = Effect.forever(
+    Effect.catch(attend, (error) => {
+      const say = said ? Effect.void : Effect.logWarning("notifications of the database cannot be heard now", error)
+      said = true
+      return Effect.as(say, retryAfter)
+    }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))
+  )
+  yield* supervisor.start({ id: "facts-listen", restart: "permanent", run: Effect.withTracerEnabled(listening, false) })
+  return { notify: ring, isListening: () => isHeard, isOnlyProcess: false }
+})

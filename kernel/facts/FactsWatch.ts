@@ -1,0 +1,54 @@
+// Watches that consumers of facts move: a consumer whose cursor stood still between two looks although facts waited
+// for it at the first is warned of once, until it moves again, and measured. Whatever the reason is (a handler that
+// fails, a cursor that stands wrong), it would otherwise be silence.
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { newestEpoch } from "./FactsEpoch.ts"
+import { measure } from "../telemetry/Measure.ts"
+import { storage } from "../telemetry/metrics.ts"
+
+/** Between two looks. */
+export const watchEvery = "30 seconds"
+
+interface Cursor {
+  readonly consumer: string
+  readonly epoch: bigint
+  readonly position: bigint
+  /** Of the last fact there is. */
+  readonly end: bigint
+}
+
+/** One look at these consumers' cursors, compared with the look before. */
+export const watchConsumers = (sql: SqlClient.SqlClient) => {
+  let before = new Map<string, Cursor>()
+  let epoch: bigint | undefined
+  const warned = new Set<string>()
+
+  const judge = Effect.fnUntraced(function* ({ consumer, end, position }: Cursor) {
+    const last = before.get(consumer)
+    const isStalled = last !== undefined && last.position === position && last.end > position
+    yield* measure(storage.factsWaiting, Number(end - position), { consumer })
+    yield* measure(storage.factsStalled, isStalled ? 1 : 0, { consumer })
+    if (isStalled === warned.has(consumer)) return
+    if (isStalled) {
+      warned.add(consumer)
+      yield* Effect.logWarning("a consumer of facts does not move although facts wait for it").pipe(
+        Effect.annotateLogs({ consumer, position: String(position), waiting: String(end - position) })
+      )
+    } else {
+      warned.delete(consumer)
+      yield* Effect.logInfo("a consumer of facts moves again").pipe(Effect.annotateLogs({ consumer }))
+    }
+  })
+
+  return Effect.fn("Facts.watch")(function* (consumers: ReadonlyArray<string>) {
+    const cursors = yield* sql<Cursor>`select consumer, position, ${sql.literal(newestEpoch)} as epoch,
+        greatest(position, (select coalesce(max(position), 0) from kernel_facts)) as "end"
+      from kernel_fact_cursors where consumer in ${sql.in(consumers)}`
+    // A cursor that went back with its journal did not stand still.
+    if (cursors[0]?.epoch !== epoch) before = new Map()
+    epoch = cursors[0]?.epoch
+    for (const cursor of cursors) yield* judge(cursor)
+    before = new Map(cursors.map((cursor) => [cursor.consumer, cursor]))
+  })
+}

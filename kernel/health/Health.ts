@@ -1,0 +1,144 @@
+// Liveness and readiness. Ready means that the database answers a trivial query, and nothing else: a silent ledger or a
+// search that is degraded shows in the body and never in the status (S64–S73). Drivers and plugins register what they
+// know of themselves; a report is bounded in time and length, and one that fails says so instead of failing the rest.
+import { Context, Effect, Layer, type Scope } from "effect"
+import { HttpRouter } from "effect/http"
+import { contract } from "../contract/Contract.ts"
+import { Database } from "../database/Database.ts"
+import { json } from "../http/httpMiddleware.ts"
+import { PluginStates } from "../plugin/PluginStates.ts"
+
+export interface HealthReport {
+  readonly state: "ready" | "degraded" | "disabled"
+  /** At most 200 characters are shown. */
+  readonly detail?: string
+  /** Figures that stand beside the state, such as balances in stroops as text. */
+  readonly figures?: Readonly<Record<string, string | number | boolean | null>>
+}
+
+/** What a search plugin adds to the readiness body. */
+export interface SearchReport extends HealthReport {
+  readonly vectorSupport?: boolean
+  /** Name of the active model generation. */
+  readonly generation?: string
+}
+
+/** Branches that stand in the body whether anybody registers them or not (S64). */
+const searchBranches = ["lexical", "semantic"] as const
+const detailMax = 200
+const reportTimeout = "1 second"
+
+/** Reports under one name as one, bounded. */
+const together = (reports: ReadonlyArray<HealthReport>): HealthReport => {
+  const worst = (["degraded", "ready"] as const).find((state) => reports.some((one) => one.state === state))
+  const detail = reports.flatMap((one) => one.detail ?? []).join("; ")
+  return {
+    state: worst ?? "disabled",
+    ...(detail === "" ? {} : { detail: detail.slice(0, detailMax) }),
+    ...Object.assign({}, ...reports.map(({ figures }) => figures ?? {}))
+  }
+}
+
+export class Health extends Context.Service<
+  Health,
+  {
+    /**
+     * A driver's or plugin's own report, shown by its name. Several under one name are shown as one: degraded when one
+     * of them is, with all their words and figures.
+     */
+    readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
+    /**
+     * The report of one branch of search, by any plugin. `lexical` and `semantic` always stand in the body, `disabled`
+     * when nobody registers them.
+     */
+    readonly registerSearch: (
+      branch: string,
+      report: Effect.Effect<SearchReport>
+    ) => Effect.Effect<void, never, Scope.Scope>
+    readonly reports: Effect.Effect<Readonly<Record<string, HealthReport>>>
+    readonly search: Effect.Effect<Readonly<Record<string, unknown>>>
+  }
+>()("tollkeeper/kernel/Health") {
+  static readonly layer = Layer.sync(Health, () => {
+    const reports = new Set<{ readonly name: string; readonly report: Effect.Effect<HealthReport> }>()
+    const branches = new Map<string, Effect.Effect<SearchReport>>()
+    const keep = <A>(into: Map<string, Effect.Effect<A>>, name: string, report: Effect.Effect<A>) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => into.set(name, report)),
+          () => Effect.sync(() => into.delete(name))
+        )
+      )
+    const ask = <A extends HealthReport>(report: Effect.Effect<A> | undefined): Effect.Effect<A | HealthReport> =>
+      report === undefined
+        ? Effect.succeed({ state: "disabled" })
+        : report.pipe(
+            Effect.timeout(reportTimeout),
+            Effect.catchCause(() => Effect.succeed<HealthReport>({ state: "degraded", detail: "the report failed" }))
+          )
+    return Health.of({
+      register: (name, report) => {
+        const entry = { name, report }
+        return Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => reports.add(entry)),
+            () => Effect.sync(() => reports.delete(entry))
+          )
+        )
+      },
+      registerSearch: (branch, report) => keep(branches, branch, report),
+      reports: Effect.gen(function* () {
+        const said = yield* Effect.forEach(
+          reports,
+          ({ name, report }) => Effect.map(ask(report), (answer) => ({ name, answer })),
+          { concurrency: "unbounded" }
+        )
+        const names = [...new Set(said.map(({ name }) => name))]
+        return Object.fromEntries(
+          names.map((name) => [name, together(said.flatMap((one) => (one.name === name ? [one.answer] : [])))])
+        )
+      }),
+      search: Effect.gen(function* () {
+        const names = [...new Set([...searchBranches, ...branches.keys()])]
+        const said: ReadonlyArray<SearchReport> = yield* Effect.forEach(names, (name) => ask(branches.get(name)))
+        const detail = said.find((report) => report.detail !== undefined)?.detail
+        return {
+          ...Object.fromEntries(names.map((name, index) => [name, said[index]?.state ?? "disabled"])),
+          vectorSupport: said.some(({ vectorSupport }) => vectorSupport === true),
+          generation: said.find(({ generation }) => generation !== undefined)?.generation ?? null,
+          ...(detail === undefined ? {} : { detail: detail.slice(0, detailMax) })
+        }
+      })
+    })
+  })
+}
+
+export const healthContract = contract("health", Health)
+
+/** /health/live, /health and /health/ready. */
+export const routes = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const health = yield* Health
+    const database = yield* Database
+    const plugins = yield* PluginStates
+    const live = Effect.succeed(json({ status: "ok" }))
+    yield* router.add("GET", "/health", live)
+    yield* router.add("GET", "/health/live", live)
+    yield* router.add(
+      "GET",
+      "/health/ready",
+      Effect.gen(function* () {
+        const ready = yield* Effect.match(database.ping, { onFailure: () => false, onSuccess: () => true })
+        const body = {
+          status: ready ? "ready" : "not_ready",
+          search: yield* health.search,
+          plugins: Object.fromEntries(
+            plugins.all().map(({ detail, id, state }) => [id, detail === undefined ? { state } : { state, detail }])
+          ),
+          ...(yield* health.reports)
+        }
+        return json(body, { status: ready ? 200 : 503 })
+      })
+    )
+  })
+)

@@ -1,0 +1,147 @@
+// Whether the database accepts writes: a standby, a read-only server and a full disk answer every query, so readiness'
+// trivial query cannot show it. A small write every two seconds does, and so does any statement that fails for such a
+// reason. What passes by itself (a slow write, a lost connection) counts once it fails twice in a row. While there is a
+// fault, whoever asks has the write tried again, so it heals with the next request. An embedded database is not probed
+// on a timer.
+import { Context, Duration, Effect, Layer, Semaphore } from "effect"
+import { Hex } from "effect/encoding"
+import { SqlClient } from "effect/sql"
+import { reconciler } from "../actor/Actor.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+import { Health } from "./Health.ts"
+import { Crypto } from "../platform/Crypto.ts"
+import { measure } from "../telemetry/Measure.ts"
+import { storage } from "../telemetry/metrics.ts"
+import { Database } from "../database/Database.ts"
+import { errorMessage } from "../database/errorMessage.ts"
+import { Lane } from "../database/Lane.ts"
+import { writeFaultOf } from "../database/writeFault.ts"
+
+const every = Duration.seconds(2)
+const everyFaulty = Duration.seconds(1)
+/** Two of these and the rest before them are less than five seconds. */
+const writeTimeout = Duration.millis(1_200)
+/** Failures in a row of a kind that may pass, before they count. */
+const failuresMin = 2
+/** Between two writes while there is a fault and requests ask for it. */
+const againMillis = 100
+/** A request waits so long for a write that may change its answer. */
+const requestWait = Duration.millis(500)
+const fillerCharacters = 500
+
+/** Replaces the row of this process, and removes those of ended ones. */
+const makeWrite = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const replica = Hex.encode((yield* Crypto).randomBytes(8))
+  const filler = "0".repeat(fillerCharacters)
+  return sql`with ended as (delete from kernel_write_probes
+      where replica = ${replica} or probed_at < clock_timestamp() - make_interval(hours => 1))
+    insert into kernel_write_probes (replica, filler) values (${replica}, ${filler})`.pipe(
+    Effect.timeout(writeTimeout),
+    Effect.provideService(Lane, "payments")
+  )
+})
+
+/** The last fault, and how it is found out again. */
+const makeProbe = Effect.gen(function* () {
+  const write = yield* makeWrite
+  const one = yield* Semaphore.make(1)
+  let fault: string | undefined
+  let failures = 0
+  let probedAt = -Infinity
+
+  const set = Effect.fnUntraced(function* (next: string | undefined) {
+    const before = fault
+    fault = next
+    yield* measure(storage.writable, next === undefined ? 1 : 0)
+    if (before === undefined && next !== undefined) yield* Effect.logError(`settling is busy: ${next}`)
+    if (before !== undefined && next === undefined) yield* Effect.logInfo("the database accepts writes again")
+  })
+
+  const tryOnce = Effect.matchEffect(write, {
+    onSuccess: () => {
+      failures = 0
+      return set(undefined)
+    },
+    onFailure: (error) => {
+      failures += 1
+      const known = writeFaultOf(error)
+      if (known !== undefined) return set(known)
+      if (failures < failuresMin && fault === undefined) return Effect.void
+      return set(
+        error._tag === "TimeoutError"
+          ? `the database did not finish a write within ${Duration.toMillis(writeTimeout)} ms`
+          : `the database fails writes: ${errorMessage(error)}`
+      )
+    }
+  })
+
+  /** A first failure that may pass is followed up immediately. */
+  const probe = Effect.gen(function* () {
+    yield* tryOnce
+    if (fault === undefined && failures > 0) yield* tryOnce
+    probedAt = yield* monotonicMillis
+  })
+
+  const recheck = Effect.gen(function* () {
+    const asked = yield* monotonicMillis
+    yield* one.withPermits(1)(
+      Effect.gen(function* () {
+        if (fault === undefined || probedAt > asked) return
+        yield* Effect.sleep(Math.max(0, probedAt + againMillis - (yield* monotonicMillis)))
+        yield* probe
+      })
+    )
+  })
+
+  return {
+    fault: () => fault,
+    turn: one.withPermits(1)(probe),
+    recheck: Effect.suspend(() =>
+      fault === undefined ? Effect.void : Effect.ignore(Effect.timeout(recheck, requestWait))
+    ),
+    note: (found: string) => (fault === undefined ? set(found) : Effect.void)
+  }
+})
+
+export class WriteProbe extends Context.Service<
+  WriteProbe,
+  {
+    /** Why nothing can be written now, as a sentence; while there is a reason, a write is tried again first. */
+    readonly fault: Effect.Effect<string | undefined>
+    /** The same as of the last write; nothing is tried. */
+    readonly known: () => string | undefined
+  }
+>()("tollkeeper/database/WriteProbe") {
+  static readonly layer = Layer.effect(
+    WriteProbe,
+    Effect.gen(function* () {
+      const database = yield* Database
+      const probe = yield* makeProbe
+      const isTimed = database.kind === "server"
+      const { wake } = yield* reconciler({
+        id: "write-probe",
+        every: Effect.sync(() => (probe.fault() !== undefined ? everyFaulty : isTimed ? every : Duration.infinity)),
+        turn: probe.turn
+      })
+      yield* database.onWriteFault((found) => Effect.andThen(probe.note(found), wake))
+      yield* (yield* Health).register(
+        "database",
+        Effect.sync(() => {
+          const found = probe.fault()
+          return found === undefined ? { state: "ready" as const } : { state: "degraded" as const, detail: found }
+        })
+      )
+      return WriteProbe.of({
+        fault: Effect.andThen(probe.recheck, Effect.sync(probe.fault)),
+        known: probe.fault
+      })
+    })
+  )
+
+  /** A database that accepts writes, for tests of what is above it. */
+  static readonly layerWritable = Layer.succeed(WriteProbe, {
+    fault: Effect.succeed(undefined),
+    known: () => undefined
+  })
+}

@@ -1,0 +1,108 @@
+// Who asks. With keys configured, a listed key or nobody; without, one anonymous principal, counted by source address.
+// An IPv6 caller is named by its /64, since it owns all of it; `X-Forwarded-For` is believed only hop by hop from
+// proxies that the settings trust.
+import { Context, Effect, Layer, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { Server } from "../config/Server.ts"
+import { inRange, parseAddress, principalOf } from "./addresses.ts"
+import { bearerOf, Keys, type Role } from "./Keys.ts"
+import { Sessions } from "./Sessions.ts"
+import { anonymous, type Principal } from "./Principal.ts"
+import { parseHostName, isLoopback } from "./hostValidation.ts"
+
+/** Headers by which a proxy, trusted or not, makes itself known. */
+const proxyHeader = new RegExp(
+  "^(x-forwarded(-.+)?|forwarded|via|x-real-ip|x-client-ip|x-original-.+|true-client-ip|cf-.+|x-envoy-.+)$"
+)
+
+export class Authentication extends Context.Service<
+  Authentication,
+  {
+    /** The principal of a request; None when keys are configured and none of them was sent. */
+    readonly authenticate: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
+    /**
+     * Who may read what is told to whoever has a key: a caller or an operator, by key or by session; anybody, where
+     * callers need none. The word is what they are counted by.
+     */
+    readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
+    /** The label of the operator who asks, by key or by session. */
+    readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
+    /** Where a request comes from, whoever asks: an address, or the network of one. */
+    readonly sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
+    readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
+    /** Whether an operator asks; where no operator has a key, whether this machine itself does. */
+    readonly mayOperate: (request: HttpServerRequest.HttpServerRequest) => boolean
+    /** Whether the request comes from this machine itself, without a proxy. */
+    readonly isLocal: (request: HttpServerRequest.HttpServerRequest) => boolean
+  }
+>()("tollkeeper/http/Authentication") {
+  static readonly layerNoDeps = Layer.effect(
+    Authentication,
+    Effect.gen(function* () {
+      const server = yield* Server
+      const keys = yield* Keys
+      const sessions = yield* Sessions
+      const isTrusted = (address: string): boolean => server.trustedProxies.some((range) => inRange(address, range))
+
+      const sourceOf = (request: HttpServerRequest.HttpServerRequest): string => {
+        const peer = Option.getOrElse(request.remoteAddress, () => "unknown")
+        const hops = (request.headers["x-forwarded-for"] ?? "")
+          .split(",")
+          .map((hop) => hop.trim())
+          .filter((hop) => hop !== "")
+        let address = peer
+        // From the nearest hop outwards, for as long as the one who reports it is trusted.
+        while (isTrusted(address)) {
+          const next = hops.pop()
+          if (next === undefined || parseAddress(next) === undefined) break
+          address = next
+        }
+        return address
+      }
+
+      const keyOf = (request: HttpServerRequest.HttpServerRequest, listed: Keys["Service"]["caller"]) =>
+        Option.flatMap(bearerOf(request.headers["authorization"]), listed)
+      const sessionOf = (request: HttpServerRequest.HttpServerRequest, role: Role) =>
+        sessions.of(request).pipe(
+          Option.filter((session) => session.role === role),
+          Option.map(({ principal }) => principal)
+        )
+
+      const authenticate: Authentication["Service"]["authenticate"] = (request) => {
+        if (!keys.keyed())
+          return Option.some({ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false })
+        // A session is for looking: what pays, pays by a key.
+        const caller = keyOf(request, keys.caller).pipe(
+          Option.orElse(() => (request.method === "GET" ? sessionOf(request, "caller") : Option.none()))
+        )
+        return Option.map(caller, (label) => ({ owner: `key:${label}`, source: `key:${label}`, keyed: true }))
+      }
+
+      const operator: Authentication["Service"]["operator"] = (request) =>
+        Option.orElse(keyOf(request, keys.operator), () => sessionOf(request, "operator"))
+
+      // A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes on,
+      // or by the settings that trust it.
+      const isLocal: Authentication["Service"]["isLocal"] = (request) =>
+        Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&
+        isLoopback(parseHostName(request.headers["host"]) ?? "") &&
+        Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
+
+      return Authentication.of({
+        authenticate: authenticate,
+        operator,
+        isLocal,
+        reader: (request) =>
+          Option.orElse(
+            Option.map(authenticate(request), ({ source }) => source),
+            () => Option.map(operator(request), (label) => `operator:${label}`)
+          ),
+        sourceOf: (request) => principalOf(sourceOf(request)),
+        isOperator: (request) => Option.isSome(operator(request)),
+        mayOperate: (request) => (keys.operatorKeyed() ? Option.isSome(operator(request)) : isLocal(request))
+      })
+    })
+  )
+
+  static readonly layer = this.layerNoDeps.pipe(Layer.provideMerge(Sessions.layer))
+}

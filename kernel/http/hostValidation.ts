@@ -1,0 +1,77 @@
+// What a listener on the loopback address answers, and what not. Any page that this machine's browser shows can send
+// requests here; two marks give them away. A Host that is no name of this machine is one that a browser was tricked
+// into resolving to it. An Origin that is not this listener's own, or a fetch that the browser calls cross-site, is a
+// page of somebody else's: it may read what is public, and nothing else. Programs send neither mark. Pure.
+import { memoize } from "../cache/memoize.ts"
+import { inRange, parseAddress } from "./addresses.ts"
+
+const namesMax = 256
+
+/** The host name in a Host header, without a port; undefined for one that is none. */
+export const parseHostName = (header: string | undefined): string | undefined =>
+  header === undefined || header === "" ? undefined : readHostName(header)
+
+const readHostName = memoize(namesMax, (header) =>
+  URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
+)
+
+/** Whether a name or address is this machine's own by its spelling. */
+export const isLoopback = memoize(namesMax, (host): boolean => {
+  const bare = host.replace(/^\[|\]$/g, "")
+  return (
+    bare === "localhost" ||
+    (parseAddress(bare) !== undefined && (inRange(bare, "127.0.0.0/8") || inRange(bare, "::1/128")))
+  )
+})
+
+/** Whether a Host header may be answered at a listener that is bound to `boundHost`. */
+export const isAllowedHost = (
+  header: string | undefined,
+  boundHost: string,
+  allowedHosts: ReadonlyArray<string>
+): boolean => {
+  const host = parseHostName(header)
+  if (allowedHosts.length > 0 && host !== undefined)
+    return allowedHosts.includes(host) || allowedHosts.includes(header!.toLowerCase())
+  return !isLoopback(boundHost) || (host !== undefined && isLoopback(host))
+}
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+/** Whether a request comes from a page that is neither this listener's own nor invited. */
+export const isCrossOrigin = (headers: Headers, allowedOrigins: ReadonlyArray<string>): boolean => {
+  const origin = headers["origin"]?.toLowerCase()
+  if (origin === undefined) return headers["sec-fetch-site"] === "cross-site"
+  if (allowedOrigins.includes(origin)) return false
+  return !URL.canParse(origin) || new URL(origin).host !== headers["host"]?.toLowerCase()
+}
+
+export interface PageRules {
+  /** The address that the listener is bound to. */
+  readonly host: string
+  /** Host headers that are answered besides the names of this machine; lower case. */
+  readonly allowedHosts: ReadonlyArray<string>
+  /** Pages that may ask besides the listener's own; lower case. */
+  readonly allowedOrigins: ReadonlyArray<string>
+}
+
+/** Why a request is not answered; undefined when it is. A listener that is not on loopback answers everybody. */
+export const checkHostAndOrigin = (
+  { allowedHosts, allowedOrigins, host }: PageRules,
+  headers: Headers,
+  isPublic: boolean
+): { readonly reason: string; readonly message: string } | undefined => {
+  if (!isLoopback(host)) return undefined
+  const name = parseHostName(headers["host"])
+  if (name === undefined || !(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts)))
+    return {
+      reason: "forbidden_host",
+      message: "this name is not answered here; a proxy in front needs it in server.allowed_hosts"
+    }
+  if (!isPublic && isCrossOrigin(headers, allowedOrigins))
+    return {
+      reason: "forbidden_origin",
+      message: "pages of this origin may not ask; server.allowed_origins names those that may"
+    }
+  return undefined
+}

@@ -1,0 +1,200 @@
+// The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500
+// with a trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the
+// payment's shape. It also writes one structured line a request, and one span where spans are sent: the root of a trace
+// unless the caller's own goes on here. Neither has bodies, queries or the caller's address; the line of a payment
+// names payer, reason, hash and settlement (`RequestNotes.ts`).
+import { Cause, Clock, Context, Effect, Exit, type Fiber, Option, Random, Tracer } from "effect"
+import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
+import { memoize } from "../cache/memoize.ts"
+import { isTracing } from "../effect/withSpanIfSampled.ts"
+import { measureUnsafe } from "../telemetry/Measure.ts"
+import { traffic } from "../telemetry/metrics.ts"
+import { RequestNotes } from "./RequestNotes.ts"
+import { type PageRules, checkHostAndOrigin } from "./hostValidation.ts"
+
+const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
+
+/** A JSON answer with the headers every answer of the house carries. */
+export const json = (
+  body: unknown,
+  options: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}
+) => HttpServerResponse.jsonUnsafe(body, { status: options.status ?? 200, headers: { ...headers, ...options.headers } })
+
+/** The shape in which a fault is answered on a path: payment routes keep theirs. */
+export const errorBody = (path: string, word: string, message: string): Record<string, unknown> => {
+  switch (path) {
+    case "/verify":
+      return { isValid: false, invalidReason: word, invalidMessage: message }
+    case "/settle":
+      return { success: false, transaction: "", network: "", errorReason: word, errorMessage: message }
+    default:
+      return { error: word, message }
+  }
+}
+
+/** Addresses whose path is kept: most requests ask for one of a few. */
+const urlsMax = 256
+
+/** A path as the router matches it: without the query, without slashes that stand twice or at the end. */
+const pathOf = memoize(urlsMax, (url): string =>
+  (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
+)
+
+const isRouteNotFound = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
+/** Routes that are a label of their own; what a stranger may write into a path is not one. */
+const known = new Set([
+  "/",
+  "/verify",
+  "/settle",
+  "/supported",
+  "/settlements",
+  "/settlements/events",
+  "/health",
+  "/health/live",
+  "/health/ready",
+  "/metrics",
+  "/openapi.json"
+])
+const families = /^\/(discovery|catalog|analytics|dashboard|demo|docs|seller)(\/|$)/
+const routeOf = (path: string): string =>
+  known.has(path) ? path : (families.exec(path)?.[0].replace(/\/$/, "") ?? "other")
+
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+const methodOf = (method: string): string => (methods.has(method) ? method : "_OTHER")
+
+type Request = HttpServerRequest.HttpServerRequest
+type AnyFiber = Fiber.Fiber<unknown, unknown>
+type Answering<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+
+/** Names for what nobody traces: a random half of the process's own, and a count. */
+const makeUntracedIds = () => {
+  let half = ""
+  let count = 0
+  const word = (fiber: AnyFiber) =>
+    Math.floor(fiber.getRef(Random.Random).nextDoubleUnsafe() * 0x1_0000_0000)
+      .toString(16)
+      .padStart(8, "0")
+  return (fiber: AnyFiber): string => {
+    if (half === "") half = word(fiber) + word(fiber)
+    count += 1
+    return half + count.toString(16).padStart(16, "0")
+  }
+}
+
+/** The place in a trace that the caller names, in any of the three spellings there are. */
+const callerOf = (headers: Request["headers"]) =>
+  headers["traceparent"] === undefined && headers["b3"] === undefined && headers["x-b3-traceid"] === undefined
+    ? undefined
+    : Option.getOrUndefined(HttpTraceContext.fromHeaders(headers))
+
+/** The handler, whose steps stand below the span. */
+const within = <E, R>(handler: Answering<E, R>, span: Tracer.AnySpan): Answering<E, R> =>
+  Effect.provideService(handler, Tracer.ParentSpan, span)
+
+/** Nanoseconds of the epoch, as spans have them. */
+const nanosOf = (fiber: AnyFiber) => fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
+
+/**
+ * A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may
+ * quote a path. One that is not sent is never ended and has no attributes: it says so to the steps below it. Where no
+ * spans are made the caller's own is all there is to tell of.
+ */
+const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler: Answering<E, R>) => {
+  const caller = callerOf(request.headers)
+  if (!isTracing(fiber)) return caller === undefined ? handler : within(handler, caller)
+  const method = methodOf(request.method)
+  const span = fiber.cache.tracer!.span({
+    name: `${method} ${route}`,
+    kind: "server",
+    root: caller === undefined,
+    parent: Option.fromUndefinedOr(caller),
+    sampled: true,
+    annotations: Context.empty(),
+    links: [],
+    startTime: nanosOf(fiber)
+  })
+  if (!span.sampled) return within(handler, span)
+  span.attribute("http.request.method", method)
+  span.attribute("http.route", route)
+  return Effect.onExit(within(handler, span), (exit) =>
+    Effect.sync(() => {
+      if (Exit.isSuccess(exit)) span.attribute("http.response.status_code", exit.value.status)
+      span.end(nanosOf(fiber), exit)
+    })
+  )
+}
+
+/** What any page may read, or lead to by a link: it is public by the specification, or tells nothing. */
+const isPublic = (method: string, path: string): boolean =>
+  ["GET", "HEAD", "OPTIONS"].includes(method) &&
+  /^\/(discovery\/.*|openapi\.json|health(\/.*)?|dashboard(\/(web|library)\/.*)?|seller|docs|)$/.test(path)
+
+/** Refuses requests of strange pages before the router sees them. */
+export const withinCapacity =
+  (rules: PageRules) =>
+  <E, R>(handler: Answering<E, R>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const path = pathOf(request.url)
+      const refusal = checkHostAndOrigin(rules, request.headers, isPublic(request.method, path))
+      return refusal === undefined
+        ? handler
+        : Effect.succeed(json(errorBody(path, refusal.reason, refusal.message), { status: 403 }))
+    })
+
+/** What became of a fault, and the word of it in the log beside the trace. */
+const answerFault = Effect.fnUntraced(function* (
+  cause: Cause.Cause<unknown>,
+  { method, path, traceId }: { readonly method: string; readonly path: string; readonly traceId: string }
+) {
+  // The request's own interruption, of a client that hung up, passes on from here; any other is a fault.
+  if (Cause.hasInterruptsOnly(cause)) yield* Effect.interruptible(Effect.void)
+  if (isRouteNotFound(Cause.squash(cause)))
+    return json(errorBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
+  yield* Effect.logError("a request died", cause).pipe(Effect.annotateLogs({ traceId, path }))
+  const fault = errorBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
+  return json({ ...fault, traceId }, { status: 500 })
+})
+
+/** Wraps the router's handler. */
+export const httpMiddleware = <E, R>(handler: Answering<E, R>) => {
+  const untracedId = makeUntracedIds()
+  const watched = (request: Request, fiber: AnyFiber) => {
+    const { method } = request
+    const path = pathOf(request.url)
+    const route = routeOf(path)
+    const clock = fiber.getRef(Clock.Clock)
+    const startedAt = clock.monotonicTimeNanosUnsafe()
+    const notes: Record<string, string> = {}
+    let named: string | undefined
+    const traceIdIn = (within: AnyFiber) => (named ??= within.cache.span?.traceId ?? untracedId(within))
+    const answered = handler.pipe(
+      Effect.catchCause((cause) =>
+        Effect.withFiber((within) => answerFault(cause, { method, path, traceId: traceIdIn(within) }))
+      ),
+      Effect.tap(({ status }) =>
+        Effect.withFiber((within) => {
+          const milliseconds = Number((clock.monotonicTimeNanosUnsafe() - startedAt) / 1_000_000n)
+          measureUnsafe(within, traffic.requests, 1, { route, status: String(status) })
+          measureUnsafe(within, traffic.requestSeconds, milliseconds / 1_000, { route })
+          return Effect.logInfo("request").pipe(
+            Effect.annotateLogs({
+              method,
+              path: path.slice(0, 200),
+              status,
+              milliseconds,
+              traceId: traceIdIn(within),
+              ...notes
+            })
+          )
+        })
+      ),
+      Effect.provideService(RequestNotes, notes)
+    )
+    return traced(request, route, fiber, answered)
+  }
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.withFiber((fiber) => watched(request, fiber))
+  )
+}

@@ -1,0 +1,264 @@
+// What is believed of what endpoints say the newest ledger is. Pure. A ledger that continues the believed line is taken
+// at once, and a short leap when it is told twice. One far ahead is taken when nobody stands on the believed line any
+// more, and it moves and closed as much later as its number is higher, or was all that was heard for seconds, half a
+// minute if it does not move; one below, only when it moves while the believed line does not, or closed later although
+// its number is lower: then the network has begun anew. Where endpoints contradict each other for long, the larger
+// number of them is right, and of two the one that the other could have become. So wrong answers change nothing, be
+// they one or a few, and no wrong belief lasts.
+import type { LatestLedger } from "./LedgerRpc.ts"
+
+export interface HeadState {
+  readonly newest: LatestLedger
+  /** When the believed ledger last changed, monotonic milliseconds. */
+  readonly advancedAt: number
+  /** One endpoint's word from the beginning, which nothing has borne out yet: two of its answers may both be wrong. */
+  readonly isUnconfirmed: boolean
+  /** The lower ledger that the last look heard of, since then. */
+  readonly below: LatestLedger | undefined
+  /** A line far ahead that every look since has heard of. */
+  readonly candidateAhead: CandidateAhead | undefined
+  /** A better line than the believed one as it was first heard of. */
+  readonly competingHead: LatestLedger | undefined
+}
+
+interface CandidateAhead {
+  /** As it was first heard of. */
+  readonly first: LatestLedger
+  /** When, monotonic milliseconds; later when something else was heard beside it. */
+  readonly aloneSince: number
+  /** Looks since then. */
+  readonly looks: number
+}
+
+export interface HeadObservations {
+  readonly first: LatestLedger
+  /** Every endpoint's own word, asked for after the first answer; empty when nobody needed to be asked again. */
+  readonly second: ReadonlyArray<LatestLedger>
+  /** Monotonic milliseconds. */
+  readonly at: number
+  /** What a ledger takes, seconds. */
+  readonly closeInterval: number
+  /** This machine's clock, Unix seconds: only to doubt one of two endpoints that lives in the future. */
+  readonly machineSeconds: number
+}
+
+export type HeadUpdate = {
+  readonly state: HeadState
+  /** `advanced`: by ledgers that were to be expected; `moved`: elsewhere. */
+  readonly change: "none" | "advanced" | "moved"
+}
+
+/** Ledgers that may close unseen between two looks, beside three times what the pace says. */
+const burstMax = 12
+/** A believed line that has not moved for so long gives way to a lower one that does: milliseconds, or ledgers. */
+const stillMillis = 10_000
+const stillLedgers = 3
+/** Ledgers that a test network may close in a moment: a leap no longer than this is believed when it is told twice. */
+const leapMax = 1_000
+/** A longer one that its close times do not explain must have been all that was heard for so long, in so many looks. */
+const beyondMillis = 30_000
+const beyondLooks = 5
+/** The same when it moves. */
+const beyondMovingMillis = 5_000
+/** Seconds that a close time may lie in this machine's future, whose own clock may be wrong. */
+const futureSecondsMax = 3_600
+
+/** How far ahead a ledger may be to be the believed line's own continuation. */
+export const reachOf = (belief: HeadState, at: number, pace: number): number =>
+  burstMax + Math.ceil((3 * Math.max(0, at - belief.advancedAt)) / (pace * 1_000))
+
+/** Whether the line stands still, by its own pace. */
+export const isStalled = (belief: HeadState, at: number, pace: number): boolean =>
+  at - belief.advancedAt > Math.max(stillMillis, stillLedgers * pace * 1_000)
+
+/** Where an answer stands beside the believed line. */
+type Relation = "same" | "next" | "ahead" | "below"
+
+export const relationOf = (belief: HeadState, answer: LatestLedger, at: number, pace: number): Relation => {
+  const ledgers = answer.sequence - belief.newest.sequence
+  if (ledgers === 0) return "same"
+  if (ledgers < 0) return "below"
+  return ledgers <= reachOf(belief, at, pace) ? "next" : "ahead"
+}
+
+const newestOf = (answers: ReadonlyArray<LatestLedger>): LatestLedger | undefined =>
+  answers.reduce<LatestLedger | undefined>(
+    (newest, one) => (newest === undefined || one.sequence > newest.sequence ? one : newest),
+    undefined
+  )
+
+const areNear = (a: LatestLedger, b: LatestLedger): boolean => Math.abs(a.sequence - b.sequence) <= burstMax
+
+/** What several answers agree upon. */
+interface Line {
+  readonly newest: LatestLedger
+  readonly answers: number
+  readonly endpoints: number
+}
+
+const linesOf = (answers: ReadonlyArray<LatestLedger>): ReadonlyArray<Line> =>
+  answers.map((one) => {
+    const line = answers.filter((other) => areNear(one, other))
+    return {
+      newest: newestOf(line)!,
+      answers: line.length,
+      endpoints: new Set(line.map(({ endpoint }) => endpoint)).size
+    }
+  })
+
+/**
+ * Whether the higher of two lines is what the lower one becomes: as many ledgers later as its close is seconds later.
+ */
+const continues = (low: LatestLedger, high: LatestLedger, pace: number): boolean =>
+  high.closedAtSeconds > low.closedAtSeconds &&
+  high.sequence - low.sequence <= burstMax + (3 * (high.closedAtSeconds - low.closedAtSeconds)) / pace
+
+/** Whether line `a` is to be preferred to line `b`. */
+const isBetter = (a: Line, b: Line, { machineSeconds, closeInterval: pace }: HeadObservations): boolean => {
+  if (a.endpoints !== b.endpoints) return a.endpoints > b.endpoints
+  const isHigher = a.newest.sequence > b.newest.sequence
+  const [low, high] = isHigher ? [b.newest, a.newest] : [a.newest, b.newest]
+  const isFuture = (one: LatestLedger) => one.closedAtSeconds > machineSeconds + futureSecondsMax
+  return isHigher === (continues(low, high, pace) && (isFuture(low) || !isFuture(high)))
+}
+
+const bestOf = (lines: ReadonlyArray<Line>, looked: HeadObservations): Line | undefined =>
+  lines.reduce<Line | undefined>(
+    (best, line) => (best === undefined || isBetter(line, best, looked) ? line : best),
+    undefined
+  )
+
+/** The belief that begins with a ledger. */
+const headAt = (newest: LatestLedger, at: number, isFirstWord = false): HeadState => ({
+  newest,
+  advancedAt: at,
+  isUnconfirmed: isFirstWord,
+  below: undefined,
+  candidateAhead: undefined,
+  competingHead: undefined
+})
+
+/** The first belief: a line that two answers tell of, or the best of what several endpoints say. */
+export const initialHead = (looked: HeadObservations): HeadState | undefined => {
+  const answers = [looked.first, ...looked.second]
+  const isAlone = new Set(answers.map(({ endpoint }) => endpoint)).size === 1
+  const best = bestOf(
+    linesOf(answers).filter((line) => !isAlone || line.answers > 1),
+    looked
+  )
+  return best === undefined ? undefined : headAt(best.newest, looked.at, best.endpoints === 1)
+}
+
+/** A better line than the one that is believed and still told. */
+const competingHeadIn = (belief: HeadState, looked: HeadObservations): LatestLedger | undefined => {
+  const { at, closeInterval: pace, second } = looked
+  const isOwn = ({ newest }: Line) => ["same", "next"].includes(relationOf(belief, newest, at, pace))
+  const lines = linesOf(second)
+  const own = bestOf(lines.filter(isOwn), looked)
+  const other = bestOf(
+    lines.filter((line) => !isOwn(line)),
+    looked
+  )
+  return own !== undefined && other !== undefined && isBetter(other, own, looked) ? other.newest : undefined
+}
+
+/** What is heard of a line ahead. */
+interface ObservedAhead extends CandidateAhead {
+  readonly newest: LatestLedger
+  /** That agree upon it, one of them at most from before. */
+  readonly answers: number
+}
+
+/** Undefined while somebody stands on the believed line, which has not stood still itself. */
+const observeAhead = (
+  belief: HeadState,
+  { at, first, closeInterval: pace, second }: HeadObservations
+): ObservedAhead | undefined => {
+  const answers = [first, ...second]
+  const relations = answers.map((one) => relationOf(belief, one, at, pace))
+  if (relations.includes("same") && !isStalled(belief, at, pace)) return undefined
+  const ahead = answers.filter((_, index) => relations[index] === "ahead")
+  const alone = ahead.length === answers.length ? undefined : { aloneSince: at, looks: 0 }
+  const before = belief.candidateAhead
+  const isContinued = (one: LatestLedger) =>
+    before !== undefined &&
+    one.sequence >= before.first.sequence &&
+    one.sequence <= before.first.sequence + burstMax + (3 * (at - before.aloneSince)) / (pace * 1_000)
+  const goingOn = newestOf(ahead.filter(isContinued))
+  if (before !== undefined && goingOn !== undefined)
+    return { newest: goingOn, answers: ahead.length + 1, ...before, looks: before.looks + 1, ...alone }
+  const newest = newestOf(ahead)
+  return newest === undefined
+    ? undefined
+    : { newest, answers: ahead.length, first: newest, aloneSince: at, looks: 1, ...alone }
+}
+
+/** Whether a line ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
+const isConfirmedAhead = (
+  belief: HeadState,
+  { aloneSince, answers, first, looks, newest }: ObservedAhead,
+  { at, closeInterval: pace }: HeadObservations
+): boolean => {
+  if (newest.sequence - belief.newest.sequence <= leapMax && answers > 1) return true
+  const hasMoved = newest.sequence > first.sequence
+  if (hasMoved && continues(belief.newest, newest, pace)) return true
+  return looks >= beyondLooks && at - aloneSince >= (hasMoved ? beyondMovingMillis : beyondMillis)
+}
+
+/** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
+const movingBelow = (belief: HeadState, below: LatestLedger, isStill: boolean): boolean =>
+  belief.below !== undefined &&
+  below.sequence > belief.below.sequence &&
+  (isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)
+
+/** What is believed after a look. */
+export const selectHead = (belief: HeadState, looked: HeadObservations): HeadUpdate => {
+  const { at, first, closeInterval: pace, second } = looked
+  const answers = [first, ...second]
+  const by = (relation: Relation) => newestOf(answers.filter((one) => relationOf(belief, one, at, pace) === relation))
+  const rival = second.length === 0 ? belief.competingHead : competingHeadIn(belief, looked)
+  if (rival !== undefined && belief.competingHead !== undefined && rival.sequence > belief.competingHead.sequence)
+    return { state: headAt(rival, at), change: "moved" }
+  const kept = rival === undefined ? undefined : (belief.competingHead ?? rival)
+  const keep = (changed: Partial<HeadState>): HeadState => ({ ...belief, competingHead: kept, ...changed })
+  const next = by("next")
+  if (next !== undefined)
+    return {
+      state: keep({ newest: next, advancedAt: at, isUnconfirmed: false, below: undefined, candidateAhead: undefined }),
+      change: "advanced"
+    }
+  const heard = observeAhead(belief, looked)
+  if (heard !== undefined && isConfirmedAhead(belief, heard, looked))
+    return { state: headAt(heard.newest, at), change: "moved" }
+  const beyond: CandidateAhead | undefined = heard && {
+    first: heard.first,
+    aloneSince: heard.aloneSince,
+    looks: heard.looks
+  }
+  const isStill = isStalled(belief, at, pace)
+  if (by("same") !== undefined && !isStill)
+    return { state: keep({ below: undefined, candidateAhead: undefined }), change: "none" }
+  const below = by("below")
+  if (below === undefined) return { state: keep({ candidateAhead: beyond }), change: "none" }
+  if (movingBelow(belief, below, isStill)) return { state: headAt(below, at), change: "moved" }
+  return { state: keep({ below, candidateAhead: beyond }), change: "none" }
+}
+
+/** Ledgers an endpoint may be behind the newest one: two close looks may fall on two sides of a close. */
+const lagMax = 2
+
+/** The endpoints whose word is not the believed ledger's, or who said nothing. */
+export const unfitEndpoints = (
+  belief: HeadState,
+  second: ReadonlyArray<LatestLedger>,
+  at: number,
+  pace: number
+): ReadonlySet<number> =>
+  new Set(
+    second.flatMap((one) => {
+      const isFit =
+        one.sequence >= belief.newest.sequence - lagMax &&
+        one.sequence <= belief.newest.sequence + reachOf(belief, at, pace)
+      return isFit ? [] : [one.endpoint]
+    })
+  )

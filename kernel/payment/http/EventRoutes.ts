@@ -1,0 +1,80 @@
+// GET /settlements/events: server-sent events of the caller's own settlements, so that a payment that was left pending
+// can be followed to its end. Each event's id is a cursor, its position and the journal's epoch: a client that comes
+// back with `Last-Event-ID` (or `?after=`) resumes there, or, when the journal went back since, at the last position
+// in common, which an event `journal.rewound` says first. One without a cursor begins a quarter of an hour back. The
+// streams themselves are `EventStreams.ts`.
+import { Effect, Option } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { decodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
+import { Authentication } from "../../http/Authentication.ts"
+import { json } from "../../http/httpMiddleware.ts"
+import { EventStreams, type Follower } from "./EventStreams.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const headers = {
+  "cache-control": "no-cache, no-transform",
+  // An idle connection would hold up the listener when the process stops.
+  connection: "close",
+  "x-accel-buffering": "no",
+  "x-content-type-options": "nosniff"
+}
+
+const refused = {
+  unauthorized: json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } }),
+  // All keyless callers are one principal: a stranger would follow everybody's payments.
+  stranger: json(
+    { error: "forbidden", message: "a stream needs a key; where none is configured, it is for this machine alone" },
+    { status: 403 }
+  ),
+  cursor: json({ error: "invalid_cursor", message: "a cursor is the id of an event" }, { status: 400 }),
+  room: json(
+    { error: "too_many_streams", message: "as many streams are open as this facilitator allows" },
+    { status: 429, headers: { "retry-after": "5" } }
+  ),
+  // Not knowing is not the same as there being none.
+  database: json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+}
+
+/** The cursor that a request carries; None when it is not one. */
+export const cursorOf = (request: Request): Option.Option<JournalCursor | undefined> => {
+  const given =
+    request.headers["last-event-id"] ?? new URL(request.url, "http://localhost").searchParams.get("after") ?? undefined
+  if (given === undefined || given === "") return Option.some(undefined)
+  return decodeCursor(given)
+}
+
+/** The stream that a follower asks for, from its cursor on, or why there is none. */
+export const answerStream = Effect.fnUntraced(function* (
+  streams: EventStreams["Service"],
+  follower: Follower,
+  cursor: JournalCursor | undefined
+) {
+  if (!streams.hasRoom(follower.source)) return refused.room
+  const from = yield* Effect.option(streams.begin(follower.whose, cursor))
+  if (Option.isNone(from)) return refused.database
+  return HttpServerResponse.stream(streams.follow(follower, from.value), { contentType: "text/event-stream", headers })
+})
+
+/** A cursor that nobody gave. */
+export const refusedCursor = refused.cursor
+
+export const layer = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const callers = yield* Authentication
+    const streams = yield* EventStreams
+    yield* router.add("GET", "/settlements/events", (request: Request) =>
+      Effect.gen(function* () {
+        const caller = callers.authenticate(request)
+        if (Option.isNone(caller)) return refused.unauthorized
+        const principal = caller.value
+        if (!principal.keyed && !callers.isLocal(request)) return refused.stranger
+        const cursor = cursorOf(request)
+        if (Option.isNone(cursor)) return refused.cursor
+        const { owner, source } = principal
+        const isListed = () => Option.exists(callers.authenticate(request), (now) => now.owner === owner)
+        return yield* answerStream(streams, { whose: { principal: owner }, source, isListed }, cursor.value)
+      })
+    )
+  })
+)

@@ -1,0 +1,148 @@
+// Streams of settlements as server-sent events, one principal's or, for operators, everybody's: bounded in all and for
+// each client, in the journal's order from a cursor on, with a comment now and then while they are quiet. When the
+// journal went back, an event `journal.rewound` says from where the stream goes on. A stream ends when its key is
+// withdrawn, when the database fails it (the client comes back with its cursor), and first of all when the process
+// stops.
+import { Clock, Context, Effect, Layer, Option, type Scope, Stream } from "effect"
+import type { SqlError } from "effect/sql"
+import { Events } from "../../config/Events.ts"
+import { WireVocabulary } from "../../config/WireVocabulary.ts"
+import { encodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
+import { ListenAt } from "../../http/ListenAt.ts"
+import { type SettlementEvent, SettlementEvents, type Whose } from "../../settlement/operators/SettlementEvents.ts"
+import { encodeSettlementState } from "./settlementState.ts"
+
+/** Events read at once. */
+const pageMax = 100
+
+const encoder = new TextEncoder()
+const comment = (text: string): Uint8Array => encoder.encode(`: ${text}\n\n`)
+
+/**
+ * The journal went back since the client's cursor was given (its database lost the last commits): what follows begins
+ * at the last position in common. Events after it that the client has read may have been undone, or come again.
+ */
+const rewound = (to: JournalCursor, from: JournalCursor): Uint8Array => {
+  const [id, given] = [encodeCursor(to), encodeCursor(from)]
+  return encoder.encode(`id: ${id}\nevent: journal.rewound\ndata: ${JSON.stringify({ from: given, to: id })}\n\n`)
+}
+
+/** Streams that are open, by whom they are counted for. */
+class Rooms {
+  readonly #open = new Map<string, number>()
+  readonly #limits: Events["Service"]
+
+  constructor(limits: Events["Service"]) {
+    this.#limits = limits
+  }
+
+  hasRoom(source: string): boolean {
+    const total = [...this.#open.values()].reduce((sum, count) => sum + count, 0)
+    return (this.#open.get(source) ?? 0) < this.#limits.streamsPerPrincipalMax && total < this.#limits.streamsMax
+  }
+
+  /** True when the stream may go on; given back with the Scope. */
+  enter(source: string): Effect.Effect<boolean, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => {
+        if (!this.hasRoom(source)) return false
+        this.#open.set(source, (this.#open.get(source) ?? 0) + 1)
+        return true
+      }),
+      (entered) =>
+        Effect.sync(() => {
+          if (!entered) return
+          const left = (this.#open.get(source) ?? 1) - 1
+          if (left === 0) this.#open.delete(source)
+          else this.#open.set(source, left)
+        })
+    )
+  }
+}
+
+/** One who follows. */
+export interface Follower {
+  readonly whose: Whose
+  /** What the stream is counted for. */
+  readonly source: string
+  /** The stream ends when this no longer holds. */
+  readonly isListed: () => boolean
+  /** An event's data; absent: the settlement as its own principal reads it. */
+  readonly dataOf?: (event: SettlementEvent) => unknown
+}
+
+export class EventStreams extends Context.Service<
+  EventStreams,
+  {
+    readonly hasRoom: (source: string) => boolean
+    /** Where a stream with this cursor, or without one, begins. */
+    readonly begin: (whose: Whose, cursor: JournalCursor | undefined) => Effect.Effect<JournalCursor, SqlError.SqlError>
+    readonly follow: (follower: Follower, from: JournalCursor) => Stream.Stream<Uint8Array>
+  }
+>()("tollkeeper/payment/EventStreams") {
+  static readonly layer = Layer.effect(
+    EventStreams,
+    Effect.gen(function* () {
+      const events = yield* SettlementEvents
+      const limits = yield* Events
+      const [dialect] = (yield* WireVocabulary).dialects
+      const { closing } = yield* ListenAt
+      const rooms = new Rooms(limits)
+
+      const encode = (dataOf: Follower["dataOf"], event: SettlementEvent, now: number): Uint8Array => {
+        const data = JSON.stringify(dataOf?.(event) ?? encodeSettlementState(event.settlement, dialect, now))
+        return encoder.encode(`id: ${encodeCursor(event)}\nevent: ${event.type}\ndata: ${data}\n\n`)
+      }
+
+      const begin = Effect.fnUntraced(function* (whose: Whose, cursor: JournalCursor | undefined) {
+        if (cursor === undefined) {
+          const now = yield* Clock.currentTimeMillis
+          return yield* events.before(whose, new Date(now - limits.rememberedMillis))
+        }
+        // Begins a new epoch first, should the journal have gone back and nothing have noticed.
+        const { end, epoch } = yield* events.end
+        // Beyond the end of its own epoch: no journal of ours gave it. All is delivered rather than nothing.
+        const isStrange = cursor.position > end && (cursor.epoch >= epoch || cursor.epoch === 0n)
+        return isStrange ? { position: 0n, epoch } : cursor
+      })
+
+      /** What follows a cursor, or a comment when nothing does for a while; and where to go on. */
+      const nextPage = Effect.fnUntraced(function* (
+        { dataOf, whose }: Follower,
+        cursor: JournalCursor,
+        woken: Effect.Effect<void>
+      ) {
+        const page = yield* events.after(whose, cursor, pageMax)
+        const now = yield* Clock.currentTimeMillis
+        const chunks = page.events.map((event) => encode(dataOf, event, now))
+        if (page.rewoundTo !== undefined) chunks.unshift(rewound(page.rewoundTo, cursor))
+        if (chunks.length > 0 || !page.isEnd) return { chunks, next: page.next }
+        const isWoken = Option.isSome(yield* Effect.timeoutOption(woken, limits.heartbeatMillis))
+        return { chunks: isWoken ? [] : [comment("heartbeat")], next: page.next }
+      })
+
+      const follow = (follower: Follower, from: JournalCursor) =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            if (!(yield* rooms.enter(follower.source))) return Stream.empty
+            const told = yield* events.attend(follower.whose)
+            const pages = Stream.paginate(from, (cursor: JournalCursor) =>
+              Effect.map(
+                nextPage(follower, cursor, told),
+                (page) =>
+                  [page.chunks, follower.isListed() ? Option.some(page.next) : Option.none<JournalCursor>()] as const
+              )
+            )
+            return Stream.concat(Stream.make(comment("follows")), pages)
+          })
+        ).pipe(
+          Stream.catchCause((cause) =>
+            Stream.fromEffectDrain(Effect.logWarning("a stream of settlements ended", cause))
+          ),
+          Stream.interruptWhen(closing)
+        )
+
+      return EventStreams.of({ hasRoom: (source) => rooms.hasRoom(source), begin, follow })
+    })
+  )
+}

@@ -1,0 +1,251 @@
+// The payment routes: /verify, /settle, /supported, /settlements. Each answer carries the payment's shape whatever went
+// wrong, in the spelling of the request. The routes only read, check, ask the facilitator and write; the work is not
+// theirs, so a client that hangs up interrupts nothing but its own waiting.
+import { Effect, Option } from "effect"
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { Limits } from "../../config/Limits.ts"
+import { Network } from "../../config/Network.ts"
+import { Server } from "../../config/Server.ts"
+import { WireVocabulary } from "../../config/WireVocabulary.ts"
+import { parseJsonWithMembers } from "../../http/BoundedJson.ts"
+import { Authentication } from "../../http/Authentication.ts"
+import { json } from "../../http/httpMiddleware.ts"
+import { noteUnsafe, type RequestFacts } from "../../http/RequestNotes.ts"
+import type { Principal } from "../../http/Principal.ts"
+import { makeRateLimit } from "../../http/RateLimit.ts"
+import { readBody } from "../../http/readBody.ts"
+import { Crypto } from "../../platform/Crypto.ts"
+import { ChannelCount } from "../../settlement/channels/ChannelCount.ts"
+import { measureUnsafe } from "../../telemetry/Measure.ts"
+import { traffic } from "../../telemetry/metrics.ts"
+import { Signer } from "../../signer/Signer.ts"
+import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
+import { checkEnvelope } from "../checkEnvelope.ts"
+import { Extensions } from "../Extension.ts"
+import { Facilitator } from "../Facilitator.ts"
+import { observePayment } from "../observePayment.ts"
+import type { Payment } from "../Payment.ts"
+import { isRefusal, type Refusal, refusal } from "../Refusal.ts"
+import { Schemes } from "../Scheme.ts"
+import { lookupSettlements } from "./lookupSettlements.ts"
+import { encodeSupported } from "./supported.ts"
+import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, extensionsPath } from "../wire/Wire.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+type Request = HttpServerRequest.HttpServerRequest
+
+/** One of the two payment operations, as far as their HTTP differs. */
+interface Operation<A> {
+  readonly name: "verify" | "settle"
+  readonly run: (payment: Payment) => Effect.Effect<A>
+  readonly refuse: (refused: Refusal) => A
+  readonly encode: (answer: A, into: AnswerIn) => Readonly<Record<string, unknown>>
+  readonly refusalOf: (answer: A) => Refusal | undefined
+  readonly wordOf: (answer: A) => string
+  /** What the request's line in the log names of it. */
+  readonly factsOf: (answer: A) => RequestFacts
+  /** The payer when the decision lets extensions observe the payment. */
+  readonly observable: (
+    answer: A
+  ) => { readonly payer: string; readonly transaction: Option.Option<string> } | undefined
+}
+
+const unauthorizedHeaders = { "www-authenticate": "Bearer" }
+
+const factsOfRefusal = ({ payer, reason }: Refusal): RequestFacts => ({
+  reason,
+  ...Option.match(payer, { onNone: () => ({}), onSome: (payer) => ({ payer }) })
+})
+
+const transactionOf = (transaction: Option.Option<string>): RequestFacts =>
+  Option.match(transaction, { onNone: () => ({}), onSome: (transaction) => ({ transaction }) })
+
+const verifying = (run: Facilitator["Service"]["verify"]): Operation<VerifyAnswer> => ({
+  name: "verify",
+  run,
+  refuse: (refused) => refused,
+  encode: encodeVerify,
+  refusalOf: (given) => (isRefusal(given) ? given : undefined),
+  wordOf: (given) => (isRefusal(given) ? given.reason : "ok"),
+  factsOf: (given) => (isRefusal(given) ? factsOfRefusal(given) : { payer: given.payer }),
+  observable: (given) => (isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() })
+})
+
+const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer> => ({
+  name: "settle",
+  run,
+  refuse: (refused) => ({ _tag: "Failed", refusal: refused, transaction: Option.none() }),
+  encode: encodeSettle,
+  refusalOf: (given) => (given._tag === "Failed" ? given.refusal : undefined),
+  wordOf: (given) => (given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok"),
+  factsOf: (given) =>
+    given._tag === "Failed"
+      ? { ...factsOfRefusal(given.refusal), ...transactionOf(given.transaction) }
+      : {
+          payer: given.payer,
+          transaction: given.transaction,
+          ...(given._tag === "Pending" ? { reason: "pending" } : {})
+        },
+  observable: (given) =>
+    given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
+})
+
+type Headers = Readonly<Record<string, string>>
+
+/**
+ * Every answer is counted by its word and named in the request's line of the log, however early it was given. A word is
+ * from the house's own table, so it may be a label.
+ */
+const told = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effect<void> =>
+  Effect.withFiber((fiber) => {
+    noteUnsafe(fiber, factsOf(given))
+    measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
+    return Effect.void
+  })
+
+/** Writes answers of an operation, with the status that the reason's owner gave it. */
+const makeAnswering = Effect.gen(function* () {
+  const schemes = yield* Schemes
+  const words = yield* WireVocabulary
+  const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
+
+  const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, headers: Headers = {}): Response => {
+    const refused = operation.refusalOf(given)
+    const busy = refused !== undefined && schemes.statusOf(refused.reason) === 503
+    return json(operation.encode(given, into), {
+      status: refused === undefined ? 200 : schemes.statusOf(refused.reason),
+      headers: { ...(busy ? { "retry-after": "1" } : {}), ...headers }
+    })
+  }
+
+  return {
+    answer,
+    /** Before anything is known of the payment. */
+    refuseEarly: <A>(operation: Operation<A>, reason: string, message: string, headers?: Headers) => {
+      const given = operation.refuse(refusal(reason, message))
+      return Effect.as(told(operation, given), answer(operation, given, unread, headers))
+    },
+    unauthorized: <A>(operation: Operation<A>) => {
+      const given = operation.refuse(refusal("unauthorized", "a listed bearer key is required"))
+      const body = { ...operation.encode(given, unread), error: "unauthorized" }
+      return Effect.as(told(operation, given), json(body, { status: 401, headers: unauthorizedHeaders }))
+    }
+  }
+})
+
+/** Lets extensions look on and counts; the header in which they answered, if any did. */
+const makeObserving = Effect.gen(function* () {
+  const schemes = yield* Schemes
+  const extensions = yield* Extensions
+  const scope = yield* Effect.scope
+
+  /** What could not be judged, without a ledger or a database, is no verification. */
+  const judged = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
+    const unfit = refusalOf(given)
+    if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
+      yield* extensions.judged(unfit === undefined)
+  })
+
+  const authorization = (payment: Payment) => (): Option.Option<string> =>
+    Option.flatMap(schemes.find(payment.requirements.scheme), (scheme) =>
+      Option.map(scheme.authorization(payment), ({ key }) => {
+        const nonce = scheme.nonces.nonceOf(key)
+        const once = nonce === undefined ? key : `${nonce.address} ${nonce.nonce}`
+        return `${payment.requirements.network} ${scheme.scheme} ${once}`
+      })
+    )
+
+  const answered = Effect.fnUntraced(function* <A>(operation: Operation<A>, payment: Payment, given: A) {
+    const observable = operation.observable(given)
+    if (observable === undefined) return {}
+    const stage = operation.name === "verify" ? "verified" : "settled"
+    const observation = { payment, stage, authorization: authorization(payment), ...observable } as const
+    const header = yield* observePayment(extensions, observation, scope)
+    return Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
+  })
+
+  return { judged, answered }
+})
+
+/** Reads a payment of a caller, has it judged or settled, and answers. */
+const makeRun = Effect.gen(function* () {
+  const schemes = yield* Schemes
+  const network = yield* Network
+  const server = yield* Server
+  const words = yield* WireVocabulary
+  const crypto = yield* Crypto
+  const { answer, refuseEarly } = yield* makeAnswering
+  const { answered, judged } = yield* makeObserving
+  const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
+
+  return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
+    const body = yield* Effect.result(
+      Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) => parseJsonWithMembers(bytes, extensionsPath))
+    )
+    if (body._tag === "Failure") {
+      const tooLarge = body.failure._tag === "BodyRefused" && body.failure.status === 413
+      return yield* refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
+    }
+    const { dropped, value } = body.success
+    const payment = decodePayment(value, { principal, words, crypto, dropped })
+    if ("_tag" in payment) {
+      const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
+      const given = operation.refuse(payment.refusal)
+      yield* told(operation, given)
+      return answer(operation, given, into)
+    }
+    const into = answerIn(payment, words)
+    const refused = checkEnvelope(payment, context)
+    const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
+    yield* told(operation, given)
+    yield* judged(operation, given)
+    if (refused !== undefined) return answer(operation, given, into)
+    return answer(operation, given, into, yield* answered(operation, payment, given))
+  })
+})
+
+export const layer = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const facilitator = yield* Facilitator
+    const schemes = yield* Schemes
+    const extensions = yield* Extensions
+    const callers = yield* Authentication
+    const network = yield* Network
+    const limits = yield* Limits
+    const words = yield* WireVocabulary
+    const signer = yield* Signer
+    const channelCount = yield* ChannelCount
+    const { refuseEarly, unauthorized } = yield* makeAnswering
+    const run = yield* makeRun
+
+    const handle = <A>(operation: Operation<A>, perSecond: number) => {
+      const takeToken = makeRateLimit(perSecond)
+      return Effect.fnUntraced(function* (request: Request) {
+        const caller = callers.authenticate(request)
+        if (Option.isNone(caller)) return yield* unauthorized(operation)
+        const wait = yield* takeToken(caller.value.source)
+        if (wait > 0)
+          return yield* refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
+        return yield* run(operation, request, caller.value)
+      })
+    }
+
+    const keyed = (run: (request: Request, principal: Principal) => Effect.Effect<Response>) => (request: Request) =>
+      Option.match(callers.authenticate(request), {
+        onNone: () => Effect.succeed(json({ error: "unauthorized" }, { status: 401, headers: unauthorizedHeaders })),
+        onSome: (principal) => run(request, principal)
+      })
+
+    yield* router.add("POST", "/verify", handle(verifying(facilitator.verify), limits.verifyPerSecond))
+    yield* router.add("POST", "/settle", handle(settling(facilitator.settle), limits.settlePerSecond))
+    yield* router.add(
+      "GET",
+      "/supported",
+      keyed(() =>
+        Effect.sync(() => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words })))
+      )
+    )
+    yield* router.add("GET", "/settlements", keyed(yield* lookupSettlements))
+    yield* extensions.declare("payment-identifier")
+  })
+)

@@ -1,0 +1,65 @@
+// The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A
+// network without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never come and go
+// (S59–S62).
+import { Option } from "effect"
+import type { NetworkValues } from "../../config/Network.ts"
+import type { WireVocabularyValues } from "../../config/WireVocabulary.ts"
+import { encodeExtension, encodeNetwork } from "../../Dialect.ts"
+import type { ChannelCount } from "../../settlement/channels/ChannelCount.ts"
+import type { Signer } from "../../signer/Signer.ts"
+import type { SupportedBody } from "../wire/BodyWire.ts"
+import type { Extensions } from "../Extension.ts"
+import type { Schemes } from "../Scheme.ts"
+
+export interface SupportedContext {
+  readonly channelCount: ChannelCount["Service"]
+  readonly schemes: Schemes["Service"]
+  readonly extensions: Extensions["Service"]
+  readonly network: NetworkValues
+  readonly signer: Signer["Service"]
+  readonly words: WireVocabularyValues
+}
+
+/** The most that one payment of a scheme may cost the sponsor, stroops; a dearer one is refused. */
+const ceilingsOf = (network: NetworkValues, scheme: string) => {
+  const { inclusionStroopsMax, resourceStroopsMax, totalStroopsMax } = network.feeCeilings(scheme)
+  return {
+    maxFeeStroops: totalStroopsMax.toString(),
+    maxResourceFeeStroops: resourceStroopsMax.toString(),
+    maxInclusionFeeStroops: inclusionStroopsMax.toString()
+  }
+}
+
+export const encodeSupported = ({
+  channelCount,
+  extensions,
+  network,
+  schemes,
+  signer,
+  words
+}: SupportedContext): typeof SupportedBody.Type => {
+  const kinds =
+    network.assets.size === 0
+      ? []
+      : schemes.all().flatMap((scheme) =>
+          Option.match(scheme.supportedExtra(network.id), {
+            onNone: () => [],
+            onSome: (extra) =>
+              words.dialects.map((dialect) => ({
+                x402Version: 2 as const,
+                scheme: scheme.scheme,
+                network: encodeNetwork(network.id, dialect),
+                signer: signer.sponsor,
+                extra: { areFeesSponsored: true, ...ceilingsOf(network, scheme.scheme), ...extra }
+              }))
+          })
+        )
+  const addresses = [signer.sponsor, ...signer.channels.slice(0, channelCount.known())]
+  return {
+    kinds,
+    extensions: [
+      ...new Set(words.dialects.flatMap((dialect) => extensions.keys().map((key) => encodeExtension(key, dialect))))
+    ].sort(),
+    signers: Object.fromEntries(words.dialects.map((dialect) => [`${dialect}:*`, addresses]))
+  }
+}

@@ -1,0 +1,153 @@
+// Reads what is a state into its metrics when somebody asks: a scrape of /metrics, or an exporter's beat. Counters and
+// histograms are measured where things happen. Two statements at most, bounded in time; of the ledger and the sponsor
+// what is known already. While the database does not answer, what was read before stands, and a metric says so.
+import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Network } from "../../config/Network.ts"
+import { Database } from "../../database/Database.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { ProcessUsage } from "../../platform/ProcessUsage.ts"
+import { ChannelPool } from "../../settlement/channels/ChannelPool.ts"
+import { OperatorReports } from "../../settlement/operators/OperatorReports.ts"
+import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
+import { spendable } from "../../settlement/sponsor/sponsorProblem.ts"
+import { measure } from "../../telemetry/Measure.ts"
+import { host, ledger, money, settling, storage, traffic } from "../../telemetry/metrics.ts"
+import { Schemes } from "../Scheme.ts"
+
+/** Longest wait for what the database tells. */
+const patience = Duration.seconds(2)
+/** Principals that are told apart; those that come later are told together. */
+const principalsMax = 50
+
+/** What is known of the ledger's time; nothing is asked. */
+const readLedger = Effect.fnUntraced(function* (clock: LedgerClock["Service"]) {
+  const { ageSeconds, isFresh, skewSeconds, time } = yield* clock.status
+  yield* measure(ledger.available, isFresh ? 1 : 0)
+  yield* measure(ledger.inclusionFee, Number((yield* clock.fees).asked))
+  if (skewSeconds !== undefined) yield* measure(ledger.clockSkewSeconds, skewSeconds)
+  if (time === undefined) return
+  yield* measure(ledger.sequence, time.sequence)
+  yield* measure(ledger.ageSeconds, ageSeconds)
+})
+
+/** Whether settlements can be paid for, and what was last read of the sponsor; only what is missing is read again. */
+const readSponsor = Effect.gen(function* () {
+  const sponsor = yield* Sponsor
+  const network = yield* Network
+  const schemes = yield* Schemes
+  const dearest = () =>
+    ["", ...schemes.all().map(({ scheme }) => scheme)]
+      .map((scheme) => network.feeCeilings(scheme).totalStroopsMax)
+      .reduce((most, one) => (one > most ? one : most))
+  return Effect.gen(function* () {
+    for (const { scheme } of schemes.all())
+      yield* measure(settling.available, Option.isNone(yield* sponsor.problem(scheme)) ? 1 : 0, { scheme })
+    const standing = Option.getOrUndefined(yield* sponsor.status)
+    if (standing === undefined) return
+    const left = spendable(standing)
+    yield* measure(money.sponsorBalance, Number(standing.account?.balanceStroops ?? 0n))
+    yield* measure(money.sponsorSpendable, Number(left))
+    yield* measure(money.sponsorPaymentsLeft, left > 0n ? Number(left / dearest()) : 0)
+    yield* measure(settling.channelsUsable, standing.channelsUsable)
+    yield* measure(settling.channelBalanceLeast, Number(standing.channelStroopsLeast ?? 0n))
+  })
+})
+
+/** What only the database tells. */
+const readDatabase = Effect.gen(function* () {
+  const channels = yield* ChannelPool
+  const reports = yield* OperatorReports
+  const read = Effect.gen(function* () {
+    const { free, ready } = yield* channels.counts
+    const { oldestOpenSeconds, oldestUnresolvedSeconds, open, unresolved } = yield* reports.unended
+    yield* measure(settling.channelsReady, ready)
+    yield* measure(settling.channelsFree, free)
+    yield* measure(settling.open, open)
+    yield* measure(settling.oldestOpenSeconds, oldestOpenSeconds)
+    yield* measure(settling.unresolved, unresolved)
+    yield* measure(settling.oldestUnresolvedSeconds, oldestUnresolvedSeconds)
+    yield* measure(storage.available, 1)
+  })
+  return read.pipe(
+    Effect.timeout(patience),
+    Effect.catch((error) =>
+      Effect.andThen(
+        measure(storage.available, 0),
+        Effect.logDebug("the database told nothing of settlements and channels", error)
+      )
+    )
+  )
+})
+
+const readConnections = Effect.map(Database, ({ pool }) =>
+  Effect.suspend(() => {
+    const { inUse, max, waiting } = pool()
+    return Effect.all([
+      measure(storage.connectionsMax, max),
+      measure(storage.connectionsInUse, inUse),
+      measure(storage.connectionsWaiting, waiting)
+    ])
+  })
+)
+
+/** Who waits, without addresses: all keyless callers are one label, and so are the keys beyond the first fifty. */
+const readQueue = Effect.gen(function* () {
+  const { waiting } = yield* ChannelPool
+  const labels = new Set(["anonymous", "other"])
+  const labelOf = (source: string) => {
+    const label = source.startsWith("key:") ? source.slice("key:".length) : "anonymous"
+    if (labels.has(label) || labels.size >= principalsMax + 2) return labels.has(label) ? label : "other"
+    labels.add(label)
+    return label
+  }
+  return Effect.suspend(() => {
+    const places = new Map<string, number>()
+    for (const [source, count] of waiting()) {
+      const label = labelOf(source)
+      places.set(label, (places.get(label) ?? 0) + count)
+    }
+    return Effect.forEach(labels, (principal) =>
+      measure(traffic.queueWaiting, places.get(principal) ?? 0, { principal })
+    )
+  })
+})
+
+const readProcess = Effect.gen(function* () {
+  const facts = yield* ProcessUsage
+  if (facts === undefined) return Effect.void
+  const { runtime, runtimeVersion, startedAtSeconds, version } = facts
+  let counted = 0
+  return Effect.gen(function* () {
+    const { cpuSeconds, residentBytes } = yield* facts.usage
+    const more = Math.max(0, cpuSeconds - counted)
+    counted += more
+    yield* measure(host.build, 1, { version, runtime, runtime_version: runtimeVersion })
+    yield* measure(host.startedAt, startedAtSeconds)
+    yield* measure(host.residentBytes, residentBytes)
+    yield* measure(host.cpuSeconds, more)
+  })
+})
+
+export class MetricReadings extends Context.Service<
+  MetricReadings,
+  {
+    /** Reads every state into its metric. */
+    readonly refresh: Effect.Effect<void>
+  }
+>()("tollkeeper/payment/MetricReadings") {
+  static readonly layer = Layer.effect(
+    MetricReadings,
+    Effect.gen(function* () {
+      const clock = yield* LedgerClock
+      const readings = [
+        yield* readDatabase,
+        yield* readSponsor,
+        yield* readConnections,
+        yield* readQueue,
+        yield* readProcess,
+        readLedger(clock)
+      ]
+      return MetricReadings.of({ refresh: Effect.all(readings, { concurrency: readings.length, discard: true }) })
+    })
+  ).pipe(Layer.provide(OperatorReports.layer))
+}

@@ -1,0 +1,38 @@
+// Looks after the read replica where one is configured, and says in readiness and metrics how far behind it is. A
+// replica that is away degrades nothing: reads go to the primary meanwhile.
+import { Effect } from "effect"
+import { reconciler } from "../../actor/Actor.ts"
+import { ReadReplica } from "../../database/ReadReplica.ts"
+import { Health, type HealthReport } from "../../health/Health.ts"
+import { measure } from "../../telemetry/Measure.ts"
+import { storage } from "../../telemetry/metrics.ts"
+
+const every = "2 seconds"
+
+/** Watches and reports for as long as the Scope lives. */
+export const reportReplica = Effect.gen(function* () {
+  const { look, status: standing } = yield* ReadReplica
+  if (look === undefined) return
+  const health = yield* Health
+  yield* health.register(
+    "readReplica",
+    Effect.sync((): HealthReport => {
+      const { detail, isFit, lagMillis } = standing()
+      return {
+        state: isFit ? "ready" : "degraded",
+        ...(detail === undefined ? {} : { detail }),
+        figures: { lagMillis: lagMillis ?? null }
+      }
+    })
+  )
+  yield* reconciler({
+    id: "read-replica",
+    every,
+    turn: Effect.gen(function* () {
+      yield* look
+      const { isFit, lagMillis } = standing()
+      yield* measure(storage.replicaUsed, isFit ? 1 : 0)
+      if (lagMillis !== undefined) yield* measure(storage.replicaLag, lagMillis / 1_000)
+    })
+  })
+})

@@ -1,0 +1,100 @@
+// Says in time that the sponsor's budget runs out: a warning at four fifths of a bound and when no further payment
+// fits, once a day each, with the setting that raises it; what is left, as a metric; and at the start how many payments
+// the bounds cover. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address
+// is told.
+import { Duration, Effect } from "effect"
+import { reconciler } from "../../actor/Actor.ts"
+import { Budget, type BudgetStatus, type Usage } from "../../budget/Budget.ts"
+import { Limits } from "../../config/Limits.ts"
+import { Network } from "../../config/Network.ts"
+import { StartupBanner } from "../../StartupBanner.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { measure } from "../../telemetry/Measure.ts"
+import { money } from "../../telemetry/metrics.ts"
+import { Schemes } from "../Scheme.ts"
+
+const every = Duration.seconds(10)
+/** Nothing is spent then but by other replicas. */
+const everyUnattended = Duration.seconds(30)
+
+interface Scope extends Usage {
+  readonly name: string
+  readonly setting: string
+}
+
+const scopesOf = ({ all, anonymous, keyed }: BudgetStatus): ReadonlyArray<Scope> => [
+  { name: "all", setting: "limits.max_global_sponsored_stroops_per_day", ...all },
+  { name: "anonymous", setting: "limits.max_global_sponsored_stroops_per_day, or give callers keys", ...anonymous },
+  ...keyed.map(({ principal, ...usage }) => ({
+    name: principal,
+    setting: `limits.max_sponsored_stroops_per_day_by_key.${principal.replace("key:", "")}`,
+    ...usage
+  }))
+]
+
+/** How far a bound is used: 100 when another payment may not fit. */
+const levelOf = ({ maxStroops, usedStroops }: Usage, paymentStroops: bigint): 0 | 80 | 100 =>
+  usedStroops + paymentStroops > maxStroops ? 100 : usedStroops * 5n >= maxStroops * 4n ? 80 : 0
+
+export const watchBudget = Effect.gen(function* () {
+  const budget = yield* Budget
+  const clock = yield* LedgerClock
+  const limits = yield* Limits
+  const network = yield* Network
+  const schemes = yield* Schemes
+  const greeting = yield* StartupBanner
+  const { totalStroopsMax: usualStroops } = network.feeCeilings("")
+  const paymentStroops = () =>
+    schemes
+      .all()
+      .map(({ scheme }) => network.feeCeilings(scheme).totalStroopsMax)
+      .reduce((most, one) => (one > most ? one : most), usualStroops)
+  const payments = (stroops: bigint) => String(stroops / usualStroops)
+  yield* greeting.add({
+    label: "fees",
+    where: [
+      `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are paid for, ` +
+        `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
+    ]
+  })
+  const told = new Map<string, { readonly day: string; readonly level: number }>()
+  const warn = Effect.fnUntraced(function* (day: string, scope: Scope) {
+    const level = levelOf(scope, paymentStroops())
+    const before = told.get(scope.name)
+    told.set(scope.name, { day, level: before?.day === day ? Math.max(before.level, level) : level })
+    if (level === 0 || (before?.day === day && before.level >= level)) return
+    const what = level === 100 ? "is used up: payments are refused" : "is used to four fifths"
+    yield* Effect.logWarning(`the sponsor's budget of ${scope.name} for ${day} ${what}; raise ${scope.setting}`).pipe(
+      Effect.annotateLogs({
+        scope: scope.name,
+        level,
+        usedStroops: String(scope.usedStroops),
+        maxStroops: String(scope.maxStroops)
+      })
+    )
+  })
+  const lastTold = new Map<string, Scope>()
+  const tell = Effect.fnUntraced(function* (scope: Scope) {
+    lastTold.set(scope.name, scope)
+    const left = scope.maxStroops > scope.usedStroops ? scope.maxStroops - scope.usedStroops : 0n
+    yield* measure(money.budgetLeft, Number(left), { scope: scope.name })
+    yield* measure(money.budgetMax, Number(scope.maxStroops), { scope: scope.name })
+    yield* measure(money.budgetPaymentsLeft, Number(left / paymentStroops()), { scope: scope.name })
+  })
+  const turn = Effect.gen(function* () {
+    const standing = yield* budget.status
+    const scopes = scopesOf(standing)
+    for (const scope of scopes) {
+      yield* tell(scope)
+      yield* warn(standing.day, scope)
+    }
+    // Who has used nothing today is not told of: a new day gives everybody the whole bound.
+    for (const [name, scope] of lastTold)
+      if (!scopes.some((one) => one.name === name)) yield* tell({ ...scope, usedStroops: 0n })
+  })
+  yield* reconciler({
+    id: "budget-watch",
+    every: Effect.map(clock.isAttended, (isAttended) => (isAttended ? every : everyUnattended)),
+    turn
+  })
+})

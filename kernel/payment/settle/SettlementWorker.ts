@@ -1,0 +1,134 @@
+// Lease, record, submit, in a fiber that the process owns: a request only waits, so a client that hangs up changes
+// nothing. The fiber reports as soon as it is decided whether a settlement exists, and goes on by itself. Work in
+// flight ends with the process's Scope.
+import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
+import { Limits } from "../../config/Limits.ts"
+import { Network } from "../../config/Network.ts"
+import { pickServices } from "../../effect/pickServices.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import { Crypto } from "../../platform/Crypto.ts"
+import { ChannelPool } from "../../settlement/channels/ChannelPool.ts"
+import { ChannelStore } from "../../settlement/channels/ChannelStore.ts"
+import { CrashPoints, reached } from "../../settlement/CrashPoints.ts"
+import { Settlements } from "../../settlement/store/Settlements.ts"
+import { submitAttempt } from "../../settlement/follower/submitAttempt.ts"
+import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
+import { Signer } from "../../signer/Signer.ts"
+import type { SettleAnswer } from "../Answer.ts"
+import { busy, overBudget, refuse } from "../answers.ts"
+import { logPaymentError } from "../paymentErrors.ts"
+import { isRefusal } from "../Refusal.ts"
+import { acquireChannel } from "./acquireChannel.ts"
+import type { Flight } from "./SingleFlight.ts"
+import { recordSettlement, type SettlementContext } from "./recordSettlement.ts"
+import { SettlementFollower } from "./SettlementFollower.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** What the work reports. */
+export type WorkerReport =
+  | { readonly _tag: "Recorded"; readonly id: string; readonly innerHash: string }
+  | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
+  /** Somebody else recorded it first: look again. */
+  | { readonly _tag: "Known" }
+  /** It has died, and nobody knows whether after the record: look again. */
+  | { readonly _tag: "Died" }
+
+type Tell = (started: WorkerReport) => Effect.Effect<unknown>
+
+/** Nothing was recorded: what to say, with the channel given back. */
+const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
+
+/** Lease to record. The channel is given back unless the record holds it. */
+const lease = Effect.fnUntraced(function* (settling: SettlementContext) {
+  const { payer } = settling.verified
+  const channel = yield* acquireChannel(settling.ticket)
+  if (Option.isNone(channel)) return answered(busy(payer))
+  const built = yield* recordSettlement(settling, channel.value.lease)
+  if (isRefusal(built)) return answered(refuse(built))
+  const { attempt, id, recorded } = built
+  switch (recorded._tag) {
+    case "Recorded":
+      channel.value.keep()
+      return { _tag: "Recorded", id, attempt } as const
+    case "Known":
+      return { _tag: "Known" } as const
+    case "BudgetExceeded":
+      return answered(refuse(overBudget(Option.some(payer))))
+    case "FenceLost":
+    case "TooManyOpen":
+      return answered(busy(payer))
+  }
+}, Effect.scoped)
+
+/** Lease to submit. */
+const work = Effect.fnUntraced(function* (settling: SettlementContext, tell: Tell) {
+  const leased = yield* lease(settling)
+  if (leased._tag !== "Recorded") return yield* tell(leased)
+  const { attempt, id } = leased
+  yield* reached("afterRecord")
+  yield* tell({ _tag: "Recorded", id, innerHash: attempt.innerHash })
+  const sentLedger = yield* submitAttempt(id, attempt)
+  yield* reached("afterSubmit")
+  // In the ledger of its record nothing can have come of it, and the next one wakes the follower by itself.
+  if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake
+})
+
+export class SettlementWorker extends Context.Service<
+  SettlementWorker,
+  {
+    /** Starts the work; what it reports can be waited for, and the flight's others hear of it. */
+    readonly start: (settling: SettlementContext, flight: Flight) => Effect.Effect<Deferred.Deferred<WorkerReport>>
+  }
+>()("tollkeeper/payment/SettlementWorker") {
+  static readonly layer = Layer.effect(
+    SettlementWorker,
+    Effect.gen(function* () {
+      const services = yield* pickServices(
+        ChannelPool,
+        ChannelStore,
+        CrashPoints,
+        Crypto,
+        LedgerClock,
+        LedgerRpc,
+        Limits,
+        Network,
+        SettlementFollower,
+        Settlements,
+        Signer,
+        Sponsor
+      )
+      const running = yield* FiberSet.make<void, never>()
+      const start = Effect.fnUntraced(function* (settling: SettlementContext, flight: Flight) {
+        const report = yield* Deferred.make<WorkerReport>()
+        const { payer } = settling.verified
+        flight.hold()
+        let held = true
+        const letGo = () => {
+          if (held) flight.release()
+          held = false
+        }
+        const tell: Tell = (started) =>
+          Effect.suspend(() => {
+            if (started._tag === "Recorded") flight.publish({ _tag: "Pending", payer, transaction: started.innerHash })
+            if (started._tag === "Answer") flight.publish(started.answer)
+            letGo()
+            return Deferred.succeed(report, started)
+          })
+        const run = work(settling, tell).pipe(
+          Effect.catch((fault) => Effect.andThen(logPaymentError(fault), tell(answered(busy())))),
+          Effect.catchCause((cause) =>
+            Effect.andThen(Effect.logError("settling a payment died", cause), tell({ _tag: "Died" }))
+          ),
+          Effect.asVoid,
+          Effect.ensuring(Effect.sync(letGo)),
+          withSpanIfSampled("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
+          Effect.provideContext(services)
+        )
+        yield* FiberSet.run(running, run)
+        return report
+      })
+      return SettlementWorker.of({ start })
+    })
+  )
+}

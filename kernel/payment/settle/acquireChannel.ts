@@ -1,0 +1,25 @@
+// A leased channel as a resource of the Scope: it is given back when the Scope ends, however it ends, unless it was
+// kept. A lease is kept when its settlement is recorded, for then the record holds the channel until the outcome.
+import { Effect, Option } from "effect"
+import { acquireReleaseDetached } from "../../effect/acquireReleaseDetached.ts"
+import { ChannelPool, type QueueTicket } from "../../settlement/channels/ChannelPool.ts"
+import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
+
+export interface AcquiredChannel {
+  readonly lease: ChannelLease
+  /** Turns the lease into the record's hold: the end of the Scope leaves the channel alone. */
+  readonly keep: () => void
+}
+
+/** None when no channel came free in time. */
+export const acquireChannel = Effect.fnUntraced(function* (place: QueueTicket) {
+  const channels = yield* ChannelPool
+  let kept = false
+  const lease = yield* acquireReleaseDetached(
+    place.lease,
+    (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
+    // The wait for a channel ends with whoever waits; a lease that was taken is then given back by the pool.
+    { interruptible: true }
+  )
+  return Option.map(lease, (lease): AcquiredChannel => ({ lease, keep: () => void (kept = true) }))
+})

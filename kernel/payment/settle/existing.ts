@@ -1,0 +1,175 @@
+// What is known of a payment already, and what that lets its caller hear: one payment releases one resource, to the
+// principal that settled it (decisions 2). One read; nothing is written but the claim of a success nobody was told of.
+//
+// A settlement belongs to whoever settled it first, whatever unsigned field it was settled with. Its owner hears its
+// state; under other terms a conflict, which tells state and hash. Anybody else who sends the same authorization,
+// under the same terms or others, hears that it is used: never a success, never a conflict, and the hash once it is
+// settled, so that a seller whose buyer was settled for by a stranger can find the money on the ledger. A payment that
+// failed or expired is told to all as what it is. All keyless callers are one owner.
+//
+// Verify answers from the same records as settle would (`verifyKnown`): a settled payment whose success was not
+// delivered is valid for its owner, since settle then delivers it, once; a delivered one is refused with its hash, so
+// that a seller that verifies first does not release twice.
+import { Effect, Option } from "effect"
+import { noteRequest } from "../../http/RequestNotes.ts"
+import { Outcomes } from "../../settlement/follower/Outcomes.ts"
+import { isOpen } from "../../settlement/state/Settlement.ts"
+import { type FindQuery, type SettlementRecord, Settlements } from "../../settlement/store/Settlements.ts"
+import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
+import { answerConflict, answerFinal, answerOthers, outcomeUnknown } from "../answers.ts"
+import type { Payment } from "../Payment.ts"
+import type { Scheme, Stage } from "../Scheme.ts"
+import type { Flight } from "./SingleFlight.ts"
+import { type RequestStart, waitForOutcome } from "./waitForOutcome.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** One request to settle, as its steps share it. */
+export interface SettleRequest {
+  readonly payment: Payment
+  readonly scheme: Scheme
+  readonly startedAt: RequestStart
+  /** What its twins in this process wait for. */
+  readonly flight: Flight
+}
+
+export type Existing =
+  | { readonly _tag: "New" }
+  | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
+  | { readonly _tag: "Open"; readonly record: SettlementRecord }
+  /** Settled, and nobody was told yet: one caller may claim it; the others hear `otherwise`. */
+  | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
+
+/**
+ * Whether a record is of this very payment. Where the seller names what was used when it settles, verify was asked with
+ * the maximum: the record then has the same terms but for the required amount.
+ */
+const isSame = (payment: Payment, { amount, fingerprint }: SettlementRecord, stage: Stage): boolean =>
+  fingerprint === payment.fingerprint ||
+  (stage === "verify" &&
+    payment.accepted.amountText === payment.requirements.amountText &&
+    fingerprint === payment.fingerprintFor(amount))
+
+/** A record of the payment's own principal under other terms than the payment's. */
+const conflictWith = (
+  payment: Payment,
+  records: ReadonlyArray<SettlementRecord>,
+  stage: Stage
+): SettlementRecord | undefined =>
+  records.find((record) => record.principal === payment.principal.owner && !isSame(payment, record, stage))
+
+/** What the stored records mean for a payment. Pure. */
+export const existingFrom = (
+  payment: Payment,
+  records: ReadonlyArray<SettlementRecord>,
+  stage: Stage = "settle"
+): Existing => {
+  const conflict = conflictWith(payment, records, stage)
+  if (conflict !== undefined) return { _tag: "Answer", answer: answerConflict(conflict) }
+  const [record] = records
+  if (record === undefined) return { _tag: "New" }
+  if (record.principal !== payment.principal.owner) return { _tag: "Answer", answer: answerOthers(record) }
+  if (isOpen(record.state)) return { _tag: "Open", record }
+  if (record.state === "settled" && !record.delivered) {
+    return {
+      _tag: "Undelivered",
+      record,
+      otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash }
+    }
+  }
+  // The identifier it was recorded with, and no other.
+  const mayReadAgain =
+    Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
+  return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
+}
+
+/**
+ * What verify answers from the stored records: as settle would. `Open`: settle waits for the outcome, so the payment is
+ * no less valid for an authorization that its own transaction has spent meanwhile. Pure.
+ */
+export const verifyKnown = (
+  payment: Payment,
+  records: ReadonlyArray<SettlementRecord>
+): VerifyAnswer | "New" | "Open" => {
+  const found = existingFrom(payment, records, "verify")
+  switch (found._tag) {
+    case "New":
+    case "Open":
+      return found._tag
+    case "Undelivered":
+      return { _tag: "Valid", payer: found.record.payer }
+    case "Answer":
+      return verifyAnswerOf(found.answer, records[0]!)
+  }
+}
+
+/** A success that settle would read again, by its identifier, was delivered: a seller has released for it. */
+const verifyAnswerOf = (answer: SettleAnswer, record: SettlementRecord): VerifyAnswer => {
+  switch (answer._tag) {
+    case "Settled":
+      return verifyAnswerOf(answerFinal(record, false), record)
+    case "Pending":
+      return outcomeUnknown(answer)
+    case "Failed":
+      return Option.match(answer.transaction, {
+        onNone: () => answer.refusal,
+        onSome: (transaction) => ({ ...answer.refusal, transaction })
+      })
+  }
+}
+
+export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
+  const authorization = scheme.authorization(payment)
+  return {
+    network: payment.requirements.network,
+    scheme: scheme.scheme,
+    authorizationKey: Option.map(authorization, ({ key }) => key),
+    principal: payment.principal.owner,
+    payTo: payment.requirements.payTo,
+    payer: Option.map(authorization, ({ payer }) => payer),
+    identifier: payment.identifier
+  }
+}
+
+const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+  const settlements = yield* Settlements
+  const records = yield* settlements.find(findQuery(payment, scheme)).pipe(withSpanIfSampled("payment.find"))
+  yield* (yield* Outcomes).complete(records)
+  const [record] = records
+  if (record !== undefined) yield* noteRequest({ settlement: record.id })
+  return existingFrom(payment, records)
+})
+
+/**
+ * The answer to a payment that is known; undefined for a new one. `late`: the payment was new when this request came,
+ * so whoever recorded it since is a concurrent twin, and is given the success. The twins of this request hear pending
+ * before it waits.
+ */
+export const respondFromExisting = Effect.fnUntraced(function* (
+  { flight, payment, scheme, startedAt: began }: SettleRequest,
+  late: boolean
+) {
+  const settlements = yield* Settlements
+  const outcomes = yield* Outcomes
+  const found = yield* find(payment, scheme)
+  switch (found._tag) {
+    case "New":
+      return undefined
+    case "Answer": {
+      const { answer } = found
+      return late && answer._tag === "Settled"
+        ? ({ _tag: "Pending", payer: answer.payer, transaction: answer.transaction } as SettleAnswer)
+        : answer
+    }
+    case "Undelivered": {
+      const { otherwise, record } = found
+      const claimed = yield* settlements.claimDelivery(record.id, payment.principal.owner)
+      return claimed ? answerFinal(record, true) : otherwise
+    }
+    case "Open": {
+      const { id, innerHash, payer } = found.record
+      const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
+      flight.publish(pending)
+      return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, began)
+    }
+  }
+})

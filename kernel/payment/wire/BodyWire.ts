@@ -1,0 +1,85 @@
+// The bodies of the payment routes, as Schemas: `Wire.ts` and its neighbours are typed by them, and /openapi.json
+// describes the interface with them (specification sections 4 to 8).
+import { Schema } from "effect"
+import { anything, text, time, units } from "../../http/wireSchema.ts"
+import { terms } from "../PaymentOption.ts"
+
+const address = text("Address.")
+
+/** The body of /verify and /settle. `Wire.ts` reads more: unknown fields at any level. */
+export const paymentRequest = (schemes: ReadonlyArray<string>) => {
+  const option = Schema.Struct({
+    scheme: Schema.Literals(schemes).annotate({ description: "One of those that are served." }),
+    ...terms
+  }).annotate({ identifier: "PaymentTerms" })
+  return Schema.Struct({
+    x402Version: Schema.Literal(2),
+    paymentPayload: Schema.Struct({
+      x402Version: Schema.Literal(2),
+      accepted: option,
+      payload: Schema.Struct({ transaction: text("Base64 XDR of the signed envelope.") }),
+      resource: Schema.optionalKey(anything("What is paid for.")),
+      extensions: Schema.optionalKey(anything("By their keys."))
+    }),
+    paymentRequirements: option
+  }).annotate({ identifier: "PaymentRequest" })
+}
+
+export const VerifyBody = Schema.Struct({
+  isValid: Schema.Boolean,
+  payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
+  invalidReason: Schema.optionalKey(text("Word of the refusal; present when isValid is false.")),
+  invalidMessage: Schema.optionalKey(text("The refusal in a sentence.")),
+  transaction: Schema.optionalKey(text("Hash of the transaction that the payment was settled by; when it was before."))
+}).annotate({ identifier: "VerifyAnswer" })
+
+export const SettleBody = Schema.Struct({
+  success: Schema.Boolean,
+  payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
+  transaction: text("Hash of the transaction; empty when there is none."),
+  network: text("As the request spelled it."),
+  amount: Schema.optionalKey(text("What moved, atomic units; present when success is true.")),
+  errorReason: Schema.optionalKey(text("Word of the refusal; present when success is false.")),
+  errorMessage: Schema.optionalKey(text("The refusal in a sentence.")),
+  retryAfterMs: Schema.optionalKey(
+    Schema.Int.annotate({
+      description: "With 503: an estimate of when the same payment may succeed, in milliseconds."
+    })
+  )
+}).annotate({ identifier: "SettleAnswer" })
+
+export const SupportedBody = Schema.Struct({
+  kinds: Schema.Array(
+    Schema.Struct({
+      x402Version: Schema.Literal(2),
+      scheme: text("Payment scheme."),
+      network: text("One of the enabled spellings."),
+      signer: text("Address of the sponsor."),
+      extra: anything("Of the scheme.")
+    })
+  ),
+  extensions: Schema.Array(Schema.String),
+  signers: Schema.Record(Schema.String, Schema.Array(Schema.String)).annotate({
+    description: "Addresses that sign, by networks."
+  })
+}).annotate({ identifier: "Supported" })
+
+export const SettlementBody = Schema.Struct({
+  id: text("Identifier of the record."),
+  status: Schema.Literals(["pending", "unknown", "success", "failed"]),
+  network: text("In the first configured spelling."),
+  scheme: text("Payment scheme."),
+  asset: text("Contract address of the token."),
+  amount: units("Atomic units, as a decimal string."),
+  payer: address,
+  payTo: address,
+  transaction: text("Hash of the inner transaction."),
+  paymentIdentifier: Schema.optionalKey(text("The payment identifier, when one was sent.")),
+  recordedAt: time("When it was recorded."),
+  resolvedAt: Schema.optionalKey(time("When it ended.")),
+  ledger: Schema.optionalKey(Schema.Int.annotate({ description: "The ledger that included the transaction." })),
+  feeStroops: Schema.optionalKey(units("What the sponsor was charged.")),
+  errorReason: Schema.optionalKey(text("Why it failed."))
+}).annotate({ identifier: "Settlement" })
+
+export const SettlementsBody = Schema.Struct({ items: Schema.Array(SettlementBody) })

@@ -1,0 +1,75 @@
+// Who may wait for a channel, judged before anything costly is done for it. A place is counted from the moment it is
+// given until its channel is there or will not come. What cannot be served within its wait is refused at once, with an
+// estimate of when to come again: from the places before it in the turns of all principals, and from the rate at which
+// channels come free, which is measured while they are scarce and reckoned from the ledger's pace before. Pure.
+import type { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
+
+/** Places in all, and of one principal: bounds of memory, since what is hopeless is refused long before. */
+const placesMax = 2_000
+const placesOfOneMax = 250
+/** From a ledger's close until the channels that it frees are lent again, milliseconds. */
+const noticedMillis = 250
+/** Ledgers from a lease until its channel is free again, where channels are leased as soon as they come free. */
+const ledgersHeld = 1.2
+/** The shortest and the longest estimate that is told, in milliseconds. */
+const retryMillisMin = 1_000
+const retryMillisMax = 60_000
+
+export interface LoadConditions {
+  /** As `monotonicMillis` tells it. */
+  readonly now: number
+  /** Milliseconds between two ledgers. */
+  readonly ledgerMillis: number
+  /** Channels there are, free or not. */
+  readonly channels: number
+}
+
+export class AdmissionControl {
+  readonly #scarcity: ReleaseRateEstimator
+  readonly #places = new Map<string, number>()
+  #placesInAll = 0
+
+  constructor(scarcity: ReleaseRateEstimator) {
+    this.#scarcity = scarcity
+  }
+
+  /** Undefined when the place was given; else the milliseconds after which to try again. */
+  enter(principal: string, waitMillis: number, weather: LoadConditions): number | undefined {
+    const own = this.#places.get(principal) ?? 0
+    const excess = this.#estimate(own, weather) - waitMillis
+    if (excess > 0 || own >= placesOfOneMax || this.#placesInAll >= placesMax)
+      return Math.min(retryMillisMax, Math.max(retryMillisMin, Math.ceil(excess)))
+    this.#places.set(principal, own + 1)
+    this.#placesInAll += 1
+    return undefined
+  }
+
+  leave(principal: string): void {
+    const own = this.#places.get(principal)
+    if (own === undefined) return
+    if (own === 1) this.#places.delete(principal)
+    else this.#places.set(principal, own - 1)
+    this.#placesInAll -= 1
+  }
+
+  /** Places that are taken, by principal. */
+  get places(): ReadonlyMap<string, number> {
+    return this.#places
+  }
+
+  /**
+   * Milliseconds until a channel for whoever has `own` places already. Channels come back with the ledger's closes: at
+   * worst it takes whole ledgers, and where a ledger is long beside the few that wait, twice their share of one.
+   */
+  #estimate(own: number, { channels, ledgerMillis, now }: LoadConditions): number {
+    // In turns: before it comes, everybody else is served once more than it was, as far as they wait.
+    let before = 0
+    for (const places of this.#places.values()) before += Math.min(places, own + 1)
+    // Right after a close those that it freed are not lent yet, and whom it answered may come again at once.
+    const free = this.#scarcity.isScarce ? Math.min(channels, this.#scarcity.returned) : channels
+    if (before < free) return 0
+    const reckoned = Math.max(1, channels) / (ledgersHeld * ledgerMillis)
+    const linear = (before + 1 - free) / (this.#scarcity.ratePerMilli(now, ledgerMillis) ?? reckoned)
+    return Math.min(2 * linear, Math.ceil(linear / ledgerMillis) * ledgerMillis + noticedMillis)
+  }
+}

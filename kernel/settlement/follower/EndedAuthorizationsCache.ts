@@ -1,0 +1,35 @@
+// Authorizations whose settlement has ended, as far as this process was told: it ended them, waited for them or read
+// them. A bounded memory that saves verify a statement and a simulation, and calls nothing valid that settle would not
+// settle; what it does not hold is not known to be open. The newest are kept.
+import { Option } from "effect"
+import type { FindQuery, SettlementRecord } from "../store/Settlements.ts"
+
+/** Some 2 MB at most. */
+const endedMax = 10_000
+
+const ends: ReadonlySet<SettlementRecord["state"]> = new Set(["settled", "failed", "expired"])
+
+export class EndedAuthorizationsCache {
+  readonly #records = new Map<string, SettlementRecord>()
+
+  note(records: ReadonlyArray<SettlementRecord>): void {
+    for (const record of records) {
+      if (!ends.has(record.state)) continue
+      this.#records.set(nameOf(record.network, record.scheme, record.authorizationKey), record)
+      const [oldest] = this.#records.keys()
+      if (this.#records.size > endedMax && oldest !== undefined) this.#records.delete(oldest)
+    }
+  }
+
+  find({
+    authorizationKey,
+    network,
+    scheme
+  }: Pick<FindQuery, "authorizationKey" | "network" | "scheme">): Option.Option<SettlementRecord> {
+    return Option.flatMap(authorizationKey, (key) =>
+      Option.fromUndefinedOr(this.#records.get(nameOf(network, scheme, key)))
+    )
+  }
+}
+
+const nameOf = (network: string, scheme: string, key: string): string => `${network} ${scheme} ${key}`

@@ -1,0 +1,79 @@
+// Who waits in this process for the end of a settlement. The follower completes waiters at once when it runs here; when
+// it runs in another replica, waiters learn of the outcome by looking, at the settlement poll interval and with each
+// new ledger. One look serves all waiters.
+import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
+import { reconciler } from "../../actor/Actor.ts"
+import { Limits } from "../../config/Limits.ts"
+import { Lane } from "../../database/Lane.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { EndedAuthorizationsCache } from "./EndedAuthorizationsCache.ts"
+import { isOpen } from "../state/Settlement.ts"
+import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** The first who begins to wait wakes it; who comes later is looked for on its beat, and with the next ledger. */
+const whileNobodyWaits = Duration.minutes(1)
+
+export class Outcomes extends Context.Service<
+  Outcomes,
+  {
+    /** The final record, or None when it is not known in time. */
+    readonly await: (id: string, timeout: Duration.Duration) => Effect.Effect<Option.Option<SettlementRecord>>
+    /** Whether somebody in this process waits for the settlement. */
+    readonly isAwaited: (id: string) => boolean
+    /** Tells waiters of final records, and remembers them. */
+    readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
+    /** The end of an authorization's settlement, as far as this process remembers one. */
+    readonly ended: EndedAuthorizationsCache["find"]
+  }
+>()("tollkeeper/settlement/Outcomes") {
+  static readonly layer = Layer.effect(
+    Outcomes,
+    Effect.gen(function* () {
+      const settlements = yield* Settlements
+      const limits = yield* Limits
+      const clock = yield* LedgerClock
+      const waiters = new Map<string, { readonly deferred: Deferred.Deferred<SettlementRecord>; count: number }>()
+
+      const ended = new EndedAuthorizationsCache()
+
+      const complete = Effect.fnUntraced(function* (records: ReadonlyArray<SettlementRecord>) {
+        ended.note(records)
+        for (const record of records) {
+          const waiter = waiters.get(record.id)
+          if (waiter !== undefined && !isOpen(record.state)) yield* Deferred.succeed(waiter.deferred, record)
+        }
+      })
+
+      const look = Effect.suspend(() => Effect.flatMap(settlements.endsOf([...waiters.keys()]), complete))
+      const looking = yield* reconciler({
+        id: "outcomes",
+        every: Effect.sync(() => (waiters.size === 0 ? whileNobodyWaits : limits.settlePoll)),
+        turn: Effect.provideService(look, Lane, "payments")
+      })
+      yield* clock.subscribe(Effect.suspend(() => (waiters.size === 0 ? Effect.void : looking.wake)))
+
+      return Outcomes.of({
+        complete,
+        ended: (authorization) => ended.find(authorization),
+        isAwaited: (id) => waiters.has(id),
+        await: (id, timeout) =>
+          Effect.acquireUseRelease(
+            Effect.suspend(() => {
+              const isFirst = waiters.size === 0
+              const waiter = waiters.get(id) ?? { deferred: Deferred.makeUnsafe<SettlementRecord>(), count: 0 }
+              waiter.count += 1
+              waiters.set(id, waiter)
+              return isFirst ? Effect.as(looking.wake, waiter) : Effect.succeed(waiter)
+            }),
+            (waiter) => Effect.timeoutOption(Deferred.await(waiter.deferred), timeout),
+            (waiter) =>
+              Effect.sync(() => {
+                waiter.count -= 1
+                if (waiter.count === 0) waiters.delete(id)
+              })
+          ).pipe(withSpanIfSampled("settlement.await"))
+      })
+    })
+  )
+}

@@ -1,0 +1,272 @@
+// A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
+// is spent and no settlement is stored for it, the ledger in which its nonce was used is searched, and of one that has
+// expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
+// settlement it was, for its owner alone. Anything else was another party's. What used a nonce does not change, so it
+// is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not
+// crowd out another principal's.
+import { Effect, Option, Semaphore } from "effect"
+import { setBounded } from "../../cache/setBounded.ts"
+import { accountText } from "../../stellar/Address.ts"
+import {
+  bumpIn,
+  encodeEnvelope,
+  ledgerMaxOf,
+  resourceFeeOf,
+  sourceOf,
+  type Transaction
+} from "../../stellar/Envelope.ts"
+import type { ExecutedTransaction } from "../../ledger/Executed.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { Crypto } from "../../platform/Crypto.ts"
+import { Signer } from "../../signer/Signer.ts"
+import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
+import { findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
+import { ownerTag, tagIn } from "../ownership.ts"
+import type { SpentBy } from "../state/Settlement.ts"
+import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "../store/Settlements.ts"
+import { whereUsed } from "./whereUsed.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** A payment whose authorization is spent. */
+export type AdoptionRequest = Pick<
+  AdoptedSettlement,
+  | "id"
+  | "network"
+  | "scheme"
+  | "authorizationKey"
+  | "fingerprint"
+  | "principal"
+  | "identifier"
+  | "payer"
+  | "payTo"
+  | "asset"
+  | "amount"
+  | "resourceUrl"
+>
+
+/** Nonces of which it is remembered what used them. */
+const rememberedMax = 1_000
+/** Ledgers looked through at a time: such a look is dear, and asking for it is not. */
+const looksMax = 2
+/** Looks that one principal may wait for. */
+const looksOfPrincipalMax = 4
+
+const unshown =
+  "a payment whose record was lost was found on the ledger, and its caller cannot be shown to be its owner: " +
+  "`tollkeeper settlements give` gives it"
+
+const unknown = (message: string) => new LedgerUnavailable({ operation: "getTransactions", message })
+
+/** The settlement that a transaction of ours was. */
+const settlementOf = (
+  request: AdoptionRequest,
+  { envelope, executed }: Spending,
+  inner: Transaction,
+  moved: bigint
+): AdoptedSettlement => {
+  const resourceFeeStroops = resourceFeeOf(inner) ?? 0n
+  const bump = bumpIn(envelope)
+  return {
+    ...request,
+    authorizationExpiresLedger: (ledgerMaxOf(inner) ?? executed.ledger + 1) - 1,
+    innerHash: executed.innerHash,
+    outerHash: executed.outerHash,
+    envelope: encodeEnvelope(envelope),
+    sponsor: bump === undefined ? "" : accountText(bump.feeSource),
+    channel: sourceOf(inner),
+    channelSequence: BigInt(inner.seqNum),
+    resourceFeeStroops,
+    inclusionStroops: BigInt(bump?.fee ?? 0) - resourceFeeStroops,
+    ledger: executed.ledger,
+    closedAtSeconds: executed.closedAtSeconds,
+    feeChargedStroops: executed.feeChargedStroops,
+    amountTransferred: moved
+  }
+}
+
+/** An authorization that is refused for its age, and how long one of its terms lives. */
+export interface Expired {
+  readonly expiresLedger: number
+  readonly lifeLedgers: number
+}
+
+/** What became of an authorization without a record; `Forgotten`: older than what any node can show. */
+type Use = Spending | "Unused" | "Forgotten"
+
+/** A hash that no transaction has: asked for to learn how far back a node remembers. */
+const noTransaction = "0".repeat(64)
+
+const oldestReadable = Effect.gen(function* () {
+  const answer = yield* (yield* LedgerRpc).transaction(noTransaction)
+  return answer._tag === "NotFound" ? answer.oldestLedger : 1
+})
+
+/** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read. */
+const lookUp = Effect.fnUntraced(function* (
+  promised: Promised,
+  { nonce, own, expired }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: Expired | undefined },
+  begun: { scannedTo: number }
+) {
+  const rpc = yield* LedgerRpc
+  const { inLedger, latestLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
+  const where = whereUsed({
+    expiresLedger: expired?.expiresLedger,
+    lifeLedgers: expired?.lifeLedgers ?? 0,
+    latestLedger,
+    entryLedger: Option.getOrUndefined(inLedger),
+    oldestLedger: expired === undefined ? 1 : yield* oldestReadable
+  })
+  // The node that refused it as spent knew more than this one.
+  if (where._tag === "Unknown") return yield* unknown("the node does not know yet where the authorization was used")
+  if (where._tag !== "Search") return where._tag satisfies Use as Use
+  const { fromLedger, isWhole, toLedger } = where
+  let next = Math.max(fromLedger, begun.scannedTo + 1)
+  while (next <= toLedger) {
+    const { scannedTo, spending } = yield* findSpending({ promised, own, fromLedger: next, toLedger })
+    if (spending !== undefined) return spending as Use
+    if (scannedTo < next) break
+    begun.scannedTo = scannedTo
+    next = scannedTo + 1
+  }
+  // The nonce's entry names the ledger, so its transaction is there.
+  const isNamed = Option.isSome(inLedger) && inLedger.value === toLedger
+  if (next <= toLedger || isNamed)
+    return yield* unknown("the node does not show the transaction that used the authorization")
+  return (isWhole ? "Unused" : "Forgotten") as Use
+}, withSpanIfSampled("settlement.lookUpSpending"))
+
+/** What a refused authorization came to; none when the scheme cannot tell the nonce. */
+export type Adopted =
+  /** A transaction of ours paid it, and it is the caller's. */
+  | { readonly _tag: "Ours" }
+  /** It was ours, and its caller cannot be shown to be its owner: it is the operator's to give. Its inner hash. */
+  | { readonly _tag: "Unclaimed"; readonly transaction: string }
+  | ({ readonly _tag: "Elsewhere" } & SpentBy)
+  | { readonly _tag: "Unused" }
+  | { readonly _tag: "Forgotten" }
+
+/** Searches for what used an authorization: bounded in all and for each principal, and remembered. */
+const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
+  const authorizations = yield* Authorizations
+  const services = yield* Effect.context<LedgerRpc | Authorizations>()
+  const looking = yield* Semaphore.make(looksMax)
+  const remembered = new Map<string, Use>()
+  const begun = new Map<string, { scannedTo: number }>()
+  const waiting = new Map<string, number>()
+
+  const useOf = Effect.fnUntraced(function* (
+    request: AdoptionRequest,
+    nonce: Nonce,
+    key: string,
+    expired: Expired | undefined
+  ) {
+    const { source: principal } = request.principal
+    const mine = waiting.get(principal) ?? 0
+    if (mine >= looksOfPrincipalMax) return yield* unknown("too many spent authorizations are being looked up")
+    waiting.set(principal, mine + 1)
+    const look = Effect.suspend(() => {
+      const known = remembered.get(key)
+      const progress = begun.get(key) ?? { scannedTo: 0 }
+      setBounded(begun, rememberedMax, key, progress)
+      return known === undefined
+        ? Effect.provideContext(lookUp(request, { nonce, own: own(), expired }, progress), services)
+        : Effect.succeed(known)
+    })
+    return yield* looking
+      .withPermits(1)(look)
+      .pipe(
+        Effect.tap((use) => Effect.sync(() => setBounded(remembered, rememberedMax, key, use))),
+        Effect.ensuring(
+          Effect.sync(() => {
+            const left = (waiting.get(principal) ?? 1) - 1
+            if (left === 0) waiting.delete(principal)
+            else waiting.set(principal, left)
+          })
+        )
+      )
+  })
+
+  return Effect.fnUntraced(function* (request: AdoptionRequest, expired: Expired | undefined) {
+    const nonce = authorizations.nonceOf(request)
+    if (nonce === undefined) return undefined
+    // What used a nonce is one for all authorizations of it; what was not used in one's life says nothing of another's.
+    const spent = `${request.network} ${nonce.address} ${nonce.nonce}`
+    const key = expired === undefined ? spent : `${spent} ${expired.expiresLedger}`
+    return remembered.get(key) ?? (yield* useOf(request, nonce, key, expired))
+  })
+})
+
+/** What a transaction moved from the payer to the seller; none when it does not show it. */
+const transferred = (
+  { asset, payer, payTo }: AdoptionRequest,
+  { transfers }: ExecutedTransaction
+): bigint | undefined =>
+  Option.getOrElse(transfers, () => []).find(
+    ({ contract, from, to }) => contract === asset && from === payer && to === payTo
+  )?.amount
+
+/**
+ * What was settled is stored for a caller that is shown to be its owner: by the tag that the transaction carries, by
+ * the journal, or by the operator.
+ */
+export const makeAdopter = Effect.gen(function* () {
+  const signer = yield* Signer
+  const settlements = yield* Settlements
+  const authorizations = yield* Authorizations
+  const crypto = yield* Crypto
+  const own = (): OwnAccounts => ({
+    sponsor: signer.sponsor,
+    channels: new Set([...signer.channels, ...signer.formerChannels])
+  })
+  const search = yield* makeSearch(own)
+
+  const isOwner = ({ innerHash, fingerprint, principal }: AdoptedSettlement, inner: Transaction) =>
+    tagIn(inner) === ownerTag(crypto, principal.owner, fingerprint)
+      ? Effect.succeed(true)
+      : settlements.wasOwner(innerHash, principal.owner)
+
+  const judge = Effect.fnUntraced(function* (request: AdoptionRequest, found: Spending) {
+    // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
+    const use = readSpending(authorizations, found, request, own())
+    const inner = ofOurs(found.envelope, own())
+    const by = { transaction: found.executed.innerHash, isOurs: inner !== undefined }
+    if (use?.moved === undefined || inner === undefined) return { answer: { _tag: "Elsewhere", ...by } as Adopted }
+    const adopted = settlementOf(request, found, inner, use.moved)
+    if (yield* isOwner(adopted, inner)) return { answer: { _tag: "Ours" } as Adopted, adopted, by }
+    yield* Effect.annotateLogs(Effect.logWarning(unshown), { transaction: by.transaction })
+    return { answer: { _tag: "Unclaimed", transaction: by.transaction } as Adopted }
+  })
+
+  const adopt = Effect.fnUntraced(function* (request: AdoptionRequest, expired?: Expired) {
+    const found = yield* search(request, expired)
+    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
+    const { adopted, answer, by } = yield* judge(request, found)
+    if (adopted === undefined) return answer
+    const stored: AdoptAnswer = yield* settlements.adopt(adopted)
+    if (stored === "Adopted") {
+      yield* Effect.logWarning("a payment whose record was lost was found on the ledger and stored again").pipe(
+        Effect.annotateLogs({ settlement: adopted.id, transaction: adopted.innerHash })
+      )
+    }
+    return stored === "TransactionTaken" ? ({ _tag: "Elsewhere", ...by } as Adopted) : answer
+  }, withSpanIfSampled("settlement.adopt"))
+
+  /**
+   * What `adopt` would answer, with nothing stored. A payment that is verified for a maximum may have been settled for
+   * less: it is compared at what its transaction moved, under the terms that it then had.
+   */
+  const find = Effect.fnUntraced(function* (
+    request: AdoptionRequest,
+    expired: Expired | undefined,
+    fingerprintFor: (amount: bigint) => string
+  ) {
+    const found = yield* search(request, expired)
+    if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
+    const moved = transferred(request, found.executed) ?? request.amount
+    const settled = moved < request.amount ? { ...request, amount: moved, fingerprint: fingerprintFor(moved) } : request
+    return (yield* judge(settled, found)).answer
+  }, withSpanIfSampled("settlement.findLost"))
+
+  return { adopt, find }
+})

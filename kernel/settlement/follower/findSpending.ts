@@ -1,0 +1,94 @@
+// Looks through ledgers for the transaction that used an authorization. Ours is a successful transaction of one of our
+// channels that carries exactly this authorization and moved what was promised; anything else that used the nonce is
+// somebody else's doing. On the way the transaction with a settlement's sequence number is noticed, whoever sent it.
+// What was not seen proves nothing by itself: the answer says which ledgers were looked through.
+import { Effect } from "effect"
+import { accountText, isMuxedAccount } from "../../stellar/Address.ts"
+import { encodeOperation } from "../../stellar/ContractCall.ts"
+import { bumpedIn, bumpIn, type Envelope, sourceOf, type Transaction, transactionIn } from "../../stellar/Envelope.ts"
+import type { ExecutedTransaction } from "../../ledger/Executed.ts"
+import { LedgerRpc, type ScanAnswer } from "../../ledger/LedgerRpc.ts"
+import { Authorizations, type Promised } from "../Authorizations.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+export interface Spending {
+  readonly executed: ExecutedTransaction
+  readonly envelope: Envelope
+  /** What moved, when it is this very payment, made by us. */
+  readonly moved: bigint | undefined
+  /** Sent by us, whatever it did. */
+  readonly isOurs: boolean
+}
+
+/** Whose transactions are ours. */
+export interface OwnAccounts {
+  readonly sponsor: string
+  /** Those whose keys this process holds, and others that are known. */
+  readonly channels: ReadonlySet<string>
+}
+
+/**
+ * The transaction of one of our channels, inside a fee bump. What our sponsor has signed is ours on any channel: a
+ * replica of other settings has channels whose keys this process does not hold.
+ */
+export const ofOurs = (envelope: Envelope, { channels, sponsor }: OwnAccounts): Transaction | undefined => {
+  const bump = bumpIn(envelope)
+  const inner = bumpedIn(envelope)
+  if (bump === undefined || inner === undefined || isMuxedAccount(inner.sourceAccount)) return undefined
+  return accountText(bump.feeSource) === sponsor || channels.has(sourceOf(inner)) ? inner : undefined
+}
+
+/** Whether one found transaction used the authorization, and whether it is ours. */
+export const readSpending = (
+  authorizations: Authorizations["Service"],
+  { envelope, executed }: ScanAnswer["found"][number],
+  promised: Promised,
+  own: OwnAccounts
+): Spending | undefined => {
+  if (!executed.succeeded) return undefined
+  const uses = (transactionIn(envelope)?.operations ?? []).map((operation) =>
+    authorizations.useIn(promised, encodeOperation(operation))
+  )
+  if (uses.every((use) => use === "none")) return undefined
+  const isOurs = ofOurs(envelope, own) !== undefined
+  const isPayment = isOurs && uses.length === 1 && uses[0] === "same"
+  return {
+    executed,
+    envelope,
+    isOurs,
+    moved: isPayment ? authorizations.amountTransferred(promised, executed) : undefined
+  }
+}
+
+export interface SpendingQuery {
+  readonly promised: Promised
+  readonly own: OwnAccounts
+  readonly fromLedger: number
+  readonly toLedger: number
+  /** The channel and number whose transaction is looked for too. */
+  readonly number?: { readonly channel: string; readonly sequence: bigint }
+}
+
+/** What one look found; it may not reach to the last ledger asked for. */
+export const findSpending = Effect.fnUntraced(function* (query: SpendingQuery) {
+  const rpc = yield* LedgerRpc
+  const authorizations = yield* Authorizations
+  const { fromLedger, number, promised, toLedger } = query
+  const { found, scannedTo } = yield* rpc.scan({ fromLedger, toLedger, matches: () => true })
+  let spending: Spending | undefined
+  let withNumber: ExecutedTransaction | undefined
+  for (const one of found) {
+    if (one.executed.ledger < fromLedger || one.executed.ledger > toLedger) continue
+    // Two authorizations of one nonce may both be used, the second after the first has died: ours is what counts.
+    const used = readSpending(authorizations, one, promised, query.own)
+    if (spending?.moved === undefined) spending = used ?? spending
+    const inner = transactionIn(one.envelope)
+    const isNumbered =
+      number !== undefined &&
+      inner !== undefined &&
+      BigInt(inner.seqNum) === number.sequence &&
+      sourceOf(inner) === number.channel
+    if (isNumbered) withNumber = one.executed
+  }
+  return { scannedTo: Math.min(scannedTo, toLedger), spending, withNumber }
+}, withSpanIfSampled("settlement.findSpending"))

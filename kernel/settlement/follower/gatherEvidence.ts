@@ -1,0 +1,170 @@
+// Asking the ledger about open settlements, in the order in which answers are cheap: the transactions' hashes; for
+// those that this does not decide, channel and nonce in one answer, many settlements a call, and the hashes once more
+// after it; at last ledgers, looked through for what used a nonce.
+import { Effect } from "effect"
+import type { ExecutedTransaction } from "../../ledger/Executed.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import { isReached, withinLedgerBound } from "../../ledger/withinLedgerBound.ts"
+import { Signer } from "../../signer/Signer.ts"
+import { Authorizations, type Nonce } from "../Authorizations.ts"
+import { findSpending, type Spending } from "./findSpending.ts"
+import type { Decision, Landed, Search, Seen, SettlementSnapshot } from "../state/Settlement.ts"
+import type { OpenRecord } from "../store/Settlements.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** Settlements whose standing is asked for in one call. */
+const standingsMax = 100
+/** Looks through ledgers that are remembered, so that the next one goes on where the last one ended. */
+const searchesMax = 200
+/** Ledgers after which a look that has found nothing is taken again. */
+const searchAgainLedgers = 12
+
+/** What an attempt of the settlement's that is on the ledger shows. */
+export const landedOf = Effect.fnUntraced(function* (
+  record: OpenRecord,
+  kind: "payment" | "cancel",
+  executed: ExecutedTransaction
+) {
+  const authorizations = yield* Authorizations
+  const isPaid = kind === "payment" && executed.succeeded
+  return {
+    kind,
+    executed,
+    amountTransferred: isPaid ? authorizations.amountTransferred(record, executed) : undefined
+  } satisfies Landed
+})
+
+/** Asks for the payment's hash, and for the no-op's when there is one. */
+export const askHash = Effect.fnUntraced(function* (
+  record: OpenRecord
+): Effect.fn.Return<
+  Seen,
+  Effect.Error<ReturnType<LedgerRpc["Service"]["transaction"]>>,
+  LedgerRpc | LedgerClock | Authorizations
+> {
+  const rpc = yield* LedgerRpc
+  const payment = yield* rpc.transaction(record.innerHash)
+  const latestLedger = yield* withinLedgerBound(payment.latestLedger)
+  if (payment._tag === "Included") {
+    return { _tag: "Included", landed: yield* landedOf(record, "payment", payment.executed), latestLedger }
+  }
+  const cancel = record.attempts.find(({ kind }) => kind === "cancel")
+  if (cancel === undefined) return { _tag: "Absent", latestLedger }
+  const answer = yield* rpc.transaction(cancel.innerHash)
+  return answer._tag === "Included"
+    ? { _tag: "Included", landed: yield* landedOf(record, "cancel", answer.executed), latestLedger }
+    : // Both are absent only as far as both answers reach: they may come from different nodes.
+      { _tag: "Absent", latestLedger: Math.min(latestLedger, answer.latestLedger) }
+})
+
+/** A settlement whose hashes do not decide it, and the nonce of its authorization. */
+export interface Doubtful {
+  readonly record: OpenRecord
+  readonly nonce: Nonce | undefined
+}
+
+/** Channel and nonce of each settlement, by its id; those that could not be asked for are left out. */
+export const askStandings = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
+  const rpc = yield* LedgerRpc
+  const standings = new Map<string, SettlementSnapshot>()
+  for (let at = 0; at < doubtful.length; at += standingsMax) {
+    const some = doubtful.slice(at, at + standingsMax)
+    const answer = yield* rpc.snapshots(some.map(({ nonce, record }) => ({ channel: record.channel, nonce })))
+    // Of a ledger that nobody has seen yet: no proof, one way or the other.
+    if (!(yield* isReached(answer.latestLedger))) continue
+    for (const [index, { record }] of some.entries()) {
+      const one = answer.snapshots[index]
+      if (one !== undefined) standings.set(record.id, { ...one, ledger: answer.latestLedger })
+    }
+  }
+  return standings as ReadonlyMap<string, SettlementSnapshot>
+})
+
+interface Begun {
+  readonly search: Search
+  /** The newest ledger when the last look was taken. */
+  readonly atLedger: number
+}
+
+/**
+ * A look through ledgers, which may take several turns. What was found is kept until it reaches as far as asked; then,
+ * some ledgers later, it begins anew: what one node does not show, another may, or the same one later.
+ */
+export const makeSearcher = Effect.gen(function* () {
+  const signer = yield* Signer
+  const clock = yield* LedgerClock
+  const begun = new Map<string, Begun>()
+
+  const keep = (key: string, one: Begun) => {
+    const [oldest] = begun.keys()
+    if (begun.size >= searchesMax && oldest !== undefined) begun.delete(oldest)
+    begun.set(key, one)
+  }
+
+  return Effect.fnUntraced(function* (
+    record: OpenRecord,
+    range: Omit<Extract<Decision, { readonly _tag: "Search" }>, "_tag">
+  ) {
+    const { sequence } = yield* clock.now
+    // Another channel and number once it was built again.
+    const key = `${record.innerHash} ${range.fromLedger}`
+    const known = begun.get(key)
+    const isWhole = known !== undefined && known.search.toLedger >= range.toLedger
+    if (isWhole && sequence - known.atLedger < searchAgainLedgers) return known.search
+    const isBegun = !isWhole && known !== undefined
+    const before = isBegun ? known.search : nothingFound(range.fromLedger)
+    const lookFrom = (fromLedger: number) =>
+      findSpending({
+        promised: record,
+        own: { sponsor: signer.sponsor, channels: new Set([...signer.channels, record.channel]) },
+        fromLedger,
+        toLedger: range.toLedger,
+        number: { channel: record.channel, sequence: record.channelSequence }
+      })
+    const nextLedger = before.toLedger + 1
+    const earlier = isBegun ? 0 : Math.min(range.before, nextLedger - 1)
+    // A node may have the ledgers asked for, and none before them any more.
+    const look =
+      earlier === 0
+        ? lookFrom(nextLedger)
+        : Effect.catchTag(lookFrom(nextLedger - earlier), "LedgerUnavailable", () => lookFrom(nextLedger))
+    const found = yield* look.pipe(
+      // A look that fails has found nothing; what else is known may still be acted on.
+      Effect.catchTag("LedgerUnavailable", (error) =>
+        Effect.as(Effect.logInfo("ledgers could not be looked through for an authorization", error), undefined)
+      )
+    )
+    if (found === undefined) return before
+    const search: Search = {
+      fromLedger: range.fromLedger,
+      toLedger: Math.max(before.toLedger, found.scannedTo),
+      spending: before.spending?._tag === "Ours" ? before.spending : (spendingOf(found.spending) ?? before.spending),
+      numberUsedBy: before.numberUsedBy ?? (yield* userOfNumber(record, found.withNumber))
+    }
+    keep(key, { search, atLedger: sequence })
+    return search
+  }, withSpanIfSampled("settlement.search"))
+})
+
+const nothingFound = (fromLedger: number): Search => ({
+  fromLedger,
+  toLedger: fromLedger - 1,
+  spending: undefined,
+  numberUsedBy: undefined
+})
+
+const spendingOf = (spending: Spending | undefined): Search["spending"] => {
+  if (spending === undefined) return undefined
+  const { executed, isOurs, moved } = spending
+  return moved === undefined
+    ? { _tag: "Elsewhere", ledger: executed.ledger, transaction: executed.innerHash, isOurs }
+    : { _tag: "Ours", executed, amountTransferred: moved }
+}
+
+/** Whose the transaction with the settlement's number is. */
+const userOfNumber = Effect.fnUntraced(function* (record: OpenRecord, executed: ExecutedTransaction | undefined) {
+  if (executed === undefined) return undefined
+  const attempt = record.attempts.find(({ innerHash }) => innerHash === executed.innerHash)
+  return attempt === undefined ? ("elsewhere" as const) : yield* landedOf(record, attempt.kind, executed)
+})

@@ -1,0 +1,53 @@
+// What is bid for inclusion. A new fee bump around the same inner transaction: the identity of the settlement stays,
+// only the bid rises. The inner transaction is taken from the first attempt as it was recorded; on another channel
+// it is another transaction that does the same.
+import { Effect } from "effect"
+import { bumpedIn, decodeEnvelope, onAnotherChannel } from "../../stellar/Envelope.ts"
+import type { InclusionFees } from "../../ledger/LedgerClock.ts"
+import { Signer } from "../../signer/Signer.ts"
+import type { ChannelLease } from "../channels/ChannelStore.ts"
+import type { OpenRecord } from "../store/Settlements.ts"
+
+/**
+ * First inclusion bid: what recently sufficed for most, or what the network asks, at least the minimum of a fee bump,
+ * at most a tenth of the ceiling. Stroops.
+ */
+export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, ceiling: bigint): bigint => {
+  const due = [2n * p90, asked, 200n].reduce((most, one) => (one > most ? one : most))
+  const most = ceiling / 10n > 200n ? ceiling / 10n : 200n
+  return due < most ? due : most
+}
+
+/** The settlement's transaction as it was recorded. */
+const recordedTransaction = Effect.fnUntraced(function* (record: OpenRecord) {
+  const first = record.attempts.find(({ kind }) => kind === "payment")
+  if (first === undefined) return yield* Effect.die(new Error("a settlement without a payment attempt"))
+  const envelope = yield* Effect.orDie(decodeEnvelope(first.envelope))
+  const transaction = bumpedIn(envelope)
+  return transaction ?? (yield* Effect.die(new Error("an attempt that is no fee bump")))
+})
+
+export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint) {
+  const signer = yield* Signer
+  const transaction = yield* recordedTransaction(record)
+  return yield* signer.signSettlement({
+    transaction,
+    channel: record.channel,
+    scheme: record.scheme,
+    inclusionStroops
+  })
+})
+
+/** The settlement on another channel, with the bid of its newest attempt. */
+export const signAnew = Effect.fnUntraced(function* (record: OpenRecord, lease: ChannelLease) {
+  const signer = yield* Signer
+  const transaction = onAnotherChannel(yield* recordedTransaction(record), lease.address, lease.sequence)
+  const inclusionStroops = record.attempts.findLast(({ kind }) => kind === "payment")!.inclusionStroops
+  const signed = yield* signer.signSettlement({
+    transaction,
+    channel: lease.address,
+    scheme: record.scheme,
+    inclusionStroops
+  })
+  return { kind: "payment" as const, inclusionStroops, ...signed }
+})

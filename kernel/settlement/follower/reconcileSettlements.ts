@@ -1,0 +1,139 @@
+// The follower: one reconciler for all open settlements of all replicas. Each turn it asks the ledger about those that
+// are due, lets `decide.ts` say what follows, and does it. It is woken by each record and each new ledger; the recovery
+// period is its backstop. It takes no input and depends on nothing it remembers, so that a restart changes nothing.
+// What goes wrong with one settlement, a bug included, is that settlement's alone.
+import { Cause, Clock, Duration, Effect } from "effect"
+import { type Reconciler, reconciler } from "../../actor/Actor.ts"
+import { Limits } from "../../config/Limits.ts"
+import { Lane } from "../../database/Lane.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { Authorizations } from "../Authorizations.ts"
+import { applyDecision, optionsFor } from "./applyDecision.ts"
+import { decide, isDue } from "../state/decide.ts"
+import { askHash, askStandings, makeSearcher } from "./gatherEvidence.ts"
+import { Leases } from "../Leases.ts"
+import { makeScanner } from "./scanLedgers.ts"
+import type { Evidence, Seen, SettlementSnapshot } from "../state/Settlement.ts"
+import { type OpenRecord, Settlements } from "../store/Settlements.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** Open settlements looked at in one turn: more than there can be channels to hold them. */
+const batchMax = 2_000
+/** Settlements of which the ledger is asked at a time. */
+const askedAtOnce = 16
+/** Those that a ledger has ended at a time: nothing is asked of them, and what they all write is one statement. */
+const endedAtOnce = 50
+/** A replica that stops is replaced after this. */
+const leaseDuration = Duration.seconds(10)
+
+/** One settlement's step: a failure, a defect or an interruption of it is told and ends nothing but the step. */
+const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Effect.Effect<A | undefined, never, R> =>
+  Effect.catchCause(step, (cause) => {
+    const told = Cause.hasDies(cause)
+      ? Effect.logError("following an open settlement met a defect; the others go on", cause)
+      : Effect.logWarning("an open settlement could not be followed this time", cause)
+    return Effect.as(told.pipe(Effect.annotateLogs({ settlement: record.id })), undefined)
+  })
+
+/** A step for each settlement, some at a time. */
+const eachOf = <A, E, R>(
+  records: ReadonlyArray<OpenRecord>,
+  step: (record: OpenRecord) => Effect.Effect<A, E, R>,
+  concurrency = askedAtOnce
+) => Effect.forEach(records, (record) => guarded(record, step(record)), { concurrency })
+
+/** A step for each: together for those that a ledger has ended, then some of the others at a time. */
+const endedFirst = <A, E, R>(
+  records: ReadonlyArray<OpenRecord>,
+  isEnded: (record: OpenRecord) => boolean,
+  step: (record: OpenRecord) => Effect.Effect<A, E, R>
+) => {
+  const others = records.filter((record) => !isEnded(record))
+  return Effect.andThen(eachOf(records.filter(isEnded), step, endedAtOnce), eachOf(others, step))
+}
+
+/** The open settlements of which something may be new. */
+const readDue = Effect.gen(function* () {
+  const open = yield* (yield* Settlements).open(batchMax)
+  if (open.length === 0) return []
+  yield* (yield* LedgerClock).attend
+  const { sequence } = yield* (yield* LedgerClock).now
+  const now = yield* Clock.currentTimeMillis
+  return open.filter((record) => isDue(record, { sequence, millisSinceRecord: now - record.recordedAt.getTime() }))
+})
+
+/** Starts the follower in the current Scope. */
+export const startFollower = Effect.gen(function* () {
+  const clock = yield* LedgerClock
+  const limits = yield* Limits
+  const leases = yield* Leases
+  const authorizations = yield* Authorizations
+  const scan = yield* makeScanner
+  const search = yield* makeSearcher
+
+  /** What is seen of each settlement's hashes: by one look through the new ledgers, or by asking. */
+  const look = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
+    const scanned = yield* scan(records)
+    const seen = new Map<string, Seen>()
+    yield* eachOf(records, (record) =>
+      Effect.map(scanned.has(record.id) ? Effect.succeed(scanned.get(record.id)!) : askHash(record), (one) =>
+        seen.set(record.id, one)
+      )
+    )
+    return seen
+  })
+
+  /** Channel and nonce of those settlements that hashes alone do not decide. */
+  const lookCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
+    const doubtful = yield* eachOf(records, (record) =>
+      Effect.map(decideOn(record, { seen: seen.get(record.id)!, snapshot: undefined, search: undefined }), (decision) =>
+        decision._tag === "AskStanding" ? { record, nonce: authorizations.nonceOf(record) } : undefined
+      )
+    )
+    return yield* Effect.catch(askStandings(doubtful.filter((one) => one !== undefined)), (error) =>
+      Effect.as(
+        Effect.logWarning("channels could not be asked about", error),
+        new Map() as ReadonlyMap<string, SettlementSnapshot>
+      )
+    )
+  })
+
+  const follow = Effect.fnUntraced(function* (
+    record: OpenRecord,
+    first: Seen,
+    standing: SettlementSnapshot | undefined
+  ) {
+    // It may have landed between the two questions.
+    const seen = standing === undefined || first._tag === "Included" ? first : yield* askHash(record)
+    let evidence: Evidence = { seen, snapshot: standing, search: undefined }
+    let decision = yield* decideOn(record, evidence)
+    if (decision._tag === "Search") {
+      evidence = { ...evidence, search: yield* search(record, decision) }
+      decision = yield* decideOn(record, evidence)
+    }
+    yield* applyDecision(record, decision)
+  }, withSpanIfSampled("settlement.follow"))
+
+  const turn = Effect.gen(function* () {
+    if (!(yield* leases.hold("settlements", leaseDuration))) return
+    const due = yield* readDue
+    if (due.length === 0) return
+    const seen = yield* look(due)
+    const answered = due.filter(({ id }) => seen.has(id))
+    const standings = yield* lookCloser(answered, seen)
+    const isEnded = ({ id }: OpenRecord) => seen.get(id)!._tag === "Included" && !standings.has(id)
+    yield* endedFirst(answered, isEnded, (record) => follow(record, seen.get(record.id)!, standings.get(record.id)))
+  })
+
+  const follower: Reconciler = yield* reconciler({
+    id: "settlements",
+    every: limits.recoveryPeriod,
+    turn: Effect.provideService(turn, Lane, "payments")
+  })
+  yield* clock.subscribe(follower.wake)
+  return follower
+})
+
+const decideOn = Effect.fnUntraced(function* (record: OpenRecord, evidence: Evidence) {
+  return decide(record, evidence, yield* optionsFor(record))
+})

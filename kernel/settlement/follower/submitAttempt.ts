@@ -1,0 +1,53 @@
+// Sends a recorded attempt and notes what was answered, and in which ledger, which is its value. No answer ends a
+// settlement; a lost one least of all. Never fails: an attempt that could not even be noted is sent again by the
+// follower.
+import { Effect } from "effect"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import { ChannelStore } from "../channels/ChannelStore.ts"
+import { Settlements } from "../store/Settlements.ts"
+import { Sponsor } from "../sponsor/Sponsor.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+export const submitAttempt = Effect.fnUntraced(function* (
+  id: string,
+  attempt: {
+    readonly number: number
+    readonly envelope: string
+    readonly outerHash: string
+    readonly recordedLedger: number
+  }
+) {
+  const rpc = yield* LedgerRpc
+  const clock = yield* LedgerClock
+  const settlements = yield* Settlements
+  const answer = yield* rpc.send(attempt.envelope, attempt.outerHash)
+  const ledger = yield* clock.now.pipe(
+    Effect.map(({ sequence }) => sequence),
+    Effect.catch(() => Effect.succeed(attempt.recordedLedger))
+  )
+  if (answer._tag === "Error") {
+    // A later bid must beat the one before it tenfold, which says nothing of what the network asks.
+    if (answer.askedStroops !== undefined && attempt.number === 1) yield* clock.noteAsked(answer.askedStroops)
+    // Commits that were lost took numbers with them, and not this channel's alone.
+    if (answer.code === "txBadSeq")
+      yield* Effect.catch((yield* ChannelStore).distrust(ledger), (error) =>
+        Effect.logWarning("channels could not be marked to be read anew", error)
+      )
+    if (answer.code === "txInsufficientBalance") yield* (yield* Sponsor).suspect
+  }
+  if (answer._tag === "Error" || answer._tag === "Lost") {
+    const why = answer._tag === "Error" ? answer.code : answer.message
+    yield* Effect.logInfo("a submission was not taken; the settlement stays open").pipe(
+      Effect.annotateLogs({ settlement: id, attempt: attempt.number, answer: answer._tag, why })
+    )
+  }
+  yield* settlements
+    .noteSent(id, attempt.number, {
+      status: answer._tag,
+      code: answer._tag === "Error" ? answer.code : undefined,
+      ledger
+    })
+    .pipe(Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error)))
+  return ledger
+}, withSpanIfSampled("ledger.submit"))

@@ -1,0 +1,225 @@
+// What an operator may do to settlements by hand. A settlement that the ledger's history can no longer decide is
+// `unresolved`: an operator who has found out otherwise says how it ended. One that is open for ever (a test network
+// that was reset) is first given up, which makes it unresolved and frees its channel. Each move expects the state it
+// changes, is one transaction with its fact, and corrects the budget of the day it was reserved on; nothing here asks
+// or tells the ledger anything.
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Budget } from "../../budget/Budget.ts"
+import { Network } from "../../config/Network.ts"
+import { inTransaction } from "../../database/Database.ts"
+import { Facts } from "../../facts/Facts.ts"
+import { endedFact } from "../store/facts.ts"
+import { type SettlementRow, recordColumns, toRecord } from "../store/SettlementRows.ts"
+import type { FinalState, Outcome } from "../state/Settlement.ts"
+import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** A move that the settlement's state does not allow, or words that make no sense together. */
+export class ActionRefused extends Schema.TaggedError<ActionRefused>()("ActionRefused", { message: Schema.String }) {}
+
+/** What an operator found out. */
+export interface Finding {
+  readonly state: FinalState
+  /** The ledger in which it landed; for `settled` and `failed`. */
+  readonly ledger: number | undefined
+  /** What the ledger charged the sponsor, stroops. */
+  readonly feeChargedStroops: bigint
+  /** Why, in the operator's words; at most 500 characters. */
+  readonly note: string
+}
+
+/** Owners: `key:` and a label, or the digits that stand for a key without one; and all keyless callers. */
+const ownerShape = /^(key:([a-z][a-z0-9-]{0,31}|[0-9a-f]{16})|anonymous)$/
+
+const noteMax = 500
+const listMax = 1_000
+
+const reasons = {
+  settled: undefined,
+  failed: "settle_ledger_transaction_failed",
+  expired: "settle_ledger_transaction_expired"
+} as const satisfies Record<FinalState, Outcome["reason"]>
+
+type Move = Effect.Effect<SettlementRecord, ActionRefused | SqlError.SqlError>
+
+interface EndedRow {
+  readonly day: string
+  readonly principal: string
+  readonly owner: string
+  readonly keyed: boolean
+  readonly shard: number
+  readonly before: bigint
+  readonly inner_hash: string
+  readonly moved: string | null
+}
+
+/** Writes an operator's finding to an unresolved settlement; no row when it is not one. */
+const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, ledger, note, state }: Finding) =>
+  sql<EndedRow>`update kernel_settlements as s set state = ${state}, resolved_at = clock_timestamp(),
+      ended_by = ${ledger === undefined ? null : sql`s.inner_hash`}, ledger = ${ledger ?? null}::int8,
+      moved = case when ${state === "settled"} then amount else null end,
+      fee_charged_stroops = ${feeChargedStroops}::int8, reason = ${reasons[state] ?? null}, reason_message = ${note}
+    from (select id, fee_charged_stroops from kernel_settlements where id::text = ${id} for update) as old
+    where s.id = old.id and s.state = 'unresolved'
+    returning s.budget_day::text as day, coalesce(s.budget_principal, s.principal) as principal,
+      s.principal as owner, s.budget_keyed as keyed, s.budget_shard as shard, s.inner_hash,
+      coalesce(old.fee_charged_stroops, 0) as before, s.moved::text as moved`
+
+const refuse = (message: string) => new ActionRefused({ message })
+
+const list = Effect.fnUntraced(function* (which: "open" | "unresolved" | "all") {
+  const sql = yield* SqlClient.SqlClient
+  const states =
+    which === "open"
+      ? ["prepared", "submitted"]
+      : which === "unresolved"
+        ? ["unresolved"]
+        : ["prepared", "submitted", "unresolved"]
+  const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+    where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
+  return rows.map(toRecord)
+}, withSpanIfSampled("OperatorActions.list"))
+
+const find = Effect.fnUntraced(function* (idOrHash: string) {
+  const sql = yield* SqlClient.SqlClient
+  const text = idOrHash.toLowerCase()
+  const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+    where id::text = ${text} or inner_hash = ${text}
+    or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
+  return rows.map(toRecord)[0]
+}, withSpanIfSampled("OperatorActions.find"))
+
+const moved = Effect.fnUntraced(function* (id: string) {
+  const [record] = yield* (yield* Settlements).byIds([id])
+  return record === undefined ? yield* refuse("there is no such settlement") : record
+})
+
+const checkNote = (note: string) =>
+  note.length > noteMax || note.trim() === ""
+    ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is required`))
+    : Effect.void
+
+const giveUp = Effect.fnUntraced(function* (id: string, note: string) {
+  yield* checkNote(note)
+  const { authorizationExpiresLedger } = yield* moved(id)
+  // It may have landed: its reservation stays charged until it is known what became of it.
+  const outcome: Outcome = {
+    state: "unresolved",
+    transaction: undefined,
+    ledger: undefined,
+    closedAtSeconds: undefined,
+    amountTransferred: undefined,
+    feeChargedStroops: 0n,
+    feeUnknown: true,
+    reason: undefined,
+    message: note,
+    // Until its bound the transaction may still land and use the number.
+    channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
+  }
+  const answer = yield* (yield* Settlements).resolve(id, outcome)
+  return answer._tag === "Resolved" ? answer.record : yield* refuse("only an open settlement can be given up")
+}, withSpanIfSampled("OperatorActions.giveUp"))
+
+/** The row, the budget of its day and the fact, in the caller's transaction. */
+const endWithFact = Effect.fnUntraced(function* (id: string, finding: Finding) {
+  const { feeChargedStroops, ledger, state } = finding
+  const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
+  const facts = yield* Facts
+  const [row] = yield* endByHand(sql, id, finding)
+  if (row === undefined)
+    return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
+  yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
+  yield* facts.publish(
+    endedFact(
+      { id, principal: row.owner, innerHash: row.inner_hash },
+      {
+        state,
+        amountTransferred: row.moved === null ? undefined : BigInt(row.moved),
+        feeChargedStroops,
+        ledger,
+        reason: reasons[state]
+      },
+      "operator"
+    )
+  )
+})
+
+const resolve = Effect.fnUntraced(function* (id: string, finding: Finding) {
+  const { feeChargedStroops, ledger, note, state } = finding
+  yield* checkNote(note)
+  if ((state === "expired") !== (ledger === undefined))
+    return yield* refuse("a ledger belongs to what landed, and to nothing else")
+  if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n))
+    return yield* refuse("nothing is charged for what never landed")
+  yield* inTransaction(endWithFact(id, finding))
+  return yield* moved(id)
+}, withSpanIfSampled("OperatorActions.resolve"))
+
+/** Of a transaction whose settlement is stored nothing is lost: its owner is known. */
+const give = Effect.fnUntraced(function* (transaction: string, principal: string, note: string) {
+  yield* checkNote(note)
+  if (!/^[0-9a-f]{64}$/.test(transaction)) return yield* refuse("a transaction's hash is 64 hexadecimal digits")
+  if (!ownerShape.test(principal))
+    return yield* refuse("an owner is `key:` and the key's label (or its 16 hexadecimal digits), or `anonymous`")
+  if ((yield* find(transaction)) !== undefined) return yield* refuse("its settlement is stored, and has an owner")
+  const sql = yield* SqlClient.SqlClient
+  const network = yield* Network
+  yield* sql`insert into kernel_lost_settlements as l (network, transaction, principal, note)
+    values (${network.id}, ${transaction}, ${principal}, ${note})
+    on conflict (network, transaction) do update set principal = excluded.principal, note = excluded.note,
+      given_at = clock_timestamp()`
+}, withSpanIfSampled("OperatorActions.give"))
+
+/** What every move stands on. */
+const ownServices = Effect.gen(function* () {
+  return Context.empty().pipe(
+    Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),
+    Context.add(Settlements, yield* Settlements),
+    Context.add(Budget, yield* Budget),
+    Context.add(Facts, yield* Facts),
+    Context.add(Network, yield* Network)
+  )
+})
+
+export class OperatorActions extends Context.Service<
+  OperatorActions,
+  {
+    /** Settlements without an end, oldest first: `open`, `unresolved`, or both. */
+    readonly list: (
+      which: "open" | "unresolved" | "all"
+    ) => Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
+    /** By id or by any of its hashes. */
+    readonly find: (idOrHash: string) => Effect.Effect<SettlementRecord | undefined, SqlError.SqlError>
+    /**
+     * Turns an open settlement into an unresolved one. Its channel's number is read again, once the bound has passed.
+     */
+    readonly giveUp: (id: string, note: string) => Move
+    /** Ends an unresolved settlement as what it was found to be. */
+    readonly resolve: (id: string, finding: Finding) => Move
+    /**
+     * Says whose a transaction of ours is whose record was lost, by its inner hash: it is adopted for that principal
+     * when the same payment comes again.
+     */
+    readonly give: (
+      transaction: string,
+      principal: string,
+      note: string
+    ) => Effect.Effect<void, ActionRefused | SqlError.SqlError>
+  }
+>()("tollkeeper/settlement/OperatorActions") {
+  static readonly layer = Layer.effect(
+    OperatorActions,
+    Effect.gen(function* () {
+      const given = Effect.provideContext(yield* ownServices)
+      return OperatorActions.of({
+        list: (which) => given(list(which)),
+        find: (idOrHash) => given(find(idOrHash)),
+        giveUp: (id, note) => given(giveUp(id, note)),
+        resolve: (id, finding) => given(resolve(id, finding)),
+        give: (transaction, principal, note) => given(give(transaction, principal, note))
+      })
+    })
+  )
+}

@@ -1,0 +1,223 @@
+// What an operator asks of settlements and fees, as reads over the database alone: how much is in flight, how
+// long settling takes, what stands without an end, and one settlement's whole life. Nothing here writes, and each read
+// is bounded. Amounts of different assets are told apart.
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Network } from "../../config/Network.ts"
+import { recordColumns, type SettlementRow, toRecord } from "../store/SettlementRows.ts"
+import type { SettlementRecord } from "../store/Settlements.ts"
+
+/** Settlements whose time to settle is looked at: the newest. */
+const paceOver = 1_000
+/** Settlements without an end that are listed, the oldest first. */
+const listMax = 200
+/** Attempts of one settlement. */
+const attemptsMax = 200
+
+export interface InFlight {
+  readonly asset: string
+  readonly settlements: bigint
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
+export interface UnfinishedSettlement {
+  readonly open: number
+  /** 0 when there is none. */
+  readonly oldestOpenSeconds: number
+  readonly unresolved: number
+  readonly oldestUnresolvedSeconds: number
+}
+
+export interface Pace {
+  /** Of how many settlements. */
+  readonly over: number
+  /** Milliseconds from record to end; null without any. */
+  readonly p50: number | null
+  readonly p95: number | null
+}
+
+export interface Spent {
+  readonly principal: string
+  readonly reservedStroops: bigint
+  readonly chargedStroops: bigint
+}
+
+export interface AttemptReport {
+  readonly number: number
+  readonly kind: string
+  readonly outerHash: string
+  /** The bid for inclusion. */
+  readonly inclusionStroops: bigint
+  readonly recordedLedger: bigint
+  readonly sentStatus: string | null
+  readonly sentLedger: bigint | null
+  /** The result code of the last answer, when that was a refusal. */
+  readonly sentCode: string | null
+  /** Whether a node ever took it, or may have. */
+  readonly taken: boolean
+  /** Null for attempts of before these were kept; the other also until it was sent. */
+  readonly recordedAt: Date | null
+  readonly sentAt: Date | null
+}
+
+export interface SettlementHistory {
+  readonly record: SettlementRecord
+  /** When the steps before the record were passed; null where that was not kept yet, and for what was adopted. */
+  readonly askedAt: Date | null
+  readonly verifiedAt: Date | null
+  readonly leasedAt: Date | null
+  readonly resourceUrl: string | null
+  readonly recordedLedger: bigint
+  readonly closedAt: Date | null
+  readonly deliveredAt: Date | null
+  readonly reservedStroops: bigint
+  /** UTC day, `YYYY-MM-DD`, and whose bound it counts against. */
+  readonly budgetDay: string
+  readonly budgetPrincipal: string
+  /** The number that its transaction uses of its channel. */
+  readonly channelSequence: bigint
+  readonly attempts: ReadonlyArray<AttemptReport>
+}
+
+interface LifeRow extends SettlementRow {
+  readonly asked_at: Date | null
+  readonly verified_at: Date | null
+  readonly leased_at: Date | null
+  readonly resource_url: string | null
+  readonly recorded_ledger: bigint
+  readonly closed_at: Date | null
+  readonly delivered_at: Date | null
+  readonly budget_stroops: bigint
+  readonly budget_day: string
+  readonly budget_principal: string
+  readonly channel_sequence: bigint
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+const isId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export class OperatorReports extends Context.Service<
+  OperatorReports,
+  {
+    /** Open settlements, by asset. */
+    readonly inFlight: Sql<ReadonlyArray<InFlight>>
+    /** How many stand without an end, and for how long. */
+    readonly unended: Sql<UnfinishedSettlement>
+    /** Of the newest settled ones. */
+    readonly pace: Sql<Pace>
+    /** Open and unresolved ones, the oldest first; what anybody waits for is among them. */
+    readonly withoutEnd: Sql<ReadonlyArray<SettlementRecord>>
+    /** What of a UTC day's sponsored fees whose settlements used, the largest first. */
+    readonly spent: (day: string) => Sql<ReadonlyArray<Spent>>
+    /** By id, or by the hash of any of its transactions. */
+    readonly life: (idOrHash: string) => Sql<Option.Option<SettlementHistory>>
+    /** Those of a payer, the newest first. Looks through the table: for a person who asks, not for a route. */
+    readonly livesOf: (payer: string, limit: number) => Sql<ReadonlyArray<SettlementHistory>>
+  }
+>()("tollkeeper/settlement/OperatorReports") {
+  static readonly layer = Layer.effect(
+    OperatorReports,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const network = yield* Network
+      return OperatorReports.of({
+        inFlight: sql<InFlight>`select asset, count(*)::int8 as settlements, sum(amount)::text as amount
+          from kernel_settlements where state in ('prepared', 'submitted') group by asset order by 2 desc`.pipe(
+          Effect.map((rows) => rows.map((row) => ({ ...row, amount: BigInt(row.amount) })))
+        ),
+        unended: unendedOf(sql),
+        pace: paceOf(sql),
+        withoutEnd: Effect.map(
+          sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+            where id in (
+              (select id from kernel_settlements where state in ('prepared', 'submitted') order by recorded_at
+                limit ${listMax})
+              union
+              (select id from kernel_settlements where state = 'unresolved' order by recorded_at limit ${listMax}))
+            order by recorded_at limit ${listMax}`,
+          (rows) => rows.map(toRecord)
+        ),
+        spent: (day) => sql<Spent>`select principal, reserved_stroops as "reservedStroops",
+          committed_stroops as "chargedStroops" from kernel_sponsor_budget where day = ${day}::date
+          order by reserved_stroops + committed_stroops desc, principal limit ${listMax}`,
+        life: lifeOf(sql, network.id),
+        livesOf: (payer, limit) =>
+          Effect.flatMap(
+            sql<LifeRow>`select ${sql.literal(lifeColumns)} from kernel_settlements
+              where network = ${network.id} and payer = ${payer} order by recorded_at desc, id limit ${limit}`,
+            (rows) => Effect.forEach(rows, (row) => toLife(sql, row))
+          )
+      })
+    })
+  )
+}
+
+/** Two partial indexes hold nothing else, so that a long history costs nothing. */
+const unendedOf = (sql: SqlClient.SqlClient): Sql<UnfinishedSettlement> =>
+  Effect.map(
+    sql<UnfinishedSettlement>`select o.count as open, o.age as "oldestOpenSeconds", u.count as unresolved,
+        u.age as "oldestUnresolvedSeconds"
+      from (select count(*)::int as count,
+          coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as age
+        from kernel_settlements where state in ('prepared', 'submitted')) o,
+        (select count(*)::int as count,
+          coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as age
+        from kernel_settlements where state = 'unresolved') u`,
+    ([row]) => row!
+  )
+
+/** The journal knows the newest ends, so that a long history is not looked through. */
+const paceOf = (sql: SqlClient.SqlClient): Sql<Pace> =>
+  Effect.map(
+    sql<Pace>`select count(*)::int as over,
+      percentile_cont(0.5) within group (order by took)::float8 as p50,
+      percentile_cont(0.95) within group (order by took)::float8 as p95
+      from (select extract(epoch from s.resolved_at - s.recorded_at)::float8 * 1000 as took
+        from (select subject from kernel_facts where type = 'settlement.settled' and position is not null
+          order by position desc limit ${paceOver}) f
+        join kernel_settlements s on s.id = f.subject::uuid where s.state = 'settled') t`,
+    ([row]) => row!
+  )
+
+const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
+  Effect.fn("OperatorReports.life")(function* (idOrHash: string) {
+    const text = idOrHash.toLowerCase()
+    const of = isId.test(text)
+      ? sql`id = ${text}::uuid`
+      : sql`id in (select id from kernel_settlements where network = ${network} and inner_hash = ${text}
+          union select id from kernel_settlements where network = ${network} and ended_by = ${text}
+          union select settlement from kernel_rebuilds where inner_hash = ${text}
+          union select settlement from kernel_attempts where outer_hash = ${text})`
+    const [row] = yield* sql<LifeRow>`select ${sql.literal(lifeColumns)} from kernel_settlements where ${of} limit 1`
+    return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
+  })
+
+const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, resource_url, recorded_ledger, closed_at,
+  delivered_at, budget_stroops,
+  budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal, channel_sequence`
+
+const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<SettlementHistory> =>
+  Effect.map(
+    sql<AttemptReport>`select number, kind, outer_hash as "outerHash",
+      inclusion_stroops as "inclusionStroops", recorded_ledger as "recordedLedger", sent_status as "sentStatus",
+      sent_ledger as "sentLedger", sent_code as "sentCode", taken,
+      recorded_at as "recordedAt", sent_at as "sentAt" from kernel_attempts
+      where settlement = ${row.id}::uuid order by number limit ${attemptsMax}`,
+    (attempts) => ({
+      record: toRecord(row),
+      askedAt: row.asked_at,
+      verifiedAt: row.verified_at,
+      leasedAt: row.leased_at,
+      resourceUrl: row.resource_url,
+      recordedLedger: row.recorded_ledger,
+      closedAt: row.closed_at,
+      deliveredAt: row.delivered_at,
+      reservedStroops: row.budget_stroops,
+      budgetDay: row.budget_day,
+      budgetPrincipal: row.budget_principal,
+      channelSequence: row.channel_sequence,
+      attempts
+    })
+  )

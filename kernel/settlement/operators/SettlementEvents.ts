@@ -1,0 +1,180 @@
+// What happened to settlements, for those who follow them: facts of the journal with the settlement's state as it is
+// now, in the journal's order, of one principal. A cursor resumes it anywhere, also after the journal lost its last
+// facts: an event may be delivered twice, and none is skipped. A stream is woken by what this process publishes, and by
+// other replicas' within a second; all streams share one poll of the journal.
+import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { reconciler } from "../../actor/Actor.ts"
+import { Facts } from "../../facts/Facts.ts"
+import { commonPosition, type JournalCursor, type JournalEnd, newestEpoch } from "../../facts/FactsEpoch.ts"
+import { Supervisor } from "../../actor/Supervisor.ts"
+import { recordColumns, type SettlementRow, toRecord } from "../store/SettlementRows.ts"
+import type { SettlementRecord } from "../store/Settlements.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** The longest another replica's facts wait to be noticed. */
+const lookEvery = Duration.seconds(1)
+/** Whoever begins to wait wakes it. */
+const whileNobodyWaits = Duration.minutes(1)
+/** Events looked at at once on the way back in time: a window costs what it holds, not what the journal holds. */
+const lookBackMax = 1_000
+
+/** A page of the journal. */
+export interface EventPage {
+  readonly events: ReadonlyArray<SettlementEvent>
+  /** Where the next page begins. */
+  readonly next: JournalCursor
+  /** There is nothing after this page yet. A page may have fewer events than facts: settlements leave by age first. */
+  readonly isEnd: boolean
+  /**
+   * The journal went back since the cursor was given: this page begins here, at the last position that its epoch and
+   * the journal's have in common.
+   */
+  readonly rewoundTo: JournalCursor | undefined
+}
+
+export interface SettlementEvent extends JournalCursor {
+  /** `settlement.recorded`, `settlement.settled`, and so on. */
+  readonly type: string
+  readonly at: Date
+  /** As it is when it is read; never older than the event. */
+  readonly settlement: SettlementRecord
+}
+
+interface EventRow extends Omit<SettlementRow, "id"> {
+  readonly epoch: bigint
+  readonly resumes_at: bigint
+  /** Null, like what follows, when there is no fact. */
+  readonly position: bigint | null
+  readonly type: string
+  readonly told_at: Date
+  /** Null when the fact's settlement has left by age. */
+  readonly id: string | null
+}
+
+/** A stretch of the journal, read backwards. */
+interface LookBack {
+  readonly seen: number
+  readonly lowest: bigint | null
+  /** Of those that are not too old. */
+  readonly recent: number
+  readonly first: bigint | null
+}
+
+export interface Whose {
+  /** Absent: everybody's, for an operator. */
+  readonly principal?: string
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+/** The condition on facts that are theirs. */
+const factsOf =
+  (sql: SqlClient.SqlClient) =>
+  ({ principal }: Whose) =>
+    principal === undefined ? sql`principal is not null` : sql`principal = ${principal}`
+
+/** Wakes those who wait for something of these principals. */
+const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, principals: ReadonlySet<string> | "all") =>
+  Effect.forEach(
+    [...attending].filter(
+      ([, principal]) => principal === undefined || principals === "all" || principals.has(principal)
+    ),
+    ([queue]) => Queue.offer(queue, undefined),
+    { discard: true }
+  )
+
+const pageOf = (rows: ReadonlyArray<EventRow>, cursor: JournalCursor, limit: number): EventPage => {
+  const { epoch, resumes_at: resumesAt } = rows[0]!
+  const facts = rows.filter(({ position }) => position !== null)
+  const events = facts.flatMap(({ id, position, told_at: at, type, ...row }) =>
+    id === null ? [] : [{ position: position!, epoch, type, at, settlement: toRecord({ ...row, id }) }]
+  )
+  return {
+    events,
+    next: { epoch, position: facts.at(-1)?.position ?? resumesAt },
+    isEnd: facts.length < limit,
+    rewoundTo: resumesAt < cursor.position ? { epoch, position: resumesAt } : undefined
+  }
+}
+
+export class SettlementEvents extends Context.Service<
+  SettlementEvents,
+  {
+    /** Events after a cursor, in order, of at most `limit` facts. */
+    readonly after: (whose: Whose, cursor: JournalCursor, limit: number) => Sql<EventPage>
+    /** The cursor before the first event that is not older than `at`; the journal's end when there is none. */
+    readonly before: (whose: Whose, at: Date) => Sql<JournalCursor>
+    /** Where the journal ends. */
+    readonly end: Sql<JournalEnd>
+    /** Registers one who waits; the effect it gives ends when something of theirs was told since. */
+    readonly attend: (whose: Whose) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
+  }
+>()("tollkeeper/settlement/SettlementEvents") {
+  static readonly layer = Layer.effect(
+    SettlementEvents,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const facts = yield* Facts
+      const attending = new Map<Queue.Queue<void>, string | undefined>()
+      const columns = sql.literal(recordColumns)
+      const own = factsOf(sql)
+
+      const after = Effect.fnUntraced(function* (whose: Whose, cursor: JournalCursor, limit: number) {
+        const rows = yield* sql<EventRow>`select j.epoch, j.resumes_at, f.position, f.type, f.told_at, ${columns}
+          from (select ${sql.literal(newestEpoch)} as epoch, ${commonPosition(sql, cursor)} as resumes_at) j
+          left join lateral (select position, type, at as told_at, subject from kernel_facts
+            where ${own(whose)} and position > j.resumes_at order by position limit ${limit}) f on true
+          left join kernel_settlements on id = f.subject::uuid order by f.position`
+        return pageOf(rows, cursor, limit)
+      }, withSpanIfSampled("SettlementEvents.after"))
+
+      const before = Effect.fnUntraced(function* (whose: Whose, at: Date) {
+        const { end, epoch } = yield* facts.end
+        let found = end
+        let below = found + 1n
+        while (true) {
+          const [row] = yield* sql<LookBack>`select count(*)::int as seen, min(position) as lowest,
+              count(*) filter (where at >= ${at})::int as recent, min(position) filter (where at >= ${at}) as first
+            from (select position, at from kernel_facts where ${own(whose)} and position < ${below}
+              order by position desc limit ${lookBackMax}) p`
+          const { first, lowest, recent, seen } = row!
+          if (first !== null) found = first - 1n
+          if (seen < lookBackMax || recent < seen) return { epoch, position: found } satisfies JournalCursor
+          below = lowest!
+        }
+      }, withSpanIfSampled("SettlementEvents.before"))
+
+      /** Where the last look ended; undefined while nobody waits. */
+      let seen: JournalEnd | undefined
+      const look = Effect.gen(function* () {
+        if (attending.size === 0) return void (seen = undefined)
+        const [from, now] = [seen, yield* facts.end]
+        seen = now
+        // Of another epoch every stream reads anew: what it has read may have been taken back.
+        if (from === undefined || from.epoch !== now.epoch || from.end > now.end) return yield* wake(attending, "all")
+        if (from.end === now.end) return
+        const told = yield* sql<{ principal: string }>`select distinct principal from kernel_facts
+          where position > ${from.end} and position <= ${now.end} and principal is not null`
+        yield* wake(attending, new Set(told.map(({ principal }) => principal)))
+      })
+      const looking = yield* reconciler({
+        id: "settlement-events",
+        every: Effect.sync(() => (attending.size === 0 ? whileNobodyWaits : lookEvery)),
+        turn: look
+      }).pipe(Effect.provideService(Supervisor, yield* Supervisor))
+      yield* facts.onPublished(Effect.suspend(() => (attending.size === 0 ? Effect.void : looking.wake)))
+
+      const attend = Effect.fnUntraced(function* ({ principal }: Whose) {
+        const queue = yield* Effect.acquireRelease(
+          Effect.tap(Queue.sliding<void>(1), (queue) => Effect.sync(() => attending.set(queue, principal))),
+          (queue) => Effect.sync(() => attending.delete(queue))
+        )
+        if (attending.size === 1) yield* looking.wake
+        return Effect.asVoid(Queue.take(queue))
+      })
+
+      return SettlementEvents.of({ after, before, end: facts.end, attend })
+    })
+  )
+}

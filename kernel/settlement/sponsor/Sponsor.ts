@@ -1,0 +1,248 @@
+// Watches whether settlements can be recorded and paid for: whether the database accepts writes, the balances of
+// sponsor and channels, what open settlements may still cost, the channels there are, and what the network asks. Asking
+// it is free and takes no statement while all is well; while something is missing the answer is read anew, a few times
+// a second at most, so that it heals with the next request. No payment then holds a channel for an authorization's life
+// only to find that the sponsor is empty.
+import { Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import { reconciler } from "../../actor/Actor.ts"
+import { Network } from "../../config/Network.ts"
+import { WriteProbe } from "../../health/WriteProbe.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
+import { Signer } from "../../signer/Signer.ts"
+import { isOpening, sponsorProblem, type SponsorStatus } from "./sponsorProblem.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** Accounts one RPC call may ask for. */
+const accountsMax = 200
+/**
+ * What is owed, and which channels there are, is read this often at most while all is well; the accounts, more seldom.
+ */
+const readMillis = 1_000
+const accountsMillis = 5_000
+/** Between two readings while something is missing and somebody asks. */
+const againMillis = 100
+/** A request waits so long for a reading that may change its answer. */
+const patience = Duration.millis(500)
+/** What is missing at a first start is there within seconds; only what lasts longer is warned of. */
+const warnAfterMillis = 10_000
+/** So long after its start a process lets payments wait for the channels that it is opening. */
+const openingMillis = 20_000
+const lookMillis = 200
+/** The longest time between two readings when no ledger comes, and while all is well and nobody brings payments. */
+const every = Duration.seconds(5)
+const everyUnattended = Duration.seconds(30)
+
+/** One reading of everything, and when it was made. */
+interface Reading {
+  readonly standing: SponsorStatus
+  readonly readAt: number
+  readonly accountsAt: number
+  readonly accounts: ReadonlyMap<string, LedgerAccount>
+}
+
+/** Reads what is owed and which channels there are; the accounts too when they are not given. */
+const makeReader = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const network = yield* Network
+  const rpc = yield* LedgerRpc
+  const signer = yield* Signer
+
+  const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
+    const found = new Map<string, LedgerAccount>()
+    for (let at = 0; at < addresses.length; at += accountsMax) {
+      const { accounts } = yield* rpc.accounts(addresses.slice(at, at + accountsMax))
+      for (const [address, account] of accounts) found.set(address, account)
+    }
+    return found
+  })
+
+  return Effect.fnUntraced(function* (known: Reading | undefined) {
+    const [stored] = yield* sql<{ owed: bigint; age: number | null; addresses: ReadonlyArray<string> }>`select
+      coalesce(sum(budget_stroops), 0)::int8 as owed,
+      extract(epoch from clock_timestamp() - min(recorded_at))::float8 as age,
+      array(select address from kernel_channels where network = ${network.id} and address = any(${signer.channels})
+        and state = 'ready' and sequence is not null) as addresses
+      from kernel_settlements where network = ${network.id} and sponsor = ${signer.sponsor}
+        and state in ('prepared', 'submitted')`
+    const { addresses, age, owed } = stored!
+    // A channel that is new has not been read.
+    const isKnown = known !== undefined && addresses.every((address) => known.accounts.has(address))
+    const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
+    const sponsor = accounts.get(signer.sponsor)
+    const usable = addresses.flatMap((address) => accounts.get(address) ?? [])
+    const readAt = yield* monotonicMillis
+    const standing: SponsorStatus = {
+      account: sponsor,
+      owedStroops: owed,
+      channelsReady: addresses.length,
+      channelsUsable: usable.length,
+      channelStroopsLeast: usable
+        .map(({ balanceStroops }) => balanceStroops)
+        .reduce<bigint | undefined>((least, one) => (least === undefined || one < least ? one : least), undefined),
+      oldestOpenSeconds: age ?? undefined
+    }
+    return { standing, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies Reading
+  })
+})
+
+/** The last reading, and when it is made again. */
+const makeReadings = Effect.gen(function* () {
+  const read = yield* makeReader
+  const one = yield* Semaphore.make(1)
+  let reading: Reading | undefined
+
+  /** Reads what is owed when that is old, and the accounts when they are. */
+  const refresh = one.withPermits(1)(
+    Effect.gen(function* () {
+      const now = yield* monotonicMillis
+      if (reading !== undefined && now - reading.readAt < readMillis) return
+      const areOld = reading === undefined || now - reading.accountsAt >= accountsMillis
+      reading = yield* read(areOld ? undefined : reading)
+    })
+  )
+
+  /** Reads everything again: nothing that was read before the call is left, and no two readings are close. */
+  const readAgain = Effect.gen(function* () {
+    const asked = yield* monotonicMillis
+    yield* one.withPermits(1)(
+      Effect.gen(function* () {
+        const accountsAt = reading?.accountsAt ?? -Infinity
+        if (accountsAt > asked) return
+        yield* Effect.sleep(Math.max(0, accountsAt + againMillis - (yield* monotonicMillis)))
+        reading = yield* read(undefined)
+      })
+    )
+  })
+
+  return {
+    refresh,
+    readAgain,
+    standing: () => reading?.standing,
+    doubt: () => {
+      if (reading !== undefined) reading = { ...reading, readAt: -Infinity, accountsAt: -Infinity }
+    }
+  }
+})
+
+/** What was found of each scheme that was asked about. What lasts is warned of once, and its end told. */
+const makeNotes = () => {
+  const found = new Map<string, { readonly fault: string | undefined; readonly since: number; isSaid: boolean }>()
+  const note = Effect.fnUntraced(function* (scheme: string, fault: string | undefined) {
+    const now = yield* monotonicMillis
+    const before = found.get(scheme)
+    const entry = before !== undefined && before.fault === fault ? before : { fault, since: now, isSaid: false }
+    found.set(scheme, entry)
+    if (fault === undefined && before?.fault !== undefined && before.isSaid)
+      return yield* Effect.logInfo("settlements can be paid for again").pipe(Effect.annotateLogs({ scheme }))
+    if (fault === undefined || entry.isSaid || now - entry.since < warnAfterMillis) return
+    entry.isSaid = true
+    yield* Effect.logWarning(`settling is busy: ${fault}`).pipe(Effect.annotateLogs({ scheme }))
+  })
+  return {
+    note,
+    schemes: () => [...found.keys()],
+    isFaulty: () => [...found.values()].some(({ fault }) => fault !== undefined)
+  }
+}
+
+export class Sponsor extends Context.Service<
+  Sponsor,
+  {
+    /** Why no settlement of a scheme can be paid for now, as a sentence; None when one can, or nothing is known yet. */
+    readonly problem: (scheme: string) => Effect.Effect<Option.Option<string>>
+    /**
+     * The same for who brings a payment: who signs elsewhere is asked whether it is there, and in the first seconds of
+     * a process what is being opened is waited for.
+     */
+    readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
+    /** What was last read; None before the first reading. */
+    readonly status: Effect.Effect<Option.Option<SponsorStatus>>
+    /** A node said that the sponsor cannot pay: its account is read again at once. */
+    readonly suspect: Effect.Effect<void>
+  }
+>()("tollkeeper/settlement/Sponsor") {
+  static readonly layer = Layer.effect(
+    Sponsor,
+    Effect.gen(function* () {
+      const network = yield* Network
+      const signer = yield* Signer
+      const clock = yield* LedgerClock
+      const writes = yield* WriteProbe
+      const readings = yield* makeReadings
+      const notes = makeNotes()
+
+      const faultOf = Effect.fnUntraced(function* (scheme: string) {
+        const unsigned = yield* signer.fault
+        if (unsigned !== undefined) return unsigned
+        const status = readings.standing()
+        if (status === undefined) return undefined
+        return sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme))
+      })
+
+      const problem = Effect.fnUntraced(function* (scheme: string) {
+        // Nothing that is read of the sponsor matters while nothing can be recorded.
+        const unwritable = yield* writes.fault
+        if (unwritable !== undefined) return Option.some(unwritable)
+        let found = yield* faultOf(scheme)
+        if (found !== undefined) {
+          yield* readings.readAgain.pipe(
+            Effect.timeoutOption(patience),
+            Effect.catch((error) => Effect.logDebug("the sponsor could not be read again", error))
+          )
+          found = yield* faultOf(scheme)
+        }
+        yield* notes.note(scheme, found)
+        return Option.fromUndefinedOr(found)
+      }, withSpanIfSampled("Sponsor.fault"))
+
+      const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
+      const openUntil = (yield* monotonicMillis) + openingMillis
+      const mayOpen = Effect.fnUntraced(function* (scheme: string) {
+        const status = readings.standing()
+        if (writes.known() !== undefined) return false
+        if (status === undefined || (yield* monotonicMillis) >= openUntil) return false
+        return isOpening(status, network.feeCeilings(scheme), isFundedByFaucet)
+      })
+      const unable = Effect.fnUntraced(function* (scheme: string) {
+        yield* clock.attend
+        yield* clock.caughtUp
+        yield* signer.assure
+        let found = yield* problem(scheme)
+        while (Option.isSome(found) && (yield* mayOpen(scheme))) {
+          yield* Effect.sleep(lookMillis)
+          found = yield* problem(scheme)
+        }
+        return found
+      })
+
+      const watch = yield* reconciler({
+        id: "sponsor",
+        every: Effect.map(clock.isAttended, (attended) => (attended || notes.isFaulty() ? every : everyUnattended)),
+        turn: Effect.gen(function* () {
+          yield* notes.isFaulty() ? readings.readAgain : readings.refresh
+          for (const scheme of notes.schemes()) yield* notes.note(scheme, yield* faultOf(scheme))
+        })
+      })
+      yield* clock.subscribe(watch.wake)
+
+      return Sponsor.of({
+        problem: problem,
+        unable,
+        status: Effect.sync(() => Option.fromUndefinedOr(readings.standing())),
+        suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
+      })
+    })
+  )
+
+  /** A sponsor that can always pay, for tests of what is above it. */
+  static readonly layerAble = Layer.succeed(Sponsor, {
+    problem: () => Effect.succeedNone,
+    unable: () => Effect.succeedNone,
+    status: Effect.succeedNone,
+    suspect: Effect.void
+  })
+}

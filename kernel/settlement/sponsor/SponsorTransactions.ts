@@ -1,0 +1,128 @@
+// The sponsor's own transactions, journaled before they are sent and followed to their end like settlements. At most
+// one is open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas never
+// use it both. One that found no room in the ledgers of its life is bid for higher the next time; after one that failed
+// there is a rest.
+import { Context, Effect, Layer, Option, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import type { SqlError } from "effect/sql"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { withinLedgerBound } from "../../ledger/withinLedgerBound.ts"
+import { Signer, type SignerRefused, sponsorStroopsPerOperationMax } from "../../signer/Signer.ts"
+import { decodeEnvelope, plainIn, type SponsorOperation, sponsorTransaction } from "../../stellar/Envelope.ts"
+import { type OpenTransaction, SponsorJournal } from "./SponsorJournal.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** Ledgers a sponsor transaction may wait for its inclusion. */
+const lifeLedgers = 30
+/**
+ * Offered for each operation: ten times the network's minimum, ten times more after each that expired, as far as the
+ * signer lets it.
+ */
+const feeStroopsMin = 1_000n
+
+const bidAfter = (expired: number): bigint => {
+  const stroops = feeStroopsMin * 10n ** BigInt(expired)
+  return stroops < sponsorStroopsPerOperationMax ? stroops : sponsorStroopsPerOperationMax
+}
+
+/** The number that a recorded transaction uses. */
+const sequenceOf = ({ envelope }: OpenTransaction) =>
+  Effect.map(Effect.orDie(decodeEnvelope(Base64.encode(envelope))), (decoded) => {
+    const transaction = plainIn(decoded)
+    return transaction === undefined ? undefined : BigInt(transaction.seqNum)
+  })
+
+type Fault = SqlError.SqlError | LedgerUnavailable | SignerRefused
+
+export class SponsorTransactions extends Context.Service<
+  SponsorTransactions,
+  {
+    /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
+    readonly settleOpen: Effect.Effect<boolean, Fault>
+    readonly last: SponsorJournal["Service"]["last"]
+    /**
+     * Records and sends a transaction; does nothing while another is open, soon after one failed, when a channel to
+     * merge is not idle, or when `after` is not the newest one any more: whoever decided has not seen what it did.
+     */
+    readonly submit: (
+      purpose: string,
+      operations: ReadonlyArray<SponsorOperation>,
+      after: string | undefined
+    ) => Effect.Effect<void, Fault>
+  }
+>()("tollkeeper/settlement/channels/SponsorTransactions") {
+  static readonly layer = Layer.effect(
+    SponsorTransactions,
+    Effect.gen(function* () {
+      const journal = yield* SponsorJournal
+      const rpc = yield* LedgerRpc
+      const signer = yield* Signer
+      const clock = yield* LedgerClock
+      const believed = (latestLedger: number) =>
+        Effect.provideService(withinLedgerBound(latestLedger), LedgerClock, clock)
+
+      /** The node no longer remembers; the sponsor's number tells whether it landed. What it cost is not known. */
+      const endForgotten = Effect.fnUntraced(function* (open: OpenTransaction) {
+        const own = yield* sequenceOf(open)
+        const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
+        const sequence = accounts.get(signer.sponsor)?.sequence
+        if (own === undefined || (yield* believed(latestLedger)) < Number(open.ledger_max)) return false
+        const isUsed = sequence !== undefined && sequence >= own
+        yield* isUsed ? journal.end(open.hash, "landed", null, null) : journal.end(open.hash, "expired", 0n, null)
+        return true
+      })
+
+      const follow = Effect.fnUntraced(function* (open: OpenTransaction) {
+        const answer = yield* rpc.transaction(open.hash)
+        if (answer._tag === "Included") {
+          const { feeChargedStroops, ledger, succeeded } = answer.executed
+          yield* journal.end(open.hash, succeeded ? "landed" : "failed", feeChargedStroops, ledger)
+          return true
+        }
+        const ledgerMax = Number(open.ledger_max)
+        const hasPassed = (yield* believed(answer.latestLedger)) >= ledgerMax
+        if (hasPassed && answer.oldestLedger <= ledgerMax - lifeLedgers) {
+          yield* journal.end(open.hash, "expired", 0n, null)
+          return true
+        }
+        if (hasPassed) return yield* endForgotten(open)
+        yield* rpc.send(Base64.encode(open.envelope), open.hash)
+        return false
+      })
+
+      const settleOpen = Effect.flatMap(
+        journal.open,
+        Option.match({ onNone: () => Effect.succeed(true), onSome: follow })
+      ).pipe(withSpanIfSampled("SponsorTransactions.settleOpen"))
+
+      const submit = Effect.fnUntraced(function* (
+        purpose: string,
+        operations: ReadonlyArray<SponsorOperation>,
+        after: string | undefined
+      ) {
+        const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
+        const account = Option.fromUndefinedOr(accounts.get(signer.sponsor))
+        const expired = yield* journal.expiredOfLate
+        if (Option.isNone(account) || Option.isNone(expired)) return
+        const ledgerMax = (yield* believed(latestLedger)) + lifeLedgers
+        const transaction = sponsorTransaction({
+          channel: signer.sponsor,
+          sequence: account.value.sequence + 1n,
+          bounds: { ledgerMax, timeMax: 0n },
+          feeStroopsPerOperation: bidAfter(expired.value),
+          operations
+        })
+        const signed = yield* signer.signSponsor(transaction)
+        const merged = operations.flatMap((one) => (one._tag === "Merge" ? [one.account] : []))
+        const envelope = Result.getOrThrow(Base64.decode(signed.envelope))
+        // Another replica may have one open, and this one would use the same number.
+        if (yield* journal.record({ hash: signed.hash, purpose, envelope, ledgerMax, merged, after }))
+          yield* rpc.send(signed.envelope, signed.hash)
+      }, withSpanIfSampled("SponsorTransactions.submit"))
+
+      return SponsorTransactions.of({ settleOpen, last: journal.last, submit })
+    })
+  ).pipe(Layer.provide(SponsorJournal.layer))
+}

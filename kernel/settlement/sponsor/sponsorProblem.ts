@@ -1,0 +1,44 @@
+// Whether the sponsor could pay for one more settlement, from what was last read of it. Pure. Its account must cover,
+// above what the ledger makes it keep and what the open settlements may still cost, the most that another may cost; a
+// channel must be there to carry it; and the network must not ask more for inclusion than may be bid (decisions 1).
+import { bidCeiling, type FeeCeilings } from "../../config/Network.ts"
+
+/** What was last read of the sponsor and what it owes. All amounts in stroops. */
+export interface SponsorStatus {
+  /** Absent when the account is not on the ledger. */
+  readonly account: { readonly balanceStroops: bigint; readonly reserveStroops: bigint } | undefined
+  /** The most that the open settlements may still cost. */
+  readonly owedStroops: bigint
+  /** Channels with a key and a known number, and those of them whose account is on the ledger. */
+  readonly channelsReady: number
+  readonly channelsUsable: number
+  /** The least that one of the usable channels has; absent when there is none. */
+  readonly channelStroopsLeast: bigint | undefined
+  /** Seconds since the oldest open settlement was recorded; absent when none is open. */
+  readonly oldestOpenSeconds: number | undefined
+}
+
+/** What the sponsor may still spend; below zero when it owes more than it has. */
+export const spendable = ({ account, owedStroops }: SponsorStatus): bigint =>
+  account === undefined ? 0n : account.balanceStroops - account.reserveStroops - owedStroops
+
+/**
+ * Whether all that is missing is on its way, as it is after a first start: the channels that this sponsor is about to
+ * open, or its own account where a faucet funds it.
+ */
+export const isOpening = (standing: SponsorStatus, ceilings: FeeCeilings, isFundedByFaucet: boolean): boolean =>
+  standing.account === undefined
+    ? isFundedByFaucet
+    : standing.channelsUsable === 0 && spendable(standing) >= ceilings.totalStroopsMax
+
+/** Why no settlement under these ceilings can be paid for now, as a sentence; nothing when one can. */
+export const sponsorProblem = (
+  standing: SponsorStatus,
+  askedStroops: bigint,
+  ceilings: FeeCeilings
+): string | undefined => {
+  if (standing.account === undefined) return "the sponsor's account is not on the ledger"
+  if (spendable(standing) < ceilings.totalStroopsMax) return "the sponsor's balance does not cover another transaction"
+  if (standing.channelsUsable === 0) return "no channel can be used"
+  return askedStroops > bidCeiling(ceilings, 0n) ? "the network asks more for inclusion than may be bid" : undefined
+}

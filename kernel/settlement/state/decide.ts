@@ -1,0 +1,181 @@
+// What follows from what is known of a settlement, as pure code. It ends only by proof from the ledger: its transaction
+// was seen, or its channel's number and its authorization's nonce, read together from a node that is up to date, leave
+// one possibility. A hash that is merely absent proves nothing, and no answer to a submission, no clock and no timeout
+// ends it. The same function decides on the happy path, after a crash and in recovery; `kernel/README.md` shows the
+// table of proofs, and `npm run explore` tries it against everything that a small world can do.
+import { planSubmission, queueLedgers } from "./planSubmission.ts"
+import * as Ending from "./outcomes.ts"
+import type {
+  DecideOptions,
+  Decision,
+  Evidence,
+  Landed,
+  OpenSettlement,
+  Outcome,
+  SettlementSnapshot
+} from "./Settlement.ts"
+
+/**
+ * Ledgers past the expiry for which other nodes may still tell what landed, about an hour; then it is an operator's to
+ * find out.
+ */
+export const unresolvedAfterLedgers = 720
+/**
+ * Ledgers before the record in which one of ours may have used the authorization, two minutes: its own record was lost
+ * with a database, and a node that was behind still showed the nonce unspent when the payment was recorded anew.
+ */
+const lostRecordLedgers = 24
+/** A recorded attempt that nobody has sent by then was lost with its process. */
+const unsentAfterMillis = 2_000
+
+const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
+
+/** Whether the number was used at that answer, by whomever: a sequence number never goes back. */
+const hasPassed = (settlement: OpenSettlement, standing: SettlementSnapshot | undefined): boolean =>
+  standing?.sequence !== undefined && standing.sequence >= settlement.channelSequence
+
+/** Absence means unspent only while the entry of a use would still live. */
+const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: SettlementSnapshot): boolean =>
+  nonce === "unspent" && ledger <= authorizationExpiresLedger
+
+/** What to do, given what is known. A question that was asked already means that its answer does not suffice yet. */
+export const decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
+  const { seen, snapshot: standing } = evidence
+  if (seen._tag === "Included") {
+    return hasSucceeded(seen.landed)
+      ? end(Ending.succeeded(seen.landed))
+      : landedInVain(settlement, evidence, seen.landed)
+  }
+  if (!settlement.channelHeld || hasPassed(settlement, standing)) return numberPassed(settlement, evidence, options)
+  if (seen.latestLedger >= settlement.authorizationExpiresLedger) return boundPassed(settlement, evidence)
+  return planSubmission(
+    settlement,
+    { latestLedger: seen.latestLedger, isStandingKnown: standing !== undefined },
+    options
+  )
+}
+
+/** Sent in this very ledger: nothing can have been included yet. Not sent yet: whoever recorded it is about to. */
+export const isDue = (
+  { attempts, recordedLedger }: OpenSettlement,
+  now: { readonly sequence: number; readonly millisSinceRecord: number }
+): boolean => {
+  const newest = attempts.at(-1)
+  const ofRecord = newest?.sentLedger === undefined ? (newest?.recordedLedger ?? 0) : recordedLedger
+  // A record of a ledger that is yet to come was made by the word of a node that was wrong.
+  if (ofRecord > now.sequence + queueLedgers) return true
+  if (newest?.sentLedger !== undefined) return now.sequence > recordedLedger
+  // By the ledger as well as by the clock, which may be wrong.
+  return now.millisSinceRecord >= unsentAfterMillis || now.sequence > ofRecord + 1
+}
+
+const hasSucceeded = ({ executed, kind }: Landed): boolean => kind === "payment" && executed.succeeded
+
+/** The payment failed on the ledger, or the no-op took its number. Whether money moved is the nonce's to say. */
+const landedInVain = (settlement: OpenSettlement, evidence: Evidence, landed: Landed): Decision => {
+  const { snapshot: standing } = evidence
+  if (standing === undefined) return { _tag: "AskStanding" }
+  // An answer of before it landed does not know what became of the nonce.
+  if (standing.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
+  return isUnspent(settlement, standing)
+    ? end(Ending.failedUnspent(settlement, landed))
+    : whereSpent(settlement, evidence, standing, landed)
+}
+
+/** The envelope cannot land any more: it has landed, and its hash is hidden, or another transaction took its number. */
+const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
+  const { seen, snapshot: standing } = evidence
+  if (standing === undefined) return { _tag: "AskStanding" }
+  // What the nonce was before the number passed says nothing of what landed.
+  const isGone = standing.sequence === undefined && standing.ledger >= settlement.authorizationExpiresLedger
+  if (!isGone && !hasPassed(settlement, standing)) return freeOrWait(settlement, evidence, standing.ledger, undefined)
+  if (isGone || !isUnspent(settlement, standing)) return whereSpent(settlement, evidence, standing, undefined)
+  // While there is time, a node that has come as far may still show what landed, and what it cost.
+  const isEarly = seen.latestLedger < standing.ledger
+  const isTime = settlement.authorizationExpiresLedger - standing.ledger > queueLedgers
+  if (isEarly && isTime) return freeOrWait(settlement, evidence, standing.ledger, undefined)
+  return options.canRebuild && isTime
+    ? rebuildOrEnd(settlement, evidence, standing.ledger)
+    : end(Ending.overtakenUnspent(settlement, standing.ledger))
+}
+
+/**
+ * The number is used and the nonce unspent, in one answer: no money moved, and no envelope of the settlement can land.
+ * It was used by another transaction when no node ever took one of the settlement's and the last answer was that its
+ * number is wrong, or when that other transaction is seen; otherwise the settlement's own may have landed and failed,
+ * and one chance is all it has.
+ */
+const rebuildOrEnd = (settlement: OpenSettlement, { search }: Evidence, ledger: number): Decision => {
+  const { attempts, recordedLedger } = settlement
+  const isOvertaken =
+    attempts.every(({ kind, taken }) => kind === "payment" && !taken) && attempts.at(-1)?.sentCode === "txBadSeq"
+  if (isOvertaken || search?.numberUsedBy === "elsewhere") return { _tag: "Rebuild", ledger }
+  if (search === undefined) return { _tag: "Search", fromLedger: recordedLedger, toLedger: ledger, before: 0 }
+  const landed = search.numberUsedBy
+  return end(
+    landed === undefined ? Ending.overtakenUnspent(settlement, ledger) : Ending.failedUnspent(settlement, landed)
+  )
+}
+
+/** Nothing of the settlement can land any more. The number tells whether something has. */
+const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
+  const { snapshot: standing } = evidence
+  if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskStanding" }
+  const { ledger, nonce, sequence } = standing
+  // An account that is gone no longer tells whether its number was used before.
+  if (sequence === undefined) return whereSpent(settlement, evidence, standing, undefined)
+  const expired = Ending.expired(settlement, sequence, ledger)
+  // Its own transaction never landed. One of ours whose record was lost may have: the nonce's entry still tells.
+  if (typeof nonce !== "number" || nonce > settlement.authorizationExpiresLedger) return end(expired)
+  if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce, before: 0 }
+  const { spending } = evidence.search
+  if (spending?._tag === "Ours") return end(Ending.paidByLost(expired, spending))
+  if (spending?._tag === "Elsewhere") return end(Ending.spentUnused(expired, spending))
+  // That it was used is certain; a look that does not show by whom has missed it.
+  const isLate = evidence.seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
+  return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }
+}
+
+/** The nonce is spent, or too old to be seen unspent: the transaction that used it decides, when it can be shown. */
+const whereSpent = (
+  settlement: OpenSettlement,
+  evidence: Evidence,
+  standing: SettlementSnapshot,
+  known: Landed | undefined
+): Decision => {
+  const { search } = evidence
+  const ledger = known?.executed.ledger ?? standing.ledger
+  const { nonce } = standing
+  if (nonce === "unknown") return freeOrWait(settlement, evidence, ledger, known)
+  // A use after the expiry was another authorization's, with the same nonce: it says nothing of this one.
+  const isDated = nonce !== "unspent" && nonce <= settlement.authorizationExpiresLedger
+  const fromLedger = isDated ? nonce : settlement.recordedLedger
+  const toLedger = isDated ? nonce : settlement.authorizationExpiresLedger
+  if (search === undefined) return { _tag: "Search", fromLedger, toLedger, before: isDated ? 0 : lostRecordLedgers }
+  const { numberUsedBy, spending } = search
+  const landed = known ?? (numberUsedBy === "elsewhere" ? undefined : numberUsedBy)
+  if (landed !== undefined && hasSucceeded(landed)) return end(Ending.succeeded(landed))
+  if (spending?._tag === "Ours") return end(Ending.settledByOurs(spending, landed, ledger))
+  const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger
+  if (!isWhole) return freeOrWait(settlement, evidence, ledger, landed)
+  // A use before the record was of another authorization: of an undated nonce it says nothing of this one.
+  if (spending?._tag === "Elsewhere" && spending.ledger >= fromLedger)
+    return end(Ending.spentElsewhere(landed, ledger, spending))
+  // Every ledger of the authorization's life was looked through, and none used it.
+  return !isDated && (landed !== undefined || numberUsedBy === "elsewhere")
+    ? end(Ending.failedDead(landed, ledger))
+    : freeOrWait(settlement, evidence, ledger, landed)
+}
+
+/** No proof yet: the channel goes on without the settlement, which waits for one, and in the end for an operator. */
+const freeOrWait = (
+  settlement: OpenSettlement,
+  { seen }: Evidence,
+  ledger: number,
+  landed: Landed | undefined
+): Decision => {
+  if (settlement.channelHeld) return { _tag: "Free", ledger }
+  return seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
+    ? end(Ending.unresolved(landed, ledger))
+    : { _tag: "Wait" }
+}

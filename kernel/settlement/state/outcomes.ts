@@ -1,0 +1,149 @@
+// How a settlement may end, each with what it says of the ledger, the sponsor's charge and the channel. That an
+// authorization lives on is said only of one that was seen unspent.
+import type { Landed, OpenSettlement, Outcome, Search, SpentBy } from "./Settlement.ts"
+
+const aliveUntil = (settlement: OpenSettlement): string =>
+  `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
+
+/** What is known of a transaction of the settlement that landed; without one, it may have landed unseen. */
+const whatLanded = (landed: Landed | undefined, ledger: number) =>
+  landed === undefined
+    ? ({
+        transaction: undefined,
+        ledger: undefined,
+        closedAtSeconds: undefined,
+        feeChargedStroops: 0n,
+        feeUnknown: true,
+        channel: { sequenceUsed: undefined, ledger }
+      } as const)
+    : ({
+        transaction: landed.executed.innerHash,
+        ledger: landed.executed.ledger,
+        closedAtSeconds: landed.executed.closedAtSeconds,
+        feeChargedStroops: landed.executed.feeChargedStroops,
+        feeUnknown: false,
+        channel: { sequenceUsed: true, ledger: landed.executed.ledger }
+      } as const)
+
+const whyInVain = (landed: Landed | undefined): string =>
+  landed === undefined
+    ? "another transaction used the channel's sequence number"
+    : landed.kind === "cancel"
+      ? "the network refused the transaction and it was cancelled"
+      : "the transaction failed on the ledger"
+
+/** The payment landed and succeeded. Without the promised movement it is an operator's to judge. */
+export const succeeded = (landed: Landed): Outcome => ({
+  ...whatLanded(landed, landed.executed.ledger),
+  state: landed.amountTransferred === undefined ? "unresolved" : "settled",
+  amountTransferred: landed.amountTransferred,
+  reason: undefined,
+  message:
+    landed.amountTransferred === undefined ? "the transaction succeeded without the promised movement" : undefined
+})
+
+/** It landed in vain, and the nonce was seen unspent afterwards, while the authorization lived. */
+export const failedUnspent = (settlement: OpenSettlement, landed: Landed): Outcome => ({
+  ...whatLanded(landed, landed.executed.ledger),
+  state: "failed",
+  amountTransferred: undefined,
+  reason: "settle_ledger_transaction_failed",
+  message: `${whyInVain(landed)}; ${aliveUntil(settlement)}`
+})
+
+/** Its number was used and the nonce unspent, in one answer while the authorization lived: no money moved. */
+export const overtakenUnspent = (settlement: OpenSettlement, ledger: number): Outcome => ({
+  ...whatLanded(undefined, ledger),
+  state: "failed",
+  amountTransferred: undefined,
+  reason: "settle_ledger_transaction_failed",
+  message: `the channel's sequence number was used and no money moved; ${aliveUntil(settlement)}`
+})
+
+/** Every ledger of the authorization's life was looked through: nothing used it, and nothing will. */
+export const failedDead = (landed: Landed | undefined, ledger: number): Outcome => ({
+  ...whatLanded(landed, ledger),
+  state: "failed",
+  amountTransferred: undefined,
+  reason: "settle_ledger_transaction_failed",
+  message: `${whyInVain(landed)}; the authorization was never used and is dead`
+})
+
+/** A transaction of ours other than the recorded one moved the money: the record of it was lost. */
+export const settledByOurs = (
+  { executed, amountTransferred: moved }: Extract<Search["spending"], { readonly _tag: "Ours" }>,
+  landed: Landed | undefined,
+  ledger: number
+): Outcome => {
+  const own = whatLanded(landed, ledger)
+  return {
+    ...own,
+    state: "settled",
+    transaction: executed.innerHash,
+    ledger: executed.ledger,
+    closedAtSeconds: executed.closedAtSeconds,
+    feeChargedStroops: own.feeChargedStroops + executed.feeChargedStroops,
+    amountTransferred: moved,
+    reason: undefined,
+    message: "the payment was made by a transaction of ours whose record was lost"
+  }
+}
+
+/** The same, when the settlement's own transaction never landed. */
+export const paidByLost = (
+  expired: Outcome,
+  spending: Extract<Search["spending"], { readonly _tag: "Ours" }>
+): Outcome => ({
+  ...settledByOurs(spending, undefined, 0),
+  feeChargedStroops: spending.executed.feeChargedStroops,
+  feeUnknown: false,
+  channel: expired.channel
+})
+
+/** What used an authorization, in a sentence. Whether money moved by it, and how much, its transaction shows. */
+export const spentText = ({ isOurs, transaction }: SpentBy): string =>
+  isOurs
+    ? `the authorization was used in transaction ${transaction} of this facilitator, under other terms`
+    : `the authorization was used in transaction ${transaction}, which this facilitator did not send`
+
+/** The transaction that used the authorization was seen, and it is not this payment. */
+export const spentElsewhere = (landed: Landed | undefined, ledger: number, by: SpentBy): Outcome => ({
+  ...whatLanded(landed, ledger),
+  state: "failed",
+  amountTransferred: undefined,
+  reason: "settle_ledger_authorization_spent",
+  message: spentText(by)
+})
+
+/** The same, when the settlement's own transaction never landed: the payer has paid, and not through us. */
+export const spentUnused = (expired: Outcome, by: SpentBy): Outcome => ({
+  ...expired,
+  state: "failed",
+  reason: "settle_ledger_authorization_spent",
+  message: spentText(by)
+})
+
+/** At or past the bound the channel's number is still below the settlement's: it never landed and never will. */
+export const expired = (settlement: OpenSettlement, sequence: bigint, ledger: number): Outcome => ({
+  transaction: undefined,
+  ledger: undefined,
+  closedAtSeconds: undefined,
+  amountTransferred: undefined,
+  feeChargedStroops: 0n,
+  feeUnknown: false,
+  state: "expired",
+  reason: "settle_ledger_transaction_expired",
+  message:
+    `the transaction was not included by ledger ${settlement.authorizationExpiresLedger}; ` +
+    "the authorization is dead",
+  // A number that is not the one just before ours was never rightly known.
+  channel: { sequenceUsed: sequence === settlement.channelSequence - 1n ? false : undefined, ledger }
+})
+
+export const unresolved = (landed: Landed | undefined, ledger: number): Outcome => ({
+  ...whatLanded(landed, ledger),
+  state: "unresolved",
+  amountTransferred: undefined,
+  reason: undefined,
+  message: "the ledger's history does not show what became of the authorization"
+})

@@ -1,0 +1,213 @@
+// How settlement rows go into the database and come out of it: snake case, null, Date and decimal text become the
+// house's own forms here.
+import { Option, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import type { Reservation } from "../../budget/Reservation.ts"
+import type { NetworkId } from "../../config/Network.ts"
+import type { Attempt, SettlementState } from "../state/Settlement.ts"
+import type { AdoptedSettlement, NewAttempt, NewSettlement, OpenRecord, SettlementRecord } from "./Settlements.ts"
+
+/** The columns a record is read from, as SQL. */
+export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger,
+  fingerprint, principal, identifier, payer, pay_to, asset, amount::text as amount, inner_hash,
+  case when state = 'settled' then coalesce(ended_by, inner_hash)
+    when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
+  channel, state, recorded_at, deadline_at, resolved_at, ledger,
+  moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered, traceparent`
+
+export interface SettlementRow {
+  readonly id: string
+  readonly network: string
+  readonly scheme: string
+  readonly authorization_key: string
+  readonly authorization_expires_ledger: bigint
+  readonly fingerprint: string
+  readonly principal: string
+  readonly identifier: string | null
+  readonly payer: string
+  readonly pay_to: string
+  readonly asset: string
+  readonly amount: string
+  readonly inner_hash: string
+  readonly transaction: string | null
+  readonly channel: string
+  readonly state: string
+  readonly recorded_at: Date
+  readonly deadline_at: Date
+  readonly resolved_at: Date | null
+  readonly ledger: bigint | null
+  readonly moved: string | null
+  readonly fee_charged_stroops: bigint | null
+  readonly reason: string | null
+  readonly reason_message: string | null
+  readonly delivered: boolean
+  readonly traceparent: string | null
+}
+
+export const toRecord = (row: SettlementRow): SettlementRecord => ({
+  id: row.id,
+  network: row.network as NetworkId,
+  scheme: row.scheme,
+  authorizationKey: row.authorization_key,
+  authorizationExpiresLedger: Number(row.authorization_expires_ledger),
+  fingerprint: row.fingerprint,
+  principal: row.principal,
+  identifier: Option.fromNullOr(row.identifier),
+  payer: row.payer,
+  payTo: row.pay_to,
+  asset: row.asset,
+  amount: BigInt(row.amount),
+  innerHash: row.inner_hash,
+  transaction: Option.fromNullOr(row.transaction),
+  channel: row.channel,
+  state: row.state as SettlementState,
+  recordedAt: row.recorded_at,
+  deadlineAt: row.deadline_at,
+  resolvedAt: Option.fromNullOr(row.resolved_at),
+  ledger: Option.map(Option.fromNullOr(row.ledger), Number),
+  amountTransferred: Option.map(Option.fromNullOr(row.moved), BigInt),
+  feeChargedStroops: Option.fromNullOr(row.fee_charged_stroops),
+  reason: Option.fromNullOr(row.reason),
+  reasonMessage: Option.fromNullOr(row.reason_message),
+  delivered: row.delivered,
+  traceparent: row.traceparent ?? undefined
+})
+
+export interface OpenRow extends SettlementRow {
+  readonly channel_sequence: bigint
+  readonly recorded_ledger: bigint
+  readonly sponsor: string
+  readonly resource_fee_stroops: bigint
+  readonly attempt_count: number
+  readonly channel_held: boolean
+}
+
+export interface AttemptRow {
+  readonly settlement: string
+  readonly number: number
+  readonly kind: "payment" | "cancel"
+  readonly inner_hash: string
+  readonly outer_hash: string
+  readonly envelope: Uint8Array
+  readonly inclusion_stroops: bigint
+  readonly recorded_ledger: bigint
+  readonly sent_status: Attempt["sentStatus"] | null
+  readonly sent_ledger: bigint | null
+  readonly sent_code: string | null
+  readonly taken: boolean
+}
+
+export const toAttempt = (row: AttemptRow): Attempt => ({
+  number: row.number,
+  kind: row.kind,
+  innerHash: row.inner_hash,
+  outerHash: row.outer_hash,
+  envelope: Base64.encode(row.envelope),
+  inclusionStroops: row.inclusion_stroops,
+  recordedLedger: Number(row.recorded_ledger),
+  sentStatus: row.sent_status ?? undefined,
+  sentLedger: row.sent_ledger === null ? undefined : Number(row.sent_ledger),
+  sentCode: row.sent_code ?? undefined,
+  taken: row.taken
+})
+
+export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenRecord => ({
+  ...toRecord(row),
+  channelSequence: row.channel_sequence,
+  channelHeld: row.channel_held,
+  recordedLedger: Number(row.recorded_ledger),
+  sponsor: row.sponsor,
+  resourceFeeStroops: row.resource_fee_stroops,
+  attemptCount: row.attempt_count,
+  attempts: attempts.filter(({ settlement }) => settlement === row.id).map(toAttempt)
+})
+
+const maybeDate = (millis: number | undefined): Date | null => (millis === undefined ? null : new Date(millis))
+
+const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decode(envelope))
+
+/** Spreads settlements over the shards of a day's total. */
+export const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
+
+/** The row of an attempt under its number. */
+export const attemptRow = (id: string, number: number, attempt: NewAttempt) => ({
+  settlement: id,
+  number,
+  kind: attempt.kind,
+  inner_hash: attempt.innerHash,
+  outer_hash: attempt.outerHash,
+  envelope: bytesOf(attempt.envelope),
+  inclusion_stroops: attempt.inclusionStroops,
+  recorded_ledger: attempt.recordedLedger
+})
+
+/** The row of a settlement that is born. */
+export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
+  id: settlement.id,
+  network: settlement.network,
+  scheme: settlement.scheme,
+  authorization_key: settlement.authorizationKey,
+  authorization_expires_ledger: settlement.authorizationExpiresLedger,
+  fingerprint: settlement.fingerprint,
+  principal: settlement.principal.owner,
+  budget_principal: settlement.principal.source,
+  identifier: Option.getOrNull(settlement.identifier),
+  payer: settlement.payer,
+  pay_to: settlement.payTo,
+  asset: settlement.asset,
+  amount_max: settlement.amountMax.toString(),
+  amount: settlement.amount.toString(),
+  resource_url: Option.getOrNull(settlement.resourceUrl),
+  inner_hash: settlement.innerHash,
+  sponsor: settlement.sponsor,
+  channel: settlement.channel.address,
+  channel_sequence: settlement.channel.sequence,
+  resource_fee_stroops: settlement.resourceFeeStroops,
+  recorded_ledger: settlement.recordedLedger,
+  deadline_at: new Date(settlement.deadlineAt),
+  budget_day: reservation.day,
+  budget_stroops: reservation.stroops,
+  budget_shard: reservation.shard,
+  budget_keyed: reservation.keyed,
+  asked_at: maybeDate(settlement.steps?.askedAt),
+  verified_at: maybeDate(settlement.steps?.verifiedAt),
+  leased_at: maybeDate(settlement.steps?.leasedAt),
+  traceparent: settlement.traceparent ?? null
+})
+
+/** The row of a settlement that is born and ended at once. */
+export const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) => ({
+  id: settlement.id,
+  network: settlement.network,
+  scheme: settlement.scheme,
+  authorization_key: settlement.authorizationKey,
+  authorization_expires_ledger: settlement.authorizationExpiresLedger,
+  fingerprint: settlement.fingerprint,
+  principal: settlement.principal.owner,
+  budget_principal: settlement.principal.source,
+  identifier: Option.getOrNull(settlement.identifier),
+  payer: settlement.payer,
+  pay_to: settlement.payTo,
+  asset: settlement.asset,
+  amount_max: settlement.amount.toString(),
+  amount: settlement.amount.toString(),
+  resource_url: Option.getOrNull(settlement.resourceUrl),
+  inner_hash: settlement.innerHash,
+  sponsor: settlement.sponsor,
+  channel: settlement.channel,
+  channel_sequence: settlement.channelSequence,
+  resource_fee_stroops: settlement.resourceFeeStroops,
+  recorded_ledger: settlement.ledger,
+  deadline_at: new Date(settlement.closedAtSeconds * 1_000),
+  budget_day: charge.day,
+  budget_stroops: charge.stroops,
+  budget_shard: charge.shard,
+  budget_keyed: charge.keyed,
+  state: "settled",
+  ended_by: settlement.innerHash,
+  resolved_at: new Date(settlement.closedAtSeconds * 1_000),
+  ledger: settlement.ledger,
+  closed_at: new Date(settlement.closedAtSeconds * 1_000),
+  moved: settlement.amountTransferred.toString(),
+  fee_charged_stroops: settlement.feeChargedStroops
+})

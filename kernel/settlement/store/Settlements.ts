@@ -1,0 +1,224 @@
+// The repository of settlements, as a port: an SQL implementation serves the process, an in-memory twin the simulation.
+// What it promises: recording is one transaction that either stores everything (envelope, hold on the channel, budget,
+// fact) or nothing; an authorization, and an identifier of one owner, payTo and payer, belong to one settlement for
+// ever; only an open settlement is resolved, once.
+import { Context, type Effect, Option } from "effect"
+import type { SqlError } from "effect/sql"
+import type { NetworkId } from "../../config/Network.ts"
+import type { Principal } from "../../http/Principal.ts"
+import type { ChannelLease } from "../channels/ChannelStore.ts"
+import type { Attempt, OpenSettlement, Outcome, SettlementState } from "../state/Settlement.ts"
+
+/** How a payment may be known already. */
+export interface FindQuery {
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: Option.Option<string>
+  /** The owner; an identifier is looked for among its payments alone, an authorization among everybody's. */
+  readonly principal: string
+  readonly payTo: string
+  /** Whose authorization it is, by the payload; without it no identifier is looked for. */
+  readonly payer: Option.Option<string>
+  readonly identifier: Option.Option<string>
+}
+
+export interface SettlementRecord {
+  readonly id: string
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: string
+  readonly authorizationExpiresLedger: number
+  readonly fingerprint: string
+  /** The owner: who settled it. */
+  readonly principal: string
+  readonly identifier: Option.Option<string>
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amount: bigint
+  readonly innerHash: string
+  /**
+   * The hash that callers are told: its own; once settled, that of the transaction that made the payment; none when it
+   * failed and no transaction of it was seen on the ledger.
+   */
+  readonly transaction: Option.Option<string>
+  readonly channel: string
+  readonly state: SettlementState
+  readonly recordedAt: Date
+  readonly deadlineAt: Date
+  readonly resolvedAt: Option.Option<Date>
+  readonly ledger: Option.Option<number>
+  readonly amountTransferred: Option.Option<bigint>
+  readonly feeChargedStroops: Option.Option<bigint>
+  readonly reason: Option.Option<string>
+  readonly reasonMessage: Option.Option<string>
+  readonly delivered: boolean
+  /** Where in which trace it was recorded, as W3C's `traceparent`. */
+  readonly traceparent?: string | undefined
+}
+
+export interface NewSettlement {
+  readonly id: string
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: string
+  readonly authorizationExpiresLedger: number
+  readonly fingerprint: string
+  readonly principal: Principal
+  readonly identifier: Option.Option<string>
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amountMax: bigint
+  readonly amount: bigint
+  readonly resourceUrl: Option.Option<string>
+  readonly innerHash: string
+  readonly sponsor: string
+  readonly channel: { readonly address: string; readonly fence: bigint; readonly sequence: bigint }
+  readonly resourceFeeStroops: bigint
+  readonly recordedLedger: number
+  /** Unix milliseconds until which the first caller waits. */
+  readonly deadlineAt: number
+  /** The most the transaction may cost the sponsor: reserved now. */
+  readonly budgetStroops: bigint
+  readonly attempt: NewAttempt
+  /** When it passed the steps before the record, Unix milliseconds of this process. */
+  readonly steps?: { readonly askedAt: number; readonly verifiedAt: number; readonly leasedAt: number }
+  readonly traceparent?: string | undefined
+}
+
+/** What was answered to sending an attempt. */
+export interface SentNote {
+  readonly status: NonNullable<Attempt["sentStatus"]>
+  /** The result code of a refusal. */
+  readonly code: string | undefined
+  /** The newest ledger known then. */
+  readonly ledger: number
+}
+
+export interface NewAttempt {
+  readonly kind: "payment" | "cancel"
+  readonly innerHash: string
+  readonly outerHash: string
+  readonly envelope: string
+  readonly inclusionStroops: bigint
+  readonly recordedLedger: number
+}
+
+export type RecordAnswer =
+  | { readonly _tag: "Recorded" }
+  /** The authorization, or the identifier, belongs to a settlement already. */
+  | { readonly _tag: "Known" }
+  /** The lease was lost to another holder. */
+  | { readonly _tag: "FenceLost" }
+  | { readonly _tag: "BudgetExceeded" }
+  | { readonly _tag: "TooManyOpen" }
+
+export interface OpenRecord extends SettlementRecord, OpenSettlement {
+  readonly identifier: Option.Option<string>
+  readonly sponsor: string
+  readonly resourceFeeStroops: bigint
+  /** Those that may land. */
+  readonly attempts: ReadonlyArray<Attempt>
+  /** How many attempts there were when it was read, void ones too; whoever changes something names it. */
+  readonly attemptCount: number
+}
+
+/** How ending a settlement went. */
+export type ResolveAnswer =
+  | { readonly _tag: "Resolved"; readonly record: SettlementRecord }
+  /** It has an end already, or an attempt was added since it was read: what was decided may be stale. */
+  | { readonly _tag: "Changed" }
+  /** The transaction has ended another settlement. */
+  | { readonly _tag: "TransactionTaken" }
+
+export type AdoptAnswer = "Adopted" | "Known" | "TransactionTaken"
+
+/** A settlement found on the ledger after its record was lost: born and ended at once. */
+export interface AdoptedSettlement {
+  readonly id: string
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: string
+  readonly authorizationExpiresLedger: number
+  readonly fingerprint: string
+  readonly principal: Principal
+  readonly identifier: Option.Option<string>
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amount: bigint
+  readonly resourceUrl: Option.Option<string>
+  readonly innerHash: string
+  readonly outerHash: string
+  readonly envelope: string
+  readonly sponsor: string
+  readonly channel: string
+  readonly channelSequence: bigint
+  readonly resourceFeeStroops: bigint
+  readonly inclusionStroops: bigint
+  readonly ledger: number
+  readonly closedAtSeconds: number
+  readonly feeChargedStroops: bigint
+  readonly amountTransferred: bigint
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export class Settlements extends Context.Service<
+  Settlements,
+  {
+    /** At most two: by authorization and by identifier. One read. */
+    readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
+    readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
+    /**
+     * Adds an attempt to an open settlement before it is sent, and gives its number; none when the settlement is not
+     * open any more, or attempts were added to those that were known: who decided to add one did not know of all.
+     */
+    readonly addAttempt: (id: string, attempt: NewAttempt, attemptsKnown: number) => Sql<number | undefined>
+    /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */
+    readonly noteSent: (id: string, number: number, sent: SentNote) => Sql<void>
+    /** Open settlements of this network, oldest first. */
+    readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
+    /**
+     * Ends an open settlement: outcome, channel, budget and fact in one transaction. A decision that was taken from
+     * what was read says how many attempts it knew of.
+     */
+    readonly resolve: (id: string, outcome: Outcome, attemptsKnown?: number) => Sql<ResolveAnswer>
+    /**
+     * Takes the channel from an open settlement whose number is used: the fence is raised, the number is read again as
+     * of that ledger, and the settlement's end will not touch the channel. False when it does not hold it.
+     */
+    readonly freeChannel: (id: string, ledger: number) => Sql<boolean>
+    /**
+     * Puts an open settlement that holds no channel onto the leased one, with an attempt in place of all before it, and
+     * gives that attempt's number; none when the settlement has changed since it was read, or the lease was lost. What
+     * was recorded before can no longer land, which is the caller's to know.
+     */
+    readonly rebuild: (
+      id: string,
+      lease: ChannelLease,
+      attempt: NewAttempt,
+      attemptsKnown: number
+    ) => Sql<number | undefined>
+    /**
+     * Whether the journal, or an operator, names the principal as the owner of a transaction whose settlement is not
+     * stored.
+     */
+    readonly wasOwner: (transaction: string, principal: string) => Sql<boolean>
+    /** Stores a settlement that the ledger knows and we do not. */
+    readonly adopt: (settlement: AdoptedSettlement) => Sql<AdoptAnswer>
+    /** True for the one request of its owner that may be given the success of a settled payment for the first time. */
+    readonly claimDelivery: (id: string, principal: string) => Sql<boolean>
+    /** How many have no end yet. */
+    readonly openCount: Sql<number>
+    readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
+    /** Those of them that have an end. */
+    readonly endsOf: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
+    /** A principal's own settlements by identifier or by hash (inner, or outer of any attempt). */
+    readonly lookup: (
+      principal: string,
+      by: { readonly identifier: string } | { readonly hash: string }
+    ) => Sql<ReadonlyArray<SettlementRecord>>
+  }
+>()("tollkeeper/settlement/Settlements") {}

@@ -1,0 +1,356 @@
+// The repository of settlements in SQL. Inside a transaction there is only SQL. Unique constraints, not reads, decide
+// between replicas; every change names the state it expects.
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { Budget } from "../../budget/Budget.ts"
+import { Limits } from "../../config/Limits.ts"
+import { Network } from "../../config/Network.ts"
+import { Server } from "../../config/Server.ts"
+import { inStatement, inTransaction, isUniqueViolation } from "../../database/Database.ts"
+import { factRow, Facts } from "../../facts/Facts.ts"
+import { counted } from "../../http/Principal.ts"
+import { Host } from "../../platform/Host.ts"
+import type { ChannelLease } from "../channels/ChannelStore.ts"
+import { endedFact, recordedFact, recordedType } from "./facts.ts"
+import { isResolvedBy, batchOutcomes } from "./batchOutcomes.ts"
+import { batchFinds } from "./batchFinds.ts"
+import { batchSentNotes } from "./batchSentNotes.ts"
+import { batchRecords } from "./batchRecords.ts"
+import {
+  type AdoptAnswer,
+  type AdoptedSettlement,
+  type FindQuery,
+  type NewAttempt,
+  type NewSettlement,
+  type RecordAnswer,
+  Settlements
+} from "./Settlements.ts"
+import {
+  adoptedRow,
+  type AttemptRow,
+  attemptRow,
+  bornRow,
+  type OpenRow,
+  recordColumns,
+  type SettlementRow,
+  spreadOf,
+  toOpen,
+  toRecord
+} from "./SettlementRows.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+
+/** What belongs to one settlement: an authorization, an identifier of its owner for a seller and payer. */
+const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements_identifier"] as const
+/**
+ * All that an adoption may meet: the same adoption, done before, and the transaction, recorded or the end of another
+ * settlement. Of several constraints that one row breaks the database names the oldest.
+ */
+const ofAnother = [
+  ...ofOneSettlement,
+  "kernel_settlements_pkey",
+  "kernel_settlements_inner_hash",
+  isResolvedBy
+] as const
+
+/** Inserts a row once for each row of `given`, a relation of the statement that this is a part of. */
+const insertOnce = (sql: SqlClient.SqlClient, table: string, row: Readonly<Record<string, unknown>>, given: string) =>
+  sql`insert into ${sql.literal(`${table} (${Object.keys(row).join(", ")})`)}
+    select ${sql.csv(Object.values(row).map((value) => sql`${value}`))} from ${sql.literal(given)}`
+
+/** Inserts an attempt under its number. */
+const insertAttempt = Effect.fnUntraced(function* (id: string, number: number, attempt: NewAttempt) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`insert into kernel_attempts ${sql.insert(attemptRow(id, number, attempt))}`
+})
+
+/** Which replica records. */
+const facilitatorName = Effect.gen(function* () {
+  return (yield* Server).instance ?? (yield* Host).name
+})
+
+const find = Effect.fnUntraced(function* (query: FindQuery) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  const key = Option.getOrNull(query.authorizationKey)
+  const payer = Option.getOrNull(query.payer)
+  const identifier = payer === null ? null : Option.getOrNull(query.identifier)
+  if (key === null && identifier === null) return []
+  const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme}
+      and authorization_key = ${key}::text)
+    union
+    select ${columns} from kernel_settlements
+    where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
+      and payer = ${payer}::text and identifier = ${identifier}::text)`
+  return rows.map(toRecord)
+})
+
+/** What recording did: all of it, or nothing because of the first that is missing. */
+interface RecordedRow {
+  readonly may_open: boolean
+  readonly leased: boolean
+  readonly born: boolean
+}
+
+const recordedAnswer = ({ born, leased, may_open }: RecordedRow): RecordAnswer => {
+  if (born) return { _tag: "Recorded" }
+  if (!may_open) return { _tag: "TooManyOpen" }
+  return { _tag: leased ? "BudgetExceeded" : "FenceLost" }
+}
+
+/**
+ * One statement, so one transaction and one round trip. Each step gives a row to the next or none, and nothing is
+ * written before the last that may give none: the lease, under its row's lock, and then the budget.
+ */
+const record = Effect.fnUntraced(function* (settlement: NewSettlement) {
+  const sql = yield* SqlClient.SqlClient
+  const facts = yield* Facts
+  const { pendingSettlementsMax } = yield* Limits
+  const { channel, id } = settlement
+  const { part, reservation } = yield* (yield* Budget).reserving(
+    counted(settlement.principal),
+    settlement.budgetStroops,
+    spreadOf(id),
+    "leased"
+  )
+  const fact = factRow(recordedFact(settlement, yield* facilitatorName))
+  const statement = sql<RecordedRow>`with standing as (
+      select count(*) < ${pendingSettlementsMax}::int as may_open from kernel_settlements
+      where state in ('prepared', 'submitted')),
+    leased as (
+      select 1 from kernel_channels where address = ${channel.address} and fence = ${channel.fence}::int8
+        and settlement is null and (select may_open from standing)
+      for update),
+    ${part},
+    born as (${insertOnce(sql, "kernel_settlements", bornRow(settlement, reservation), "budget_reserved")} returning 1),
+    attempted as (${insertOnce(sql, "kernel_attempts", attemptRow(id, 1, settlement.attempt), "born")}),
+    told as (${insertOnce(sql, "kernel_facts", fact, "born")}),
+    held as (
+      update kernel_channels set settlement = ${id}, leased_until = null, used_at = clock_timestamp() from born
+      where address = ${channel.address})
+    select (select may_open from standing) as may_open, exists (select 1 from leased) as leased,
+      exists (select 1 from born) as born`
+  return yield* facts.publishedBy(inStatement(statement)).pipe(
+    Effect.map(([row]) => recordedAnswer(row!)),
+    Effect.catchIf(
+      (error) => isUniqueViolation(error, ...ofOneSettlement),
+      () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
+    )
+  )
+})
+
+const addAttempt = Effect.fnUntraced(function* (id: string, attempt: NewAttempt, attemptsKnown: number) {
+  const sql = yield* SqlClient.SqlClient
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      const open = yield* sql`update kernel_settlements set attempt_count = attempt_count + 1
+        where id = ${id} and state in ('prepared', 'submitted') and attempt_count = ${attemptsKnown} returning 1`
+      if (open.length === 0) return undefined
+      const [last] = yield* sql<{
+        number: number
+      }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
+      const number = (last?.number ?? 0) + 1
+      yield* insertAttempt(id, number, attempt)
+      return number
+    })
+  )
+}, withSpanIfSampled("Settlements.addAttempt"))
+
+const open = Effect.fnUntraced(function* (limit: number) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  const network = yield* Network
+  const rows = yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops,
+      attempt_count,
+      exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
+    from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
+    order by recorded_at limit ${limit}`
+  if (rows.length === 0) return []
+  const attempts =
+    yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
+    inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts as a
+    where settlement in ${sql.in(rows.map(({ id }) => id))}
+      and number > (select attempts_void from kernel_settlements as s where s.id = a.settlement)
+    order by settlement, number`
+  const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
+  return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
+}, withSpanIfSampled("Settlements.open"))
+
+const freeChannel = Effect.fnUntraced(function* (id: string, ledger: number) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
+      sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
+    where settlement = ${id} returning 1`
+  return rows.length === 1
+}, withSpanIfSampled("Settlements.freeChannel"))
+
+/** One statement, so one transaction: the lease, under its row's lock, then the settlement, then its attempt. */
+const rebuild = Effect.fnUntraced(function* (
+  id: string,
+  lease: ChannelLease,
+  attempt: NewAttempt,
+  attemptsKnown: number
+) {
+  const sql = yield* SqlClient.SqlClient
+  const row = attemptRow(id, attemptsKnown + 1, attempt)
+  const rows = yield* inStatement(sql`with leased as (
+      select address from kernel_channels
+      where address = ${lease.address} and fence = ${lease.fence}::int8 and settlement is null
+        and not exists (select 1 from kernel_channels held where held.settlement = ${id})
+      for update),
+    former as (
+      select s.id, s.inner_hash from kernel_settlements s, leased
+      where s.id = ${id} and s.state in ('prepared', 'submitted') and s.attempt_count = ${attemptsKnown}
+      for update of s),
+    rebuilt as (
+      update kernel_settlements s set channel = ${lease.address}, channel_sequence = ${lease.sequence}::int8,
+        inner_hash = ${attempt.innerHash}, attempts_void = ${attemptsKnown}, attempt_count = ${attemptsKnown + 1}
+      from former where s.id = former.id returning s.id),
+    noted as (insert into kernel_rebuilds (settlement, inner_hash) select id, inner_hash from former),
+    attempted as (${insertOnce(sql, "kernel_attempts", row, "rebuilt")}),
+    held as (
+      update kernel_channels set settlement = ${id}, leased_until = null, used_at = clock_timestamp() from rebuilt
+      where address = ${lease.address})
+    select 1 from rebuilt`)
+  return rows.length === 1 ? row.number : undefined
+}, withSpanIfSampled("Settlements.rebuild"))
+
+/** Which of them stood in the way of an adoption; several may. */
+const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
+  const sql = yield* SqlClient.SqlClient
+  const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
+    and ((scheme = ${settlement.scheme} and authorization_key = ${settlement.authorizationKey}) or (
+      principal = ${settlement.principal.owner} and pay_to = ${settlement.payTo} and payer = ${settlement.payer}
+      and identifier = ${Option.getOrNull(settlement.identifier)}::text))`
+  return (known.length > 0 ? "Known" : "TransactionTaken") as AdoptAnswer
+})
+
+const adopt = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
+  const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
+  const facts = yield* Facts
+  const facilitator = yield* facilitatorName
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      const charge = yield* budget.charge(
+        counted(settlement.principal),
+        settlement.feeChargedStroops,
+        spreadOf(settlement.id)
+      )
+      yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
+      yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
+      // What was lost with the record may be the channel's sequence too: it is read again.
+      yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger,
+        ${settlement.ledger}::int8)
+      where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
+      yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
+      yield* facts.publish(
+        endedFact(
+          { ...settlement, principal: settlement.principal.owner },
+          { ...settlement, state: "settled", reason: undefined }
+        )
+      )
+      return "Adopted" as AdoptAnswer
+    })
+  ).pipe(
+    Effect.catchIf(
+      (error) => isUniqueViolation(error, ...ofAnother),
+      () => knownOrTaken(settlement)
+    )
+  )
+}, withSpanIfSampled("Settlements.adopt"))
+
+const wasOwner = Effect.fnUntraced(function* (transaction: string, principal: string) {
+  const sql = yield* SqlClient.SqlClient
+  const network = yield* Network
+  const [row] = yield* sql<{ shown: boolean }>`select exists (select 1 from kernel_lost_settlements
+      where network = ${network.id} and transaction = ${transaction} and principal = ${principal})
+    or exists (select 1 from kernel_facts where principal = ${principal} and type = ${recordedType}
+      and position is not null and data->>'network' = ${network.id}
+      and data->>'transaction' = ${transaction}) as shown`
+  return row!.shown
+}, withSpanIfSampled("Settlements.wasOwner"))
+
+const openCount = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{
+    open: number
+  }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`
+  return row?.open ?? 0
+})
+
+const byIds = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  if (ids.length === 0) return []
+  return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
+}, withSpanIfSampled("Settlements.byIds"))
+
+const endsOf = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  if (ids.length === 0) return []
+  return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    where id = any(${ids}::uuid[]) and state not in ('prepared', 'submitted')`).map(toRecord)
+}, withSpanIfSampled("Settlements.endsOf"))
+
+const lookup = Effect.fnUntraced(function* (
+  principal: string,
+  by: { readonly identifier: string } | { readonly hash: string }
+) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  const where =
+    "identifier" in by
+      ? sql`identifier = ${by.identifier}`
+      : sql`(inner_hash = ${by.hash} or ended_by = ${by.hash}
+          or id in (select settlement from kernel_attempts where outer_hash = ${by.hash})
+          or id in (select settlement from kernel_rebuilds where inner_hash = ${by.hash}))`
+  const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    where principal = ${principal} and ${where} order by recorded_at desc limit 20`
+  return rows.map(toRecord)
+}, withSpanIfSampled("Settlements.lookup"))
+
+/** What every statement stands on. */
+const ownServices = Effect.gen(function* () {
+  return Context.empty().pipe(
+    Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),
+    Context.add(Budget, yield* Budget),
+    Context.add(Facts, yield* Facts),
+    Context.add(Limits, yield* Limits),
+    Context.add(Network, yield* Network),
+    Context.add(Server, yield* Server),
+    Context.add(Host, yield* Host)
+  )
+})
+
+export const layer = Layer.effect(
+  Settlements,
+  Effect.gen(function* () {
+    const own = yield* ownServices
+    const given = Effect.provideContext(own)
+    // To put one service or two over a caller's own costs a tenth of copying all that both have.
+    const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
+    const { claimDelivery, noteSent } = yield* batchSentNotes
+    const { resolve } = yield* batchOutcomes
+    const gathering = yield* batchFinds(find)
+    const { record: recorded } = yield* batchRecords(yield* facilitatorName, record)
+    return Settlements.of({
+      find: gathering.find,
+      record: recorded,
+      addAttempt: (id, attempt, attemptsKnown) => given(addAttempt(id, attempt, attemptsKnown)),
+      noteSent,
+      open: (limit) => given(open(limit)),
+      resolve,
+      freeChannel: (id, ledger) => given(freeChannel(id, ledger)),
+      claimDelivery,
+      openCount: given(openCount),
+      rebuild: (id, lease, attempt, attemptsKnown) => given(rebuild(id, lease, attempt, attemptsKnown)),
+      wasOwner: (transaction, principal) => given(wasOwner(transaction, principal)),
+      adopt: (settlement) => given(adopt(settlement)),
+      byIds: (ids) => withSql(byIds(ids)),
+      endsOf: (ids) => withSql(endsOf(ids)),
+      lookup: (principal, by) => given(lookup(principal, by))
+    })
+  })
+)

@@ -1,0 +1,70 @@
+// What is stored of payments that come in one moment, because a close has answered those who sent the ones before:
+// many questions as one statement, each with rows of its own. One question alone is the repository's own statement.
+// Whoever asks hears what was stored after it asked: a statement that is under way already is not its own.
+import { Effect, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { batched } from "../../database/batched.ts"
+import { Lane } from "../../database/Lane.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
+import type { FindQuery, SettlementRecord, Settlements } from "./Settlements.ts"
+
+/** Payments of which one statement asks. */
+const callsMax = 100
+
+/** A question under names that no column has; null is equal to nothing. */
+const askedOf = (query: FindQuery, at: number) => {
+  const payer = Option.getOrNull(query.payer)
+  return {
+    asked_at: at,
+    of_network: query.network,
+    of_scheme: query.scheme,
+    of_key: Option.getOrNull(query.authorizationKey),
+    of_principal: query.principal,
+    of_pay_to: query.payTo,
+    of_payer: payer,
+    of_identifier: payer === null ? null : Option.getOrNull(query.identifier)
+  }
+}
+
+const askedColumns = `asked_at int, of_network text, of_scheme text, of_key text, of_principal text, of_pay_to text,
+  of_payer text, of_identifier text`
+
+interface FoundRow extends SettlementRow {
+  readonly asked_at: number
+}
+
+/** By authorization and by identifier, at most two rows a question, each found by an index. */
+const findAll = Effect.fnUntraced(function* (queries: ReadonlyArray<FindQuery>) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  const rows = yield* sql<FoundRow>`select asked_at, found.*
+    from jsonb_to_recordset(${JSON.stringify(queries.map(askedOf))}::jsonb) as asked (${sql.literal(askedColumns)})
+    cross join lateral (
+      select ${columns} from kernel_settlements
+      where network = of_network and scheme = of_scheme and authorization_key = of_key
+      union
+      select ${columns} from kernel_settlements
+      where principal = of_principal and pay_to = of_pay_to and payer = of_payer and identifier = of_identifier
+    ) as found`
+  const byQuestion = Map.groupBy(rows, ({ asked_at }) => asked_at)
+  return queries.map((_, at) => (byQuestion.get(at) ?? []).map(toRecord))
+})
+
+type Found = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError, SqlClient.SqlClient>
+
+/** The call, where `findOne` asks for one payment; what it began ends with the Scope. */
+export const batchFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => Found) {
+  const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
+  const asPayment = Effect.provideService(Lane, "payments")
+  const finding = yield* batched({
+    maxBatchSize: callsMax,
+    keyOf: (query: FindQuery) => Object.values(askedOf(query, 0)).join(" "),
+    runBatch: (queries) =>
+      asPayment(withSql(queries.length === 1 ? Effect.map(findOne(queries[0]!), (found) => [found]) : findAll(queries)))
+  })
+  return { find: (query) => finding(query).pipe(withSpanIfSampled("Settlements.find")) } satisfies Pick<
+    Settlements["Service"],
+    "find"
+  >
+})

@@ -1,0 +1,147 @@
+// The ends of settlements. A ledger closes for all at once, so what the follower has decided in one moment is written
+// in one statement: outcomes, budget, channels and facts of all of them, in one transaction. Each expects the state
+// that it was decided on and ends by itself; of one settlement one end goes along. What keeps a statement from being
+// written at all (a transaction that has ended another settlement, a defect of one of them) is that settlement's alone:
+// each is then written by itself. A connection that is lost leaves all of them as unknown as one.
+import { Cause, Effect, Exit, Option } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { committing } from "../../budget/budgetStatements.ts"
+import { inStatement, isUniqueViolation } from "../../database/Database.ts"
+import { batched } from "../../database/batched.ts"
+import { Lane } from "../../database/Lane.ts"
+import { Facts } from "../../facts/Facts.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+import { endedFact } from "./facts.ts"
+import type { Outcome } from "../state/Settlement.ts"
+import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
+import type { ResolveAnswer, Settlements } from "./Settlements.ts"
+
+/** Settlements that one statement ends. */
+const callsMax = 100
+
+/** One transaction of the ledger ends one settlement. */
+export const isResolvedBy = "kernel_settlements_ended_by"
+
+interface End {
+  readonly id: string
+  readonly outcome: Outcome
+  readonly attemptsKnown: number | undefined
+}
+
+/** What is given of an end, under names that no column has. What only the row knows of the fact is put in there. */
+const givenOf = ({ attemptsKnown, id, outcome }: End) => {
+  const { channel, closedAtSeconds } = outcome
+  const { data, type, version } = endedFact({ id, principal: "", innerHash: "" }, outcome)
+  return {
+    end_of: id,
+    attempts_known: attemptsKnown ?? null,
+    to_state: outcome.state,
+    by_transaction: outcome.transaction ?? null,
+    in_ledger: outcome.ledger ?? null,
+    closed: closedAtSeconds === undefined ? null : new Date(closedAtSeconds * 1_000).toISOString(),
+    did_move: outcome.amountTransferred?.toString() ?? null,
+    fee: outcome.feeChargedStroops.toString(),
+    fee_unknown: outcome.feeUnknown,
+    why: outcome.reason ?? null,
+    why_told: outcome.message ?? null,
+    fact_type: type,
+    fact_version: version,
+    fact_data: data,
+    gives_back: channel !== undefined,
+    number_used: channel?.sequenceUsed ?? null,
+    as_of_ledger: channel?.ledger ?? null
+  }
+}
+
+const givenColumns = `end_of uuid, attempts_known int, to_state text, by_transaction text, in_ledger int8,
+  closed timestamptz, did_move numeric, fee int8, fee_unknown bool, why text, why_told text, fact_type text,
+  fact_version int, fact_data jsonb, gives_back bool, number_used bool, as_of_ledger int8`
+
+/** What an ended row gives to the budget, its channel and its fact, beside the record. */
+const endedColumns = `${recordColumns}, budget_day, coalesce(budget_principal, principal) as budget_of, budget_keyed,
+  budget_shard, budget_stroops, channel_sequence, fee_charged_stroops as charged`
+
+/** One statement: outcomes, budget, channels and facts. Gives the rows that it ended. */
+const resolveAll = Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
+  const sql = yield* SqlClient.SqlClient
+  const facts = yield* Facts
+  const statement = sql<SettlementRow>`with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(ends.map(givenOf))}::jsonb)
+        as g (${sql.literal(givenColumns)})),
+    ended as (
+      update kernel_settlements set state = to_state, resolved_at = clock_timestamp(), ended_by = by_transaction,
+        ledger = in_ledger, closed_at = closed, moved = did_move,
+        fee_charged_stroops = fee + case when fee_unknown then budget_stroops else 0 end,
+        reason = why, reason_message = why_told
+      from given where id = end_of and state in ('prepared', 'submitted')
+        and (attempts_known is null or attempt_count = attempts_known)
+      returning ${sql.literal(endedColumns)}),
+    freed as (
+      update kernel_channels as c set settlement = null, used_at = clock_timestamp(),
+        sequence = e.channel_sequence + case when g.number_used then 0 when not g.number_used then -1 end,
+        sequence_ledger = greatest(c.sequence_ledger, g.as_of_ledger)
+      from ended as e join given as g on g.end_of = e.id::uuid
+      where g.gives_back and c.address = e.channel and c.settlement = g.end_of),
+    told as (
+      insert into kernel_facts (type, version, subject, principal, data)
+      select g.fact_type, g.fact_version, e.id, e.principal, g.fact_data || jsonb_build_object(
+        'transaction', case when e.state = 'settled' then e.transaction else e.inner_hash end,
+        'feeChargedStroops', e.charged::text)
+      from ended as e join given as g on g.end_of = e.id::uuid),
+    ${committing(sql, "ended")}
+    select * from ended`
+  return yield* facts.publishedBy(inStatement(statement))
+})
+
+type Answer = Exit.Exit<ResolveAnswer, SqlError.SqlError>
+
+const answersOf = (ends: ReadonlyArray<End>, rows: ReadonlyArray<SettlementRow>): ReadonlyArray<Answer> => {
+  const ended = new Map(rows.map((row) => [row.id, row]))
+  return ends.map(({ id }) => {
+    const row = ended.get(id)
+    return Exit.succeed<ResolveAnswer>(
+      row === undefined ? { _tag: "Changed" } : { _tag: "Resolved", record: toRecord(row) }
+    )
+  })
+}
+
+const resolveOne = (end: End): Effect.Effect<Answer, never, SqlClient.SqlClient | Facts> =>
+  Effect.exit(
+    Effect.catchIf(
+      Effect.flatMap(resolveAll([end]), (rows) => answersOf([end], rows)[0]!),
+      (error) => isUniqueViolation(error, isResolvedBy),
+      () => Effect.succeed<ResolveAnswer>({ _tag: "TransactionTaken" })
+    )
+  )
+
+/** Whatever is asked next will hear the same: nobody answers. */
+const isAway = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
+  Option.exists(Cause.findErrorOption(cause), ({ reason }) => reason._tag === "ConnectionError")
+
+/** Together, and each by itself when that cannot be. */
+const resolve = (ends: ReadonlyArray<End>) =>
+  ends.length === 1
+    ? Effect.map(resolveOne(ends[0]!), (answer) => [answer])
+    : Effect.matchCauseEffect(resolveAll(ends), {
+        onSuccess: (rows) => Effect.succeed(answersOf(ends, rows)),
+        onFailure: (cause) =>
+          Cause.hasInterrupts(cause) || isAway(cause) ? Effect.failCause(cause) : Effect.forEach(ends, resolveOne)
+      })
+
+/** The call; what it began ends with the Scope. */
+export const batchOutcomes = Effect.gen(function* () {
+  const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
+  const withFacts = Effect.provideService(Facts, yield* Facts)
+  const asPayment = Effect.provideService(Lane, "payments")
+  const ending = yield* batched({
+    maxBatchSize: callsMax,
+    keyOf: ({ id }: End) => id,
+    runBatch: (ends) => asPayment(withFacts(withSql(resolve(ends))))
+  })
+  return {
+    resolve: (id, outcome, attemptsKnown) =>
+      Effect.flatMap(ending({ id, outcome, attemptsKnown }), (answer) => answer).pipe(
+        withSpanIfSampled("Settlements.resolve")
+      )
+  } satisfies Pick<Settlements["Service"], "resolve">
+})

@@ -1,0 +1,165 @@
+// The births of settlements. A close frees channels for many at once, and those who waited for them are recorded in one
+// moment: what one principal brings then is one statement, under one reservation of the budget. It stores all of them
+// or nothing. Where a lease is lost, a bound is in the way or one of them is known already, each is recorded by itself,
+// as one alone is, with an answer of its own: nobody's settlement stands or falls with another's. A connection that is
+// lost, and a statement that took too long, leave all of them as unknown as one. No principal waits for another's: a
+// row of the budget that somebody holds is that principal's alone.
+import { Cause, Effect, Exit, Option, Scope, Semaphore } from "effect"
+import { Hex } from "effect/encoding"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Budget } from "../../budget/Budget.ts"
+import { Limits } from "../../config/Limits.ts"
+import { inStatement } from "../../database/Database.ts"
+import { batched } from "../../database/batched.ts"
+import { Lane } from "../../database/Lane.ts"
+import { factRow, Facts } from "../../facts/Facts.ts"
+import { counted } from "../../http/Principal.ts"
+import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
+import { recordedFact } from "./facts.ts"
+import { attemptRow, bornRow, spreadOf } from "./SettlementRows.ts"
+import type { NewSettlement, RecordAnswer, Settlements } from "./Settlements.ts"
+
+/** Settlements that one statement records. */
+const callsMax = 50
+/** Principals whose settlements are recorded at a time. */
+const concurrency = 8
+
+type Rows = ReadonlyArray<Readonly<Record<string, unknown>>>
+
+/** Rows as their columns read them. */
+const jsonOf = (rows: Rows): string =>
+  JSON.stringify(rows, (_, value: unknown) =>
+    typeof value === "bigint" ? value.toString() : value instanceof Uint8Array ? `\\x${Hex.encode(value)}` : value
+  )
+
+/** Inserts the rows once there is a row in `given`, a relation of the statement that this is a part of. */
+const insertAll = (sql: SqlClient.SqlClient, table: string, rows: Rows, given: string) => {
+  const columns = Object.keys(rows[0]!).join(", ")
+  return sql`insert into ${sql.literal(`${table} (${columns})`)} select ${sql.literal(columns)}
+    from jsonb_populate_recordset(null::${sql.literal(table)}, ${jsonOf(rows)}::jsonb)
+    where exists (select 1 from ${sql.literal(given)})`
+}
+
+/** Whether all of them were recorded, of one principal and on a channel each; else none was. */
+const recordAll = Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSettlement>, facilitator: string) {
+  const sql = yield* SqlClient.SqlClient
+  const facts = yield* Facts
+  const { pendingSettlementsMax } = yield* Limits
+  const [first] = settlements
+  const { part, reservation } = yield* (yield* Budget).reserving(
+    counted(first!.principal),
+    settlements.reduce((sum, { budgetStroops }) => sum + budgetStroops, 0n),
+    spreadOf(first!.id),
+    "leased_all"
+  )
+  const born = settlements.map((one) => bornRow(one, { ...reservation, stroops: one.budgetStroops }))
+  const attempts = settlements.map(({ attempt, id }) => attemptRow(id, 1, attempt))
+  const told = settlements.map((one) => {
+    const fact = recordedFact(one, facilitator)
+    return { ...factRow(fact), data: fact.data }
+  })
+  const statement = sql<{ born: number }>`with given as (
+      select * from unnest(${settlements.map(({ channel }) => channel.address)}::text[],
+        ${settlements.map(({ channel }) => channel.fence.toString())}::int8[],
+        ${settlements.map(({ id }) => id)}::uuid[]) as g (lent, lent_fence, held_by)),
+    standing as (
+      select count(*) + ${settlements.length}::int <= ${pendingSettlementsMax}::int as may_open
+      from kernel_settlements where state in ('prepared', 'submitted')),
+    leased as (
+      select 1 from kernel_channels as c join given on c.address = lent and c.fence = lent_fence
+      where c.settlement is null and (select may_open from standing)
+      order by c.address for update of c),
+    leased_all as (select 1 from leased having count(*) = ${settlements.length}::int),
+    ${part},
+    born as (${insertAll(sql, "kernel_settlements", born, "budget_reserved")} returning 1),
+    attempted as (${insertAll(sql, "kernel_attempts", attempts, "born")}),
+    told as (${insertAll(sql, "kernel_facts", told, "born")}),
+    held as (
+      update kernel_channels as c set settlement = held_by, leased_until = null, used_at = clock_timestamp() from given
+      where c.address = lent and exists (select 1 from born))
+    select count(*)::int as born from born`
+  const [row] = yield* facts.publishedBy(inStatement(statement))
+  return row!.born === settlements.length
+})
+
+type Answer = Exit.Exit<RecordAnswer, SqlError.SqlError>
+type Services = SqlClient.SqlClient | Budget | Facts | Limits
+type RecordOne<R> = (settlement: NewSettlement) => Effect.Effect<RecordAnswer, SqlError.SqlError, R>
+
+/** Nobody knows what became of it: to do it again by parts would take as long for each of them. */
+const isUnknown = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
+  Option.exists(
+    Cause.findErrorOption(cause),
+    ({ reason }) => reason._tag === "ConnectionError" || reason._tag === "StatementTimeoutError"
+  )
+
+/** Together, and each by itself when that cannot be. */
+const recordGroup = <R>(
+  group: ReadonlyArray<NewSettlement>,
+  facilitator: string,
+  recordOne: RecordOne<R>
+): Effect.Effect<ReadonlyArray<Answer>, never, Services | R> => {
+  const alone = Effect.forEach(group, (one) => Effect.exit(recordOne(one)))
+  if (group.length === 1) return alone
+  return Effect.matchCauseEffect(recordAll(group, facilitator), {
+    onSuccess: (areBorn) =>
+      areBorn ? Effect.succeed(group.map((): Answer => Exit.succeed({ _tag: "Recorded" }))) : alone,
+    onFailure: (cause) =>
+      Cause.hasInterrupts(cause) || isUnknown(cause)
+        ? Effect.succeed(group.map((): Answer => Exit.failCause(cause)))
+        : alone
+  })
+}
+
+type Recording = (settlement: NewSettlement) => Effect.Effect<Answer>
+
+/** What one principal brings stands together, one row of the budget being theirs, and is kept while any of it waits. */
+const makeRecorders = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
+  const scope = yield* Effect.scope
+  const services = yield* Effect.context<Services | R>()
+  const atOnce = Semaphore.makeUnsafe(concurrency)
+  const run = (settlements: ReadonlyArray<NewSettlement>) =>
+    recordGroup(settlements, facilitator, recordOne).pipe(
+      Semaphore.withPermit(atOnce),
+      Effect.provideService(Lane, "payments"),
+      Effect.provideContext(services)
+    )
+  const made = batched({
+    maxBatchSize: callsMax,
+    keyOf: ({ channel }: NewSettlement) => channel.address,
+    runBatch: run
+  }).pipe(Effect.provideService(Scope.Scope, scope))
+  const recorders = new Map<string, { readonly recording: Recording; calls: number }>()
+  const enter = (name: string) =>
+    Effect.suspend(() => {
+      const known = recorders.get(name)
+      if (known !== undefined) return Effect.succeed(known)
+      return Effect.map(made, (recording) => {
+        const recorder = { recording, calls: 0 }
+        recorders.set(name, recorder)
+        return recorder
+      })
+    }).pipe(Effect.tap((recorder) => Effect.sync(() => void (recorder.calls += 1))))
+  return (settlement: NewSettlement): Effect.Effect<Answer> => {
+    const { keyed, source } = settlement.principal
+    const name = `${keyed} ${source}`
+    return Effect.acquireUseRelease(
+      enter(name),
+      ({ recording }) => recording(settlement),
+      (recorder) =>
+        Effect.sync(() => {
+          recorder.calls -= 1
+          if (recorder.calls === 0) recorders.delete(name)
+        })
+    )
+  }
+})
+
+/** The call, where `recordOne` records one settlement; what it began ends with the Scope. */
+export const batchRecords = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
+  const recording = yield* makeRecorders(facilitator, recordOne)
+  return {
+    record: (settlement) =>
+      Effect.flatMap(recording(settlement), (answer) => answer).pipe(withSpanIfSampled("Settlements.record"))
+  } satisfies Pick<Settlements["Service"], "record">
+})

@@ -1,0 +1,136 @@
+// The facts of settlements: what is told of a birth and of an end, in the transaction that made it true, and how
+// whoever reads the journal decodes it. Writers and readers share these schemas. A fact of another kind, of a later
+// version or of a shape that is not known decodes to None: a reader goes on without it, since one bad row must never
+// stop the rest. Amounts and stroops are decimal text on the written side and `bigint` on the read one.
+import { Option, Schema, SchemaGetter } from "effect"
+import type { Fact, NewFact } from "../../facts/Facts.ts"
+import type { Outcome } from "../state/Settlement.ts"
+import type { NewSettlement } from "./Settlements.ts"
+
+/** Of the shapes below. */
+const version = 1
+
+export const recordedType = "settlement.recorded"
+/** What every type of a settlement's fact begins with. */
+export const settlementTypes = "settlement."
+
+export type EndState = "settled" | "failed" | "expired" | "unresolved"
+
+export const endedType = (state: EndState): string => `${settlementTypes}${state}`
+
+/** Atomic units or stroops. */
+const Units = Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/)).pipe(
+  Schema.decodeTo(Schema.BigInt, {
+    decode: SchemaGetter.transform((text: string) => BigInt(text)),
+    encode: SchemaGetter.transform((units: bigint) => units.toString())
+  })
+)
+export const TransactionHash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
+
+/** A settlement was recorded: it is open, and nothing has been submitted yet. */
+export const Recorded = Schema.Struct({
+  /** Neutral spelling. */
+  network: Schema.String,
+  scheme: Schema.String,
+  asset: Schema.String,
+  payer: Schema.String,
+  payTo: Schema.String,
+  amountMax: Units,
+  /** What was meant to move; facts of before told the maximum alone. */
+  amount: Schema.optionalKey(Units),
+  /** The instance that recorded it. */
+  facilitator: Schema.optionalKey(Schema.String),
+  transaction: TransactionHash,
+  resourceUrl: Schema.NullOr(Schema.String),
+  principal: Schema.optionalKey(Schema.String)
+})
+
+/** A settlement ended; an unresolved one may still be ended by an operator, with a second fact. */
+export const Ended = Schema.Struct({
+  transaction: TransactionHash,
+  /** Null when nothing moved, or beyond what the ledger remembers. */
+  moved: Schema.NullOr(Units),
+  feeChargedStroops: Units,
+  ledger: Schema.NullOr(Schema.Int),
+  reason: Schema.NullOr(Schema.String),
+  /** Who ended it, when the ledger did not. */
+  by: Schema.optionalKey(Schema.Literal("operator"))
+})
+
+export type SettlementFact =
+  | { readonly _tag: "Recorded"; readonly id: string; readonly at: Date; readonly data: typeof Recorded.Type }
+  | {
+      readonly _tag: "Ended"
+      readonly id: string
+      readonly at: Date
+      readonly state: EndState
+      readonly data: typeof Ended.Type
+    }
+
+/** What is told of a birth, and by which replica. */
+export const recordedFact = (
+  settlement: Pick<
+    NewSettlement,
+    "id" | "network" | "scheme" | "asset" | "payer" | "payTo" | "amount" | "innerHash" | "resourceUrl" | "principal"
+  > & { readonly amountMax: bigint },
+  facilitator: string
+): NewFact => ({
+  type: recordedType,
+  version,
+  subject: settlement.id,
+  principal: settlement.principal.owner,
+  data: {
+    network: settlement.network,
+    scheme: settlement.scheme,
+    asset: settlement.asset,
+    payer: settlement.payer,
+    payTo: settlement.payTo,
+    amountMax: settlement.amountMax.toString(),
+    amount: settlement.amount.toString(),
+    facilitator,
+    transaction: settlement.innerHash,
+    resourceUrl: Option.getOrNull(settlement.resourceUrl),
+    principal: settlement.principal.owner
+  } satisfies typeof Recorded.Encoded
+})
+
+/** What is told of an end. */
+export const endedFact = (
+  settlement: { readonly id: string; readonly principal: string; readonly innerHash: string },
+  outcome: Pick<Outcome, "state" | "amountTransferred" | "feeChargedStroops" | "ledger" | "reason">,
+  by?: "operator"
+): NewFact => ({
+  type: endedType(outcome.state),
+  version,
+  subject: settlement.id,
+  principal: settlement.principal,
+  data: {
+    transaction: settlement.innerHash,
+    moved: outcome.amountTransferred?.toString() ?? null,
+    feeChargedStroops: outcome.feeChargedStroops.toString(),
+    ledger: outcome.ledger ?? null,
+    reason: outcome.reason ?? null,
+    ...(by === undefined ? {} : { by })
+  } satisfies typeof Ended.Encoded
+})
+
+const recorded = Schema.decodeUnknownOption(Recorded)
+const ended = Schema.decodeUnknownOption(Ended)
+const settlementId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const stateOf = new Map<string, EndState>(
+  (["settled", "failed", "expired", "unresolved"] as const).map((state) => [endedType(state), state])
+)
+
+/** Whether a fact is about a settlement's life, readable or not. */
+export const isOfSettlement = ({ type }: Pick<Fact, "type">): boolean => type === recordedType || stateOf.has(type)
+
+/** Decodes a fact of a settlement's life. */
+export const readSettlementFact = (fact: Fact): Option.Option<SettlementFact> => {
+  const { at, data, subject: id } = fact
+  if (fact.version !== version || !settlementId.test(id)) return Option.none()
+  if (fact.type === recordedType) return Option.map(recorded(data), (data) => ({ _tag: "Recorded", id, at, data }))
+  const state = stateOf.get(fact.type)
+  return state === undefined
+    ? Option.none()
+    : Option.map(ended(data), (data) => ({ _tag: "Ended", id, at, state, data }))
+}

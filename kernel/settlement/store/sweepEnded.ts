@@ -1,0 +1,93 @@
+// What has ended leaves after `retention.settlement_days`: settled, failed and expired settlements with their attempts,
+// the days of the sponsor's budget, and the sponsor's own transactions. One that is open or unresolved stays, and so
+// does one that holds a channel or whose authorization the ledger might still take: without its row the same
+// authorization could be paid for again. Of a sponsor's own transactions those stay that its next one is decided by. A
+// look each hour, in bounded transactions, off the payments' lane.
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { reconciler } from "../../actor/Actor.ts"
+import { oldBefore } from "../../time/trustedTime.ts"
+import { Network } from "../../config/Network.ts"
+import { Retention } from "../../config/Retention.ts"
+import { inTransaction } from "../../database/Database.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { sweepFacts } from "../../facts/sweepFacts.ts"
+
+/** Settlements in one transaction, and rows of the budget. */
+const deletedMax = 500
+/** Transactions of one turn; the rest waits for the next hour. */
+const batchesMax = 200
+
+/** Ended settlements of a network up to a ledger that has passed; true when there may be more. */
+export const sweepSettlements = Effect.fnUntraced(function* (
+  keepMillis: number,
+  { network, sequence }: { readonly network: string; readonly sequence: number }
+) {
+  const sql = yield* SqlClient.SqlClient
+  const before = yield* oldBefore(keepMillis)
+  const deleted = yield* inTransaction(sql`with ended as (
+      select s.id from kernel_settlements s
+      where s.recorded_at < ${before} and s.resolved_at < ${before} and s.network = ${network}
+        and s.state in ('settled', 'failed', 'expired') and s.authorization_expires_ledger < ${sequence}
+        and not exists (select 1 from kernel_channels c where c.settlement = s.id)
+      limit ${deletedMax} for update skip locked),
+    attempts as (delete from kernel_attempts a using ended where a.settlement = ended.id)
+    delete from kernel_settlements s using ended where s.id = ended.id returning 1`)
+  return deleted.length === deletedMax
+})
+
+/** Days of the budget that nothing counts against any more; true when there may be more. */
+export const sweepBudget = Effect.fnUntraced(function* (keepMillis: number) {
+  const sql = yield* SqlClient.SqlClient
+  const before = (yield* oldBefore(keepMillis)).toISOString().slice(0, 10)
+  yield* sql`delete from kernel_sponsor_budget_total where day < ${before}::date`
+  const deleted = yield* sql`delete from kernel_sponsor_budget where (day, principal) in (
+    select day, principal from kernel_sponsor_budget where day < ${before}::date order by day limit ${deletedMax})
+    returning 1`
+  return deleted.length === deletedMax
+})
+
+/**
+ * A network's transactions of the sponsors' own; true when there may be more. The open one stays, the newest two of a
+ * sponsor (the next one follows the last, and rests after failures), and the one that landed last, before whose ledger
+ * no account is read.
+ */
+export const sweepSponsorTransactions = Effect.fnUntraced(function* (keepMillis: number, network: string) {
+  const sql = yield* SqlClient.SqlClient
+  const before = yield* oldBefore(keepMillis)
+  const deleted = yield* sql`delete from kernel_sponsor_transactions where hash in (
+    select t.hash from kernel_sponsor_transactions t
+    where t.network = ${network} and t.state <> 'open' and t.recorded_at < ${before}
+      and exists (select 1 from kernel_sponsor_transactions n where n.network = t.network and n.sponsor = t.sponsor
+        and n.recorded_at > t.recorded_at order by n.recorded_at offset 1 limit 1)
+      and (t.ledger is null or t.ledger < (select max(l.ledger) from kernel_sponsor_transactions l
+        where l.network = t.network and l.sponsor = t.sponsor))
+    order by t.recorded_at limit ${deletedMax}) returning 1`
+  return deleted.length === deletedMax
+})
+
+/** Runs a step until it says that nothing more is to do, as often as a turn allows. */
+const drained = <E, R>(step: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
+  Effect.gen(function* () {
+    for (let batch = 0; batch < batchesMax && (yield* step); batch++) yield* Effect.yieldNow
+  })
+
+/** Forgets what has ended for as long as the Scope lives. */
+export const startSweeps = Effect.gen(function* () {
+  const { id } = yield* Network
+  const { factMillis, settlementMillis } = yield* Retention
+  const { status: standing } = yield* LedgerClock
+  yield* reconciler({
+    id: "retention",
+    every: "1 hour",
+    turn: Effect.gen(function* () {
+      const { isFresh, time } = yield* standing
+      // Without the ledger's word nobody knows which authorizations are dead.
+      if (isFresh && time !== undefined)
+        yield* drained(sweepSettlements(settlementMillis, { network: id, sequence: time.sequence }))
+      yield* drained(sweepBudget(settlementMillis))
+      yield* drained(sweepSponsorTransactions(settlementMillis, id))
+      yield* drained(sweepFacts(factMillis))
+    })
+  })
+})

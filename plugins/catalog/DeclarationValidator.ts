@@ -1,0 +1,102 @@
+// Reads a declaration and has it recorded, in turns: declarations are read in a share of the process's time, and
+// recorded a few at once, a payer's after each other payer's. Who finds no place is told so; a database that fails is
+// the seller's `catalog_unavailable` and the operator's log.
+import { Context, Effect, Layer, Option } from "effect"
+import type { SqlError } from "effect/sql"
+import type { PaymentObservation } from "../../kernel/payment/Extension.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Config } from "./Config.ts"
+import { droppedFields } from "./declaration/aboutResource.ts"
+import { type Declaration, type Identity, isRejection, type Rejection } from "./declaration/Declaration.ts"
+import { offerOf, readDeclaration } from "./declaration/DeclarationWire.ts"
+import { makeCpuThrottle } from "./declaration/CpuThrottle.ts"
+import { makeValidator } from "./declaration/validateInfo.ts"
+import { Hints } from "./ownership/Hints.ts"
+import { readSignature } from "./ownership/signedDeclaration.ts"
+import { Listings } from "./store/Listings.ts"
+import { claimOf } from "./store/mergeDeclaration.ts"
+import { type Carrier, isFree, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
+import { FairScheduler } from "./FairScheduler.ts"
+
+/** Recordings at once, and how many may wait for their turn, of readings and of recordings apart. */
+const recordingsMax = 4
+const waitingMax = 64
+
+/** Declarations are read in a share of the process's time, whoever sends how many of whatever kind. */
+const readingPace = { share: 0.2, burstMillis: 1_000 }
+
+export interface ValidatedDeclaration {
+  /** What was declared, as far as it could be read. */
+  readonly identity: Identity | undefined
+  readonly recorded: Recorded
+}
+
+const crowded = unavailable("too many declarations at once")
+
+const failed = (error: SqlError.SqlError) =>
+  Effect.as(
+    Effect.logError("a declaration could not be recorded", error),
+    unavailable(`database: ${error.reason._tag}`)
+  )
+
+export class DeclarationValidator extends Context.Service<
+  DeclarationValidator,
+  {
+    readonly judge: (
+      observation: PaymentObservation,
+      sentKey: string,
+      value: unknown,
+      grade: Carrier["grade"],
+      now: Date
+    ) => Effect.Effect<ValidatedDeclaration>
+  }
+>()("tollkeeper/catalog/Judge") {
+  static readonly layer = Layer.effect(
+    DeclarationValidator,
+    Effect.gen(function* () {
+      const config = yield* Config
+      const listings = yield* Listings
+      const hints = yield* Hints
+      const crypto = yield* Crypto
+      const validate = makeValidator()
+      const pace = makeCpuThrottle(readingPace)
+      const readings = new FairScheduler({ atOnceMax: 1, waitingMax })
+      const recordings = new FairScheduler({ atOnceMax: recordingsMax, waitingMax })
+
+      const read = (payment: PaymentObservation["payment"], sentKey: string, value: unknown) =>
+        pace((): Declaration | Rejection => readDeclaration(offerOf(payment), sentKey, value, { config, validate }))
+
+      const judge = Effect.fnUntraced(function* (
+        observation: PaymentObservation,
+        sentKey: string,
+        value: unknown,
+        grade: Carrier["grade"],
+        now: Date
+      ) {
+        const { authorization, payer, payment, stage } = observation
+        const asker = { name: payer, isFree: isFree({ grade, stage }) }
+        const found = yield* readings.run(asker, read(payment, sentKey, value))
+        if (Option.isNone(found)) return { identity: undefined, recorded: crowded }
+        const declaration = found.value
+        const { identity } = declaration
+        if (isRejection(declaration)) return { identity, recorded: rejected(declaration.reason, declaration.detail) }
+        const signed =
+          grade === "declared"
+            ? Option.none<string>()
+            : readSignature(crypto, value, declaration.terms.payTo, () => claimOf(crypto, declaration))
+        const carrier: Carrier = Option.match(signed, {
+          onNone: () => ({ stage, payer, grade, authorization, now }),
+          onSome: (signature) => ({ stage, payer, grade: "declared", signature, authorization, now })
+        })
+        const done = yield* recordings.run(asker, listings.record(declaration, carrier).pipe(Effect.catch(failed)))
+        const outcome = Option.getOrElse(done, () => crowded)
+        const dropped = droppedFields(payment.resource)
+        const recorded = dropped.length === 0 ? outcome : { ...outcome, dropped }
+        if (recorded.isHint === true) yield* hints.ask(declaration.identity, declaration.operation.method, payer)
+        return { identity, recorded }
+      })
+
+      return DeclarationValidator.of({ judge })
+    })
+  )
+}

@@ -1,0 +1,91 @@
+// What came of declarations that were seen a moment ago, by a digest of each, for as long as nothing newer of the same
+// resource is known: the same declaration again costs no statement. One that changed nothing stays known while its
+// resource is seen to stand as it did, which is read with what is stored of it anyway; else each is judged anew after
+// half a minute.
+import type { ExtensionOutcome } from "../../kernel/payment/Extension.ts"
+import { setBounded } from "../../kernel/cache/setBounded.ts"
+import type { Recorded } from "./store/Recorded.ts"
+
+/** How long a digest stands for its outcome: what another replica or an operator changes is noticed after this. */
+const rememberMillis = 30_000
+/** However it stands, it is judged again after this, and observed. */
+const judgedMillis = 600_000
+const rememberedMax = 20_000
+/** Of all digests together: some are texts. */
+const charactersMax = 16_000_000
+
+export interface CachedOutcome {
+  readonly outcome: ExtensionOutcome
+  readonly recorded: Recorded
+  readonly judgedAt: number
+}
+
+/** How a resource stood when that was last read. */
+interface ResourceStanding {
+  readonly standing: string
+  readonly readAt: number
+}
+
+export const outcomeOf = ({ decision, dropped, reason }: Recorded): ExtensionOutcome => {
+  if (decision === "rejected") return { status: "rejected", rejectedReason: reason ?? "catalog_unavailable" }
+  return { status: decision === "held" ? "processing" : "success", ...(dropped === undefined ? {} : { dropped }) }
+}
+
+export class OutcomeCache {
+  readonly #byDigest = new Map<string, CachedOutcome>()
+  #characters = 0
+  /** The version hash of a resource that was recorded last. */
+  readonly #latest = new Map<string, string>()
+  readonly #standings = new Map<string, ResourceStanding>()
+
+  /** True when discovery shows something else now. */
+  keep(digest: string, recorded: Recorded, now: number): boolean {
+    const { decision, reason, resourceId, versionHash } = recorded
+    if (resourceId !== undefined && versionHash !== undefined)
+      setBounded(this.#latest, rememberedMax, String(resourceId), versionHash)
+    const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
+    if (!isOpen && reason !== "catalog_unavailable")
+      this.#know(digest, { outcome: outcomeOf(recorded), recorded, judgedAt: now })
+    return decision === "listed" || decision === "updated"
+  }
+
+  #know(digest: string, outcome: CachedOutcome): void {
+    this.#drop(digest)
+    this.#byDigest.set(digest, outcome)
+    this.#characters += digest.length
+    while (this.#byDigest.size > rememberedMax || this.#characters > charactersMax)
+      this.#drop(this.#byDigest.keys().next().value!)
+  }
+
+  #drop(digest: string): void {
+    if (this.#byDigest.delete(digest)) this.#characters -= digest.length
+  }
+
+  /** What is still true of a digest. */
+  recall(digest: string, now: number): CachedOutcome | undefined {
+    const known = this.#byDigest.get(digest)
+    // Of a clock that was set back nothing is known.
+    if (known === undefined || now < known.judgedAt || now - known.judgedAt > judgedMillis) return undefined
+    const { recorded } = known
+    const { resourceId, versionHash } = recorded
+    if (versionHash !== undefined && this.#latest.get(String(resourceId)) !== versionHash) return undefined
+    return this.#stillStands(known, now) ? known : undefined
+  }
+
+  #stillStands({ judgedAt, recorded: { resourceId, standing } }: CachedOutcome, now: number): boolean {
+    const read = standing === undefined ? undefined : this.#standings.get(String(resourceId))
+    if (read === undefined || read.readAt < judgedAt) return now - judgedAt <= rememberMillis
+    return read.standing === standing && now - read.readAt <= rememberMillis
+  }
+
+  /** How resources stand now. */
+  confirm(standings: ReadonlyMap<bigint, string>, now: number): void {
+    for (const [id, standing] of standings)
+      setBounded(this.#standings, rememberedMax, String(id), { standing, readAt: now })
+  }
+
+  forget(): void {
+    this.#byDigest.clear()
+    this.#characters = 0
+  }
+}

@@ -1,0 +1,34 @@
+// Keeps work that blocks the process to a share of its time, one piece after another: a short burst is done at once,
+// then each piece waits until its predecessors are paid for. Nothing is lost by it, it comes later; who waits is
+// bounded by the caller.
+import { Effect, Semaphore } from "effect"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+
+export interface CpuThrottle {
+  /** Of the time that passes, 0 to 1. */
+  readonly share: number
+  /** Milliseconds of work that may be done without a pause after a rest. */
+  readonly burstMillis: number
+}
+
+export const makeCpuThrottle = ({ burstMillis, share }: CpuThrottle) => {
+  const turn = Semaphore.makeUnsafe(1)
+  let credit = burstMillis
+  let creditedAt = 0
+
+  const settle = (now: number, spent: number): void => {
+    credit = Math.min(burstMillis, credit + Math.max(0, now - creditedAt) * share) - spent
+    creditedAt = now
+  }
+
+  return <A>(work: () => A): Effect.Effect<A> =>
+    Effect.gen(function* () {
+      settle(yield* monotonicMillis, 0)
+      if (credit < 0) yield* Effect.sleep(Math.ceil(-credit / share))
+      const from = yield* monotonicMillis
+      const result = work()
+      const to = yield* monotonicMillis
+      settle(to, to - from)
+      return result
+    }).pipe(turn.withPermits(1))
+}

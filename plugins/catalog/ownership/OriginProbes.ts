@@ -1,0 +1,166 @@
+// A look at a whole origin, because somebody asked for one: its documents are read, each as what it is, and the
+// resources that they name are listed by the origin's own words, unverified until a payment for them is observed. So a
+// new seller is found before its first sale. Bounded for each origin and each caller, and never inside the house.
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { trustedClock } from "../../../kernel/time/trustedTime.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { Config } from "../Config.ts"
+import type { Declaration, Identity } from "../declaration/Declaration.ts"
+import { readResourceUrl } from "../declaration/resourceUrl.ts"
+import { Changes } from "../store/Changes.ts"
+import { FirstListings } from "../store/FirstListings.ts"
+import { declaredText } from "../store/mergeDeclaration.ts"
+import { OriginDocuments, originsMax } from "./OriginDocuments.ts"
+import { Origins } from "./Origins.ts"
+import { type NamedResource, readJson, readManifest, readWellKnown } from "./OriginWire.ts"
+import { readOpenApi } from "./OpenApiWire.ts"
+import { PricedAssets } from "./PricedAssets.ts"
+
+/** Between two looks at one origin. */
+const pauseMillis = 60_000
+const looksPerCallerMax = 10
+const callerMillis = 3_600_000
+/** Resources that one look lists, and those of them whose live pages it asks. */
+const listedMax = 100
+const askedMax = 10
+
+export interface Unlisted {
+  readonly resource: string
+  readonly toolName?: string
+  readonly reason: UnlistedReason
+}
+
+/**
+ * `listed_before`: it was known, in whatever state. `no_terms`: neither the documents nor the live page say what it
+ * costs and whom it pays. `not_asked`: a tool without terms, or beyond the pages that one look asks. `beyond_limit`:
+ * beyond the resources that one look lists.
+ */
+export type UnlistedReason = "delisted" | "no_terms" | "not_asked" | "listed_before" | "beyond_limit"
+
+export type ProbeAnswer =
+  | { readonly _tag: "Refused"; readonly detail: string }
+  | { readonly _tag: "Later"; readonly seconds: number }
+  | {
+      readonly _tag: "Looked"
+      readonly origin: string
+      /** Resources that the documents name. */
+      readonly named: number
+      /** Resources that were not known before. */
+      readonly listed: number
+      /** Named resources that were not listed now, and why. */
+      readonly unlisted: ReadonlyArray<Unlisted>
+      /** What was asked, and what came back. */
+      readonly asked: string
+    }
+
+export class OriginProbes extends Context.Service<
+  OriginProbes,
+  { readonly look: (origin: string, caller: string) => Effect.Effect<ProbeAnswer, SqlError.SqlError> }
+>()("tollkeeper/catalog/OriginLooks") {
+  static readonly layer = Layer.effect(
+    OriginProbes,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const config = yield* Config
+      const origins = yield* Origins
+      const documents = yield* OriginDocuments
+      const { listOrigin } = yield* FirstListings
+      const { moved } = yield* Changes
+      const { assets } = yield* PricedAssets
+      const mayLook = boundLooks()
+      const trusted = yield* trustedClock
+
+      /** The words of a named resource: those of the document, or of its live page. */
+      const declarationsOf = Effect.fnUntraced(function* (identity: Identity, { method, offers }: NamedResource) {
+        if (offers.length > 0) return yield* origins.read(offers)
+        const answer = yield* origins.ask({ identity, methods: [method ?? "GET"], isDynamic: false, share: "claimed" })
+        return answer === "later" || answer.word.delisted ? [] : answer.declarations
+      })
+
+      const list = Effect.fnUntraced(function* (
+        identity: Identity,
+        declarations: ReadonlyArray<Declaration>
+      ): Effect.fn.Return<UnlistedReason | undefined, SqlError.SqlError> {
+        const words = declaredText(declarations, "origin")
+        if (words === undefined) return "no_terms"
+        const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
+        const now = new Date(yield* trusted)
+        const listing = { words: { ...words, identity }, payTos, isPaid: false }
+        const isListed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
+        return isListed ? undefined : "listed_before"
+      })
+
+      const look = Effect.fn("Catalog.look")(function* (given: string, caller: string) {
+        const read = readResourceUrl("http", given, undefined, config)
+        if ("_tag" in read) return { _tag: "Refused" as const, detail: read.detail }
+        const origin = read.origin!
+        const wait = mayLook(origin, caller, yield* monotonicMillis)
+        if (wait > 0) return { _tag: "Later" as const, seconds: Math.ceil(wait / 1_000) }
+        const own = yield* documents.wellKnown(origin)
+        const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]
+        const [first, second, third] = said.map(({ document }) => readJson(document))
+        const { payTos } = readWellKnown(first, { type: "http", resource: `${origin}/`, toolName: "", origin }, origin)
+        const paths = readOpenApi(third, origin, { assets, payTos })
+        const found = [...readManifest(first, origin), ...readManifest(second, origin), ...paths]
+        const all = joined(found)
+        const named = all.slice(0, listedMax)
+        const unlisted: Array<Unlisted> = []
+        let asked = 0
+        for (const one of named) {
+          const { resource, toolName, type } = one
+          const identity: Identity = { type, resource, toolName, origin }
+          const reason = readWellKnown(first, identity, origin).delisted
+            ? "delisted"
+            : one.offers.length === 0 && (type === "mcp" || ++asked > askedMax)
+              ? "not_asked"
+              : yield* list(identity, yield* declarationsOf(identity, one))
+          if (reason !== undefined) unlisted.push(unlistedOf(one, reason))
+        }
+        const listed = named.length - unlisted.length
+        if (listed > 0) yield* moved
+        const detail = said.map((one) => one.detail).join(", ")
+        unlisted.push(...all.slice(listedMax, 2 * listedMax).map((one) => unlistedOf(one, "beyond_limit")))
+        return { _tag: "Looked" as const, origin, named: named.length, listed, unlisted, asked: detail }
+      })
+
+      return OriginProbes.of({ look })
+    })
+  )
+}
+
+const unlistedOf = ({ resource, toolName }: NamedResource, reason: UnlistedReason): Unlisted => ({
+  resource,
+  ...(toolName === "" ? {} : { toolName }),
+  reason
+})
+
+/** Operations of one resource become one; the first document that has words speaks. */
+const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResource> => {
+  const byKey = new Map<string, NamedResource>()
+  for (const one of found) {
+    const key = `${one.type} ${one.resource} ${one.toolName}`
+    const known = byKey.get(key)
+    byKey.set(key, known === undefined ? one : { ...known, offers: [...known.offers, ...one.offers] })
+  }
+  return [...byKey.values()]
+}
+
+/** Milliseconds to wait before a look may be had; 0 when it is had now. */
+const boundLooks = () => {
+  const byOrigin = new Map<string, number>()
+  const byCaller = new Map<string, { readonly at: number; count: number }>()
+  return (origin: string, caller: string, now: number): number => {
+    const before = byOrigin.get(origin)
+    if (before !== undefined && now - before < pauseMillis) return pauseMillis - (now - before)
+    const known = byCaller.get(caller)
+    const mine = known === undefined || now - known.at >= callerMillis ? { at: now, count: 0 } : known
+    if (mine.count >= looksPerCallerMax) return callerMillis - (now - mine.at)
+    mine.count += 1
+    setBounded(byCaller, originsMax, caller, mine)
+    setBounded(byOrigin, originsMax, origin, now)
+    return 0
+  }
+}

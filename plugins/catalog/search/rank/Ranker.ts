@@ -1,0 +1,357 @@
+// One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
+// perhaps reranked, and weighed by the resources' own signals. A branch that is late or failed is missing; one that a
+// caller's mode needs and that is off is unprovided. Either makes the answer partial; when all that were asked are
+// missing or off, whatever else is on answers instead (S128–S130, decisions 5). A flood of claims that fills a branch's
+// candidates hides nothing with evidence: such a branch is asked once more, for that alone.
+import { Context, Effect, Fiber, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { withSpanIfSampled } from "../../../../kernel/effect/withSpanIfSampled.ts"
+import {
+  Catalog,
+  type Filters,
+  type Hit,
+  isFiltered,
+  Search,
+  type SearchBranch,
+  type SearchMode,
+  type SearchRequest,
+  SearchSettings
+} from "../../contract.ts"
+import { countWords, type Fused, fuse, isAnyFitting, hasConfidentBranch, type Ranked } from "./fuse.ts"
+import { type Fit, fitOf, fitCache } from "./fitCache.ts"
+import { RareFilters } from "./RareFilters.ts"
+import { Reranker } from "./Reranker.ts"
+import { ResourceSignals } from "./ResourceSignals.ts"
+import { consideredMax, type Weighed } from "./signals.ts"
+import type { SearchValues } from "../searchSection.ts"
+import { pageSize } from "./spreadSellers.ts"
+
+export interface RankRequest {
+  readonly query: string
+  readonly mode: SearchMode
+  readonly isModeAsked: boolean
+  readonly filters: Filters
+  readonly prefersCheap: boolean
+  readonly snapshot: bigint
+  /** Hits required at most. */
+  readonly window: number
+}
+
+export interface Ranking {
+  /** Best first. */
+  readonly hits: ReadonlyArray<Weighed>
+  /** Something speaks for an answer; else the hits are merely the nearest, and few. */
+  readonly isAnswered: boolean
+  /** Some branch gave as many hits as it was asked for: there may be more. */
+  readonly more: boolean
+  /** Branches that are on, that the mode asks for and that did not answer. */
+  readonly missing: ReadonlyArray<SearchBranch["mode"]>
+  /** Branches that the caller's mode needs and that are off. */
+  readonly unprovided: ReadonlyArray<SearchBranch["mode"]>
+  readonly reranking: "off" | "used" | "failed"
+}
+
+/** A request, and the one look that its branches share at what passes its filters. */
+type Sought = RankRequest & Pick<SearchRequest, "few">
+
+interface Answered {
+  readonly branch: SearchBranch
+  readonly asked: number
+  readonly hits: ReadonlyArray<Hit>
+}
+
+/**
+ * The branches that answer a mode, of those that are on; where none of its own is on, all others. Meaning is the
+ * provider's where there is one, and in a hybrid search the embedded one's beside it.
+ */
+export const branchesOf = (
+  mode: SearchMode,
+  present: ReadonlyArray<Pick<SearchBranch, "mode">>
+): ReadonlyArray<SearchBranch["mode"]> => {
+  const on = present.map((branch) => branch.mode)
+  const meaning = on.includes("semantic") ? "semantic" : "embedded"
+  const own = { lexical: ["lexical"], semantic: [meaning], hybrid: ["lexical", "semantic", "embedded"] }[mode]
+  const answering = on.filter((one) => own.includes(one))
+  return answering.length > 0 ? answering : on
+}
+
+/** What a mode promises. The means of words, which are always at hand, are no model. */
+const promised = { lexical: ["lexical"], semantic: ["semantic"], hybrid: ["lexical", "semantic"] } as const
+
+/** The branches that the caller's mode needs and that are off. The default mode is what is on: it needs none. */
+export const unprovidedOf = (
+  { isModeAsked, mode }: Pick<RankRequest, "isModeAsked" | "mode">,
+  present: ReadonlyArray<Pick<SearchBranch, "mode">>
+): ReadonlyArray<SearchBranch["mode"]> =>
+  isModeAsked ? promised[mode].filter((one) => !present.some((branch) => branch.mode === one)) : []
+
+const askOne = (
+  branch: SearchBranch,
+  { few, filters, query, snapshot }: Sought,
+  asked: number,
+  isAlone: boolean
+): Effect.Effect<Answered | undefined> =>
+  branch.search({ query, filters, snapshot, few, limit: asked, isAlone }).pipe(
+    Effect.timeout(branch.timeoutMillis),
+    Effect.map((hits): Answered => ({ branch, asked, hits })),
+    Effect.catchCause((cause) =>
+      Effect.as(Effect.logWarning(`the ${branch.mode} branch of search did not answer`, cause), undefined)
+    ),
+    withSpanIfSampled(`search.${branch.mode}`)
+  )
+
+const foundBy = ({ hits }: Answered): number => hits.filter(({ isAside }) => isAside !== true).length
+
+const toRanked = ({ branch, hits }: Answered): Ranked => ({
+  mode: branch.mode,
+  weight: Math.max(branch.weight, Number.EPSILON),
+  hits
+})
+
+/** Those that answered, side by side. `firstWindow`: beyond it, a fused answer asks for more candidates. */
+const askAll = Effect.fnUntraced(function* (
+  branches: ReadonlyArray<SearchBranch>,
+  request: Sought,
+  firstWindow: number
+) {
+  // Alone, a branch gives the whole window; fused, each gives its candidates, or more when the first window was not
+  // enough.
+  const asked = (branch: SearchBranch) =>
+    branches.length === 1
+      ? request.window
+      : Math.max(branch.candidates, request.window > firstWindow ? request.window : 0)
+  const answers = yield* Effect.forEach(
+    branches,
+    (branch) => askOne(branch, request, asked(branch), branches.length === 1),
+    {
+      concurrency: "unbounded"
+    }
+  )
+  return answers.filter((answer) => answer !== undefined)
+})
+
+/** Of some resources those that pass a request's filters. */
+type Passing = (ids: ReadonlyArray<bigint>, request: Sought) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
+
+/** A branch that gave as many hits as it was asked for is asked again where fewer of the first of them have evidence. */
+const evidencedMin = pageSize
+
+interface Evidenced {
+  readonly answered: ReadonlyArray<Answered>
+  /** Hits with evidence, where they were asked for by themselves. */
+  readonly evidenced: ReadonlySet<bigint>
+}
+
+const noEvidence: ReadonlySet<bigint> = new Set()
+
+const withHits = (answer: Answered, added: ReadonlyArray<Hit>): Answered => {
+  if (added.length === 0) return answer
+  const found = new Set(answer.hits.map(({ id }) => id))
+  const hits = [...answer.hits, ...added.filter(({ id }) => !found.has(id))]
+  return { ...answer, hits: hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)) }
+}
+
+/** The answers with the best hits that have evidence, which claims may have kept out of a branch's candidates. */
+const withEvidenced = Effect.fnUntraced(function* (
+  answered: ReadonlyArray<Answered>,
+  request: Sought,
+  { rare, signals }: { readonly rare: RareFilters["Service"]; readonly signals: ResourceSignals["Service"] }
+): Effect.fn.Return<Evidenced, SqlError.SqlError> {
+  const isFull = (answer: Answered): boolean => foundBy(answer) >= answer.asked
+  const long = answered.filter((answer) => isFull(answer) || answer.hits.length > consideredMax)
+  if (long.length === 0) return { answered, evidenced: noEvidence }
+  const filters: Filters = { ...request.filters, hasEvidence: true }
+  const passing = yield* rare.passing(filters, request.snapshot)
+  if (passing?.length === 0) return { answered, evidenced: noEvidence }
+  const ids = [...new Set(long.flatMap(({ hits }) => hits.map(({ id }) => id)))]
+  const among = passing === undefined ? yield* signals.evidencedAmong(ids) : new Set(passing)
+  const enough = Math.min(evidencedMin, passing?.length ?? evidencedMin)
+  const evidencedOf = (hits: ReadonlyArray<Hit>) => hits.filter(({ id }) => among.has(id))
+  const short = long.filter(({ hits }) => evidencedOf(hits.slice(0, consideredMax)).length < enough)
+  const sought: Sought = { ...request, filters, few: Effect.succeed(passing) }
+  const again = yield* Effect.forEach(
+    short.filter(isFull),
+    ({ branch }) => askOne(branch, sought, branch.candidates, answered.length === 1),
+    { concurrency: "unbounded" }
+  )
+  const added = new Map(again.flatMap((answer) => (answer === undefined ? [] : [[answer.branch, answer.hits]])))
+  return {
+    answered: answered.map((answer) => withHits(answer, added.get(answer.branch) ?? [])),
+    evidenced: new Set(
+      [...short.flatMap(({ hits }) => evidencedOf(hits)), ...[...added.values()].flat()].map(({ id }) => id)
+    )
+  }
+})
+
+interface FusedRanking extends Pick<Ranking, "isAnswered"> {
+  readonly hits: ReadonlyArray<Fused>
+  /** The list is short whatever there is: the nearest few, or what passes of one list. */
+  readonly isCut: boolean
+}
+
+/** Before the words are read, and not when their reading first waits. */
+const atOnce = { startImmediately: true } as const
+
+const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.undefined }
+
+/**
+ * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it were
+ * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without, unless they
+ * did a moment ago. A branch that learns from its first hits learns less from a filter's few: where it then finds
+ * nothing, what passes of the answer without the filter is the answer, since a filter takes away what does not pass it
+ * and nothing else.
+ */
+const fusedOf = Effect.fnUntraced(function* (
+  answered: ReadonlyArray<Answered>,
+  request: Sought,
+  settings: SearchSettings["Service"],
+  { fits, passing }: { readonly fits: ReturnType<typeof fitCache>; readonly passing: Passing }
+): Effect.fn.Return<FusedRanking, SqlError.SqlError> {
+  const { minimum_best_relevance: bestMin, minimum_relevance_score: relevanceMin, rrf_k: k } = settings
+  const cuts = { k, relevanceMin, bestMin }
+  const branches = answered.map(toRanked)
+  const words = countWords(request.query)
+  const fit = fitOf(branches, bestMin, words)
+  if (!isFiltered(request.filters)) yield* fits.note(request.query, branches, fit)
+  if (!isFiltered(request.filters) || (fit.isFitting && hasConfidentBranch(fit.bests, bestMin)))
+    return { hits: fuse(branches, { ...cuts, ...fit }), isAnswered: fit.isFitting, isCut: !fit.isFitting }
+  const ofFiltered = (whole: Fit): FusedRanking => ({
+    hits: fuse(branches, { ...cuts, ...whole }),
+    // What fits and does not pass the filter is no answer.
+    isAnswered: fit.isFitting && whole.isFitting,
+    isCut: !whole.isFitting
+  })
+  const known = yield* fits.known(request.query, branches)
+  const fused = known === undefined ? undefined : ofFiltered(known)
+  if (fused !== undefined && fused.hits.length > 0) return fused
+  const asked = answered.map(({ branch }) => branch)
+  const all = (yield* askAll(asked, { ...request, ...unfiltered }, settings.first_window)).map(toRanked)
+  const whole = fitOf(all, bestMin, words)
+  yield* fits.note(request.query, all, whole)
+  const again = ofFiltered(whole)
+  if (again.hits.length > 0) return again
+  const without = fuse(all, { ...cuts, ...whole })
+  const passed = yield* passing(
+    without.map(({ id }) => id),
+    request
+  )
+  const left = all.map((branch) => ({ ...branch, hits: branch.hits.filter(({ id }) => passed.has(id)) }))
+  return {
+    hits: without.filter(({ id }) => passed.has(id)),
+    isAnswered: whole.isFitting && isAnyFitting(left, whole.bests, bestMin),
+    isCut: true
+  }
+})
+
+/** The hits, those with evidence with their scores among themselves too: claims take no rank from them. */
+const scoredAmong = (
+  hits: ReadonlyArray<Fused>,
+  answered: ReadonlyArray<Answered>,
+  evidenced: ReadonlySet<bigint>,
+  { rrf_k: k }: SearchValues
+): ReadonlyArray<Fused> => {
+  if (evidenced.size === 0) return hits
+  const branches = answered.map((answer) => ({
+    ...toRanked(answer),
+    hits: answer.hits.filter(({ id }) => evidenced.has(id))
+  }))
+  const scores = new Map(
+    fuse(branches, { k, relevanceMin: 0, bestMin: 0, isFitting: true }).map(({ id, score }) => [id, score])
+  )
+  return hits.map((hit) => {
+    const score = scores.get(hit.id)
+    return score === undefined ? hit : { ...hit, scoreAmongEvidence: score }
+  })
+}
+
+/** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
+const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: ReadonlyArray<bigint>) => {
+  const byId = new Map(top.map((hit) => [hit.id, hit]))
+  // The reranker gives the order, and the fused scores are dealt out again in it: what follows weighs them as before.
+  const first = ids.map((id, at) => ({ ...byId.get(id)!, score: top[at]!.score }))
+  return [...first, ...top.filter(({ id }) => !ids.includes(id)), ...hits.slice(top.length)]
+}
+
+const passingOf = (sql: SqlClient.SqlClient, catalog: Catalog["Service"]): Passing =>
+  Effect.fnUntraced(function* (ids, { few, filters, snapshot }) {
+    if (ids.length === 0) return new Set()
+    const passed = yield* few
+    if (passed !== undefined) return new Set(passed)
+    const rows = yield* sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
+      where ${catalog.condition(filters, { id: "v.id", snapshot })}`.unprepared
+    return new Set(rows.map(({ id }) => id))
+  })
+
+export class Ranker extends Context.Service<
+  Ranker,
+  { readonly rank: (request: RankRequest) => Effect.Effect<Ranking, SqlError.SqlError> }
+>()("tollkeeper/catalog/Ranker") {
+  static readonly layer = Layer.effect(
+    Ranker,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const catalog = yield* Catalog
+      const search = yield* Search
+      const settings = yield* SearchSettings
+      const signals = yield* ResourceSignals
+      const reranker = yield* Reranker
+      const rare = yield* RareFilters
+      const fits = fitCache()
+      const passing = passingOf(sql, catalog)
+
+      const reranked = Effect.fnUntraced(function* (
+        query: string,
+        hits: ReadonlyArray<Fused>
+      ): Effect.fn.Return<Pick<Ranking, "hits" | "reranking">, SqlError.SqlError> {
+        if (reranker.topK === 0 || hits.length < 2) return { hits, reranking: "off" }
+        const top = hits.slice(0, reranker.topK)
+        const documents = yield* catalog.documents(top.map(({ id }) => id))
+        return yield* reranker.order(query, documents).pipe(
+          Effect.map((order) => order.map((index) => documents[index]!.id)),
+          Effect.map((ids) => ({ hits: inOrder(hits, top, ids), reranking: "used" as const })),
+          Effect.catch((error) => Effect.as(Effect.logWarning(error.message), { hits, reranking: "failed" as const }))
+        )
+      })
+
+      const rankSought = Effect.fnUntraced(function* (request: Sought): Effect.fn.Return<Ranking, SqlError.SqlError> {
+        const present = search.branches()
+        const required = branchesOf(request.mode, present)
+        const asked = present.filter(({ mode }) => required.includes(mode))
+        const others = present.filter(({ mode }) => !required.includes(mode))
+        const first = yield* askAll(asked, request, settings.first_window)
+        const given = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
+        const { answered, evidenced } = yield* withEvidenced(given, request, { rare, signals })
+        const { hits: among, isAnswered, isCut } = yield* fusedOf(answered, request, settings, { fits, passing })
+        const fused = scoredAmong(among, answered, evidenced, settings)
+        const { hits, reranking } = yield* reranked(request.query, fused)
+        const { hits: spread, isCrowded } = yield* signals.apply(hits, {
+          isOfOneSeller: request.filters.payTo !== undefined,
+          prefersCheap: request.prefersCheap,
+          query: request.query,
+          evidenced
+        })
+        const more =
+          !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
+        // One seller's hits have crowded out the others': those are looked for behind them.
+        if (isCrowded && more && request.window < settings.window)
+          return yield* rankSought({ ...request, window: settings.window })
+        return {
+          hits: spread.slice(0, request.window),
+          isAnswered,
+          more,
+          missing: required.filter((mode) => !answered.some(({ branch }) => branch.mode === mode)),
+          unprovided: unprovidedOf(request, present),
+          reranking
+        }
+      }, withSpanIfSampled("Catalog.rank"))
+
+      const rank = Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
+        if (!isFiltered(request.filters)) return yield* rankSought({ ...request, ...unfiltered })
+        const looking = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot), atOnce)
+        return yield* rankSought({ ...request, few: Fiber.join(looking) })
+      })
+
+      return Ranker.of({ rank })
+    })
+  )
+}

@@ -1,0 +1,103 @@
+// What passes filters that few resources pass: those are ranked themselves, and not looked for among what holds the
+// words of a query or is near it. An agent searches with the same filters whatever it looks for, so the last few lists
+// are kept until the catalog changes, by its journal. Filters that many pass are remembered as common for a while, so
+// that the same ones are not counted with every search; should they become rare meanwhile, the ranking looks closer
+// where it finds too few.
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
+import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { Catalog, type Filters, isFiltered } from "../../contract.ts"
+
+/** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
+const rareMax = 5_000
+
+/** A search waits so long for it, a quarter of what its branches may take. */
+const patience = "500 millis"
+
+/** How long filters are taken for common, and how many of them are remembered. */
+const commonMillis = 60_000
+const commonMax = 1_000
+
+/** How long what passes is kept at most, and for how many filters: some hundred kilobytes each. */
+const listedMillis = 30_000
+const listsMax = 32
+/** Nothing waits longer for what only saves a statement. */
+const editionPatience = "100 millis"
+
+/** Equal for filters that let the same pass; none of their values holds a line break. */
+const keyOf = (filters: Filters): string =>
+  Object.entries(filters)
+    .map(([name, value]) => `${name}=${value}`)
+    .toSorted()
+    .join("\n")
+
+interface Listed {
+  /** The catalog's, and the snapshot. */
+  readonly edition: string
+  readonly at: number
+  readonly ids: ReadonlyArray<bigint>
+}
+
+export class RareFilters extends Context.Service<
+  RareFilters,
+  {
+    /**
+     * All that pass, where there are filters and few pass. Where the database fails, or has not answered in time, it is
+     * as if many did: no search waits long for what only makes it faster.
+     */
+    readonly passing: (filters: Filters, snapshot: bigint) => Effect.Effect<ReadonlyArray<bigint> | undefined>
+  }
+>()("tollkeeper/catalog/RareFilters") {
+  static readonly layer = Layer.effect(
+    RareFilters,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const catalog = yield* Catalog
+      const commonUntil = new Map<string, number>()
+      const lists = new Map<string, Listed>()
+
+      /**
+       * One statement, which ends at the first too many. They come in one row: two thousand rows take this process
+       * longer than ranking takes the database.
+       */
+      const count = Effect.fnUntraced(function* (filters: Filters, snapshot: bigint) {
+        const [row] = yield* sql<{ count: number; ids: string | null }>`select count(*)::int as count,
+            string_agg(id::text, ',') as ids from (select r.id from catalog_resources r
+              where ${catalog.condition(filters, { snapshot })} limit ${sql.literal(String(rareMax + 1))}) found`
+          .unprepared
+        return row!.count > rareMax ? undefined : (row!.ids?.split(",").map(BigInt) ?? [])
+      })
+
+      /** Undefined where nobody can tell, or not soon. */
+      const editionOf = (snapshot: bigint) =>
+        catalog.edition.pipe(
+          Effect.timeout(editionPatience),
+          Effect.map((edition): string | undefined => `${edition} ${snapshot}`),
+          Effect.catch(() => Effect.undefined)
+        )
+
+      const passing: RareFilters["Service"]["passing"] = Effect.fnUntraced(function* (filters, snapshot) {
+        if (!isFiltered(filters)) return undefined
+        const key = keyOf(filters)
+        const now = yield* monotonicMillis
+        if ((commonUntil.get(key) ?? -Infinity) > now) return undefined
+        const edition = yield* editionOf(snapshot)
+        const known = lists.get(key)
+        if (known !== undefined && known.edition === edition && now - known.at < listedMillis) return known.ids
+        const answer = yield* Effect.catch(Effect.timeoutOption(count(filters, snapshot), patience), (error) =>
+          Effect.as(Effect.logWarning("what passes the filters of a search was not looked up", error), Option.none())
+        )
+        if (Option.isNone(answer)) return undefined
+        const ids = answer.value
+        commonUntil.delete(key)
+        lists.delete(key)
+        if (ids === undefined) setBounded(commonUntil, commonMax, key, now + commonMillis)
+        else if (edition !== undefined) setBounded(lists, listsMax, key, { edition, at: now, ids })
+        return ids
+      })
+
+      return RareFilters.of({ passing })
+    })
+  )
+}

@@ -1,0 +1,85 @@
+// The port of a second look at the best hits, by the settings: off, or an endpoint (`rerank.ts`). It fails soft: what
+// becomes of its failure is the ranking's affair, and the fused order then stands. Searches that ask the same at the
+// same time share one request, a few run at once and none waits for a place, and an endpoint that failed several times
+// in a row is left alone for a while, after which one search tries.
+import { Context, Deferred, Effect, Exit, Layer, Option } from "effect"
+import { HttpClient } from "effect/http"
+import { Settings } from "../../../../kernel/config/Settings.ts"
+import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
+import { type ResourceDocument, SearchSettings } from "../../contract.ts"
+import { rerank, RerankingFailed } from "./rerank.ts"
+
+/** Requests at once; a search beyond goes without. */
+const atOnceMax = 8
+/** Failures in a row after which the endpoint is left alone, and for how long. */
+const failuresMax = 5
+const restMillis = 10_000
+
+type Order = Effect.Effect<ReadonlyArray<number>, RerankingFailed>
+
+/** Bounds what is asked of one endpoint. */
+const leash = () => {
+  const state = { atWork: 0, failures: 0, openUntil: 0 }
+  const flights = new Map<string, Deferred.Deferred<ReadonlyArray<number>, RerankingFailed>>()
+
+  const run = Effect.fnUntraced(function* (order: Order): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
+    const now = yield* monotonicMillis
+    if (now < state.openUntil) return yield* new RerankingFailed({ message: "the reranker is left alone" })
+    if (state.atWork >= atOnceMax) return yield* new RerankingFailed({ message: "the reranker is busy" })
+    // While it is half open, one search tries and the others are still kept away.
+    if (state.failures >= failuresMax) state.openUntil = now + restMillis
+    state.atWork += 1
+    const exit = yield* Effect.exit(order).pipe(Effect.ensuring(Effect.sync(() => (state.atWork -= 1))))
+    state.failures = Exit.isSuccess(exit) ? 0 : state.failures + 1
+    if (state.failures === 0) state.openUntil = 0
+    else if (state.failures >= failuresMax) state.openUntil = (yield* monotonicMillis) + restMillis
+    return yield* exit
+  })
+
+  return Effect.fnUntraced(function* (
+    flight: string,
+    order: Order
+  ): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
+    const running = flights.get(flight)
+    if (running !== undefined) return yield* Deferred.await(running)
+    const answer = Deferred.makeUnsafe<ReadonlyArray<number>, RerankingFailed>()
+    flights.set(flight, answer)
+    return yield* run(order).pipe(
+      Effect.onExit((exit) => {
+        flights.delete(flight)
+        const interrupted = new RerankingFailed({ message: "the search that asked has gone" })
+        return Deferred.done(answer, Exit.hasInterrupts(exit) ? Exit.fail(interrupted) : exit)
+      })
+    )
+  })
+}
+
+export class Reranker extends Context.Service<
+  Reranker,
+  {
+    /** Hits that are looked at again; 0 when it is off. */
+    readonly topK: number
+    /** The order of the documents, best first, as indexes: each once. */
+    readonly order: (query: string, documents: ReadonlyArray<ResourceDocument>) => Order
+  }
+>()("tollkeeper/catalog/Reranker") {
+  static readonly layer = Layer.effect(
+    Reranker,
+    Effect.gen(function* () {
+      const { reranking } = yield* SearchSettings
+      const client = yield* HttpClient.HttpClient
+      const key = reranking.api_key_env === undefined ? Option.none() : (yield* Settings).secret(reranking.api_key_env)
+      const share = leash()
+      const { provider } = reranking
+      if (provider === "none") return Reranker.of({ topK: 0, order: () => Effect.succeed([]) })
+      return Reranker.of({
+        topK: reranking.top_k,
+        order: (query, documents) =>
+          share(
+            JSON.stringify([query, documents.map(({ id, version }) => `${id} ${version}`)]),
+            rerank(client, { ...reranking, provider }, key, query, documents)
+          )
+      })
+    })
+  )
+}

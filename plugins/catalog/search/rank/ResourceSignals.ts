@@ -1,0 +1,116 @@
+// What a ranking takes into account besides the query: the signals of the best hits, read at most once in a while for
+// one resource, since they move slowly and searches show the same resources again and again.
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
+import { withSpanIfSampled } from "../../../../kernel/effect/withSpanIfSampled.ts"
+import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { SearchSettings } from "../../contract.ts"
+import { PricedAssets } from "../../ownership/PricedAssets.ts"
+import type { Fused } from "./fuse.ts"
+import { assetOf } from "../readIntent.ts"
+import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
+import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
+import { sketchOf } from "./textSketch.ts"
+
+const keptMillis = 60_000
+const keptMax = 20_000
+/** Characters of a listing's words that are held against others'. */
+const textMax = 600
+
+export interface RankingHints {
+  /** A filter names the recipient. */
+  readonly isOfOneSeller: boolean
+  readonly prefersCheap: boolean
+  /** What was asked: claims are held against each other by what it matches. */
+  readonly query: string
+  /** Hits with evidence that were asked for by themselves: weighed however far behind a flood of claims they are. */
+  readonly evidenced: ReadonlySet<bigint>
+}
+
+/** The hits to weigh first, and how many: the best, and the best of those with evidence behind them. */
+const considered = (hits: ReadonlyArray<Fused>, evidenced: ReadonlySet<bigint>) => {
+  const behind = hits.slice(consideredMax)
+  const added = behind.filter(({ id }) => evidenced.has(id)).slice(0, consideredMax)
+  const ids = new Set(added.map(({ id }) => id))
+  const ordered = [...hits.slice(0, consideredMax), ...added, ...behind.filter(({ id }) => !ids.has(id))]
+  return { ordered, count: consideredMax + added.length }
+}
+
+export class ResourceSignals extends Context.Service<
+  ResourceSignals,
+  {
+    /** The hits anew, best first; on a first page few of one seller, unless one is asked for. */
+    readonly apply: (
+      hits: ReadonlyArray<Fused>,
+      wish: RankingHints
+    ) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
+    /** Those of these resources that have evidence. */
+    readonly evidencedAmong: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
+  }
+>()("tollkeeper/catalog/ResourceSignals") {
+  static readonly layer = Layer.effect(
+    ResourceSignals,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const weights = yield* SearchSettings
+      const { assets } = yield* PricedAssets
+      const dollar = assetOf("USD", assets) ?? { contract: "", decimals: 0 }
+      const known = new Map<bigint, { readonly signals: Signals & Seller; readonly at: number }>()
+
+      const readSignals = (ids: ReadonlyArray<bigint>) =>
+        ids.length === 0
+          ? Effect.succeed([])
+          : sql<
+              Signals & Omit<Seller, "sketch"> & { readonly text: string }
+            >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt",
+              (select left(concat_ws(' ', about->>'serviceName', about->>'description', about->>'tags'), ${textMax})
+                from (select r.declaration->'about' as about offset 0) declared) as text,
+              r.standing_at is not null as stands, coalesce(r.words_at, r.first_seen_at) as "wordsAt",
+              r.listed_by as "listedBy",
+              (select min(o.amount) from catalog_options o where o.resource_id = r.id and o.retired_at is null
+                and o.asset = ${dollar.contract})::float8 / ${10 ** dollar.decimals}::float8 as price
+            from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
+            join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
+
+      const signalsOf = (id: bigint) => known.get(id)?.signals
+
+      /** Reads what is not known, or not known lately. */
+      const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
+        const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
+        for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
+          const signals = { ...read, sketch: sketchOf(text), ...(read.stands ? {} : { claimed: text }) }
+          setBounded(known, keptMax, signals.id, { signals, at: now })
+        }
+      })
+
+      const apply = Effect.fnUntraced(function* (
+        hits: ReadonlyArray<Fused>,
+        { evidenced, isOfOneSeller, prefersCheap, query }: RankingHints
+      ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
+        if (hits.length < 2) return { hits, isCrowded: false }
+        const now = yield* Clock.currentTimeMillis
+        const at = yield* monotonicMillis
+        const { count, ordered } = considered(hits, evidenced)
+        yield* learn(ordered.slice(0, count), at)
+        const weighed = weigh(ordered, { get: signalsOf }, { ...weights, prefersCheap }, now, count)
+        if (isOfOneSeller) return { hits: weighed, isCrowded: false }
+        const spread = spreadSellers(weighed.slice(0, count), signalsOf, query)
+        const rest = weighed.slice(count)
+        if (rest.length === 0) return spread
+        // The page is full: who sells what is behind it decides nothing.
+        if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
+        yield* learn(rest, at)
+        return spreadSellers(weighed, signalsOf, query)
+      }, withSpanIfSampled("Catalog.signals"))
+
+      const evidencedAmong = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
+        const rows = yield* sql<{ id: bigint }>`select r.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
+          join catalog_resources r on r.id = v.id where r.standing_at is not null`
+        return new Set(rows.map(({ id }) => id))
+      })
+
+      return ResourceSignals.of({ apply, evidencedAmong })
+    })
+  )
+}

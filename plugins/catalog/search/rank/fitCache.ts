@@ -1,0 +1,38 @@
+// How well a query is answered without filters, kept for a minute: who has searched and then filters is not looked up
+// twice. It is the query's and the whole catalog's, and moves as slowly as that does.
+import { Effect } from "effect"
+import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
+import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { bestsOf, isAnyFitting, type Ranked } from "./fuse.ts"
+
+/** The relevance of each branch's best hit, and whether anything fits. */
+export interface Fit {
+  readonly bests: ReturnType<typeof bestsOf>
+  readonly isFitting: boolean
+}
+
+const keptMillis = 60_000
+const keptMax = 5_000
+
+/** `words`: how many the query has. */
+export const fitOf = (branches: ReadonlyArray<Ranked>, bestMin: number, words?: number): Fit => {
+  const bests = bestsOf(branches)
+  return { bests, isFitting: isAnyFitting(branches, bests, bestMin, words) }
+}
+
+/** Of a query by the branches that answered it. */
+const keyOf = (query: string, branches: ReadonlyArray<Pick<Ranked, "mode">>): string =>
+  `${branches.map(({ mode }) => mode).join(" ")}\n${query}`
+
+export const fitCache = () => {
+  const kept = new Map<string, { readonly fit: Fit; readonly at: number }>()
+  return {
+    note: (query: string, branches: ReadonlyArray<Ranked>, fit: Fit) =>
+      Effect.map(monotonicMillis, (at) => setBounded(kept, keptMax, keyOf(query, branches), { fit, at })),
+    known: (query: string, branches: ReadonlyArray<Ranked>): Effect.Effect<Fit | undefined> =>
+      Effect.map(monotonicMillis, (now) => {
+        const one = kept.get(keyOf(query, branches))
+        return one !== undefined && now - one.at < keptMillis ? one.fit : undefined
+      })
+  }
+}

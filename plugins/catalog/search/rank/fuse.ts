@@ -1,0 +1,259 @@
+// Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
+// scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
+// much as the words themselves leave open. Something is always the likest: where words and the means of words are asked
+// together, an answer must be likelier by both than chance makes the likest of all listings; where means are asked
+// alone, not much less likely than that. Where nothing is, or no branch is sure, a question is still answered by what
+// holds a rare word of it, and else by the nearest three: of words alone nobody can tell a question without an answer
+// from one in other words than its answer's. The ranks of weak hits say little: where words are not sure, relevances
+// order what is shown. Of equals the one that was listed first comes first: being new is no merit.
+// Pure.
+import type { Hit, SearchBranch } from "../../contract.ts"
+
+export interface Ranked {
+  readonly mode: SearchBranch["mode"]
+  readonly weight: number
+  /** Best first. */
+  readonly hits: ReadonlyArray<Hit>
+}
+
+export interface FuseOptions {
+  readonly k: number
+  /** Hits below this share of their branch's best hit, in every branch that found them, are left out. */
+  readonly relevanceMin: number
+  /** A branch whose best hit is less relevant has found nothing. */
+  readonly bestMin: number
+  /**
+   * The relevance of each branch's best hit without the caller's filters, where it is known. Default: that of its best
+   * hit here.
+   */
+  readonly bests?: ReadonlyMap<SearchBranch["mode"], number>
+  /** Whether anything fits the query without the caller's filters, where it is known. Default: whether it does here. */
+  readonly isFitting?: boolean
+}
+
+/** The relevance of each branch's best hit. */
+export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBranch["mode"], number> =>
+  new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
+
+/** Whether a branch's best hit is relevant enough by itself. */
+export const hasConfidentBranch = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
+  [...bests.values()].some((best) => best >= bestMin)
+
+/** Deviations of likeness that words of a relevance of 1 are worth. */
+const wordsWorth = 30
+/** Deviations by which words and means together must be beyond chance. */
+const fittingMin = 0.45
+/** Deviations that a part of the query's words is worth, whatever else was asked: the first of it is worth most. */
+const evidenceWorth = 2
+const evidenceScale = 4
+/** Deviations by which that and means together must be beyond chance. */
+const enoughMin = 0.2
+/** Words this relevant need no other witness. */
+const wordsAloneMin = 0.25
+/** Deviations beyond chance (less is more often than not chance) for means of words that were asked alone. */
+const meansAloneMin = -0.5
+
+/**
+ * By how many deviations words and means together speak for a hit, beyond chance, where the words of a hit are worth so
+ * many. Undefined where words are not asked beside means, or these cannot tell chance. What is not among the likest
+ * counts as the least of them.
+ */
+const speakingFor = (
+  branches: ReadonlyArray<Ranked>,
+  worthOf: (hit: Hit) => number
+): ((id: bigint) => number) | undefined => {
+  const words = branches.find(({ mode }) => mode === "lexical")
+  const means = branches.find(({ mode }) => mode === "embedded")
+  const prominence = new Map<bigint, number>()
+  for (const hit of means?.hits ?? []) if (hit.prominence !== undefined) prominence.set(hit.id, hit.prominence)
+  if (words === undefined || prominence.size === 0) return undefined
+  const worth = new Map(words.hits.map((hit) => [hit.id, worthOf(hit)]))
+  const least = Math.min(...prominence.values())
+  return (id) => (worth.get(id) ?? 0) + (prominence.get(id) ?? least)
+}
+
+/** By how much of the query it answers. */
+const fitnessOf = (branches: ReadonlyArray<Ranked>) => speakingFor(branches, ({ relevance }) => wordsWorth * relevance)
+
+/** By what it holds of the query, however much was asked: of three words a part says less than of ten. */
+const weightOfEvidence = (branches: ReadonlyArray<Ranked>) =>
+  speakingFor(branches, ({ evidence = Infinity }) => evidenceWorth * Math.log1p(evidenceScale * evidence))
+
+/** Whether the likest by means of words that were asked alone is more than what chance makes the likest most often. */
+const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
+  const known = branches.flatMap(({ hits }) => hits.flatMap(({ prominence }) => prominence ?? []))
+  const isAlone = branches.length === 1 && branches[0]!.mode === "embedded"
+  return !isAlone || known.length === 0 || Math.max(...known) >= meansAloneMin
+}
+
+/** Of the statistic below, what each part counts, and what an answer must have of it: fitted to the judged sets. */
+const statistic = { relevance: 9.883, together: 0.329, agreement: 0.804, word: 0.666, least: 4.681 }
+/** Words of a query beyond which more say nothing. */
+const wordsMax = 12
+
+const unspacedRun = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}]+/gu
+
+/** Words of a query, a pair of characters of a script without blanks as one. */
+export const countWords = (query: string): number => {
+  const runs = query.match(unspacedRun) ?? []
+  const words = query.replace(unspacedRun, " ").match(/[\p{L}\p{N}_]+/gu) ?? []
+  return words.length + runs.reduce((sum, run) => sum + Math.ceil([...run].length / 2), 0)
+}
+
+/**
+ * By how much the query's best hits are beyond what questions without an answer have: the relevance of words, which a
+ * long query has less of, what a hit holds of the query and means together, and whether both name the same first.
+ * Undefined where words are not asked beside means, or these cannot tell chance.
+ */
+const answerability = (branches: ReadonlyArray<Ranked>, words: number): number | undefined => {
+  const evidence = weightOfEvidence(branches)
+  if (evidence === undefined) return undefined
+  const firsts = branches.map(({ hits }) => hits[0]?.id)
+  const best = bestsOf(branches).get("lexical") ?? 0
+  const together = Math.max(...branches.flatMap(({ hits }) => hits.map(({ id }) => evidence(id))))
+  return (
+    statistic.relevance * best +
+    statistic.together * together +
+    statistic.agreement * Number(firsts.every((id) => id !== undefined && id === firsts[0])) +
+    statistic.word * Math.min(wordsMax, words) -
+    statistic.least
+  )
+}
+
+/**
+ * Whether any hit is more than the likest by chance: by a rare word of the query, by words alone, by an operator's
+ * model, or by words and means together, of whose words it must hold enough. Where the query's number of words is given,
+ * by the statistic above instead, unless a model was asked.
+ */
+export const isAnyFitting = (
+  branches: ReadonlyArray<Ranked>,
+  bests: ReadonlyMap<SearchBranch["mode"], number>,
+  bestMin: number,
+  words?: number
+): boolean => {
+  const beyond = words === undefined || bests.has("semantic") ? undefined : answerability(branches, words)
+  if (beyond !== undefined && bestMin > 0) return beyond >= 0
+  const [fitness, evidence] = [fitnessOf(branches), weightOfEvidence(branches)]
+  if (fitness === undefined || evidence === undefined) return bestMin === 0 || isAnyProminent(branches)
+  // Where no best is too little, none of a model's is either: everything fits.
+  if ((bests.get("semantic") ?? 0) >= bestMin || (bests.get("lexical") ?? 0) >= wordsAloneMin) return true
+  const isAny = (is: (hit: Hit) => boolean) => branches.some(({ hits }) => hits.some(is))
+  return (
+    isAny(({ isEvident }) => isEvident === true) ||
+    (isAny(({ id }) => fitness(id) >= fittingMin) && isAny(({ id }) => evidence(id) >= enoughMin))
+  )
+}
+
+/** Words this relevant, and means that say anything at all, are two witnesses for a hit where chance is not known. */
+const witnessMin = 0.06
+
+/** Where a hit stands in one branch, rank from 1. */
+export interface BranchRank {
+  readonly rank: number
+  readonly score: number
+  readonly relevance: number
+}
+
+export interface Fused {
+  readonly id: bigint
+  readonly score: number
+  readonly standings: Readonly<Partial<Record<SearchBranch["mode"], BranchRank>>>
+  /** Its score by its ranks among hits with evidence alone, where claims flood the branches. */
+  readonly scoreAmongEvidence?: number
+}
+
+/** Higher first; of equals the one that was listed first. */
+export const byScore = (
+  a: { readonly id: bigint; readonly score: number },
+  b: { readonly id: bigint; readonly score: number }
+): number => b.score - a.score || (a.id < b.id ? -1 : 1)
+
+/** The means of words count in full where the words' best hit is at most this share as relevant as theirs. */
+const surenessShare = 0.4
+
+/**
+ * What a rank of a branch is worth. The means of words tell what a query is about and no more: they count in full where
+ * its words find little, and the less the surer the words are.
+ */
+const weightOf = (
+  { mode, weight }: Pick<Ranked, "mode" | "weight">,
+  bests: ReadonlyMap<SearchBranch["mode"], number>
+): number => {
+  const [words, means] = [bests.get("lexical") ?? 0, bests.get("embedded") ?? 0]
+  return mode !== "embedded" || words === 0 ? weight : weight * Math.min(1, (surenessShare * means) / words)
+}
+
+/** Where no branch is sure: what is named by a rare word or by two witnesses, or else what is beyond chance. */
+const witnessedOf = (
+  all: ReadonlyArray<Fused>,
+  evident: ReadonlySet<bigint>,
+  fitness: ReturnType<typeof fitnessOf>
+): ReadonlyArray<Fused> => {
+  const isFit = ({ id }: Fused): boolean => fitness === undefined || fitness(id) >= fittingMin
+  const isWitnessed = ({ id, standings }: Fused): boolean =>
+    evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
+  const witnessed = all.filter((hit) => isWitnessed(hit) && (evident.has(hit.id) || isFit(hit)))
+  return witnessed.length > 0 || fitness === undefined ? witnessed : all.filter(isFit)
+}
+
+/**
+ * By both relevances together, without what has a small share of the best: of words that are not sure the first is
+ * hardly better than the second and holds a rare word as likely by chance, so that their ranks, and what else tells
+ * whether there is an answer at all, would hide what means are clear about.
+ */
+const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): ReadonlyArray<Fused> => {
+  const relevanceOf = ({ standings }: Fused) =>
+    (standings.lexical?.relevance ?? 0) + (standings.embedded?.relevance ?? 0)
+  const all = hits.map((hit) => ({ ...hit, score: relevanceOf(hit) })).sort(byScore)
+  return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
+}
+
+/** Where nothing is likelier than chance, so many of the nearest are shown, and no more. */
+const nearestMax = 3
+
+/** Best first. */
+export const fuse = (
+  branches: ReadonlyArray<Ranked>,
+  {
+    bestMin,
+    bests = bestsOf(branches),
+    isFitting = isAnyFitting(branches, bests, bestMin),
+    k,
+    relevanceMin
+  }: FuseOptions
+): ReadonlyArray<Fused> => {
+  /** The relevance that a hit of a branch must have. */
+  const cuts = new Map([...bests].map(([mode, best]) => [mode, best < bestMin ? Infinity : relevanceMin * best]))
+  const fused = new Map<
+    bigint,
+    { readonly id: bigint; score: number; readonly standings: Partial<Record<SearchBranch["mode"], BranchRank>> }
+  >()
+  const evident = new Set<bigint>()
+  for (const { hits, mode, weight: most } of branches) {
+    const weight = weightOf({ mode, weight: most }, bests)
+    let rank = 0
+    hits.forEach(({ id, isAside, isEvident, relevance, score }, index) => {
+      if (isAside === true) return
+      // Equals share a rank: what tells them apart is not the order in which a branch happens to give them.
+      if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
+      let entry = fused.get(id)
+      if (entry === undefined) fused.set(id, (entry = { id, score: 0, standings: {} }))
+      entry.score += weight / (k + rank)
+      entry.standings[mode] = { rank, score, relevance }
+      if (isEvident === true) evident.add(id)
+    })
+  }
+  const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
+    branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
+  const all = [...fused.values()].sort(byScore)
+  // An operator's model tells whether there is an answer, and its relevances are no match for those of words and means.
+  const isModelAsked = branches.some(({ mode }) => mode === "semantic")
+  if (!isFitting) return isModelAsked ? [] : inOrderOfRelevance(all, relevanceMin).slice(0, nearestMax)
+  const isOrderTold = (bests.get("lexical") ?? 0) >= bestMin || isModelAsked
+  const isSure = hasConfidentBranch(bests, bestMin)
+  if (isSure && isOrderTold) return all.filter(isRelevant)
+  const fitness = fitnessOf(branches)
+  const shown = isSure ? all.filter(isRelevant) : witnessedOf(all, evident, fitness)
+  const isByRelevance = fitness !== undefined && !isOrderTold && shown.length > 0
+  return isByRelevance ? inOrderOfRelevance(all, relevanceMin) : shown
+}

@@ -1,0 +1,81 @@
+// Rankings that are asked for again: the same few words are what people and agents search for. One is kept as its ids,
+// for half a minute at most, and no longer than what it was made from stays the same: the catalog, by its journal, and
+// what each branch answers from. Only its order is kept: what a page shows is read each time. It is kept from the
+// second time on, so that queries that come once keep nothing, and what a first search met too early (words that nobody
+// has lent yet, a look that took too long) is not held fast.
+import { Effect, Option } from "effect"
+import type { SqlError } from "effect/sql"
+import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
+import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { Catalog, Search } from "../../contract.ts"
+import { fingerprintOf } from "../../discovery/filters.ts"
+import { branchesOf, Ranker, type Ranking, type RankRequest } from "./Ranker.ts"
+
+const keptMillis = 30_000
+/** Nothing waits longer for what only saves time. */
+const patience = "100 millis"
+/** Some kilobytes each. */
+const keptMax = 2_000
+
+/** A ranking as a list. */
+export interface Listing extends Omit<Ranking, "hits"> {
+  /** Best first. */
+  readonly ids: ReadonlyArray<bigint>
+}
+
+export const listingOf = ({ hits, ...ranking }: Ranking): Listing => ({ ...ranking, ids: hits.map(({ id }) => id) })
+
+interface Kept {
+  readonly edition: string
+  /** When it was last made, as `monotonicMillis` tells it. */
+  readonly at: number
+  /** Undefined when it was asked for once. */
+  readonly listing: Listing | undefined
+}
+
+const keyOf = ({ filters, isModeAsked, mode, prefersCheap, query, window }: RankRequest): string =>
+  fingerprintOf(filters, [query, mode, isModeAsked, prefersCheap, window])
+
+/** What a ranking is made from at this moment; None where nobody can tell, or not soon. */
+const makeEditionOf = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const search = yield* Search
+  const editionOf = Effect.fnUntraced(function* (
+    request: RankRequest
+  ): Effect.fn.Return<Option.Option<string>, SqlError.SqlError> {
+    const present = search.branches()
+    const editions = [yield* catalog.edition, String(request.snapshot)]
+    for (const mode of branchesOf(request.mode, present)) {
+      const edition = yield* present.find((branch) => branch.mode === mode)?.edition ?? Effect.undefined
+      if (edition === undefined) return Option.none()
+      editions.push(`${mode} ${edition}`)
+    }
+    return Option.some(editions.join("\n"))
+  })
+  return (request: RankRequest) =>
+    editionOf(request).pipe(
+      Effect.timeoutOption(patience),
+      Effect.map(Option.flatten),
+      Effect.catch(() => Effect.succeedNone)
+    )
+})
+
+/** Gives the ranking of a request, made now or kept. */
+export const rankingCache = Effect.gen(function* () {
+  const { rank } = yield* Ranker
+  const editionOf = yield* makeEditionOf
+  const kept = new Map<string, Kept>()
+  return Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Listing, SqlError.SqlError> {
+    const edition = yield* editionOf(request)
+    if (Option.isNone(edition)) return listingOf(yield* rank(request))
+    const key = keyOf(request)
+    const at = yield* monotonicMillis
+    const before = kept.get(key)
+    const isAgain = before !== undefined && before.edition === edition.value && at - before.at < keptMillis
+    if (isAgain && before.listing !== undefined) return before.listing
+    const listing = listingOf(yield* rank(request))
+    const isWhole = listing.missing.length === 0 && listing.reranking !== "failed"
+    setBounded(kept, keptMax, key, { edition: edition.value, at, listing: isAgain && isWhole ? listing : undefined })
+    return listing
+  })
+})

@@ -1,0 +1,143 @@
+// What a resource's use and age add to its rank, and what its origin's other hits take from it. Evidence goes first
+// where relevance is about equal: what is merely claimed precedes a hit that its origin, its recipient's key or a
+// settled payment stands for only when it is more relevant by more than `search.evidence_margin`, and behind the first
+// few claims only when it is several times as relevant. All are shares with a
+// bound from the settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer
+// counts once however often it pays; freshness fades over a month without being seen; each further hit of one origin
+// loses a little. Pure.
+import { byScore, type Fused } from "./fuse.ts"
+import type { SearchValues } from "../searchSection.ts"
+
+/** Distinct payers at which popularity is full. */
+const payersFull = 1_000
+const daysUntilFaded = 30
+const millisPerDay = 86_400_000
+/** Hits whose signals are read; those behind keep their order. */
+export const consideredMax = 60
+
+export interface Signals {
+  readonly id: bigint
+  readonly origin: string | null
+  readonly payers: bigint
+  readonly lastSeenAt: Date
+  /** Its recipient, its origin or a settled payment stands for it. */
+  readonly stands: boolean
+  /** When it began to say what it says: of equals the oldest words come first. */
+  readonly wordsAt?: Date
+  /** The least that it costs in the asset that stands for the dollar, in whole ones; null for what offers none. */
+  readonly price: number | null
+}
+
+export interface Weighed extends Fused {
+  readonly signals?: { readonly popularity: number; readonly freshness: number; readonly originHits: number }
+}
+
+export type SignalWeights = Pick<
+  SearchValues,
+  "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share" | "evidence_margin"
+> & {
+  /** The query wishes for what is cheap. */
+  readonly prefersCheap: boolean
+}
+
+/** A score gains at most this share by costing little, where that is wished for; half of it at a cent. */
+const cheapShare = 0.05
+const centDollars = 0.01
+
+/** How relevant each hit is by all branches together. */
+const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
+  new Map(
+    hits.map(({ id, standings }) => [id, Object.values(standings).reduce((sum, { relevance }) => sum + relevance, 0)])
+  )
+
+/** Claims that rank before evidence by the margin alone: under a flood the rest of a first page is evidence's. */
+const claimsMax = 8
+/** Further claims rank before it only where it has less than this share of their relevance. */
+const floodShare = 0.25
+
+/**
+ * Merges what is merely claimed into what has evidence, each in its order: a claim goes before the next hit with
+ * evidence only where it is more relevant by more than the margin; behind the first `claimsMax` claims the margin is
+ * that of `floodShare`, and goes by the most relevant of the evidence that is still to come.
+ */
+export const evidenceFirst = (
+  hits: ReadonlyArray<Weighed>,
+  hasEvidence: (id: bigint) => boolean,
+  margin: number
+): ReadonlyArray<Weighed> => {
+  const shares = relevances(hits)
+  // A flood of claims leaves what has evidence in its own order.
+  const proven = hits
+    .filter(({ id }) => hasEvidence(id))
+    .sort((a, b) => (b.scoreAmongEvidence ?? 0) - (a.scoreAmongEvidence ?? 0))
+  const claimed = hits.filter(({ id }) => !hasEvidence(id))
+  if (proven.length === 0 || claimed.length === 0) return hits
+  // The greatest relevance from each proven hit on.
+  const rest = proven.map(({ id }) => shares.get(id)!)
+  for (let at = rest.length - 2; at >= 0; at--) rest[at] = Math.max(rest[at]!, rest[at + 1]!)
+  const merged: Array<Weighed> = []
+  let next = 0
+  for (const [before, hit] of claimed.entries()) {
+    const share = shares.get(hit.id)!
+    const isFlood = before >= claimsMax
+    const least = (isFlood ? Math.min(floodShare, 1 - margin) : 1 - margin) * share
+    const evidenceAt = (at: number) => (isFlood ? rest[at]! : shares.get(proven[at]!.id)!)
+    while (share > 0 && next < proven.length && evidenceAt(next) >= least) merged.push(proven[next++]!)
+    // Behind it in the order of scores is what is more relevant by far and has a lower score all the same.
+    while (next < proven.length && proven[next]!.score >= hit.score) merged.push(proven[next++]!)
+    merged.push(hit)
+  }
+  return [...merged, ...proven.slice(next)]
+}
+
+const multiplied = (hit: Fused, factor: number): Fused => ({
+  ...hit,
+  score: hit.score * factor,
+  ...(hit.scoreAmongEvidence === undefined ? {} : { scoreAmongEvidence: hit.scoreAmongEvidence * factor })
+})
+
+/** Pure: the first `count` hits anew, best first, and the rest behind them. */
+export const weigh = (
+  hits: ReadonlyArray<Fused>,
+  known: Pick<ReadonlyMap<bigint, Signals>, "get">,
+  weights: SignalWeights,
+  now: number,
+  count = consideredMax
+): ReadonlyArray<Weighed> => {
+  const considered = hits
+    .slice(0, count)
+    .map((hit) => {
+      const signals = known.get(hit.id)
+      if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
+      // To be seen costs whoever only has payments verified nothing: it counts for what somebody stands for.
+      const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
+      const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
+      if (!signals.stands) {
+        const claimed = multiplied(hit, weights.unproven_share * wished)
+        return { ...claimed, origin: signals.origin, popularity: 0, freshness: 0 }
+      }
+      const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
+      const freshness = Math.min(
+        1,
+        Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay))
+      )
+      const used = 1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness
+      return { ...multiplied(hit, wished * used), origin: signals.origin, popularity, freshness }
+    })
+    .sort(byScore)
+  const ageOf = (id: bigint): number => known.get(id)?.wordsAt?.getTime() ?? 0
+  // Equal scores: the oldest words first.
+  const byAge = (a: Fused, b: Fused): number => b.score - a.score || ageOf(a.id) - ageOf(b.id) || byScore(a, b)
+  const seen = new Map<string, number>()
+  const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
+    const originHits = origin === null ? 0 : (seen.get(origin) ?? 0)
+    if (origin !== null) seen.set(origin, originHits + 1)
+    return {
+      ...multiplied(hit, weights.origin_decay ** originHits),
+      signals: { popularity, freshness, originHits }
+    }
+  })
+  const ordered = spread.sort(byAge)
+  const hasEvidence = (id: bigint): boolean => known.get(id)?.stands === true
+  return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin), ...hits.slice(count)]
+}

@@ -1,0 +1,51 @@
+// A report over much is kept for a minute, so that a page that asks for it again and again waits once, and the database
+// works on it at most every quarter of a minute. One over little is made each time. Which is which is told by what was
+// counted, never by a clock.
+import { Effect, type Scope } from "effect"
+import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
+import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+
+const keptMillis = 60_000
+/** Made again beside the answer when it is older than this. */
+const freshMillis = 15_000
+const keptMax = 16
+
+interface Kept<A> {
+  readonly value: A
+  readonly at: number
+  isRenewed: boolean
+}
+
+/** `make` by key; its work beside an answer ends with the Scope. */
+export const staleWhileRevalidate = Effect.fnUntraced(function* <K, A, E, R>(
+  make: (key: K) => Effect.Effect<A, E, R>,
+  isLarge: (value: A) => boolean
+): Effect.fn.Return<(key: K) => Effect.Effect<A, E, R>, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const kept = new Map<K, Kept<A>>()
+
+  const renew = Effect.fnUntraced(function* (key: K) {
+    const value = yield* make(key)
+    const at = yield* monotonicMillis
+    if (isLarge(value)) setBounded(kept, keptMax, key, { value, at, isRenewed: false })
+    else kept.delete(key)
+    return value
+  })
+
+  return Effect.fnUntraced(function* (key: K) {
+    const known = kept.get(key)
+    const age = known === undefined ? Infinity : (yield* monotonicMillis) - known.at
+    if (known === undefined || age > keptMillis) return yield* renew(key)
+    if (age > freshMillis && !known.isRenewed) {
+      known.isRenewed = true
+      const again = Effect.catchCause(renew(key), (cause) =>
+        Effect.andThen(
+          Effect.sync(() => (known.isRenewed = false)),
+          Effect.logWarning("a report could not be made again; the last one stands", cause)
+        )
+      )
+      yield* Effect.forkIn(again, scope)
+    }
+    return known.value
+  })
+})

@@ -1,0 +1,184 @@
+// How the facilitator stands at this moment, for operators: money in flight, how long settling takes, fees and budgets,
+// channels, what has no end, plugins and actors. It is a reading of the kernel's own words, and decides nothing.
+import { Clock, Effect, Option } from "effect"
+import { Budget } from "../../kernel/budget/Budget.ts"
+import { type Asset, Network } from "../../kernel/config/Network.ts"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
+import { type Dialect, encodeNetwork, encodeReason } from "../../kernel/Dialect.ts"
+import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
+import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
+import { type ChannelListed, ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
+import {
+  type SettlementHistory as LifeRead,
+  OperatorReports,
+  type Spent
+} from "../../kernel/settlement/operators/OperatorReports.ts"
+import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
+import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
+import { spendable } from "../../kernel/settlement/sponsor/sponsorProblem.ts"
+import { Supervisor } from "../../kernel/actor/Supervisor.ts"
+import type { ChannelShown, SettlementHistory, FacilitatorStatus, WithoutEnd } from "./OperatorWire.ts"
+
+const denomination = (assets: ReadonlyMap<string, Asset>, asset: string) => ({
+  asset,
+  asset_symbol: assets.get(asset)?.symbol ?? null,
+  asset_decimals: assets.get(asset)?.decimals ?? null
+})
+
+const hashOf = ({ innerHash, transaction }: SettlementRecord): string => Option.getOrElse(transaction, () => innerHash)
+
+const shownChannel = ({
+  address,
+  claimed,
+  leased,
+  number,
+  settlement,
+  state
+}: ChannelListed): typeof ChannelShown.Type => ({
+  number,
+  address,
+  state,
+  use: settlement ?? (leased ? "leased" : "idle"),
+  claimed
+})
+
+const shownWithoutEnd =
+  (assets: ReadonlyMap<string, Asset>, dialect: Dialect, now: number) =>
+  (record: SettlementRecord): typeof WithoutEnd.Type => ({
+    id: record.id,
+    state: record.state,
+    recorded_at: record.recordedAt.toISOString(),
+    age_seconds: Math.max(0, Math.floor((now - record.recordedAt.getTime()) / 1_000)),
+    ...denomination(assets, record.asset),
+    amount: record.amount.toString(),
+    transaction_hash: hashOf(record),
+    channel: record.channel,
+    expires_ledger: record.authorizationExpiresLedger,
+    principal: record.principal,
+    reason: Option.getOrNull(Option.map(record.reason, (word) => encodeReason(word, dialect)))
+  })
+
+const feesOf = (
+  day: string,
+  spent: ReadonlyArray<Spent>,
+  limits: Limits["Service"]
+): (typeof FacilitatorStatus.Type)["fees"] => ({
+  day,
+  charged_stroops: spent.reduce((sum, one) => sum + one.chargedStroops, 0n).toString(),
+  reserved_stroops: spent.reduce((sum, one) => sum + one.reservedStroops, 0n).toString(),
+  limit_stroops: limits.sponsoredPerDayStroopsMax.toString(),
+  limit_per_principal_stroops: limits.sponsoredPerPrincipalPerDayStroopsMax.toString(),
+  principals: spent.map(({ chargedStroops, principal, reservedStroops }) => ({
+    principal,
+    charged_stroops: chargedStroops.toString(),
+    reserved_stroops: reservedStroops.toString()
+  }))
+})
+
+/** Reads it all; five short statements. */
+export const readStatus = Effect.gen(function* () {
+  const reports = yield* OperatorReports
+  const network = yield* Network
+  const limits = yield* Limits
+  const [dialect] = (yield* WireVocabulary).dialects
+  const sponsor = yield* Sponsor
+  const budget = yield* Budget
+  const count = yield* ChannelCount
+  const channelMoves = yield* ChannelActions
+  const plugins = yield* PluginStates
+  const supervisor = yield* Supervisor
+  return Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const day = yield* budget.today
+    const [inFlight, pace, withoutEnd, channels, spent] = yield* Effect.all([
+      reports.inFlight,
+      reports.pace,
+      reports.withoutEnd,
+      channelMoves.list,
+      reports.spent(day)
+    ])
+    const standing = Option.getOrUndefined(yield* sponsor.status)
+    return {
+      in_flight: inFlight.map(({ amount, asset, settlements }) => ({
+        ...denomination(network.assets, asset),
+        settlements: settlements.toString(),
+        amount: amount.toString()
+      })),
+      pace: { over: pace.over, p50_ms: pace.p50, p95_ms: pace.p95 },
+      fees: feesOf(day, spent, limits),
+      sponsor:
+        standing === undefined
+          ? null
+          : {
+              balance_stroops: (standing.account?.balanceStroops ?? 0n).toString(),
+              spendable_stroops: spendable(standing).toString(),
+              channels_usable: standing.channelsUsable,
+              channel_balance_least_stroops: standing.channelStroopsLeast?.toString() ?? null
+            },
+      channels_required: count.known(),
+      channels: channels.map(shownChannel),
+      without_end: withoutEnd.map(shownWithoutEnd(network.assets, dialect, now)),
+      plugins: plugins.all().map(({ detail, id, state }) => ({ id, state, detail: detail ?? null })),
+      actors: [...(yield* supervisor.actors)]
+    } satisfies typeof FacilitatorStatus.Type
+  })
+})
+
+/** Explorers of the public networks; the embedded ledger has none. */
+const explorers = { "ledger:testnet": "testnet", "ledger:pubnet": "public" } as const
+
+const optionTime = (at: Date | null): string | null => at?.toISOString() ?? null
+
+/** One settlement's life as it is told. */
+export const reportHistory = (
+  life: LifeRead,
+  {
+    assets,
+    dialect,
+    isEmbedded
+  }: { readonly assets: ReadonlyMap<string, Asset>; readonly dialect: Dialect; readonly isEmbedded: boolean }
+): typeof SettlementHistory.Type => {
+  const { record } = life
+  return {
+    id: record.id,
+    state: record.state,
+    network: encodeNetwork(record.network, dialect),
+    scheme: record.scheme,
+    ...denomination(assets, record.asset),
+    amount: record.amount.toString(),
+    moved: Option.getOrNull(Option.map(record.amountTransferred, String)),
+    principal: record.principal,
+    resource_url: life.resourceUrl,
+    transaction_hash: hashOf(record),
+    channel: record.channel,
+    asked_at: optionTime(life.askedAt),
+    verified_at: optionTime(life.verifiedAt),
+    leased_at: optionTime(life.leasedAt),
+    recorded_at: record.recordedAt.toISOString(),
+    recorded_ledger: Number(life.recordedLedger),
+    expires_ledger: record.authorizationExpiresLedger,
+    attempts: life.attempts.map((attempt) => ({
+      number: attempt.number,
+      kind: attempt.kind,
+      outer_hash: attempt.outerHash,
+      bid_stroops: attempt.inclusionStroops.toString(),
+      recorded_at: optionTime(attempt.recordedAt),
+      recorded_ledger: Number(attempt.recordedLedger),
+      sent_at: optionTime(attempt.sentAt),
+      sent_status: attempt.sentStatus,
+      sent_ledger: attempt.sentLedger === null ? null : Number(attempt.sentLedger)
+    })),
+    ledger: Option.getOrNull(record.ledger),
+    closed_at: optionTime(life.closedAt),
+    resolved_at: Option.getOrNull(Option.map(record.resolvedAt, (at) => at.toISOString())),
+    delivered_at: optionTime(life.deliveredAt),
+    reserved_stroops: life.reservedStroops.toString(),
+    charged_stroops: Option.getOrNull(Option.map(record.feeChargedStroops, String)),
+    reason: Option.getOrNull(Option.map(record.reason, (word) => encodeReason(word, dialect))),
+    reason_message: Option.getOrNull(record.reasonMessage),
+    explorer_url: isEmbedded
+      ? null
+      : `https://stellar.expert/explorer/${explorers[record.network]}/tx/${hashOf(record)}`
+  }
+}

@@ -1,0 +1,33 @@
+// What operators did leaves after `retention.move_days`, once it is known how it went: a move that was asked for and
+// never told of stays, for somebody to look into. A look each hour, in bounded transactions.
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { reconciler } from "../../kernel/actor/Actor.ts"
+import { oldBefore } from "../../kernel/time/trustedTime.ts"
+import { Retention } from "../../kernel/config/Retention.ts"
+
+/** Moves in one transaction. */
+const deletedMax = 1_000
+
+/** True when there may be more. */
+export const sweepActions = Effect.fnUntraced(function* (keepMillis: number) {
+  const sql = yield* SqlClient.SqlClient
+  const before = yield* oldBefore(keepMillis)
+  const deleted = yield* sql`delete from dashboard_moves where id in (
+    select id from dashboard_moves where outcome <> 'asked' and at < ${before} order by at limit ${deletedMax})
+    returning 1`
+  return deleted.length === deletedMax
+})
+
+/** Forgets for as long as the Scope lives. */
+export const startActionSweep = Effect.gen(function* () {
+  const { moveMillis } = yield* Retention
+  const sql = yield* SqlClient.SqlClient
+  yield* reconciler({
+    id: "moves-forget",
+    every: "1 hour",
+    turn: Effect.gen(function* () {
+      while (yield* sweepActions(moveMillis)) yield* Effect.yieldNow
+    }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  })
+})

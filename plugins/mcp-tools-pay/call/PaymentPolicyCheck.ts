@@ -1,0 +1,140 @@
+// What a paid call came to (S215). What the seller says of its receipt settles nothing and releases nothing: the ledger
+// does, asked by the transaction that the seller names and by the authorization's own nonce, for a while that is
+// bounded. Where it shows the payment, what was answered is delivered, and what of the seller's receipt did not fit is
+// named. A refusal leaves the reservation held for as long as the authorization lives. All else is unknown.
+import { Context, Effect, Layer, Option } from "effect"
+import { neutralReason } from "../../../kernel/Dialect.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { fateOf, findPayment, lateFate, type PaymentProof } from "../payer/proveSpent.ts"
+import { ToolFault, ToolsConfig } from "../../mcp-tools/contract.ts"
+import type { SettlementClaim } from "../seller/SellerWire.ts"
+import type { OpenPayment, PaidAnswer } from "./Invocation.ts"
+
+export type PolicyResult =
+  | {
+      readonly _tag: "Settled"
+      /** Undefined where the nonce alone shows the payment. */
+      readonly transaction: string | undefined
+      /** Who named the transaction; the ledger has confirmed it in either case. */
+      readonly source: "seller" | "ledger"
+      /** Members of the seller's receipt that do not fit the payment, by name; `receipt`: there is none to read. */
+      readonly misfits: ReadonlyArray<string>
+    }
+  /** The seller asks for payment again. */
+  | { readonly _tag: "StillRequired"; readonly reason: string | undefined }
+  | { readonly _tag: "Rejected"; readonly reason: string | undefined }
+  | { readonly _tag: "Unknown"; readonly why: string; readonly transaction: string | undefined }
+
+const confirmPause = "400 millis"
+
+const pendingReasons = new Set([
+  "settlement_pending",
+  "settle_ledger_transaction_status_unknown",
+  "settle_ledger_temporarily_unavailable"
+])
+
+/** The payment is on the ledger, and whoever says so has not got its result: a seller without payment identifiers. */
+const settledBefore = "settle_ledger_already_settled"
+
+/** What in a seller's receipt does not fit the payment, by name. */
+export const misfits = (
+  word: SettlementClaim | undefined,
+  { authorization, invocation: { option } }: Pick<OpenPayment, "authorization" | "invocation">,
+  transaction: string | undefined
+): ReadonlyArray<string> => {
+  if (word === undefined) return ["receipt"]
+  const fits: Readonly<Record<string, boolean>> = {
+    success: word.success !== false,
+    transaction: word.transaction === undefined || word.transaction === transaction,
+    network: word.network === undefined || word.network === option.network,
+    payer: word.payer === undefined || word.payer === authorization.payer,
+    amount: word.amount === undefined || word.amount === option.amount.toString()
+  }
+  return Object.keys(fits).filter((member) => !fits[member] || word.unreadable.includes(member))
+}
+
+const unknown = (why: string, transaction?: string): PolicyResult => ({ _tag: "Unknown", why, transaction })
+
+const notSettled = ({ reason: said, transaction }: SettlementClaim): PolicyResult => {
+  const reason = said === undefined ? undefined : neutralReason(said)
+  if (reason === settledBefore)
+    return unknown("it was settled before, and the seller delivers nothing for it", transaction)
+  return reason !== undefined && pendingReasons.has(reason)
+    ? unknown("the settlement is under way", transaction)
+    : { _tag: "Rejected", reason }
+}
+
+/** What the ledger says of a payment that was signed earlier. */
+export type Fate =
+  | { readonly _tag: "Paid"; readonly proof: PaymentProof }
+  /** It can never be spent. */
+  | { readonly _tag: "Dead" }
+  /** It may be spent yet, or the ledger cannot say. */
+  | { readonly _tag: "Open" }
+
+export class PaymentPolicyCheck extends Context.Service<
+  PaymentPolicyCheck,
+  {
+    readonly judge: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<PolicyResult>
+    /** One look at the ledger; `named` is the transaction that the seller has named, if any. */
+    readonly fate: (open: OpenPayment, named: string | undefined) => Effect.Effect<Fate>
+    /** The ledger asked for the payment for a while. */
+    readonly find: (open: OpenPayment, named: string | undefined) => Effect.Effect<PaymentProof | undefined>
+  }
+>()("tollkeeper/mcp-tools-pay/Judge") {
+  static readonly layer = Layer.effect(
+    PaymentPolicyCheck,
+    Effect.gen(function* () {
+      const rpc = yield* LedgerRpc
+      const { confirmMillis } = yield* ToolsConfig
+
+      // The ledger is asked for a while: our node may be a little behind the seller's.
+      const find = Effect.fnUntraced(function* (
+        named: string | undefined,
+        { authorization, invocation: { option } }: OpenPayment
+      ) {
+        const end = (yield* monotonicMillis) + confirmMillis
+        const look = Effect.option(findPayment(rpc, option, authorization, named))
+        while (true) {
+          const proof: PaymentProof | undefined = Option.getOrUndefined(yield* look)
+          if (proof !== undefined || (yield* monotonicMillis) >= end) return proof
+          yield* Effect.sleep(confirmPause)
+        }
+      })
+
+      const fate = Effect.fnUntraced(function* (open: OpenPayment, named: string | undefined) {
+        const { authorization, invocation } = open
+        const proof = yield* findPayment(rpc, invocation.option, authorization, named)
+        if (proof !== undefined) return { _tag: "Paid", proof } as const
+        const known = yield* fateOf(rpc, authorization)
+        if (known.fate === "dead") return { _tag: "Dead" } as const
+        if (known.fate !== "undecidable") return { _tag: "Open" } as const
+        return yield* lateFate(rpc, authorization, invocation.option.maxTimeoutSeconds)
+      })
+
+      return PaymentPolicyCheck.of({
+        find: (open, named) => find(named, open),
+        fate: (open, named) => Effect.orElseSucceed(fate(open, named), () => ({ _tag: "Open" }) as const),
+        judge: Effect.fn("Tools.judge")(function* (answer, open) {
+          if (answer instanceof ToolFault) return unknown(answer.message)
+          const { asksAgain, isContent, settlement: word } = answer
+          if (asksAgain !== undefined && word?.success !== true)
+            return word?.success === false ? notSettled(word) : { _tag: "StillRequired", reason: asksAgain.reason }
+          if (!isContent && word?.success === false) return notSettled(word)
+          if (!isContent && word?.success !== true) return unknown("the seller answers with a failure of its own")
+          const proof = yield* find(word?.transaction, open)
+          if (proof !== undefined) {
+            const { isNamed, transaction } = proof
+            const source = isNamed ? "seller" : "ledger"
+            return { _tag: "Settled", transaction, source, misfits: misfits(word, open, transaction) }
+          }
+          if (word?.success === false) return notSettled(word)
+          return word === undefined
+            ? unknown("the seller's answer says nothing of a settlement, and the ledger does not have it yet")
+            : unknown("the ledger does not confirm the settlement", word.transaction)
+        })
+      })
+    })
+  )
+}

@@ -1,0 +1,121 @@
+// Who is let in at the HTTP transports, before a byte of the body is read: a Host that is ours, no web page that was
+// not invited, a key where keys are configured, and not too often (S246, S247). A name that a browser was tricked into
+// resolving to this machine is therefore worth nothing.
+import { Context, Effect, Layer, Option } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Authentication } from "../../../kernel/http/Authentication.ts"
+import { json } from "../../../kernel/http/httpMiddleware.ts"
+import { Keys } from "../../../kernel/http/Keys.ts"
+import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
+import { parseAddress } from "../../../kernel/http/addresses.ts"
+import { parseHostName, isLoopback } from "../../../kernel/http/hostValidation.ts"
+import { Config } from "../Config.ts"
+import { errorOf, type Refused, rpcCode } from "./rpcErrors.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+const refusal = (status: number, error: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
+  json({ error, message }, { status, headers })
+
+/** The answer when there is no room for another session. */
+export const overloaded = (retryAfterSeconds: number) =>
+  refusal(503, "too_many_sessions", "no session is free", { "retry-after": String(retryAfterSeconds) })
+export const noSession = json(errorOf({ code: rpcCode.noSession, id: null, message: "Session not found" }), {
+  status: 404
+})
+/** An error of the protocol as an HTTP answer. */
+export const badRequest = (status: number, refused: Refused) => json(errorOf(refused), { status })
+
+/**
+ * Whether a Host header is answered, whatever address is bound: one that is listed or, where none is, this machine's.
+ * A name that is not listed may be one that a browser was tricked into resolving to this machine; an IP address cannot.
+ */
+export const isAnsweredHost = (
+  header: string | undefined,
+  boundHost: string,
+  allowedHosts: ReadonlyArray<string>
+): boolean => {
+  const name = parseHostName(header)
+  if (name === undefined) return false
+  if (allowedHosts.length > 0) return allowedHosts.includes(name) || allowedHosts.includes(header!.toLowerCase())
+  if (isLoopback(name)) return true
+  return !isLoopback(boundHost) && (name === boundHost.toLowerCase() || parseAddress(name) !== undefined)
+}
+
+/** A page that this very server, on this machine, would have served. */
+const isOwn = (origin: string, { headers }: Request): boolean => {
+  const host = parseHostName(headers["host"])
+  return host !== undefined && isLoopback(host) && origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`
+}
+
+export class AdmissionControl extends Context.Service<
+  AdmissionControl,
+  {
+    /** The address that the listener is bound to. */
+    readonly host: string
+    /** Who asks; fails with the answer. */
+    readonly admit: (request: Request) => Effect.Effect<string, Response>
+    /** Counts messages of a batch besides the one that its request was counted as; fails with the answer. */
+    readonly count: (caller: string, messages: number) => Effect.Effect<void, Response>
+    /** Lets in an operator, by a key of `operator_keys_env`; fails with the answer. */
+    readonly admitOperator: (request: Request) => Effect.Effect<string, Response>
+  }
+>()("tollkeeper/mcp-tools/Admission") {
+  static readonly layer = Layer.effect(
+    AdmissionControl,
+    Effect.gen(function* () {
+      const { http } = yield* Config
+      const callers = yield* Authentication
+      const keys = yield* Keys
+      const host = http.host ?? (keys.keyed() ? "0.0.0.0" : "127.0.0.1")
+      const rate = makeRateLimit(http.callsPerSecond)
+      const admitPage = (request: Request): Effect.Effect<void, Response> => {
+        if (!isAnsweredHost(request.headers["host"], host, http.allowedHosts))
+          return Effect.fail(
+            refusal(403, "forbidden_host", "this name is not answered here; http.allowed_hosts lists those that are")
+          )
+        const origin = request.headers["origin"]
+        const isInvited =
+          origin === undefined || http.allowedOrigins.includes(origin.toLowerCase()) || isOwn(origin, request)
+        return isInvited
+          ? Effect.void
+          : Effect.fail(
+              refusal(
+                403,
+                "forbidden_origin",
+                "pages of this origin may not ask; http.allowed_origins lists those that may"
+              )
+            )
+      }
+      const unauthorized = refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
+      const count = Effect.fnUntraced(function* (source: string, messages: number) {
+        const waitSeconds = yield* rate(source, messages)
+        if (waitSeconds > 0)
+          return yield* Effect.fail(
+            refusal(429, "too_many_requests", "too many requests; each message of a batch is one", {
+              "retry-after": String(waitSeconds)
+            })
+          )
+      })
+      return AdmissionControl.of({
+        host,
+        count: (source, messages) => (messages > 0 ? count(source, messages) : Effect.void),
+        admit: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
+          yield* admitPage(request)
+          const caller = callers.authenticate(request)
+          if (Option.isNone(caller)) return yield* Effect.fail(unauthorized)
+          yield* count(caller.value.source, 1)
+          return caller.value.source
+        }),
+        admitOperator: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
+          yield* admitPage(request)
+          if (!keys.operatorKeyed())
+            return yield* Effect.fail(refusal(403, "forbidden", "no operator key is configured; use the command line"))
+          const operator = callers.operator(request)
+          return Option.isSome(operator) ? operator.value : yield* Effect.fail(unauthorized)
+        })
+      })
+    })
+  )
+}

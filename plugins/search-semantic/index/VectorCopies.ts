@@ -1,0 +1,110 @@
+// The quantized copies of vectors that a process keeps in memory. A copy follows its table by transaction ids: rows
+// written by a transaction that was open at the last look are read again, so none is missed. The ids are of one
+// cluster: in a database that was restored into another, rows of before bear ids that are still to come there and are
+// read once, and a copy of before is made anew. A look at the table belongs to the plugin and not to the search that
+// asked for it, so that one which gives up leaves the others what was read.
+import { Context, Deferred, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { QuantizedVectors } from "./QuantizedVectors.ts"
+import { type VectorPosition, tableOf } from "./VectorIndex.ts"
+
+const pageMax = 5_000
+/** A copy of another generation that nobody has read for so long goes. */
+const forgottenAfterMillis = 60_000
+
+interface Copy {
+  readonly vectors: QuantizedVectors
+  /** Transactions below this one were over at the last look. */
+  xid: string
+  /** When the last look began, as `monotonicMillis` tells it: it has everything from before. */
+  lookedAt: number
+}
+
+const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
+
+/**
+ * Reads into a copy what was written since its last look, in the order of transactions: their index tells what is new,
+ * where the order of resources would have the database read the whole table for it.
+ */
+const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition) {
+  const sql = yield* SqlClient.SqlClient
+  let from = { xid: copy.xid, id: -1n }
+  while (true) {
+    const rows = yield* sql<{ id: bigint; embedding: Uint8Array; xid: string }>`select id, embedding, xid::text as xid
+      from ${sql(tableOf(place))} v
+      where v.xid >= ${from.xid}::xid8 and (v.xid > ${from.xid}::xid8 or id > ${from.id})
+        and (${copy.xid} = '0' or v.xid < pg_snapshot_xmax(pg_current_snapshot()))
+      order by v.xid, id limit ${pageMax}`
+    copy.vectors.put(rows.map(({ embedding, id }) => ({ id, vector: vectorOf(embedding) })))
+    if (rows.length < pageMax) return
+    from = rows.at(-1)!
+    yield* Effect.yieldNow
+  }
+})
+
+/** The copy as of now, from the one there is. */
+const look = Effect.fnUntraced(function* (place: VectorPosition, known: Copy | undefined) {
+  const sql = yield* SqlClient.SqlClient
+  const now = yield* monotonicMillis
+  const [snapshot] = yield* sql<{ xid: string; next: string }>`select
+    pg_snapshot_xmin(pg_current_snapshot())::text as xid, pg_snapshot_xmax(pg_current_snapshot())::text as next`
+  const isOfThisCluster = known !== undefined && BigInt(known.xid) <= BigInt(snapshot!.next)
+  const copy: Copy = isOfThisCluster ? known : { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: 0 }
+  yield* readInto(copy, place)
+  copy.xid = snapshot!.xid
+  copy.lookedAt = now
+  return copy
+})
+
+export class VectorCopies extends Context.Service<
+  VectorCopies,
+  {
+    /** The copy as of this time (`monotonicMillis`) or later. Concurrent callers share one query. */
+    readonly asOf: (place: VectorPosition, time: number) => Effect.Effect<QuantizedVectors, SqlError.SqlError>
+    readonly forget: (place: VectorPosition) => void
+  }
+>()("tollkeeper/search-semantic/VectorCopies") {
+  static readonly layer = Layer.effect(
+    VectorCopies,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Effect.scope
+      const copies = new Map<bigint, Copy>()
+      const looks = new Map<bigint, Deferred.Deferred<void, SqlError.SqlError>>()
+
+      const renew = Effect.fnUntraced(function* (place: VectorPosition) {
+        const copy = yield* Effect.provideService(look(place, copies.get(place.generation)), SqlClient.SqlClient, sql)
+        copies.set(place.generation, copy)
+        // The replica that drops a generation's table is not always this one.
+        for (const [generation, { lookedAt }] of copies)
+          if (copy.lookedAt - lookedAt > forgottenAfterMillis) copies.delete(generation)
+      })
+
+      const startLook = (place: VectorPosition) =>
+        Effect.suspend(() => {
+          const own = Deferred.makeUnsafe<void, SqlError.SqlError>()
+          looks.set(place.generation, own)
+          const looking = Effect.onExit(renew(place), (exit) => {
+            looks.delete(place.generation)
+            return Deferred.done(own, exit)
+          })
+          return Effect.as(Effect.forkIn(looking, scope), own)
+        })
+
+      const asOf = Effect.fnUntraced(function* (
+        place: VectorPosition,
+        time: number
+      ): Effect.fn.Return<QuantizedVectors, SqlError.SqlError> {
+        while (true) {
+          const known = copies.get(place.generation)
+          if (known !== undefined && known.lookedAt >= time) return known.vectors
+          // One that is under way may have begun too early; then another follows.
+          yield* Deferred.await(looks.get(place.generation) ?? (yield* startLook(place)))
+        }
+      })
+
+      return VectorCopies.of({ asOf, forget: ({ generation }) => copies.delete(generation) })
+    })
+  )
+}

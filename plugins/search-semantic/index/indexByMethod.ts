@@ -1,0 +1,45 @@
+// Each generation in the way in which it was begun: when the way changes, the one that answers goes on in the old one
+// until its successor is complete. Which way a new one takes is decided once, at the start.
+import { Context, Effect, Layer } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Database } from "../../../kernel/database/Database.ts"
+import type { SearchSettings } from "../../catalog/contract.ts"
+import { hnswIndex } from "./hnswIndex.ts"
+import { scanIndex } from "./scanIndex.ts"
+import { type Method, type VectorPosition, VectorIndex } from "./VectorIndex.ts"
+
+/**
+ * The way of a new generation. The embedded database scans even where it has pgvector: it serves one process, whose
+ * copy is the only one, and an index in WebAssembly takes ten times as long to find the nearest.
+ */
+export const newMethod = (
+  asked: SearchSettings["Service"]["semantic"]["index"],
+  database: Database["Service"]["kind"],
+  hasPgvector: boolean
+): Method => {
+  if (asked === "scan" || !hasPgvector) return "scan"
+  return asked === "hnsw" || database === "server" ? "hnsw" : "scan"
+}
+
+const built = (layer: typeof scanIndex) =>
+  Effect.map(Layer.build(layer), (context) => Context.get(context, VectorIndex))
+
+export const indexByMethod = Layer.effect(
+  VectorIndex,
+  Effect.gen(function* () {
+    const indexes = { hnsw: yield* built(hnswIndex), scan: yield* built(scanIndex) }
+    const at = <A>(
+      place: VectorPosition,
+      use: (index: VectorIndex["Service"]) => Effect.Effect<A, SqlError.SqlError>
+    ) => use(indexes[place.method])
+    return VectorIndex.of({
+      prepare: (place) => at(place, ({ prepare }) => prepare(place)),
+      write: (place, vectors) => at(place, ({ write }) => write(place, vectors)),
+      finish: (place) => at(place, ({ finish }) => finish(place)),
+      warm: (place) => at(place, ({ warm }) => warm(place)),
+      nearest: (place, sought) => at(place, ({ nearest }) => nearest(place, sought)),
+      edition: (place, stored) => at(place, ({ edition }) => edition(place, stored)),
+      drop: (place) => at(place, ({ drop }) => drop(place))
+    })
+  })
+)

@@ -1,0 +1,101 @@
+// Query vectors: cached in memory, one flight for equal queries that come at once, behind the breaker. A flight belongs
+// to the plugin: a search that gives up takes nothing from the others that wait for the same vector. One that has other
+// branches to answer with waits a moment only, and once the endpoint has been slow not at all.
+import { Context, Deferred, Effect, Layer } from "effect"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { CircuitBreaker } from "./CircuitBreaker.ts"
+import { Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
+
+export interface QueryVectorOptions {
+  readonly entriesMax: number
+  readonly patienceMillis: number
+}
+
+const tooSlow = new EmbeddingFailed({
+  message: "the endpoint is slow: it is asked beside the search",
+  perhapsTheTexts: false
+})
+
+export class QueryVectors extends Context.Service<
+  QueryVectors,
+  {
+    /** A vector for one text, by `key` of generation and text. `isHurried`: there is something else to answer with. */
+    readonly vector: (
+      key: string,
+      request: EmbeddingRequest,
+      isHurried?: boolean
+    ) => Effect.Effect<Float32Array, EmbeddingFailed>
+  }
+>()("tollkeeper/search-semantic/QueryVectors") {
+  /**
+   * `entriesMax`: vectors kept; the one that was asked for longest ago goes first. `patienceMillis`: how long a hurried
+   * search waits, and what is slow.
+   */
+  static readonly layer = ({ entriesMax, patienceMillis }: QueryVectorOptions) =>
+    Layer.effect(
+      QueryVectors,
+      Effect.gen(function* () {
+        const embedder = yield* Embedder
+        const breaker = yield* CircuitBreaker
+        const scope = yield* Effect.scope
+        const cache = new Map<string, Float32Array>()
+        const flights = new Map<string, Deferred.Deferred<Float32Array, EmbeddingFailed>>()
+        const keep = (key: string, vector: Float32Array): void => setBounded(cache, entriesMax, key, vector)
+
+        const timed = Effect.fnUntraced(function* (request: EmbeddingRequest) {
+          const from = yield* monotonicMillis
+          const [vector] = yield* breaker.run(embedder.embed(request))
+          yield* breaker.answered((yield* monotonicMillis) - from <= patienceMillis)
+          return vector!
+        })
+
+        /** The flight of a vector: the one that is under way, or one that begins. */
+        const flightOf = (key: string, request: EmbeddingRequest) =>
+          Effect.suspend(() => {
+            const flying = flights.get(key)
+            if (flying !== undefined) return Effect.succeed(flying)
+            const flight = Deferred.makeUnsafe<Float32Array, EmbeddingFailed>()
+            flights.set(key, flight)
+            const flown = timed(request).pipe(
+              Effect.tap((vector) => Effect.sync(() => keep(key, vector))),
+              Effect.onExit((exit) => {
+                flights.delete(key)
+                return Deferred.done(flight, exit)
+              })
+            )
+            return Effect.as(Effect.forkIn(flown, scope), flight)
+          })
+
+        const hurried = Effect.fnUntraced(function* (
+          key: string,
+          request: EmbeddingRequest
+        ): Effect.fn.Return<Float32Array, EmbeddingFailed> {
+          const pace = yield* breaker.pace
+          if (pace === "slow") return yield* tooSlow
+          const flight = yield* flightOf(key, request)
+          if (pace === "probe") return yield* tooSlow
+          return yield* Effect.timeoutOrElse(Deferred.await(flight), {
+            duration: patienceMillis,
+            orElse: () => Effect.andThen(breaker.answered(false), Effect.fail(tooSlow))
+          })
+        })
+
+        const vector = (
+          key: string,
+          request: EmbeddingRequest,
+          isHurried = false
+        ): Effect.Effect<Float32Array, EmbeddingFailed> =>
+          Effect.suspend(() => {
+            const known = cache.get(key)
+            if (known !== undefined) {
+              keep(key, known)
+              return Effect.succeed(known)
+            }
+            return isHurried ? hurried(key, request) : Effect.flatMap(flightOf(key, request), Deferred.await)
+          })
+
+        return QueryVectors.of({ vector })
+      })
+    )
+}

@@ -1,0 +1,129 @@
+// Where a command works: the profile it names, the settings it overrides and the folder of its state. The flags are the
+// same for every command, and so are the Layers over them. A command that runs within a process that serves
+// (`operators.ts`) stands on what that process has; by itself it opens the database, on a server beside the running
+// replicas.
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Console, Context, Effect, Layer, Option } from "effect"
+import { Flag } from "effect/cli"
+import type { SqlError } from "effect/sql"
+import { hostname } from "node:os"
+import { resolve } from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import { Settings } from "../../kernel/config/Settings.ts"
+import { Database } from "../../kernel/database/Database.ts"
+import * as Migrations from "../../kernel/database/Migrations.ts"
+import { Facts } from "../../kernel/facts/Facts.ts"
+import { Host } from "../../kernel/platform/Host.ts"
+import { OperatorAuditLog, type AuditEntry } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
+import { Supervisor } from "../../kernel/actor/Supervisor.ts"
+import * as FolderLock from "../platform/folderLock.ts"
+import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import { declaredSettings } from "../App.ts"
+import { loadProfile, type Profile } from "../profile.ts"
+import { databaseAt } from "../serve.ts"
+
+export interface CommandTarget {
+  readonly profile: string
+  readonly state: string
+  readonly set: ReadonlyArray<string>
+}
+
+/** A flag's words and the value it has when it is left out, which its help tells. */
+export const defaulting =
+  <A>(words: string, value: A) =>
+  (flag: Flag.Flag<A>): Flag.Flag<A> =>
+    flag.pipe(Flag.withDescription(`${words}; default ${String(value)}`), Flag.withDefault(value)) as Flag.Flag<A>
+
+/** The flag `--state`. */
+export const stateFlag = Flag.String("state").pipe(defaulting("Folder of this process's state", ".tollkeeper"))
+
+/** The flag `--json`. */
+export const jsonFlag = Flag.Boolean("json").pipe(
+  Flag.withDescription("Answer with one JSON value instead of lines for people; default false"),
+  Flag.withDefault(false)
+)
+
+/** The flags of a place, for a program whose shipped profile is `shipped`. */
+export const placeFlags = (shipped: "local" | "tools" = "local") => ({
+  profile: Flag.String("profile").pipe(
+    defaulting(
+      "A shipped profile (local, hosted, self-hosted, tools, tools-hosted) or the path of a YAML file",
+      shipped as string
+    )
+  ),
+  state: stateFlag,
+  set: Flag.String("set").pipe(
+    Flag.withDescription("Override one setting: path=value, the value being YAML; default none, may be repeated"),
+    Flag.atLeast(0)
+  )
+})
+
+/** The profile of a place, secrets from this process's environment. */
+export const profileAt = (place: Pick<CommandTarget, "profile" | "set">, overrides: ReadonlyArray<string> = []) =>
+  loadProfile(place.profile, [...overrides, ...place.set], process.env)
+
+/** The services of a process that serves, when a command runs within it because somebody asked it to. */
+export const Within = Context.Reference<
+  { readonly services: Context.Context<never>; readonly folder: string } | undefined
+>("tollkeeper/commands/Within", { defaultValue: () => undefined })
+
+/** What a command stands on: what the process has already, or a layer of the command's own. */
+export const databaseStatus = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.unwrap(
+    Effect.map(Within, (within) =>
+      within === undefined ? layer : Layer.succeedContext(within.services as unknown as Context.Context<A>)
+    )
+  )
+
+/**
+ * Does a move between its notes, where the process that carries it out keeps them. Nothing runs: the move's own trace
+ * in the database is all there is.
+ */
+export const noted =
+  (note: Omit<AuditEntry, "by">) =>
+  <A, E extends { readonly message: string }, R>(move: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(Within, (within): Effect.Effect<A, E | SqlError.SqlError, R> => {
+      const log = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) =>
+        Context.getOption(services, OperatorAuditLog)
+      )
+      return Option.isNone(log) ? move : log.value.record({ by: "command line", ...note }, move)
+    })
+
+/** Why a move is made, where that may be left out. */
+export const whyFlag = Flag.String("note").pipe(
+  Flag.withDescription("Why, for whoever reads it later"),
+  Flag.withDefault("no reason was given")
+)
+
+/** Values that JSON does not know, as text or null. */
+const plainOf = (_: string, value: unknown): unknown =>
+  typeof value === "bigint" ? value.toString() : Option.isOption(value) ? Option.getOrNull(value) : value
+
+/** A command's answer: one JSON value, or lines for people. */
+export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
+
+/** Settings, the platform's ports and where the data is. Nothing is opened. */
+const ground = (place: CommandTarget, profile: Profile) =>
+  Layer.mergeAll(
+    Settings.layer(profile, () => declaredSettings(profile)),
+    Supervisor.layer,
+    NodeCrypto.layer,
+    FolderLock.layer,
+    databaseAt(profile, place.state),
+    Layer.succeed(Host, { name: hostname(), stateFolder: resolve(place.state) }),
+    Layer.succeed(Migrations.MigrationsFolder, { path: fileURLToPath(new URL("../../migrations/", import.meta.url)) })
+  ).pipe(Layer.provideMerge(NodeServices.layer))
+
+/** What a command stands on that opens the database itself, or none. */
+export const groundAt = (place: CommandTarget) =>
+  Layer.unwrap(Effect.map(profileAt(place), (profile) => ground(place, profile)))
+
+/** The database and its journal, the tables as they are: nothing is migrated. */
+export const databaseOf = (place: CommandTarget) =>
+  databaseStatus(Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place))))
+
+/** The database with the kernel's tables as this version has them. */
+export const kernelTables = (place: CommandTarget) =>
+  databaseStatus(Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place))))

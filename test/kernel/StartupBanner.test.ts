@@ -1,0 +1,72 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestConsole } from "effect/testing"
+import { StartupBanner } from "../../kernel/StartupBanner.ts"
+import { ListenAt } from "../../kernel/http/ListenAt.ts"
+import { greeting } from "../../runtime/greeting.ts"
+
+const told = (address: { readonly host: string; readonly port: number } | undefined, isForPeople = true) =>
+  Effect.gen(function* () {
+    yield* greeting({ address, profile: "local", stateFolder: ".state", isForPeople })
+    return { out: (yield* TestConsole.logLines).join("\n"), err: (yield* TestConsole.errorLines).join("\n") }
+  })
+
+describe("the greeting", () => {
+  it.effect("tells the facilitator's address, then what plugins added, then what to try", () =>
+    Effect.gen(function* () {
+      const { add, suggest: hint } = yield* StartupBanner
+      yield* add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
+      yield* hint("Try it.")
+      const { err, out } = yield* told({ host: "0.0.0.0", port: 4022 })
+      expect(err).toBe("")
+      expect(out.split("\n")).toEqual([
+        "",
+        "Tollkeeper is ready (profile local; state in .state)",
+        "  facilitator   http://127.0.0.1:4022",
+        "  bound to      every address of this machine (0.0.0.0)",
+        "  ledger        http://127.0.0.1:8000",
+        "                https://127.0.0.1:8443",
+        "",
+        "Try it.",
+        ""
+      ])
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
+  )
+
+  it.effect("prints what was bound, and nothing of other machines where they cannot reach it", () =>
+    Effect.gen(function* () {
+      const bound = (host: string) =>
+        Effect.map(told({ host, port: 9 }), ({ out }) => out.split("\n").filter((line) => line.startsWith("  ")))
+      expect(yield* bound("127.0.0.1")).toEqual(["  facilitator   http://127.0.0.1:9"])
+      expect((yield* bound("::")).slice(-2)).toEqual([
+        "  facilitator   http://[::1]:9",
+        "  bound to      every address of this machine (::)"
+      ])
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
+  )
+
+  it.effect("is one JSON object where its output is collected", () =>
+    Effect.gen(function* () {
+      yield* (yield* StartupBanner).add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
+      const { err, out } = yield* told({ host: "127.0.0.1", port: 4022 }, false)
+      expect([err, out.split("\n").length]).toEqual(["", 1])
+      expect(JSON.parse(out)).toMatchObject({
+        level: "INFO",
+        message: expect.stringMatching(/ready.*facilitator http:\/\/127\.0\.0\.1:4022 ledger http/),
+        annotations: { event: "ready", facilitator: ["http://127.0.0.1:4022"] }
+      })
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
+  )
+
+  it.effect("goes to stderr where a plugin has decided how the process is reached", () =>
+    Effect.gen(function* () {
+      yield* (yield* ListenAt).choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })
+      yield* (yield* StartupBanner).title("Agent tools are ready")
+      const { err, out } = yield* told(undefined)
+      expect(out).toBe("")
+      expect(err).toContain(
+        "Agent tools are ready (profile local; state in .state)\n  reached       over stdin and stdout"
+      )
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
+  )
+})

@@ -1,0 +1,199 @@
+import { expect, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Layer, Logger, Queue, Ref } from "effect"
+import { TestClock } from "effect/testing"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
+
+const supervised = <A, E>(effect: Effect.Effect<A, E, Supervisor | import("effect").Scope.Scope>) =>
+  Effect.scoped(effect).pipe(Effect.provide(Supervisor.layer as Layer.Layer<Supervisor>))
+
+it.effect("restarts a permanent actor that dies, and gives up past its intensity [S340, S341]", () =>
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      const lives = yield* Ref.make(0)
+      yield* supervisor.start({
+        id: "fragile",
+        restart: "permanent",
+        restartsMax: 3,
+        restartsWindow: "1 minute",
+        run: Effect.andThen(
+          Ref.update(lives, (n) => n + 1),
+          Effect.die("broken")
+        )
+      })
+      const escalation = yield* Effect.forkChild(Effect.flip(supervisor.escalated))
+      yield* TestClock.adjust("30 seconds")
+      expect(yield* Fiber.join(escalation)).toMatchObject({ _tag: "ActorGaveUp", actor: "kernel/fragile", restarts: 3 })
+      expect(yield* Ref.get(lives)).toBe(4)
+      expect(yield* supervisor.actors).toEqual([{ actor: "kernel/fragile", state: "gave-up", restarts: 3 }])
+    })
+  )
+)
+
+it.effect("restarts a permanent actor that something else than its scope has interrupted", () =>
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      let lives = 0
+      const run = Effect.suspend(() => ((lives += 1) === 1 ? Effect.interrupt : Effect.never))
+      yield* supervisor.start({ id: "cut", restart: "permanent", run })
+      yield* TestClock.adjust("1 second")
+      expect(lives).toBe(2)
+      expect(yield* supervisor.actors).toEqual([{ actor: "kernel/cut", state: "running", restarts: 1 }])
+    })
+  )
+)
+
+it.effect("never restarts a temporary actor, and a transient one only when it dies", () =>
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      const lives: Record<string, number> = {}
+      const live = (id: string, after: Effect.Effect<void>) =>
+        Effect.andThen(
+          Effect.sync(() => (lives[id] = (lives[id] ?? 0) + 1)),
+          after
+        )
+      yield* supervisor.start({ id: "temporary", restart: "temporary", run: live("temporary", Effect.die("x")) })
+      yield* supervisor.start({ id: "transient", restart: "transient", run: live("transient", Effect.void) })
+      yield* supervisor.start({
+        id: "dying",
+        restart: "transient",
+        run: Effect.suspend(() => live("dying", (lives["dying"] ?? 0) === 0 ? Effect.die("once") : Effect.void))
+      })
+      yield* TestClock.adjust("1 minute")
+      expect(lives).toEqual({ temporary: 1, transient: 1, dying: 2 })
+    })
+  )
+)
+
+it.effect("an actor ends with the scope that started it, and its name is free again", () =>
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      const ended = yield* Ref.make(false)
+      const run = Effect.onInterrupt(Effect.never, () => Ref.set(ended, true))
+      yield* Effect.scoped(Effect.andThen(supervisor.start({ id: "a", restart: "permanent", run }), Effect.yieldNow))
+      expect(yield* Ref.get(ended)).toBe(true)
+      expect(yield* supervisor.actors).toEqual([])
+      yield* supervisor.start({ id: "a", restart: "permanent", run })
+      expect(yield* supervisor.actors).toHaveLength(1)
+    })
+  )
+)
+
+it.effect("a reconciler turns at once, on each tick, and once more for wake-ups that arrive during a turn", () =>
+  supervised(
+    Effect.gen(function* () {
+      const turns = yield* Ref.make(0)
+      const gate = yield* Queue.unbounded<void>()
+      const actor = yield* reconciler({
+        id: "r",
+        every: "10 seconds",
+        turn: Effect.andThen(
+          Ref.update(turns, (n) => n + 1),
+          Queue.take(gate)
+        )
+      })
+      yield* Effect.yieldNow
+      yield* TestClock.adjust(Duration.zero)
+      expect(yield* Ref.get(turns)).toBe(1)
+      yield* actor.wake
+      yield* actor.wake
+      yield* Queue.offerAll(gate, [undefined, undefined])
+      yield* TestClock.adjust("1 second")
+      expect(yield* Ref.get(turns)).toBe(2)
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* Ref.get(turns)).toBe(3)
+    })
+  )
+)
+
+it.effect("a reconciler that gathers has one turn for all that wakes it within the time, and its tick is as ever", () =>
+  supervised(
+    Effect.gen(function* () {
+      const turns = yield* Ref.make(0)
+      const turn = Ref.update(turns, (n) => n + 1)
+      const actor = yield* reconciler({ id: "r", every: "1 minute", gather: "1 second", turn })
+      yield* TestClock.adjust("1 millis")
+      expect(yield* Ref.get(turns)).toBe(1)
+      yield* actor.wake
+      yield* TestClock.adjust("400 millis")
+      yield* actor.wake
+      yield* TestClock.adjust("400 millis")
+      expect(yield* Ref.get(turns)).toBe(1)
+      yield* TestClock.adjust("200 millis")
+      expect(yield* Ref.get(turns)).toBe(2)
+      yield* TestClock.adjust("50 seconds")
+      expect(yield* Ref.get(turns)).toBe(2)
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* Ref.get(turns)).toBe(3)
+    })
+  )
+)
+
+it.effect("reconcilers that rest for long wake together, none later than it said; those that rest shortly do not", () =>
+  supervised(
+    Effect.gen(function* () {
+      const turns = new Map<string, Array<number>>()
+      const start = (id: string, every: Duration.Input) => {
+        const times: Array<number> = []
+        turns.set(id, times)
+        return reconciler({ id, every, turn: Effect.map(monotonicMillis, (now) => void times.push(now / 1_000)) })
+      }
+      yield* start("first", "10 seconds")
+      yield* TestClock.adjust("3 seconds")
+      yield* start("second", "15 seconds")
+      yield* start("third", "9 seconds")
+      yield* start("waits to be woken", Duration.infinity)
+      yield* TestClock.adjust("32 seconds")
+      expect(Object.fromEntries(turns)).toEqual({
+        first: [0, 10, 20, 30],
+        second: [3, 15, 30],
+        third: [3, 12, 21, 30],
+        "waits to be woken": [3]
+      })
+    })
+  )
+)
+
+it.effect("a typed failure of a turn waits for the next tick; it does not count as a death", () =>
+  supervised(
+    Effect.gen(function* () {
+      const turns = yield* Ref.make(0)
+      yield* reconciler({
+        id: "r",
+        every: "1 second",
+        turn: Effect.andThen(
+          Ref.update(turns, (n) => n + 1),
+          Effect.fail("database away")
+        )
+      })
+      yield* TestClock.adjust("1 minute")
+      expect(yield* Ref.get(turns)).toBe(61)
+      expect(yield* (yield* Supervisor).actors).toEqual([{ actor: "kernel/r", state: "running", restarts: 0 }])
+    })
+  )
+)
+
+it.effect("warns of a turn that keeps failing once a minute, and tells when it is over", () => {
+  const said: Array<string> = []
+  const heard = Logger.layer([Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))])
+  let isAway = true
+  return supervised(
+    Effect.gen(function* () {
+      yield* reconciler({
+        id: "follower",
+        every: "250 millis",
+        turn: Effect.suspend(() => (isAway ? Effect.fail(new Error("the ledger is silent")) : Effect.void))
+      })
+      yield* TestClock.adjust("150 seconds")
+      expect(said).toEqual(Array.from({ length: 3 }, () => "turn of follower failed, the next one tries again"))
+      isAway = false
+      yield* TestClock.adjust("1 second")
+      expect(said.slice(3)).toEqual(["turn of follower succeeds again"])
+    })
+  ).pipe(Effect.provide(heard))
+})

@@ -1,0 +1,29 @@
+// What is read of a text once: again for a text that was forgotten or is long, and never for another's.
+import { expect, it } from "@effect/vitest"
+import { memoize } from "../../../kernel/cache/memoize.ts"
+
+const counted = (max: number) => {
+  const read: Array<string> = []
+  return {
+    read,
+    length: memoize(max, (text) => {
+      read.push(text)
+      return text.length === 0 ? undefined : text.length
+    })
+  }
+}
+
+it("reads a text once, nothing found included", () => {
+  const { length, read } = counted(4)
+  expect(["a", "bb", "a", "", "", "bb"].map(length)).toEqual([1, 2, 1, undefined, undefined, 2])
+  expect(read).toEqual(["a", "bb", ""])
+})
+
+it("keeps no more texts than it may, and no long ones", () => {
+  const { length, read } = counted(2)
+  for (const text of ["a", "bb", "ccc", "bb", "a"]) length(text)
+  expect(read).toEqual(["a", "bb", "ccc", "a"])
+  const long = "x".repeat(257)
+  expect([length(long), length(long)]).toEqual([257, 257])
+  expect(read.slice(4)).toEqual([long, long])
+})

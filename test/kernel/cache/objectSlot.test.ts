@@ -1,0 +1,30 @@
+// Notes that are kept with an object.
+import { describe, expect, it } from "@effect/vitest"
+import { objectSlot } from "../../../kernel/cache/objectSlot.ts"
+
+describe("what is noted of an object", () => {
+  it("is told of that object alone, and by its own kind of notes alone", () => {
+    const [sizes, names] = [objectSlot<object, number>(), objectSlot<object, string>()]
+    const [one, other] = [{}, {}]
+    sizes.set(one, 7)
+    names.set(one, "seven")
+    expect([sizes.get(one), names.get(one)]).toEqual([7, "seven"])
+    expect([sizes.get(other), names.get(other)]).toEqual([undefined, undefined])
+  })
+
+  it("is seen by nobody who looks at the object", () => {
+    const notes = objectSlot<object, number>()
+    const one = { a: 1 }
+    notes.set(one, 7)
+    expect(one).toStrictEqual({ a: 1 })
+    expect([Reflect.ownKeys(one), JSON.stringify(one), notes.get({ ...one })]).toEqual([["a"], '{"a":1}', undefined])
+  })
+
+  it("is noted once", () => {
+    const notes = objectSlot<object, number>()
+    const one = {}
+    notes.set(one, 7)
+    expect(() => notes.set(one, 8)).toThrow(TypeError)
+    expect(notes.get(one)).toBe(7)
+  })
+})

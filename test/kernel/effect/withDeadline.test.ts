@@ -1,0 +1,199 @@
+// Waits that are bounded, whatever is waited for: who answers, and what becomes of what was too onTimeout.
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { shutdownFrom, withDeadline } from "../../../kernel/effect/withDeadline.ts"
+
+const onTimeout = Effect.succeed("onTimeout")
+
+describe("a bounded wait", () => {
+  it.effect("gives what it waited for, at once or later, its failures and defects too", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const patience = { timeout: "1 second", scope, onTimeout } as const
+      expect(yield* withDeadline(Effect.succeed("now"), patience)).toBe("now")
+      const gate = yield* Deferred.make<string>()
+      const waiting = yield* Effect.forkChild(withDeadline(Deferred.await(gate), patience))
+      yield* TestClock.adjust("900 millis")
+      yield* Deferred.succeed(gate, "then")
+      expect(yield* Fiber.join(waiting)).toBe("then")
+      expect(yield* Effect.flip(withDeadline(Effect.fail("no"), patience))).toBe("no")
+      expect(Exit.hasDies(yield* Effect.exit(withDeadline(Effect.die("odd"), patience)))).toBe(true)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends at its time, tells who is left behind and interrupts it, without waiting for that", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const told: Array<string> = []
+      const stuck = Effect.onInterrupt(Effect.never, () =>
+        Effect.andThen(
+          Effect.sync(() => told.push("asked to stop")),
+          Effect.sleep("1 hour")
+        )
+      )
+      const waiting = yield* Effect.forkChild(
+        withDeadline(stuck, {
+          timeout: "1 second",
+          scope: scope,
+          onTimeout: onTimeout,
+          onAbandon: () => void told.push("left")
+        })
+      )
+      yield* TestClock.adjust("999 millis")
+      expect(waiting.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 millis")
+      expect(yield* Fiber.join(waiting)).toBe("onTimeout")
+      expect(told).toEqual(["left", "asked to stop"])
+      yield* TestClock.adjust("2 hours")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends at its own time beside others that began before, ended before, or are there no more", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const patience = { timeout: "1 second", scope, onTimeout } as const
+      const gate = yield* Deferred.make<string>()
+      const begin = <A>(effect: Effect.Effect<A>) =>
+        Effect.forkChild(withDeadline<A | string, never, never>(effect, patience), { startImmediately: true })
+      const first = yield* begin(Effect.never)
+      yield* TestClock.adjust("300 millis")
+      const [second, gone] = [yield* begin(Effect.never), yield* begin(Deferred.await(gate))]
+      yield* TestClock.adjust("300 millis")
+      const third = yield* begin(Effect.never)
+      yield* Deferred.succeed(gate, "done")
+      expect(yield* Fiber.join(gone)).toBe("done")
+      const over = () => [first, second, third].map((fiber) => fiber.pollUnsafe() !== undefined)
+      for (const [millis, found] of [
+        [399, [false, false, false]],
+        [1, [true, false, false]],
+        [299, [true, false, false]],
+        [1, [true, true, false]],
+        [299, [true, true, false]],
+        [1, [true, true, true]]
+      ] as const) {
+        yield* TestClock.adjust(millis)
+        expect(over()).toEqual(found)
+      }
+      // And when nobody was left to wait, the next one is waited for again.
+      const last = yield* begin(Effect.never)
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(last)).toBe("onTimeout")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends by its caller's clock, whatever another's says that waits beside it", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const other = yield* TestClock.make()
+      yield* other.setTime(3_600_000)
+      const wait = withDeadline(Effect.never, { timeout: "1 second", scope: scope, onTimeout: onTimeout })
+      const begin = (effect: Effect.Effect<string>) => Effect.forkChild(effect, { startImmediately: true })
+      const others = yield* begin(Effect.provideService(wait, Clock.Clock, other))
+      const own = yield* begin(wait)
+      yield* TestClock.adjust("999 millis")
+      expect([others.pollUnsafe(), own.pollUnsafe()]).toEqual([undefined, undefined])
+      yield* other.adjust("1 second")
+      expect(yield* Fiber.join(others)).toBe("onTimeout")
+      expect(own.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 millis")
+      expect(yield* Fiber.join(own)).toBe("onTimeout")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("may be without an end", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const gate = yield* Deferred.make<string>()
+      const waiting = yield* Effect.forkChild(
+        withDeadline(Deferred.await(gate), { timeout: "Infinity", scope: scope, onTimeout: onTimeout })
+      )
+      yield* TestClock.adjust("400 days")
+      expect(waiting.pollUnsafe()).toBeUndefined()
+      yield* Deferred.succeed(gate, "then")
+      expect(yield* Fiber.join(waiting)).toBe("then")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is bounded where its caller must not be interrupted", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const waiting = yield* Effect.forkChild(
+        Effect.uninterruptible(withDeadline(Effect.never, { timeout: "1 second", scope: scope, onTimeout: onTimeout }))
+      )
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(waiting)).toBe("onTimeout")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with its caller, and what it waited for with it", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const stopped = yield* Deferred.make<void>()
+      const work = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
+      const waiting = yield* Effect.forkChild(
+        withDeadline(work, { timeout: "1 second", scope: scope, onTimeout: onTimeout })
+      )
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(waiting)
+      for (let turns = 0; turns < 10; turns++) yield* Effect.yieldNow
+      const isStopped = yield* Deferred.isDone(stopped)
+      // Whatever came of it, nothing is left to wait for when the test ends.
+      yield* TestClock.adjust("1 second")
+      expect(isStopped).toBe(true)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with an end that all of them share, one that has come before too", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const stop = yield* Deferred.make<void>()
+      const cancelOn = yield* shutdownFrom(Deferred.await(stop))
+      const patience = { timeout: "1 hour", scope, onTimeout, cancelOn } as const
+      const waiting = yield* Effect.forkChild(
+        Effect.all([withDeadline(Effect.never, patience), withDeadline(Effect.never, patience)], { concurrency: 2 })
+      )
+      yield* Effect.yieldNow
+      expect(yield* withDeadline(Effect.succeed("now"), patience)).toBe("now")
+      expect(waiting.pollUnsafe()).toBeUndefined()
+      yield* Deferred.succeed(stop, undefined)
+      expect(yield* Fiber.join(waiting)).toEqual(["onTimeout", "onTimeout"])
+      expect(yield* withDeadline(Effect.never, patience)).toBe("onTimeout")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with its scope, which waits for that and begins nothing more", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const ended = yield* Deferred.make<void>()
+      let isStopping = false
+      const stuck = Effect.onInterrupt(Effect.never, () => {
+        isStopping = true
+        return Deferred.await(ended)
+      })
+      const patience = { timeout: "1 hour", scope, onTimeout } as const
+      const waiting = yield* Effect.forkChild(withDeadline(stuck, patience), { startImmediately: true })
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      expect([isStopping, closing.pollUnsafe()]).toEqual([true, undefined])
+      yield* Deferred.succeed(ended, undefined)
+      yield* Fiber.join(closing)
+      expect(yield* Fiber.join(waiting)).toBe("onTimeout")
+      let isBegun = false
+      const after = Effect.sync(() => (isBegun = true))
+      expect(yield* withDeadline<boolean | string, never, never>(after, patience)).toBe("onTimeout")
+      expect(isBegun).toBe(false)
+    })
+  )
+
+  it.effect("tells nobody of an interruption that is not its own, at once or later", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const patience = { timeout: "1 hour", scope, onTimeout } as const
+      expect(yield* withDeadline(Effect.interrupt, patience)).toBe("onTimeout")
+      const gate = yield* Deferred.make<string>()
+      const waiting = yield* Effect.forkChild(withDeadline(Deferred.await(gate), patience), { startImmediately: true })
+      yield* Deferred.interrupt(gate)
+      expect(yield* Fiber.join(waiting)).toBe("onTimeout")
+    }).pipe(Effect.scoped)
+  )
+})

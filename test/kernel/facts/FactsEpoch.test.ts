@@ -1,0 +1,147 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { describe, it } from "vitest"
+import { Facts } from "../../../kernel/facts/Facts.ts"
+import { decodeCursor, encodeCursor } from "../../../kernel/facts/FactsEpoch.ts"
+import { SettlementEvents } from "../../../kernel/settlement/operators/SettlementEvents.ts"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
+import { describeDatabases } from "../../support/databases.ts"
+
+describe("a cursor", () => {
+  it("reads back what was written, a plain position as one of no known epoch, and nothing else", () => {
+    const cursor = { position: 71n, epoch: 1_795_000_000_123_456n }
+    expect(Option.getOrThrow(decodeCursor(encodeCursor(cursor)))).toEqual(cursor)
+    expect(Option.getOrThrow(decodeCursor("71"))).toEqual({ position: 71n, epoch: 0n })
+    for (const text of ["", "-1", "x", "1-", "1-A", "1-z-z", "9".repeat(19), "1".repeat(20), `1-${"z".repeat(13)}`])
+      expect([text, decodeCursor(text)]).toEqual([text, Option.none()])
+  })
+})
+
+const shop = { principal: "shop" }
+const fact = (n: number) => ({
+  type: "settlement.recorded",
+  version: 1,
+  subject: `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`,
+  principal: "shop",
+  data: {}
+})
+
+describeDatabases("epochs of the journal", (database) => {
+  const tested = SettlementEvents.layer.pipe(
+    Layer.provideMerge(Facts.layer),
+    Layer.provideMerge(database),
+    Layer.provideMerge(Supervisor.layer)
+  )
+  /** What a standby is promoted with: the facts up to a position, and no trace of the epochs after it. */
+  const loseAfter = Effect.fnUntraced(function* (position: bigint, epoch: bigint) {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`delete from kernel_facts where position > ${position} or position is null`
+    yield* sql`delete from kernel_journal_epochs where epoch > ${epoch}`
+    yield* sql`update kernel_journal_epochs set server = 'the one before'`
+  })
+  const publish = Effect.fnUntraced(function* (count: number) {
+    const sql = yield* SqlClient.SqlClient
+    const facts = yield* Facts
+    for (let n = 0; n < count; n++) yield* sql.withTransaction(facts.publish(fact(n)))
+    return yield* facts.end
+  })
+
+  layer(tested, { timeout: "240 seconds", excludeTestServices: true })((it) => {
+    it.effect("a page of facts without settlements is not the end", () =>
+      Effect.gen(function* () {
+        const events = yield* SettlementEvents
+        const before = yield* events.end
+        const { end, epoch } = yield* publish(7)
+        const first = yield* events.after(shop, { epoch, position: before.end }, 5)
+        expect(first).toMatchObject({ events: [], isEnd: false, next: { epoch, position: end - 2n } })
+        expect(yield* events.after(shop, first.next, 5)).toMatchObject({
+          events: [],
+          isEnd: true,
+          next: { position: end }
+        })
+      })
+    )
+
+    it.effect("a journal that went back begins an epoch before it gives another position", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const events = yield* SettlementEvents
+        const facts = yield* Facts
+        const common = yield* publish(3)
+        const lost = yield* publish(4)
+        expect(lost.epoch).toBe(common.epoch)
+        const mark = (yield* facts.publishedSince("settlement.recorded", undefined)).mark
+        yield* loseAfter(common.end, common.epoch)
+        // The journal grows past what was lost before any client returns.
+        yield* Effect.forEach([1, 2, 3, 4, 5, 6], (n) => sql.withTransaction(facts.publish(fact(n))))
+        const now = yield* facts.end
+        expect(now.end).toBeGreaterThan(lost.end)
+        expect(now.epoch).toBeGreaterThan(common.epoch)
+        const page = yield* events.after(shop, { epoch: lost.epoch, position: lost.end }, 3)
+        expect(page.rewoundTo).toEqual({ epoch: now.epoch, position: common.end })
+        expect(page.next).toEqual({ epoch: now.epoch, position: common.end + 3n })
+        // One in common resumes there.
+        const early = { epoch: common.epoch, position: common.end - 1n }
+        expect(yield* events.after(shop, early, 1)).toMatchObject({
+          rewoundTo: undefined,
+          next: { position: common.end }
+        })
+        // Of an epoch that is not known it is not known where it left the journal: after the one before it began.
+        const gone = { epoch: common.epoch + 1n, position: lost.end }
+        const [known] = yield* sql<{ begins: bigint }>`select begins_after as begins from kernel_journal_epochs
+          where epoch = ${common.epoch}`
+        expect((yield* events.after(shop, gone, 1)).rewoundTo?.position).toBe(known!.begins)
+        expect(known!.begins).toBeLessThan(common.end)
+        // A position of version 0.1 counts as one of the first epoch.
+        const [second] = yield* sql<{ begins: bigint }>`select begins_after as begins from kernel_journal_epochs
+          order by epoch offset 1 limit 1`
+        const plain = yield* events.after(shop, { epoch: 0n, position: lost.end }, 1)
+        expect(plain.rewoundTo?.position).toBe(second!.begins)
+        const since = yield* facts.publishedSince("test.never", mark)
+        expect(since).toMatchObject({ published: true, subjects: undefined })
+        expect((yield* facts.publishedSince("test.never", since.mark)).published).toBe(false)
+      })
+    )
+
+    it.effect("an end below what was read begins an epoch too, whoever serves the database", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const facts = yield* Facts
+        const before = yield* publish(3)
+        yield* sql`delete from kernel_facts where position > ${before.end - 2n}`
+        const after = yield* facts.end
+        expect(after.end).toBe(before.end - 2n)
+        expect(after.epoch).toBeGreaterThan(before.epoch)
+        expect((yield* facts.end).epoch).toBe(after.epoch)
+      })
+    )
+
+    it.effect("streams are woken when the journal went back to where it was", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const events = yield* SettlementEvents
+        const before = yield* publish(2)
+        const woken = yield* events.attend({ principal: "another" })
+        // The first poll of those that wait wakes them all.
+        yield* woken
+        const again = yield* Effect.forkScoped(woken)
+        yield* loseAfter(before.end - 1n, before.epoch)
+        yield* sql.withTransaction((yield* Facts).publish({ ...fact(9), principal: "nobody's" }))
+        yield* Fiber.join(again)
+        expect((yield* events.end).epoch).toBeGreaterThan(before.epoch)
+      }).pipe(Effect.scoped, Effect.timeout("60 seconds"))
+    )
+
+    it.effect("channels are read anew in a new epoch, and leases that were lost hold nothing", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`insert into kernel_channels (address, network, sponsor, number, state, sequence, fence) values
+          ('C', 'ledger:testnet', 'S', 1, 'ready', 5, 7)`
+        yield* sql`update kernel_journal_epochs set server = 'the one before'`
+        yield* (yield* Facts).end
+        expect(yield* sql`select reread, fence from kernel_channels`).toEqual([{ reread: true, fence: 1_000_007n }])
+      })
+    )
+  })
+})

@@ -1,0 +1,24 @@
+// What several parts of the program say of themselves under one name, as readiness shows it.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Health } from "../../../kernel/health/Health.ts"
+
+it.effect("shows several reports under one name as one, for as long as they live", () =>
+  Effect.gen(function* () {
+    const health = yield* Health
+    yield* health.register("ledger", Effect.succeed({ state: "ready", figures: { sequence: 7 } }))
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        yield* health.register(
+          "ledger",
+          Effect.succeed({ state: "degraded", detail: "y".repeat(300), figures: { channels: 2 } })
+        )
+        yield* health.register("ledger", Effect.die(new Error("a fault of its own")))
+        const { ledger } = yield* health.reports
+        expect(ledger).toMatchObject({ state: "degraded", sequence: 7, channels: 2 })
+        expect(ledger?.detail).toHaveLength(200)
+      })
+    )
+    expect(yield* health.reports).toEqual({ ledger: { state: "ready", sequence: 7 } })
+  }).pipe(Effect.scoped, Effect.provide(Health.layer))
+)

@@ -1,0 +1,153 @@
+// The outermost wrapper: whatever happens inside, a client gets JSON in the shape of its route, and nothing of the
+// fault.
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Logger, Option, References, Tracer } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { httpMiddleware } from "../../../kernel/http/httpMiddleware.ts"
+import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
+import { currentTraceParent } from "../../../kernel/TraceParent.ts"
+
+const requestTo = (path: string, headers: Record<string, string> = {}) =>
+  HttpServerRequest.fromWeb(new Request(`http://127.0.0.1${path}`, { method: "POST", headers }))
+
+const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>) =>
+  httpMiddleware(handler).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
+
+const ok = Effect.succeed(HttpServerResponse.empty({ status: 204 }))
+
+/** What is logged of each request, in order. */
+const logged = () => {
+  const lines: Array<{ message: unknown; annotations: Record<string, any> }> = []
+  const logger = Logger.make<unknown, void>(({ fiber, message }) => {
+    lines.push({ message, annotations: { ...fiber.getRef(References.CurrentLogAnnotations) } })
+  })
+  return { lines, layer: Logger.layer([logger]) }
+}
+
+const bodyOf = (response: HttpServerResponse.HttpServerResponse): Promise<any> =>
+  HttpServerResponse.toWeb(response).json()
+
+describe("guard", () => {
+  for (const [what, fault] of [
+    ["a defect", Effect.die(new Error("the secret of the house"))],
+    ["an error nobody expected", Effect.fail({ _tag: "Odd", text: "the secret of the house" })],
+    ["a defect that is no Error", Effect.die("the secret of the house")],
+    ["an interruption that is not the request's own", Effect.interrupt],
+    [
+      "an exception",
+      Effect.sync(() => {
+        throw new Error("the secret of the house")
+      })
+    ]
+  ] as const) {
+    it.effect(`answers ${what} in the payment's shape, with a trace id and nothing else of it [S52, S55, S58]`, () =>
+      Effect.gen(function* () {
+        const verified = yield* ask("/verify?x=1", fault)
+        expect(verified.status).toBe(500)
+        const body = yield* Effect.promise(() => bodyOf(verified))
+        expect(body).toEqual({
+          isValid: false,
+          invalidReason: "internal_error",
+          invalidMessage: expect.any(String),
+          traceId: expect.stringMatching(/^[0-9a-f]{32}$/)
+        })
+        const settled = yield* Effect.flatMap(ask("/settle", fault), (response) =>
+          Effect.promise(() => bodyOf(response))
+        )
+        expect(settled).toMatchObject({ success: false, transaction: "", network: "", errorReason: "internal_error" })
+        const slashed = yield* Effect.flatMap(ask("//verify/", fault), (response) =>
+          Effect.promise(() => bodyOf(response))
+        )
+        expect(slashed).toEqual({ ...body, traceId: slashed.traceId })
+        const other = yield* Effect.flatMap(ask("/supported", fault), (response) =>
+          Effect.promise(() => bodyOf(response))
+        )
+        expect(other).toMatchObject({ error: "internal_error", traceId: expect.any(String) })
+        expect(JSON.stringify([body, settled, other])).not.toContain("secret")
+      })
+    )
+  }
+
+  it.effect(
+    "logs one line a request, without query, body or header, and the trace id beside a defect [S253, S258]",
+    () => {
+      const { layer, lines } = logged()
+      return Effect.gen(function* () {
+        yield* ask("/settlements?identifier=a-private-word", ok)
+        expect(lines).toEqual([
+          {
+            message: ["request"],
+            annotations: {
+              method: "POST",
+              path: "/settlements",
+              status: 204,
+              milliseconds: expect.any(Number),
+              traceId: expect.stringMatching(/^[0-9a-f]{32}$/)
+            }
+          }
+        ])
+        yield* ask("/settle", Effect.die("boom"))
+        expect(lines[1]?.annotations).toEqual({ traceId: expect.stringMatching(/^[0-9a-f]{32}$/), path: "/settle" })
+        expect(JSON.stringify(lines)).not.toContain("private")
+      }).pipe(Effect.provide(layer))
+    }
+  )
+
+  it.effect("names each request apart where nobody traces, and by the caller's trace where the caller does", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function* () {
+      const places: Array<string | undefined> = []
+      const guarded = httpMiddleware(
+        Effect.andThen(
+          Effect.map(currentTraceParent, (place) => places.push(place)),
+          ok
+        )
+      )
+      const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+      for (const headers of [{}, {}, { traceparent }] as ReadonlyArray<Record<string, string>>) {
+        yield* Effect.provideService(guarded, HttpServerRequest.HttpServerRequest, requestTo("/verify", headers))
+      }
+      const ids = lines.map(({ annotations }) => annotations["traceId"] as string)
+      expect(ids[0]).toMatch(/^[0-9a-f]{32}$/)
+      expect(new Set(ids).size).toBe(3)
+      expect(ids[2]).toBe("4bf92f3577b34da6a3ce929d0e0e4736")
+      // What is passed on to others: nothing of ours, since nobody could look it up.
+      expect(places).toEqual([undefined, undefined, traceparent])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("makes no span where none is sent, and one a step below a request that is traced", () =>
+    Effect.gen(function* () {
+      const made: Array<readonly [name: string, parent: string | undefined]> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          const parent = Option.getOrUndefined(options.parent)
+          made.push([options.name, parent?._tag === "Span" ? parent.name : parent?._tag])
+          return Tracer.nativeTracer.span(options)
+        }
+      })
+      const step = withSpanIfSampled("a step")(ok)
+      const request = requestTo("/verify")
+      const asked = Effect.provideService(httpMiddleware(step), HttpServerRequest.HttpServerRequest, request)
+      yield* asked
+      yield* Effect.withTracer(step, tracer)
+      expect(made).toEqual([])
+      yield* Effect.withTracer(asked, tracer)
+      expect(made).toEqual([
+        ["POST /verify", undefined],
+        ["a step", "POST /verify"]
+      ])
+    })
+  )
+
+  it.effect("lets the interruption of a client that hung up pass as what it is", () =>
+    Effect.gen(function* () {
+      // As the library runs a handler.
+      const handler = Effect.uninterruptible(ask("/settle", Effect.interruptible(Effect.never)))
+      const asking = yield* Effect.forkChild(handler, { startImmediately: true })
+      yield* Fiber.interrupt(asking)
+      const exit = asking.pollUnsafe()!
+      expect(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
+    })
+  )
+})

@@ -1,0 +1,33 @@
+// Which of several endpoints is right, as a pure function of what they answer.
+import { describe, expect, it } from "vitest"
+import { type HeadState, initialHead, selectHead, unfitEndpoints } from "../../../kernel/ledger/headSelection.ts"
+import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
+
+const closeInterval = 5
+const newest = (endpoint: number, sequence: number): LatestLedger =>
+  ({ endpoint, sequence, closedAtSeconds: 1_000_000 + sequence * closeInterval }) as LatestLedger
+const lookAt = (at: number, first: LatestLedger, second: ReadonlyArray<LatestLedger> = []) => ({
+  first,
+  second,
+  at,
+  closeInterval,
+  machineSeconds: 2_000_000
+})
+const begun = (sequence: number): HeadState => initialHead(lookAt(0, newest(0, sequence), [newest(0, sequence)]))!
+
+describe("endpoints that contradict each other", () => {
+  it("a larger number of them is followed once its ledger moves, and not while it stays", () => {
+    const answers = (own: number, others: number) => [newest(0, own), newest(1, others), newest(2, others)]
+    const first = selectHead(begun(1_000), lookAt(1_000, newest(0, 1_000), answers(1_000, 50_000)))
+    expect(first.state.newest.sequence).toBe(1_000)
+    const same = selectHead(first.state, lookAt(2_000, newest(0, 1_000), answers(1_000, 50_000)))
+    expect([same.change, same.state.newest.sequence]).toEqual(["none", 1_000])
+    const moved = selectHead(same.state, lookAt(6_000, newest(0, 1_001), answers(1_001, 50_001)))
+    expect([moved.change, moved.state.newest.sequence]).toEqual(["moved", 50_001])
+  })
+
+  it("one that is behind or far ahead of what is believed is unfit, one about to be next is not", () => {
+    const second = [newest(0, 1_000), newest(1, 1_002), newest(2, 997), newest(3, 1_000_000), newest(4, 998)]
+    expect([...unfitEndpoints(begun(1_000), second, 0, closeInterval)]).toEqual([2, 3])
+  })
+})

@@ -1,0 +1,43 @@
+// No answer counts for a ledger that is not believed.
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
+import { isReached, withinLedgerBound } from "../../../kernel/ledger/withinLedgerBound.ts"
+
+/** A clock at ledger 100 that sees 105 when it looks anew; `looks` counts that. */
+const clockAt100 = (isFirstWord = false) => {
+  const seen = { looks: 0 }
+  const at = (sequence: number) => ({ sequence, closedAtSeconds: 0, secondsPerLedger: 5, isFirstWord })
+  const clock = {
+    now: Effect.sync(() => at(seen.looks === 0 ? 100 : 105)),
+    fresh: Effect.sync(() => at(seen.looks++ >= 0 ? 105 : 0))
+  }
+  return { seen, provided: Effect.provideService(LedgerClock, clock as never) }
+}
+
+describe("an answer's ledger", () => {
+  it.effect("counts for the believed one at most", () =>
+    Effect.gen(function* () {
+      expect(yield* withinLedgerBound(90)).toBe(90)
+      expect(yield* withinLedgerBound(1_000_000)).toBe(100)
+    }).pipe(clockAt100().provided)
+  )
+
+  it.effect("counts for nothing while the believed one is one endpoint's first word", () =>
+    Effect.gen(function* () {
+      expect(yield* withinLedgerBound(90)).toBe(0)
+      expect(yield* isReached(90)).toBe(false)
+    }).pipe(clockAt100(true).provided)
+  )
+
+  it.effect("is reached once the clock has come as far, which it looks for only when it must", () => {
+    const { provided, seen } = clockAt100()
+    return Effect.gen(function* () {
+      expect(yield* isReached(100)).toBe(true)
+      expect(seen.looks).toBe(0)
+      expect(yield* isReached(105)).toBe(true)
+      expect(seen.looks).toBe(1)
+      expect(yield* isReached(106)).toBe(false)
+    }).pipe(provided)
+  })
+})

@@ -1,0 +1,117 @@
+// What an operator hears of the sponsor's budget: before it runs out, when it has, and once.
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Logger, Metric, References } from "effect"
+import { TestClock } from "effect/testing"
+import { Budget, type BudgetStatus } from "../../../../kernel/budget/Budget.ts"
+import { Limits } from "../../../../kernel/config/Limits.ts"
+import { Network } from "../../../../kernel/config/Network.ts"
+import { StartupBanner } from "../../../../kernel/StartupBanner.ts"
+import { Schemes } from "../../../../kernel/payment/Scheme.ts"
+import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
+import { watchBudget } from "../../../../kernel/payment/report/watchBudget.ts"
+import { CurrentPlugin } from "../../../../kernel/contract/CurrentPlugin.ts"
+import { Supervisor } from "../../../../kernel/actor/Supervisor.ts"
+
+const usage = (usedStroops: bigint, maxStroops: bigint) => ({ usedStroops, maxStroops })
+const quiet: BudgetStatus = {
+  day: "2026-01-01",
+  all: usage(0n, 10_000_000n),
+  anonymous: usage(0n, 5_000_000n),
+  keyed: []
+}
+
+const watching = <A, E>(
+  use: (world: {
+    readonly set: (standing: Partial<BudgetStatus>) => Effect.Effect<void>
+    readonly warnings: Array<string>
+  }) => Effect.Effect<A, E, StartupBanner>
+) => {
+  const warnings: Array<string> = []
+  let standing = quiet
+  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+    if (logLevel === "Warn") warnings.push(String(message))
+  })
+  const services = Layer.mergeAll(
+    Layer.succeed(Budget, { standing: Effect.sync(() => standing) } as never),
+    Layer.succeed(Limits, {
+      sponsoredPerDayStroopsMax: 10_000_000n,
+      sponsoredPerPrincipalPerDayStroopsMax: 1_000_000n
+    } as never),
+    Layer.succeed(Network, { feeCeilings: () => ({ totalStroopsMax: 200_000n }) } as never),
+    Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true) }),
+    Layer.succeed(Schemes, { all: () => [{ scheme: "fixed" }] } as never),
+    StartupBanner.layer,
+    Supervisor.layer,
+    Logger.layer([logger])
+  )
+  return Effect.scoped(
+    Effect.gen(function* () {
+      yield* watchBudget
+      yield* TestClock.adjust("1 millis")
+      const set = (changed: Partial<BudgetStatus>) => {
+        standing = { ...quiet, ...changed }
+        return TestClock.adjust("10 seconds")
+      }
+      return yield* use({ set, warnings })
+    })
+  ).pipe(
+    Effect.provide(services),
+    Effect.provideService(CurrentPlugin, "payment"),
+    Effect.provideService(References.MinimumLogLevel, "Warn")
+  )
+}
+
+it.effect("warns at four fifths and when nothing more fits, once a day each [S99, S270]", () =>
+  watching(({ set, warnings }) =>
+    Effect.gen(function* () {
+      expect(warnings).toEqual([])
+      yield* set({ all: usage(7_999_999n, 10_000_000n) })
+      expect(warnings).toEqual([])
+      for (let turn = 0; turn < 3; turn++) yield* set({ all: usage(8_000_000n, 10_000_000n) })
+      expect(warnings).toEqual([
+        "the sponsor's budget of all for 2026-01-01 is used to four fifths; raise limits.max_global_sponsored_stroops_per_day"
+      ])
+      for (let turn = 0; turn < 3; turn++) yield* set({ all: usage(9_800_001n, 10_000_000n) })
+      yield* set({ all: usage(8_500_000n, 10_000_000n) })
+      expect(warnings.slice(1)).toEqual([
+        "the sponsor's budget of all for 2026-01-01 is used up: payments are refused; raise limits.max_global_sponsored_stroops_per_day"
+      ])
+      yield* set({ day: "2026-01-02", all: usage(8_000_000n, 10_000_000n) })
+      expect(warnings.slice(2)).toEqual([expect.stringContaining("2026-01-02 is used to four fifths")])
+    })
+  )
+)
+
+it.effect("names the key and its own setting, and tells what is left as a metric", () =>
+  watching(({ set, warnings }) =>
+    Effect.gen(function* () {
+      yield* set({ keyed: [{ principal: "key:shop", ...usage(850_000n, 1_000_000n) }] })
+      expect(warnings).toEqual([
+        "the sponsor's budget of key:shop for 2026-01-01 is used up: payments are refused; " +
+          "raise limits.max_sponsored_stroops_per_day_by_key.shop"
+      ])
+      const left = (yield* Metric.snapshot).filter(({ id }) => id === "tollkeeper_budget_left_stroops")
+      const byScope = Object.fromEntries(
+        left.map(({ attributes, state }) => [attributes?.["scope"], (state as { readonly value: number }).value])
+      )
+      expect(byScope).toMatchObject({ all: 10_000_000, anonymous: 5_000_000, "key:shop": 150_000 })
+      // A key that has used nothing on a new day has its whole bound, though nobody tells of it any more.
+      yield* set({ day: "2026-01-02" })
+      const shop = (yield* Metric.snapshot).find(
+        ({ attributes, id }) => id === "tollkeeper_budget_left_stroops" && attributes?.["scope"] === "key:shop"
+      )
+      expect(shop?.state).toMatchObject({ value: 1_000_000 })
+    })
+  )
+)
+
+it.effect("says at the start how many payments are covered", () =>
+  watching(() =>
+    Effect.gen(function* () {
+      const { lines } = yield* (yield* StartupBanner).read
+      expect(lines).toEqual([
+        { label: "fees", where: ["50 payments a day at least are paid for, 5 of one key (tollkeeper budget)"] }
+      ])
+    })
+  )
+)

@@ -1,0 +1,277 @@
+// Looking up what spent an authorization: once for a nonce, whatever is shown of it, and in turns over callers.
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { describe } from "vitest"
+import { LedgerRpc } from "../../../../kernel/ledger/LedgerRpc.ts"
+import { type AdoptionRequest, makeAdopter } from "../../../../kernel/settlement/follower/adopt.ts"
+import { createHash } from "node:crypto"
+import { Crypto } from "../../../../kernel/platform/Crypto.ts"
+import { ownerTag } from "../../../../kernel/settlement/ownership.ts"
+import { cancelTransaction } from "../../../../kernel/stellar/Envelope.ts"
+import { Authorizations } from "../../../../kernel/settlement/Authorizations.ts"
+import { type AdoptAnswer, Settlements } from "../../../../kernel/settlement/store/Settlements.ts"
+import { Signer } from "../../../../kernel/signer/Signer.ts"
+import { executed } from "../lives.ts"
+import { spendingEnvelope } from "../spendingEnvelope.ts"
+
+/** A key as the schemes make it: payer, nonce, expiry. */
+const request = (nonce: number, expiry: number, caller = "key:a"): AdoptionRequest =>
+  ({
+    id: "id",
+    network: "ledger:testnet",
+    scheme: "exact",
+    authorizationKey: `payer:${nonce}:${expiry}`,
+    fingerprint: "f",
+    principal: { owner: caller, source: caller, keyed: true },
+    identifier: Option.none(),
+    payer: "payer",
+    payTo: "seller",
+    asset: "asset",
+    amount: 10n,
+    resourceUrl: Option.none()
+  }) as AdoptionRequest
+
+/** The transaction that is found is ours, and carries another authorization. */
+const elsewhere = { _tag: "Elsewhere", transaction: executed().innerHash, isOurs: true }
+
+interface Ledger {
+  /** How storing it again is answered. */
+  readonly stored?: AdoptAnswer
+  /** The channel is one of a rotation before. */
+  readonly isFormer?: boolean
+  /** The ledger that the nonce's entry names; the newest and the oldest that the node has. */
+  readonly entry?: number | undefined
+  readonly latest?: number
+  readonly oldest?: number
+  /** The ledger of the transaction, when the scan meets it there. */
+  readonly usedIn?: number
+  /** Waited for by each look through a ledger. */
+  readonly gate?: Effect.Effect<void>
+  /** The transaction that used the nonce is shown. */
+  readonly isShown?: boolean
+  /** The authorization that it carries. */
+  readonly carried?: string
+  /** Whose tag the transaction carries: owner and fingerprint; none, as in those of version 0.1. */
+  readonly taggedFor?: readonly [owner: string, fingerprint: string] | "None"
+  /** Whom the journal or an operator names. */
+  readonly namedOwner?: string
+}
+
+/** What the transaction moved. */
+const transfers = [{ contract: "asset", from: "payer", to: "seller", amount: 10n }]
+
+const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
+
+/** The transaction of our channel with a lower time bound. */
+const taggedEnvelope = (timeMin: bigint) => {
+  const { channel, envelope } = spendingEnvelope
+  const bounds = { ledgerMax: 1_011, timeMax: 0n, timeMin }
+  const bump = structuredClone(envelope) as any
+  bump.feeBump.tx.innerTx.v1.tx = cancelTransaction({ channel, sequence: 7n, bounds })
+  return bump as typeof envelope
+}
+
+const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
+  const { carried = "", gate = Effect.void, isFormer = false, isShown = true, latest = 50, oldest = 1 } = ledger
+  const { entry = 40, namedOwner, stored = "Adopted", taggedFor = ["key:a", "f"], usedIn = 40 } = ledger
+  let scans = 0
+  const scanned: Array<readonly [number, number | undefined]> = []
+  const owners: Array<string> = []
+  const { channel } = spendingEnvelope
+  const envelope = taggedEnvelope(taggedFor === "None" ? 0n : ownerTag({ sha256 }, ...taggedFor))
+  const ports = Layer.mergeAll(
+    Layer.succeed(LedgerRpc, {
+      transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger: latest, oldestLedger: oldest }),
+      nonceSpent: () =>
+        Effect.succeed({
+          latestLedger: latest,
+          spent: entry !== 0,
+          inLedger: entry === 0 ? Option.none() : Option.some(entry)
+        }),
+      scan: ({ fromLedger, toLedger = latest }: { fromLedger: number; toLedger?: number }) =>
+        Effect.gen(function* () {
+          scans += 1
+          scanned.push([fromLedger, toLedger])
+          yield* gate
+          const scannedTo = Math.min(toLedger, fromLedger + 9)
+          const isMet = isShown && usedIn >= fromLedger && usedIn <= scannedTo
+          return {
+            scannedTo,
+            oldestLedger: oldest,
+            found: isMet
+              ? [{ executed: executed({ ledger: usedIn, transfers: Option.some(transfers) }), envelope }]
+              : []
+          }
+        })
+    } as never),
+    Layer.succeed(Settlements, {
+      adopt: ({ principal }: AdoptionRequest) =>
+        Effect.sync(() => void owners.push(principal.owner)).pipe(Effect.as(stored)),
+      wasOwner: (_transaction: string, owner: string) => Effect.succeed(owner === namedOwner)
+    } as never),
+    Layer.succeed(Crypto, { sha256 } as never),
+    Layer.succeed(Signer, {
+      channels: isFormer ? [] : [channel],
+      sponsor: "sponsor",
+      formerChannels: isFormer ? [channel] : []
+    } as never),
+    Layer.succeed(Authorizations, {
+      nonceOf: ({ authorizationKey }: AdoptionRequest) => ({
+        address: "payer",
+        nonce: BigInt(authorizationKey.split(":")[1]!)
+      }),
+      useIn: ({ amount, authorizationKey }: AdoptionRequest) =>
+        authorizationKey === carried && amount === 10n ? "same" : "other",
+      moved: () => 10n
+    } as never)
+  )
+  const { adopt, find } = yield* Effect.provide(makeAdopter, ports)
+  return { adopt, find, owners, scans: () => scans, scanned }
+})
+
+describe("what spent an authorization", () => {
+  it.effect("is looked up once for its nonce, whatever expiries are shown, and found for the one it carries", () =>
+    Effect.gen(function* () {
+      const { adopt, scans } = yield* adopter({ carried: "payer:1:1010" })
+      for (let expiry = 1_000; expiry < 1_010; expiry++) expect(yield* adopt(request(1, expiry))).toEqual(elsewhere)
+      expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      expect(scans()).toBe(1)
+      yield* adopt(request(2, 1_010))
+      expect(scans()).toBe(2)
+    })
+  )
+
+  it.effect("is adopted for the owner that its transaction is tagged with, under its own terms, and for no other", () =>
+    Effect.gen(function* () {
+      const carried = "payer:1:1010"
+      const { adopt, owners } = yield* adopter({ carried })
+      const unclaimed = { _tag: "Unclaimed", transaction: executed().innerHash }
+      expect(yield* adopt(request(1, 1_010, "key:b"))).toEqual(unclaimed)
+      expect(yield* adopt({ ...request(1, 1_010), fingerprint: "other terms" })).toEqual(unclaimed)
+      expect(owners).toEqual([])
+      expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      // Without a tag: whom the journal or the operator names, else none.
+      const named = yield* adopter({ carried, namedOwner: "key:b", taggedFor: "None" })
+      expect(yield* named.adopt(request(1, 1_010))).toEqual(unclaimed)
+      expect(yield* named.adopt(request(1, 1_010, "key:b"))).toEqual({ _tag: "Ours" })
+      expect([owners, named.owners]).toEqual([["key:a"], ["key:b"]])
+    })
+  )
+
+  it.effect("is found for what is verified, also at a maximum, with nothing stored", () =>
+    Effect.gen(function* () {
+      const { find, owners } = yield* adopter({ carried: "payer:1:1010", taggedFor: ["key:a", "f for 10"] })
+      const fingerprintFor = (amount: bigint) => `f for ${amount}`
+      const verified = { ...request(1, 1_010), fingerprint: "f for 25", amount: 25n }
+      expect(yield* find(verified, undefined, fingerprintFor)).toEqual({ _tag: "Ours" })
+      const settled = { ...verified, fingerprint: "f for 10", amount: 10n }
+      expect(yield* find(settled, undefined, fingerprintFor)).toEqual({ _tag: "Ours" })
+      expect(yield* find({ ...settled, amount: 9n }, undefined, fingerprintFor)).toEqual(elsewhere)
+      const another = { ...verified, principal: request(1, 1_010, "key:b").principal }
+      expect(yield* find(another, undefined, fingerprintFor)).toMatchObject({ _tag: "Unclaimed" })
+      expect(owners).toEqual([])
+    })
+  )
+
+  it.effect("is forgotten when its last ledger is all that a node still has, and shows nothing", () =>
+    Effect.gen(function* () {
+      const { adopt } = yield* adopter({ entry: 0, oldest: 40, isShown: false })
+      expect(yield* adopt(request(1, 40), { expiresLedger: 40, lifeLedgers: 20 })).toEqual({ _tag: "Forgotten" })
+    })
+  )
+
+  it.effect("is not said to be somebody else's while its transaction is not shown", () =>
+    Effect.gen(function* () {
+      const { adopt } = yield* adopter({ isShown: false })
+      expect((yield* Effect.flip(adopt(request(1, 1_010))))._tag).toBe("LedgerUnavailable")
+    })
+  )
+
+  it.effect("is looked up for one caller though another asks for many", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const { adopt, scans } = yield* adopter({ gate: Deferred.await(gate) })
+      const crowd = yield* Effect.forEach(
+        Array.from({ length: 12 }, (_, nonce) => nonce),
+        (nonce) => Effect.forkChild(Effect.exit(adopt(request(nonce, 1_010, "key:crowd"))))
+      )
+      yield* Effect.yieldNow
+      const alone = yield* Effect.forkChild(adopt(request(99, 1_010, "key:alone")))
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(gate, undefined)
+      expect(yield* Fiber.join(alone)).toEqual(elsewhere)
+      const exits = yield* Effect.forEach(crowd, Fiber.join)
+      expect(exits.filter(({ _tag }) => _tag === "Failure")).toHaveLength(8)
+      expect(scans()).toBe(5)
+    })
+  )
+
+  it.effect("is ours on a channel of a rotation before, and not when it has ended another settlement", () =>
+    Effect.gen(function* () {
+      const former = yield* adopter({ carried: "payer:1:1010", isFormer: true })
+      expect(yield* former.adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      const known = yield* adopter({ carried: "payer:1:1010", stored: "Known" })
+      expect(yield* known.adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      const taken = yield* adopter({ carried: "payer:1:1010", stored: "TransactionTaken" })
+      expect(yield* taken.adopt(request(1, 1_010))).toEqual(elsewhere)
+    })
+  )
+})
+
+describe("an expired authorization without a record", () => {
+  const expired = { expiresLedger: 45, lifeLedgers: 30 }
+  const carried = "payer:1:45"
+
+  it.effect("is looked for in every ledger of its life once its nonce's entry is gone", () =>
+    Effect.gen(function* () {
+      const { adopt, scanned } = yield* adopter({ carried, entry: 0, usedIn: 41 })
+      expect(yield* adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
+      expect(scanned).toEqual([
+        [15, 45],
+        [25, 45],
+        [35, 45]
+      ])
+    })
+  )
+
+  it.effect("is unused when none of them used it, once for all who ask", () =>
+    Effect.gen(function* () {
+      const { adopt, scans } = yield* adopter({ carried, entry: 0, usedIn: 14 })
+      for (let times = 0; times < 2; times++) expect(yield* adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
+      expect(scans()).toBe(4)
+      // Of another life of the same nonce that says nothing.
+      expect(yield* adopt(request(1, 46), { expiresLedger: 46, lifeLedgers: 33 })).toMatchObject({ _tag: "Elsewhere" })
+    })
+  )
+
+  it.effect("is looked for in the ledger of its entry while there is one, and not in one after its expiry", () =>
+    Effect.gen(function* () {
+      const kept = yield* adopter({ carried, usedIn: 40 })
+      expect(yield* kept.adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
+      expect(kept.scanned).toEqual([[40, 40]])
+      const reused = yield* adopter({ carried, entry: 47, usedIn: 20 })
+      expect(yield* reused.adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
+      expect(reused.scanned[0]).toEqual([15, 45])
+    })
+  )
+
+  it.effect("is forgotten where no node has the ledgers of its life, in whole or in part", () =>
+    Effect.gen(function* () {
+      const gone = yield* adopter({ carried, entry: 0, oldest: 46 })
+      expect(yield* gone.adopt(request(1, 45), expired)).toEqual({ _tag: "Forgotten" })
+      expect(gone.scans()).toBe(0)
+      const part = yield* adopter({ carried, entry: 0, oldest: 30, usedIn: 29 })
+      expect(yield* part.adopt(request(1, 45), expired)).toEqual({ _tag: "Forgotten" })
+      expect(part.scanned[0]).toEqual([30, 45])
+    })
+  )
+
+  it.effect("is not called unused by a node that is behind its expiry", () =>
+    Effect.gen(function* () {
+      const behind = yield* adopter({ carried, entry: 0, latest: 44 })
+      expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")
+      const at = yield* adopter({ carried, entry: 0, latest: 45 })
+      expect(yield* at.adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
+    })
+  )
+})

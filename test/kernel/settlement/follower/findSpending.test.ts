@@ -1,0 +1,52 @@
+// Which transactions on the ledger are ours: those that our sponsor has signed, whatever channel they used, and those
+// of our channels.
+import { Keypair } from "@stellar/stellar-sdk"
+import { describe, expect, it } from "vitest"
+import { cancelTransaction, type AccountSignature, withSignatures } from "../../../../kernel/stellar/Envelope.ts"
+import type { ExecutedTransaction } from "../../../../kernel/ledger/Executed.ts"
+import type { Authorizations, NonceUse } from "../../../../kernel/settlement/Authorizations.ts"
+import { ofOurs, readSpending } from "../../../../kernel/settlement/follower/findSpending.ts"
+import { bumpWithSignature, feeBump } from "../../../support/feeBump.ts"
+
+const [channel, sponsor, stranger] = [1, 2, 3].map((seed) =>
+  Keypair.fromRawEd25519Seed(new Uint8Array(32).fill(seed)).publicKey()
+) as [string, string, string]
+const signature: AccountSignature = { publicKey: new Uint8Array(32), signature: new Uint8Array(64) }
+
+const transaction = cancelTransaction({ channel, sequence: 5n, bounds: { ledgerMax: 9, timeMax: 0n } })
+const inner = withSignatures(transaction, [signature])
+const bumpedBy = (payer: string) => bumpWithSignature(feeBump(inner, payer, 200n), signature)
+
+describe("a transaction on the ledger", () => {
+  it("is ours when our sponsor pays for it, though this process has no key of its channel", () => {
+    expect(ofOurs(bumpedBy(sponsor), { sponsor, channels: new Set() })?.seqNum).toBe(5n)
+  })
+
+  it("is ours on a channel of ours, though a sponsor of before paid for it", () => {
+    expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([channel]) })?.seqNum).toBe(5n)
+  })
+
+  it("is not ours on another's channel under another's fee, nor without a fee bump", () => {
+    expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([stranger]) })).toBeUndefined()
+    expect(ofOurs(inner, { sponsor, channels: new Set([channel]) })).toBeUndefined()
+  })
+
+  it("moved what was promised only if it carries exactly this authorization, alone", () => {
+    const promised = { scheme: "exact", authorizationKey: "", payer: "", payTo: "", asset: "", amount: 7n }
+    const executed = { ledger: 5, succeeded: true } as ExecutedTransaction
+    const read = (use: NonceUse, found: Partial<ExecutedTransaction> = {}) => {
+      const authorizations = { useIn: () => use, moved: () => 7n } as unknown as Authorizations["Service"]
+      const own = { sponsor, channels: new Set<string>() }
+      return readSpending(
+        authorizations,
+        { envelope: bumpedBy(sponsor), executed: { ...executed, ...found } },
+        promised,
+        own
+      )
+    }
+    expect(read("same")).toMatchObject({ moved: 7n })
+    expect(read("other")).toMatchObject({ moved: undefined })
+    expect(read("none")).toBeUndefined()
+    expect(read("same", { succeeded: false })).toBeUndefined()
+  })
+})

@@ -1,0 +1,106 @@
+// When one look through ledgers takes the place of a question for each hash, and when it does not.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc, type ScanRequest } from "../../../../kernel/ledger/LedgerRpc.ts"
+import { LedgerUnavailable } from "../../../../kernel/ledger/LedgerUnavailable.ts"
+import { Authorizations } from "../../../../kernel/settlement/Authorizations.ts"
+import { makeScanner } from "../../../../kernel/settlement/follower/scanLedgers.ts"
+import type { OpenRecord } from "../../../../kernel/settlement/store/Settlements.ts"
+import { attempt } from "../lives.ts"
+
+const openOnes = (count: number, recordedLedger: number): ReadonlyArray<OpenRecord> =>
+  Array.from(
+    { length: count },
+    (_, at) =>
+      ({
+        id: `${recordedLedger} ${at}`,
+        recordedLedger,
+        authorizationExpiresLedger: recordedLedger + 12,
+        attempts: [attempt({ innerHash: `inner ${at}`, outerHash: `outer ${at}` })]
+      }) as unknown as OpenRecord
+  )
+
+/** A ledger whose every number holds so many transactions of others; it cannot be looked through without any. */
+const worldOf = (transactionsPerLedger: number | undefined) => {
+  const scans: Array<number> = []
+  const now = { sequence: 1_001, closedAtSeconds: 0, secondsPerLedger: 5 }
+  const rpc = {
+    scan: ({ fromLedger, matches }: ScanRequest) =>
+      Effect.suspend(() => {
+        scans.push(fromLedger)
+        if (transactionsPerLedger === undefined)
+          return Effect.fail(new LedgerUnavailable({ operation: "getTransactions", message: "no history" }))
+        for (let ledger = fromLedger; ledger <= now.sequence; ledger++)
+          for (let at = 0; at < transactionsPerLedger; at++) matches(`foreign ${ledger} ${at}`)
+        return Effect.succeed({ scannedTo: now.sequence, oldestLedger: 1, found: [] })
+      })
+  }
+  /** Which of so many open ones one look tells of, by ledgers. */
+  const told = (looks: ReadonlyArray<readonly [ledger: number, open: number]>) =>
+    Effect.gen(function* () {
+      const scan = yield* makeScanner
+      const answers: Array<number> = []
+      for (const [ledger, open] of looks) {
+        now.sequence = ledger
+        answers.push((yield* scan(openOnes(open, ledger - 1))).size)
+      }
+      return answers
+    }).pipe(
+      Effect.provideService(LedgerRpc, rpc as never),
+      Effect.provideService(LedgerClock, { now: Effect.sync(() => ({ ...now })) } as never),
+      Effect.provideService(Authorizations, {} as never)
+    )
+  return { scans, told }
+}
+
+describe("the follower's look through ledgers", () => {
+  it.effect(
+    "tells of all open settlements in one call where little stands in a ledger, and of a single one never",
+    () =>
+      Effect.gen(function* () {
+        const { scans, told } = worldOf(20)
+        expect(
+          yield* told([
+            [1_001, 20],
+            [1_002, 1],
+            [1_003, 4]
+          ])
+        ).toEqual([20, 0, 4])
+        expect(scans).toEqual([1_001, 1_003])
+      })
+  )
+
+  it.effect(
+    "is not taken where a ledger holds more than questions cost, until many are open or an hour has passed",
+    () =>
+      Effect.gen(function* () {
+        const { scans, told } = worldOf(250)
+        expect(
+          yield* told([
+            [1_001, 5],
+            [1_002, 20],
+            [1_003, 51],
+            [1_004, 20],
+            [1_724, 5]
+          ])
+        ).toEqual([5, 0, 51, 0, 5])
+        expect(scans).toEqual([1_001, 1_003, 1_724])
+      })
+  )
+
+  it.effect("is not tried again and again where ledgers cannot be looked through", () =>
+    Effect.gen(function* () {
+      const { scans, told } = worldOf(undefined)
+      expect(
+        yield* told([
+          [1_001, 5],
+          [1_002, 5],
+          [1_003, 5]
+        ])
+      ).toEqual([0, 0, 0])
+      expect(scans).toEqual([1_001])
+    })
+  )
+})

@@ -1,0 +1,58 @@
+// Every use that an expired authorization may have had, and everything that a node may show of it: what follows is
+// true.
+import { describe, expect, it } from "vitest"
+import { type UseQuestion, type WhereUsed, whereUsed } from "../../../../kernel/settlement/follower/whereUsed.ts"
+
+const [expiresLedger, lifeLedgers] = [15, 3]
+const ledgers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
+
+/** What is answered of an authorization, given what the ledgers searched show. */
+const answerOf = (where: WhereUsed, used: number | undefined): "Found" | "Unused" | "Forgotten" | "Unknown" => {
+  if (where._tag !== "Search") return where._tag
+  if (used !== undefined && used >= where.fromLedger && used <= where.toLedger) return "Found"
+  if (where.fromLedger === where.toLedger && !where.isWhole) return "Unknown"
+  return where.isWhole ? "Unused" : "Forgotten"
+}
+
+/** The first untrue answer, over all uses, later uses of the same nonce, nodes and histories. */
+const firstUntrue = (product: typeof whereUsed): string | undefined => {
+  for (const used of [undefined, ...ledgers(expiresLedger - lifeLedgers, expiresLedger)])
+    for (const reused of [undefined, 16, 17])
+      for (const latestLedger of ledgers(12, 20))
+        for (const oldestLedger of ledgers(1, 18))
+          for (const isKept of [true, false]) {
+            const seen = (ledger: number | undefined) => ledger !== undefined && ledger <= latestLedger
+            const isLive = seen(used) && (latestLedger <= expiresLedger || isKept)
+            const entryLedger = seen(reused) ? reused : isLive ? used : undefined
+            const question: UseQuestion = { expiresLedger, lifeLedgers, latestLedger, entryLedger, oldestLedger }
+            const answer = answerOf(product(question), used)
+            const isUsed = used !== undefined
+            const isReadable = isUsed && used >= oldestLedger && latestLedger >= expiresLedger
+            if (answer === "Unused" && isUsed) return `unused, and it was used: ${JSON.stringify(question)}`
+            if (answer === "Found" && !isUsed) return `found, and it was not used: ${JSON.stringify(question)}`
+            if (isReadable && answer !== "Found")
+              return `${answer}, and its use can be read: ${JSON.stringify(question)}`
+          }
+  return undefined
+}
+
+describe("what is answered of an expired authorization without a record", () => {
+  it("is true of every use, and every use that can be read is found", () => {
+    expect(firstUntrue(whereUsed)).toBeUndefined()
+  })
+
+  it.each<[string, typeof whereUsed]>([
+    ["its expiry came first", () => ({ _tag: "Unused" })],
+    [
+      "an absent entry meant unused",
+      (asked) => (asked.entryLedger === undefined ? { _tag: "Unused" } : whereUsed(asked))
+    ],
+    [
+      "any entry were its own",
+      (asked) => whereUsed({ ...asked, expiresLedger: asked.entryLedger ?? asked.expiresLedger })
+    ],
+    ["a part of its life were all of it", (asked) => ({ ...whereUsed(asked), isWhole: true }) as WhereUsed]
+  ])("would be seen untrue if %s", (_, product) => {
+    expect(firstUntrue(product)).toBeDefined()
+  })
+})

@@ -1,0 +1,66 @@
+// Records of one moment, of which one principal's are in no hurry: a row of the budget may be held by somebody, and
+// each of that principal's then waits for as long as a lock is waited for.
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { Budget } from "../../../../kernel/budget/Budget.ts"
+import { Limits } from "../../../../kernel/config/Limits.ts"
+import { Facts } from "../../../../kernel/facts/Facts.ts"
+import { batchRecords } from "../../../../kernel/settlement/store/batchRecords.ts"
+import type { NewSettlement, RecordAnswer } from "../../../../kernel/settlement/store/Settlements.ts"
+
+const settlementOf = (principal: string) =>
+  ({ channel: { address: `channel of ${principal}` }, principal: { keyed: true, source: principal } }) as never
+
+/** Nothing of a record that is alone in its moment asks them anything. */
+const unused = Layer.mergeAll(
+  Layer.succeed(SqlClient.SqlClient, {} as never),
+  Layer.succeed(Budget, {} as never),
+  Layer.succeed(Facts, {} as never),
+  Layer.succeed(Limits, {} as never)
+)
+
+it.effect("nobody's record waits for another principal's, of the same moment or of a later one", () =>
+  Effect.gen(function* () {
+    const held = yield* Deferred.make<RecordAnswer>()
+    const { record } = yield* batchRecords("here", ({ principal }: NewSettlement) =>
+      principal.source === "key:slow" ? Deferred.await(held) : Effect.succeed<RecordAnswer>({ _tag: "Recorded" })
+    )
+    const begin = (principal: string) => Effect.forkChild(record(settlementOf(principal)), { startImmediately: true })
+    const [slow, quick] = [yield* begin("key:slow"), yield* begin("key:quick")]
+    for (let turns = 0; turns < 20; turns++) yield* Effect.yieldNow
+    expect([slow.pollUnsafe(), quick.pollUnsafe()?._tag]).toEqual([undefined, "Success"])
+    const later = yield* begin("key:quick")
+    for (let turns = 0; turns < 20; turns++) yield* Effect.yieldNow
+    expect([slow.pollUnsafe(), later.pollUnsafe()?._tag]).toEqual([undefined, "Success"])
+    yield* Deferred.succeed<RecordAnswer, never>(held, { _tag: "BudgetExceeded" })
+    expect(yield* Fiber.join(slow)).toEqual({ _tag: "BudgetExceeded" })
+  }).pipe(Effect.provide(unused), Effect.scoped)
+)
+
+it.effect("records that took too long together are unknown, and none is tried alone", () =>
+  Effect.gen(function* () {
+    const alone: Array<string> = []
+    const timedOut = new SqlError.SqlError({ reason: new SqlError.StatementTimeoutError({ cause: "too long" }) })
+    const batch = Layer.mergeAll(unused, Layer.succeed(Budget, { reserving: () => Effect.fail(timedOut) } as never))
+    const answers = yield* Effect.gen(function* () {
+      const { record } = yield* batchRecords("here", ({ channel }: NewSettlement) => {
+        alone.push(channel.address)
+        return Effect.succeed<RecordAnswer>({ _tag: "Recorded" })
+      })
+      const brought = ["one", "two", "three"].map(
+        (address) =>
+          ({
+            id: "00000000",
+            budgetStroops: 1n,
+            channel: { address },
+            principal: { keyed: true, source: "key:a" }
+          }) as never
+      )
+      return yield* Effect.forEach(brought, (one) => Effect.exit(record(one)), { concurrency: "unbounded" })
+    }).pipe(Effect.provide(batch))
+    const failed = answers.filter(({ _tag }) => _tag === "Failure").length
+    expect(failed).toBeGreaterThan(1)
+    expect(alone.length).toBe(answers.length - failed)
+  }).pipe(Effect.scoped)
+)

@@ -1,0 +1,61 @@
+// A search that is asked again, from outside: its order is kept as long as the index says that nothing changed, what it
+// shows is as of now, and what is listed meanwhile is found.
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { makeWorld } from "../../../../bench/searchWorld.ts"
+import { ingest } from "../../../../relevance/ingest.ts"
+import { untilIndexed } from "../../../../relevance/untilIndexed.ts"
+import { databaseKinds } from "../../../../support/databases.ts"
+import { eventually } from "../../../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../../../support/facilitator.ts"
+
+const { resources } = makeWorld(60, 1)
+const [later, ...early] = resources.map((one, at) => ({ ...one, description: `${one.description} lighthouse ${at}` }))
+const query = "lighthouse"
+
+const namesOf = (facilitator: Facilitator) =>
+  Effect.map(facilitator.ask(`/discovery/search?query=${query}&mode=lexical&limit=100`), ({ json, status }) => {
+    expect([status, json.partialResults]).toEqual([200, false])
+    return (json.resources as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
+  })
+
+describe.each(databaseKinds)("a search that is asked again on %s", (database) => {
+  it("keeps its order and nothing else, until something changes", () =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, channels: 1 })
+          const { publishedBy, sql } = facilitator
+          yield* publishedBy(ingest(sql, early))
+          yield* untilIndexed(facilitator, early.length)
+          const names = yield* namesOf(facilitator)
+          expect(names.length).toBe(early.length)
+          const many = (count: number) =>
+            eventually(Effect.map(namesOf(facilitator), (found) => found.length === count))
+          // What leaves the index and is told to nobody stays in its place.
+          const isKept = Effect.gen(function* () {
+            for (const _ of [1, 2]) expect(yield* namesOf(facilitator)).toEqual(names)
+            yield* sql`create table forgotten as select * from search_lexical_documents order by id limit 1`
+            yield* sql`delete from search_lexical_documents where id in (select id from forgotten)`
+            if ((yield* namesOf(facilitator)).length === names.length) return true
+            yield* sql`insert into search_lexical_documents select * from forgotten`
+            yield* sql`drop table forgotten`
+            return false
+          })
+          // Not at once where a second is over, in which the index is asked whether it changed.
+          yield* eventually(isKept)
+          const hide = (state: string) =>
+            sql`update catalog_resources set state = ${state} where id = (select max(id) from catalog_resources)`
+          yield* hide("quarantined")
+          expect((yield* namesOf(facilitator)).length).toBe(names.length - 1)
+          yield* hide("active")
+          expect(yield* namesOf(facilitator)).toEqual(names)
+          yield* sql`update search_lexical_state set changed = changed + 1`
+          yield* many(names.length - 1)
+          yield* publishedBy(ingest(sql, [later!]))
+          yield* many(names.length)
+        })
+      ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
+    ))
+})

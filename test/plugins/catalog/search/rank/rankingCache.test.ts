@@ -1,0 +1,137 @@
+// Which rankings are made anew and which are not, by a ranker that counts.
+import { expect, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { Catalog, Search, type SearchBranch } from "../../../../../plugins/catalog/contract.ts"
+import { rankingCache } from "../../../../../plugins/catalog/search/rank/rankingCache.ts"
+import { Ranker, type Ranking, type RankRequest } from "../../../../../plugins/catalog/search/rank/Ranker.ts"
+
+type Edition = NonNullable<SearchBranch["edition"]>
+
+const request: RankRequest = {
+  query: "weather",
+  mode: "hybrid",
+  isModeAsked: false,
+  filters: {},
+  prefersCheap: false,
+  snapshot: 7n,
+  window: 100
+}
+
+/** The ranker's answer bears the number of times that it was asked, as its one id. */
+const makeKeeper = Effect.gen(function* () {
+  const state = {
+    made: 0n,
+    catalog: Effect.succeed("1") as Effect.Effect<string, SqlError.SqlError>,
+    branches: new Map<SearchBranch["mode"], Edition | undefined>([["lexical", Effect.succeed("1")]]),
+    ranking: {} as Partial<Ranking>
+  }
+  const rank = () =>
+    Effect.sync((): Ranking => {
+      state.made += 1n
+      const hits = [{ id: state.made, score: 1, standings: {} }]
+      return { hits, isAnswered: true, more: false, missing: [], unprovided: [], reranking: "off", ...state.ranking }
+    })
+  const branches = () => [...state.branches].map(([mode, edition]) => ({ mode, edition }))
+  const kept = yield* rankingCache.pipe(
+    Effect.provide(
+      Layer.mergeAll(
+        Layer.succeed(Ranker, { rank }),
+        Layer.succeed(Catalog, { edition: Effect.suspend(() => state.catalog) } as unknown as Catalog["Service"]),
+        Layer.succeed(Search, { branches } as unknown as Search["Service"])
+      )
+    )
+  )
+  const ask = (more: Partial<RankRequest> = {}) =>
+    Effect.map(kept({ ...request, ...more }), ({ ids }) => Number(ids[0]))
+  return { state, ask, kept }
+})
+
+it.effect("are made for the first two who ask and kept for the others, half a minute", () =>
+  Effect.gen(function* () {
+    const { ask } = yield* makeKeeper
+    expect([yield* ask(), yield* ask(), yield* ask()]).toEqual([1, 2, 2])
+    yield* TestClock.adjust("29999 millis")
+    expect(yield* ask()).toBe(2)
+    yield* TestClock.adjust("1 milli")
+    expect([yield* ask(), yield* ask(), yield* ask()]).toEqual([3, 4, 4])
+  })
+)
+
+it.effect("are one request's alone, whatever of it differs", () =>
+  Effect.gen(function* () {
+    const { ask } = yield* makeKeeper
+    const others: ReadonlyArray<Partial<RankRequest>> = [
+      {},
+      { query: "rain" },
+      { mode: "lexical" },
+      { mode: "lexical", isModeAsked: true },
+      { filters: { asset: "C", maxPrice: 5n } },
+      { filters: { asset: "C", maxPrice: 6n } },
+      { prefersCheap: true },
+      { window: 200 }
+    ]
+    for (const again of [1, 2, 2])
+      for (const [at, other] of others.entries())
+        expect(yield* ask(other), JSON.stringify([again, at])).toBe(at + 1 + (again - 1) * others.length)
+  })
+)
+
+it.effect("end when the catalog, its snapshot or what a branch answers from is another one", () =>
+  Effect.gen(function* () {
+    const { ask, state } = yield* makeKeeper
+    const asked = Effect.all([ask(), ask(), ask()])
+    expect(yield* asked).toEqual([1, 2, 2])
+    state.catalog = Effect.succeed("2")
+    expect(yield* asked).toEqual([3, 4, 4])
+    state.branches.set("lexical", Effect.succeed("2"))
+    expect(yield* asked).toEqual([5, 6, 6])
+    state.branches.set("embedded", Effect.succeed("1"))
+    expect(yield* asked).toEqual([7, 8, 8])
+    expect(yield* ask({ snapshot: 8n })).toBe(9)
+    // A branch that the mode does not ask is nothing to it.
+    const words = ask({ mode: "lexical", isModeAsked: true })
+    expect([yield* words, yield* words, yield* words]).toEqual([10, 11, 11])
+    state.branches.set("embedded", Effect.succeed("2"))
+    expect(yield* words).toBe(11)
+  })
+)
+
+it.effect("are not kept where something is missing, or nobody can tell what they are made from, or not soon", () =>
+  Effect.gen(function* () {
+    const { ask, kept, state } = yield* makeKeeper
+    const asked = Effect.all([ask(), ask(), ask()])
+    state.ranking = { missing: ["embedded"] }
+    expect(yield* asked).toEqual([1, 2, 3])
+    state.ranking = { reranking: "failed" }
+    expect(yield* asked).toEqual([4, 5, 6])
+    state.ranking = { reranking: "used" }
+    expect(yield* asked).toEqual([7, 7, 7])
+    expect((yield* kept(request)).reranking).toBe("used")
+    state.branches.set("semantic", undefined)
+    expect(yield* asked).toEqual([8, 9, 10])
+    state.branches.set("semantic", Effect.undefined)
+    expect(yield* asked).toEqual([11, 12, 13])
+    state.branches.delete("semantic")
+    state.catalog = Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: "gone" }) }))
+    expect(yield* asked).toEqual([14, 15, 16])
+    state.catalog = Effect.never
+    const waiting = yield* Effect.forkChild(ask(), { startImmediately: true })
+    yield* TestClock.adjust("99 millis")
+    expect(waiting.pollUnsafe()).toBeUndefined()
+    yield* TestClock.adjust("1 milli")
+    expect(yield* Fiber.join(waiting)).toBe(17)
+  })
+)
+
+it.effect("are forgotten, the oldest first, when there are too many", () =>
+  Effect.gen(function* () {
+    const { ask, state } = yield* makeKeeper
+    for (const at of [0, 0, ...Array.from({ length: 1_999 }, (_, at) => at + 1)]) yield* ask({ query: `query ${at}` })
+    const made = Number(state.made)
+    expect(yield* ask({ query: "query 0" })).toBe(2)
+    yield* ask({ query: "one more" })
+    expect(yield* ask({ query: "query 0" })).toBe(made + 2)
+  })
+)

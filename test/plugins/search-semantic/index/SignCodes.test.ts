@@ -1,0 +1,41 @@
+// What is chosen by signs alone: places there are, in their order, and of each sixteen that are looked at together as
+// many as are good enough.
+import { describe, expect, it } from "vitest"
+import { SignCodes } from "../../../../plugins/search-semantic/index/SignCodes.ts"
+
+/** A number of the vector, up or down, for each bit of a place. */
+const vectorOf = (place: number): Float32Array =>
+  Float32Array.from({ length: 20 }, (_, bit) => (((place >> bit) & 1) === 1 ? 1 : -1))
+
+const codesOf = (size: number): SignCodes => {
+  const codes = new SignCodes(new Float32Array(20))
+  for (let place = 0; place < size; place++) codes.put(place, vectorOf(place))
+  return codes
+}
+
+const first = (count: number) => Array.from({ length: count }, (_, place) => place)
+
+describe("vectors by their signs", () => {
+  it.each([0, 1, 15, 16, 17, 100])("are all chosen where all are required, and no more: %i of them", (size) => {
+    expect(codesOf(size).best(vectorOf(5), 1_000)).toEqual(first(size))
+  })
+
+  it("are those that have the query's signs where it looks, all of a group if need be", () => {
+    const codes = codesOf(64)
+    const query = new Float32Array(20)
+    query[4] = 1
+    // The fifth bit of a place is that of every other sixteen.
+    const sixteens = [...first(16).map((at) => 16 + at), ...first(16).map((at) => 48 + at)]
+    expect(codes.best(query, 20)).toEqual(sixteens)
+    query[0] = 1
+    expect(codes.best(query, 10)).toEqual(sixteens.filter((place) => place % 2 === 1))
+  })
+
+  it("are put in after a search as before it", () => {
+    const codes = codesOf(16)
+    expect(codes.best(vectorOf(3), 16)).toHaveLength(16)
+    for (let place = 16; place < 40; place++) codes.put(place, vectorOf(place))
+    expect(codes.best(vectorOf(3), 40)).toEqual(codesOf(40).best(vectorOf(3), 40))
+    expect(codes.best(vectorOf(37), 1)).toEqual(codesOf(40).best(vectorOf(37), 1))
+  })
+})
