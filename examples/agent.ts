@@ -127,12 +127,15 @@ export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bou
       say(`Chosen       ${url}: ${price}, and the policy says ${explained.decision ?? explained.fault.code}`)
       if (explained.decision !== "allow") continue
       const common = { ref, expectedVersionHash: versionHash, maxAtomicAmount: String(price) }
-      const { fault, receipt, ...content } =
-        type === "http"
-          ? await call(tools, "x402_fetch_resource", { ...common, query: { city: "Riga" } })
-          : await call(tools, "x402_call_resource", { ...common, arguments: { city: "Riga", days: 2 } })
-      if (fault !== undefined) {
-        say(`Not bought   ${fault.code}: ${fault.message}`)
+      const {
+        fault: error,
+        receipt,
+        ...content
+      } = type === "http"
+        ? await call(tools, "x402_fetch_resource", { ...common, query: { city: "Riga" } })
+        : await call(tools, "x402_call_resource", { ...common, arguments: { city: "Riga", days: 2 } })
+      if (error !== undefined) {
+        say(`Not bought   ${error.code}: ${error.message}`)
         continue
       }
       say(`Bought       ${JSON.stringify(content.json ?? content.structuredContent)}`)

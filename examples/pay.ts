@@ -27,8 +27,8 @@ const usage = `pay [--upto] [--state DIR]: one payment on the local ledger, told
   --upto       the seller charges by the word, the buyer signs a maximum
   --state DIR  pay through the facilitator over this folder; default the one that runs on this machine
   FACILITATOR_URL and LEDGER_URL name others`
-const judged = process.argv[1] !== fileURLToPath(import.meta.url)
-const { flags } = readFlags(usage, { upto: { type: "boolean" }, state: { type: "string" } }, { judged })
+const verified = process.argv[1] !== fileURLToPath(import.meta.url)
+const { flags } = readFlags(usage, { upto: { type: "boolean" }, state: { type: "string" } }, { verified })
 const { state, upto: isMetered = false } = flags
 
 const named = process.env["FACILITATOR_URL"]
@@ -43,7 +43,7 @@ const remedy = 'start one in another terminal with "npm start" (without a checko
 const { facilitator, ledger: own } = found ?? fail(`no facilitator answers ${where}; ${remedy} and try again`)
 const ledger = process.env["LEDGER_URL"] ?? own ?? "http://127.0.0.1:8000"
 
-const lookAtLedger = `see whether the ledger at ${ledger} answers, "tollkeeper doctor" looks at it`
+const readAtLedger = `see whether the ledger at ${ledger} answers, "tollkeeper doctor" looks at it`
 
 const account = async (units: number): Promise<Keypair> => {
   const keypair = Keypair.random()
@@ -68,7 +68,7 @@ say(`Ledger       ${ledger}`)
 /** The payment as the buyer makes it, or the end with a sentence: what fails here is the ledger or the seller. */
 const pay = async () => {
   const silence = setTimeout(
-    () => fail(`nothing came back within ${patienceMillis / 1000} seconds; ${lookAtLedger}`),
+    () => fail(`nothing came back within ${patienceMillis / 1000} seconds; ${readAtLedger}`),
     patienceMillis
   )
   try {
@@ -77,7 +77,7 @@ const pay = async () => {
     const isNoLedger = error instanceof TypeError && error.cause === undefined
     const words = isNoLedger ? "what the ledger answered is not Stellar RPC" : String((error as Error).message)
     const [why] = words.split("\n")
-    return fail(`the buyer could not pay: ${why}; ${lookAtLedger}`)
+    return fail(`the buyer could not pay: ${why}; ${readAtLedger}`)
   } finally {
     clearTimeout(silence)
   }

@@ -22,7 +22,7 @@ export interface Read<O extends Options> {
 export const readFlags = <O extends Options>(
   usage: string,
   options: O,
-  { judged = false, words = 0 }: { readonly judged?: boolean; readonly words?: number } = {}
+  { verified = false, words = 0 }: { readonly verified?: boolean; readonly words?: number } = {}
 ): Read<O> => {
   const name = usage.split(" ")[0]
   const refuse = (sentence: string): never => {
@@ -33,14 +33,14 @@ export const readFlags = <O extends Options>(
     const read = parseArgs({
       args: process.argv.slice(2),
       options: { ...options, help: { type: "boolean", short: "h" } },
-      allowPositionals: judged || words > 0,
-      strict: !judged
+      allowPositionals: verified || words > 0,
+      strict: !verified
     })
     if ("help" in read.values) {
       console.log(usage)
       process.exit(0)
     }
-    if (!judged && read.positionals.length > words) refuse(`${read.positionals[words]} is a word too many`)
+    if (!verified && read.positionals.length > words) refuse(`${read.positionals[words]} is a word too many`)
     return { flags: read.values as Flags<O>, words: read.positionals, refuse }
   } catch (error) {
     return refuse((error as Error).message.split(". ")[0]!)

@@ -35,8 +35,8 @@ const isAtLeast = (version, [major, minor]) => {
 
 /** Ends the process on a system that it does not run on, and when this Node is too old even to fetch a newer one. */
 export const refuseOldNode = () => {
-  const fault = systemIssue(process.platform)
-  if (fault !== undefined) fail(`${fault}.`)
+  const error = systemIssue(process.platform)
+  if (error !== undefined) fail(`${error}.`)
   if (!isAtLeast(process.versions.node, [20, 0]))
     fail(`Node ${process.versions.node} is too old; install Node 24, or any from 20 on, and try again.`)
 }

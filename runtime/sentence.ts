@@ -111,19 +111,19 @@ const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, " ").trim()
 export const sentenceOf = (cause: Cause.Cause<unknown>): string | undefined => {
   const error = Cause.squash(cause)
   if (field(error, "_tag") === "ListenFailed") return oneLine(ofPort(error as object))
-  const told = messageOf(error)
+  const reported = messageOf(error)
   const system = ofTheSystem[codeOf(error) ?? ""]
   if (system !== undefined) {
     const subject = chainOf(error)
       .map((one) => field(one, "path") ?? field(one, "pathOrDescriptor"))
       .find((path) => typeof path === "string")
-    const what = told === "" || Cause.hasDies(cause) ? "something could not be read or written" : told
+    const what = reported === "" || Cause.hasDies(cause) ? "something could not be read or written" : reported
     return oneLine(`${typeof subject === "string" ? `${subject}: ` : ""}${firstSentence(what)}: ${system}`)
   }
   const tag = field(error, "_tag")
   if (typeof tag !== "string" || Cause.hasDies(cause)) return undefined
   const remedy = remedies[tag]
-  const words = told === "" ? `${tag}, without a word of why` : told
+  const words = reported === "" ? `${tag}, without a word of why` : reported
   const whole = `${subjectOf(error as object)}${words}`
   if (remedy === undefined || /`|--state|; \w/.test(whole)) return oneLine(whole)
   return oneLine(whole.endsWith("?") ? `${whole} (${remedy})` : `${whole}; ${remedy}`)

@@ -39,7 +39,7 @@ export class AccountChallenges extends Context.Service<
     /** A challenge, or why there is none. */
     readonly make: (host: string, account: string) => Effect.Effect<AccountChallenge | string>
     /** Why an answer is not taken; undefined when the account has signed what it was asked here. */
-    readonly faultOf: (answer: AccountAnswer) => Effect.Effect<string | undefined>
+    readonly errorOf: (answer: AccountAnswer) => Effect.Effect<string | undefined>
   }
 >()("tollkeeper/accounts/AccountChallenges") {
   static readonly layer = Layer.effect(
@@ -61,7 +61,7 @@ export class AccountChallenges extends Context.Service<
           return { challenge: `${text} ${seal("challenge", text)}`, expiresAt }
         })
 
-      const faultOf = ({ account, challenge, host, signature }: AccountAnswer) =>
+      const failureOf = ({ account, challenge, host, signature }: AccountAnswer) =>
         Effect.map(Clock.currentTimeMillis, (now): string | undefined => {
           const [, ofHost, ofAccount, ofNetwork, until, , given] =
             challenge.length > challengeLengthMax ? [] : (challengeForm.exec(challenge) ?? [])
@@ -81,7 +81,7 @@ export class AccountChallenges extends Context.Service<
             : "the signature is not this account's over this challenge, as a message of SEP-53, in base64"
         })
 
-      return AccountChallenges.of({ make, faultOf })
+      return AccountChallenges.of({ make, errorOf: failureOf })
     })
   )
 }

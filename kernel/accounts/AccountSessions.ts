@@ -91,8 +91,8 @@ export class AccountSessions extends Context.Service<
 
       const open: AccountSessions["Service"]["open"] = Effect.fn("AccountSessions.open")(
         function* (answer, { overTls, source }) {
-          const fault = yield* challenges.faultOf(answer)
-          if (fault !== undefined) return fault
+          const error = yield* challenges.errorOf(answer)
+          if (error !== undefined) return error
           const random = Base64Url.encode(crypto.randomBytes(24))
           const token = `${random}.${seal("session", random)}`
           const until = new Date((yield* Clock.currentTimeMillis) + hoursMax * 3_600_000)

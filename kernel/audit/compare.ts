@@ -35,11 +35,11 @@ type Wrong = (rule: string, subject: string, detail: string) => void
 export const compare = (claims: Claims, view: LedgerView): AuditReport => {
   const mismatches: Array<Mismatch> = []
   const wrong: Wrong = (rule, subject, detail) => mismatches.push({ rule, subject, detail })
-  judgeTransactions(claims, view, wrong)
-  const counts = judgeSettlements(claims, view, wrong)
-  judgeMovements(claims, view, wrong)
-  judgeAccounts(claims, view, wrong)
-  judgeBooks(claims, wrong)
+  verifyTransactions(claims, view, wrong)
+  const counts = verifySettlements(claims, view, wrong)
+  verifyMovements(claims, view, wrong)
+  verifyAccounts(claims, view, wrong)
+  verifyBooks(claims, wrong)
   return {
     settlements: claims.settlements.length,
     transactions: view.entries.length,
@@ -55,7 +55,7 @@ const settlementsByEnd = (claims: Claims) =>
 const attemptsByHash = (claims: Claims) => new Map(claims.attempts.map((attempt) => [attempt.inner_hash, attempt]))
 
 /** The ledger's transactions, each against its record. */
-const judgeTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
+const verifyTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const attemptOf = attemptsByHash(claims)
   const endOf = settlementsByEnd(claims)
   const outerHashes = new Set(claims.attempts.map(({ outer_hash }) => outer_hash))
@@ -89,7 +89,7 @@ const judgeTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void
 }
 
 /** The database's settlements, each against the ledger's word; how many of them are not judged, and why. */
-const judgeSettlements = (
+const verifySettlements = (
   claims: Claims,
   view: LedgerView,
   wrong: Wrong
@@ -107,10 +107,10 @@ const judgeSettlements = (
     else {
       const isLost = settlement.ended_by !== null && attempts.every((one) => one.inner_hash !== settlement.ended_by)
       const by = isLost ? byHash.get(settlement.ended_by!) : undefined
-      if (by === undefined) judgeEnd(settlement, distinct, wrong)
+      if (by === undefined) verifyEnd(settlement, distinct, wrong)
       else {
         endedByLost += 1
-        judgeLostEnd(settlement, by, distinct, wrong)
+        verifyLostEnd(settlement, by, distinct, wrong)
       }
     }
   }
@@ -121,7 +121,7 @@ const judgeSettlements = (
  * One payment of a payer to a recipient is one transfer: what our transactions moved is what is settled. Of a signed
  * maximum nothing may have been used, and then nothing has moved.
  */
-const judgeMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
+const verifyMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const attemptOf = attemptsByHash(claims)
   const endOf = settlementsByEnd(claims)
   const settlementOf = new Map(claims.settlements.map((settlement) => [settlement.id, settlement]))
@@ -139,7 +139,7 @@ const judgeMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void =>
   }
 }
 
-const judgeEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry>, wrong: Wrong): void => {
+const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry>, wrong: Wrong): void => {
   const [entry] = landed
   const { id, state } = settlement
   if (state === "expired") {
@@ -164,14 +164,14 @@ const judgeEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry
   ) {
     wrong("accounts", id, "sponsor, channel or sequence number are not those recorded")
   }
-  judgeMovement(settlement, entry, wrong)
+  verifyMovement(settlement, entry, wrong)
 }
 
 /**
  * A settlement that a transaction ended whose record was lost. It is charged that transaction and its own, where that
  * landed too, and its whole reservation where nobody can tell. Channel and number are the lost record's.
  */
-const judgeLostEnd = (
+const verifyLostEnd = (
   settlement: SettlementClaim,
   by: LedgerEntry,
   own: ReadonlyArray<LedgerEntry>,
@@ -183,10 +183,10 @@ const judgeLostEnd = (
   if (BigInt(by.ledger) !== ledger) wrong("ledger", id, `recorded ${ledger}, landed in ${by.ledger}`)
   const taken = own.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, by.feeChargedStroops)
   if (charged !== taken && charged !== taken + reserved) wrong("fee", id, `recorded ${charged}, charged ${taken}`)
-  judgeMovement(settlement, by, wrong)
+  verifyMovement(settlement, by, wrong)
 }
 
-const judgeMovement = (settlement: SettlementClaim, entry: LedgerEntry, wrong: Wrong): void => {
+const verifyMovement = (settlement: SettlementClaim, entry: LedgerEntry, wrong: Wrong): void => {
   const { id, state } = settlement
   if (state !== "settled" || settlement.moved === "0") return
   const moved = entry.transfers.some(
@@ -200,7 +200,7 @@ const judgeMovement = (settlement: SettlementClaim, entry: LedgerEntry, wrong: W
 }
 
 /** Channels nobody holds stand where the ledger says. */
-const judgeAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
+const verifyAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const states = new Map(claims.settlements.map(({ id, state }) => [id, state]))
   for (const { address, sequence, settlement } of claims.channels) {
     if (settlement !== null) {
@@ -217,7 +217,7 @@ const judgeAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void => 
 }
 
 /** Budgets are the fees charged and what is reserved for open settlements; facts tell each birth and end once. */
-const judgeBooks = (claims: Claims, wrong: Wrong): void => {
+const verifyBooks = (claims: Claims, wrong: Wrong): void => {
   const perPrincipal = new Map<string, { reserved: bigint; committed: bigint }>()
   const perDay = new Map<string, { reserved: bigint; committed: bigint }>()
   const facts = new Map(claims.facts.map(({ subject, types }) => [subject, types]))
@@ -235,13 +235,13 @@ const judgeBooks = (claims: Claims, wrong: Wrong): void => {
       )
     }
     // What could not be decided for a while may have been decided by an operator since.
-    const told = (facts.get(settlement.id) ?? [])
+    const reported = (facts.get(settlement.id) ?? [])
       .filter((type, at, all) => type !== "settlement.unresolved" || at === all.length - 1)
       .join()
     const expected = isOpen(settlement.state)
       ? "settlement.recorded"
       : `settlement.recorded,settlement.${settlement.state}`
-    if (told !== expected) wrong("facts", settlement.id, `tell ${told === "" ? "nothing" : told}`)
+    if (reported !== expected) wrong("facts", settlement.id, `tell ${reported === "" ? "nothing" : reported}`)
   }
   const check = (
     rule: string,

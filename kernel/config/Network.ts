@@ -214,8 +214,8 @@ export const pubnetIssues = (
   values: OwnValues
 ): ReadonlyArray<string> =>
   contributed.flatMap((keys) => {
-    const fault = keys.pubnetIssue(pick(values, keys))
-    return fault === undefined ? [] : [`${keys.owner}: ${fault}`]
+    const issue = keys.pubnetIssue(pick(values, keys))
+    return issue === undefined ? [] : [`${keys.owner}: ${issue}`]
   })
 
 export class Network extends Context.Service<Network, NetworkValues>()("tollkeeper/config/Network") {
@@ -239,8 +239,8 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       if (rpc.rpcUrls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
       const secrets = { secret: settings.secret }
       const signers = [values.sponsor_signer, ...values.channel_signers]
-      for (const fault of signers.map((signer) => signer && remoteSignerIssue(signer)))
-        if (fault !== undefined) return yield* refuse(`${id}.sponsor_signer, .channel_signers`, fault)
+      for (const issue of signers.map((signer) => signer && remoteSignerIssue(signer)))
+        if (issue !== undefined) return yield* refuse(`${id}.sponsor_signer, .channel_signers`, issue)
       const noFees = {
         max_resource_fee_stroops: 200_000n,
         max_inclusion_fee_stroops: 10_000n,

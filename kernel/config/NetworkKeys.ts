@@ -27,5 +27,5 @@ export interface Declared {
 export const networkKeys = <F extends Fields>(
   owner: string,
   fields: F,
-  pubnetFault: (values: ValuesOf<F>) => string | undefined = () => undefined
-): NetworkKeys<ValuesOf<F>> => ({ owner, fields, pubnetIssue: pubnetFault })
+  pubnetIssue: (values: ValuesOf<F>) => string | undefined = () => undefined
+): NetworkKeys<ValuesOf<F>> => ({ owner, fields, pubnetIssue: pubnetIssue })

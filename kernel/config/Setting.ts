@@ -109,8 +109,8 @@ export const section = <F extends Fields>(
   name: string,
   doc: string,
   fields: F,
-  pubnetFaults: (values: ValuesOf<F>) => ReadonlyArray<string> = () => []
-): Section<ValuesOf<F>> => ({ name, schema: group(fields, { doc }) as any, pubnetIssues: pubnetFaults })
+  pubnetIssues: (values: ValuesOf<F>) => ReadonlyArray<string> = () => []
+): Section<ValuesOf<F>> => ({ name, schema: group(fields, { doc }) as any, pubnetIssues: pubnetIssues })
 
 /** Defines a section that is a single value. */
 export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => ({ name, schema: setting as any })

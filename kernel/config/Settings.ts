@@ -17,7 +17,7 @@ export class SettingsRefused extends Schema.TaggedError<SettingsRefused>()("Sett
 }) {}
 
 /** Faults told beside the first. */
-const faultsToldMax = 4
+const issuesReportedMax = 4
 
 export interface SettingsSource {
   /** The profile as parsed from YAML, overrides applied. */
@@ -32,7 +32,7 @@ export class Settings extends Context.Service<
     /** Decodes a section and claims it for the plugin being built. */
     readonly section: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
     /** Decodes a section that may be another's, without claiming it. */
-    readonly look: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
+    readonly poll: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
     /** What the plugins of the program declare, enabled or not. */
     readonly declared: Declared
     /** The value of an environment variable, when it is set and not empty. */
@@ -83,7 +83,7 @@ const makeSettings = (
   })
   return Settings.of({
     section,
-    look: (section) => decodeSection(section, source.tree),
+    poll: (section) => decodeSection(section, source.tree),
     declared,
     secret: source.secret
   })
@@ -103,7 +103,7 @@ export const decodeSection = <A>(
     Effect.map((decoded) => (decoded as Record<string, A>)[section.name] as A),
     Effect.mapError((error) => {
       const [first, ...others] = settingIssues(section.name, section.schema, error.issue)
-      const also = others.slice(0, faultsToldMax).map(({ message, path }) => `; ${path}: ${message}`)
+      const also = others.slice(0, issuesReportedMax).map(({ message, path }) => `; ${path}: ${message}`)
       return new SettingsRefused({
         path: first?.path ?? section.name,
         message: `${first?.message ?? error.message}${also.join("")}`

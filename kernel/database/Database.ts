@@ -28,7 +28,7 @@ import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./Database
 import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
 import { type Reach, reachServer } from "./reachServer.ts"
-import { writeFaultOf } from "./writeFault.ts"
+import { writeErrorOf } from "./writeFault.ts"
 
 export const databaseSection = section(
   "database",
@@ -121,7 +121,7 @@ const forever = Duration.infinity
 
 /** What the database knows of its own connections. */
 type Observed = Required<Pick<ConnectionBounds, "observed" | "failed">>
-type WriteFaultListener = (reason: string) => Effect.Effect<void>
+type WriteErrorListener = (reason: string) => Effect.Effect<void>
 
 /**
  * What bounds a session's statements on the server itself. Statements here take milliseconds and look dearer to the
@@ -223,7 +223,7 @@ const checked = Effect.fnUntraced(function* (
   values: Values,
   reach: Reach,
   pool: () => PoolStatus,
-  listeners: Set<WriteFaultListener>
+  listeners: Set<WriteErrorListener>
 ) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ version: number }>`select current_setting('server_version_num')::int as version`
@@ -246,7 +246,7 @@ const checked = Effect.fnUntraced(function* (
     kind: source.kind,
     ping,
     pool,
-    onWriteFault: (listener) =>
+    onWriteError: (listener) =>
       Effect.asVoid(
         Effect.acquireRelease(
           Effect.sync(() => listeners.add(listener)),
@@ -291,7 +291,7 @@ export class Database extends Context.Service<
     /** How the connections of this process stand. */
     readonly pool: () => PoolStatus
     /** Runs for each statement that fails because the database accepts no writes, with that reason. */
-    readonly onWriteFault: (listener: WriteFaultListener) => Effect.Effect<void, never, Scope.Scope>
+    readonly onWriteError: (listener: WriteErrorListener) => Effect.Effect<void, never, Scope.Scope>
     /** The whole database as one archive; a server has tools of its own. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
     /** Whether a pooler stands between; an embedded database is reached directly. */
@@ -318,11 +318,11 @@ export class Database extends Context.Service<
       const values = yield* settings.section(databaseSection)
       const source = yield* (yield* DatabaseSource).open
       let pool = (): PoolStatus => ({ max: 0, inUse: 0, waiting: 0 })
-      const listeners = new Set<WriteFaultListener>()
+      const listeners = new Set<WriteErrorListener>()
       const observed: Observed = {
         observed: (standing) => void (pool = standing),
         failed: (error) => {
-          const reason = writeFaultOf(error)
+          const reason = writeErrorOf(error)
           if (reason === undefined) return Effect.void
           return Effect.forEach(listeners, (listener) => listener(reason), { discard: true })
         }

@@ -172,10 +172,10 @@ export const run = Effect.fn("Migrations.run")(
         while: (error) => error._tag === "FileFailed" && isSerializationConflict(error.cause)
       }),
       Effect.catchTag("FileFailed", ({ cause, migration }) => {
-        const told = `migration ${owner}/${migration}: ${errorMessage(cause)}`
+        const reported = `migration ${owner}/${migration}: ${errorMessage(cause)}`
         const message = isSerializationConflict(cause)
-          ? `${told}, after ${triesMax} tries beside what else uses its tables`
-          : told
+          ? `${reported}, after ${triesMax} tries beside what else uses its tables`
+          : reported
         return Effect.fail(new MigrationFailed({ owner, migration, message }))
       })
     )

@@ -89,14 +89,14 @@ export class ReadReplica extends Context.Service<
     /** Runs reads on the replica when it is fit, else on the primary. Nothing in it may write. */
     readonly reading: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** One look at it; undefined when none is configured. */
-    readonly look: Effect.Effect<void> | undefined
+    readonly poll: Effect.Effect<void> | undefined
     readonly status: () => ReplicaStatus
   }
 >()("tollkeeper/database/ReadReplica") {
   /** Reads go where everything goes. */
   static readonly none: ReadReplica["Service"] = {
     reading: (effect) => effect,
-    look: undefined,
+    poll: undefined,
     status: () => ({ isFit: false, lagMillis: undefined, detail: "none is configured" })
   }
 
@@ -120,7 +120,7 @@ export class ReadReplica extends Context.Service<
       return opened
     }).pipe(Effect.provide(Reactivity.layer))
 
-    const judge = Effect.gen(function* () {
+    const verify = Effect.gen(function* () {
       const position = yield* primaryPosition(sql)
       samples = [...samples, { at: yield* monotonicMillis, position }].slice(-samplesMax)
       const { pool } = yield* open
@@ -132,7 +132,7 @@ export class ReadReplica extends Context.Service<
       return { isFit: detail === undefined, lagMillis, detail }
     })
 
-    const look = judge.pipe(
+    const read = verify.pipe(
       Effect.timeoutOption(askTimeout),
       Effect.catch(() => Effect.succeedNone),
       Effect.map(
@@ -166,6 +166,6 @@ export class ReadReplica extends Context.Service<
         )
       })
 
-    return ReadReplica.of({ reading, look, status: () => status })
+    return ReadReplica.of({ reading, poll: read, status: () => status })
   })
 }

@@ -19,6 +19,6 @@ export const rootCause = (error: unknown): unknown => {
 
 /** What the database says of an error, in its own words. */
 export const errorMessage = (error: unknown): string => {
-  const told = field(rootCause(error), "message")
-  return typeof told === "string" && told !== "" ? told.replace(/\s+/g, " ") : "no word of why"
+  const reported = field(rootCause(error), "message")
+  return typeof reported === "string" && reported !== "" ? reported.replace(/\s+/g, " ") : "no word of why"
 }

@@ -54,8 +54,8 @@ export const lanedClient = (
     Effect.gen(function* () {
       const owner = yield* Effect.scope
       const pool = yield* PgClient.make({ ...config, maxConnections: bounds.connectionsMax })
-      const lent = limits === undefined ? pool.reserve : Effect.map(pool.reserve, beginning(limits))
-      const primary = leaseConnections(lent, bounds, owner)
+      const leased = limits === undefined ? pool.reserve : Effect.map(pool.reserve, beginning(limits))
+      const primary = leaseConnections(leased, bounds, owner)
       const client = yield* SqlClient.make({
         acquirer: Effect.flatMap(ReadTarget, (replica) => replica ?? primary),
         compiler: PgClient.makeCompiler(),

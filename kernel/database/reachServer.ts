@@ -29,7 +29,7 @@ const ask = (url: Redacted.Redacted, startupParameters: Readonly<Record<string, 
     Effect.provide(Reactivity.layer)
   )
 
-const look = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+const poll = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const word = `m${yield* Random.nextIntBetween(1, 2 ** 31)}`
   return yield* ask(url, { [mark]: word }).pipe(
     Effect.map((found): Reach => (found === word ? "direct" : "pooled")),
@@ -55,7 +55,7 @@ export const reachServer = (
 ): Effect.Effect<Reach, SqlError.SqlError> =>
   Effect.suspend(() => {
     let last: SqlError.SqlError | undefined
-    const once = Effect.tapError(look(url), (error) => Effect.sync(() => void (last = error)))
+    const once = Effect.tapError(poll(url), (error) => Effect.sync(() => void (last = error)))
     return Effect.retry(once, { schedule: Schedule.spaced(pause), while: (error) => !isPermanent(error) }).pipe(
       Effect.timeoutOrElse({
         duration: connectionWait,

@@ -9,5 +9,5 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** A sentence when an error means that nothing can be written; undefined for any other error. */
-export const writeFaultOf = (error: unknown): string | undefined =>
+export const writeErrorOf = (error: unknown): string | undefined =>
   reasons[String(field(rootCause(error), "code") ?? "")]

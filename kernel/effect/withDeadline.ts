@@ -24,11 +24,11 @@ export interface Shutdown {
 export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
   const listeners = new LinkedList<() => void>()
   let hasEnded = false
-  const tell = Effect.sync(() => {
+  const report = Effect.sync(() => {
     hasEnded = true
     for (const listener of listeners.toArray()) listener()
   })
-  yield* Effect.forkIn(Effect.andThen(end, tell), yield* Effect.scope)
+  yield* Effect.forkIn(Effect.andThen(end, report), yield* Effect.scope)
   const ending: Shutdown = {
     onEnd: (ended) => {
       if (hasEnded) {
@@ -60,7 +60,7 @@ interface Wait {
   /** Among the others; none without an end. */
   place: ListNode<Wait> | undefined
   isOver: boolean
-  told: () => void
+  reported: () => void
 }
 
 /**
@@ -84,7 +84,7 @@ class Deadlines {
   /** From now on; the fiber's clock is this one. */
   readonly begin: Effect.Effect<Wait> = Effect.suspend(() => {
     const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
-    const wait: Wait = { end, place: undefined, isOver: false, told: () => {} }
+    const wait: Wait = { end, place: undefined, isOver: false, reported: () => {} }
     if (this.#nanos === undefined) return Effect.succeed(wait)
     wait.place = this.#waits.append(wait)
     if (this.#sleeper !== undefined) return Effect.succeed(wait)
@@ -111,7 +111,7 @@ class Deadlines {
           return Effect.flatMap(Effect.sleep(Duration.nanos(wait.end - now)), () => this.#sleep(sleeper))
         this.#waits.remove(wait.place!)
         wait.isOver = true
-        wait.told()
+        wait.reported()
       }
       if (this.#sleeper === sleeper) this.#sleeper = undefined
       return Effect.void
@@ -169,24 +169,24 @@ const own = (owner: Scope.Scope): Effect.Effect<Owned> =>
 const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | undefined) =>
   Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
     const stops: Array<() => void> = []
-    let isHeard = false
+    let isReceived = false
     const stop = () => {
       for (const one of stops.splice(0)) one()
     }
-    const hear = (exit: Exit.Exit<A, E> | undefined) => {
-      if (isHeard) return
-      isHeard = true
+    const receive = (exit: Exit.Exit<A, E> | undefined) => {
+      if (isReceived) return
+      isReceived = true
       stop()
       resume(Effect.succeed(exit))
     }
-    wait.told = () => hear(undefined)
-    if (wait.isOver) hear(undefined)
+    wait.reported = () => receive(undefined)
+    if (wait.isOver) receive(undefined)
     // Each may have ended already, and then says so at once.
-    if (until !== undefined) stops.push(until.onEnd(() => hear(undefined)))
-    stops.push(fiber.addObserver(hear))
-    if (isHeard) stop()
+    if (until !== undefined) stops.push(until.onEnd(() => receive(undefined)))
+    stops.push(fiber.addObserver(receive))
+    if (isReceived) stop()
     return Effect.sync(() => {
-      isHeard = true
+      isReceived = true
       stop()
     })
   })

@@ -68,11 +68,11 @@ export interface ConsumerSpec<E, R> {
 }
 
 /** A consumer looks by itself after this: after a failure, and where what others publish may not be heard of. */
-const lookEvery = Duration.seconds(5)
+const pollEvery = Duration.seconds(5)
 /** Where it is woken by whatever is published. */
-const lookEveryHeard = Duration.seconds(30)
+const pollEveryReceived = Duration.seconds(30)
 /** Where nobody else can publish, so that nothing of it can be missed. */
-const lookEveryAlone = Duration.minutes(2)
+const pollEveryAlone = Duration.minutes(2)
 
 /** Facts whose subjects are told to who asks what was published since. */
 const subjectsMax = 1_000
@@ -148,14 +148,14 @@ const consumerTurn = <E, R>(
       return facts.length
     })
   ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-  const look = sql<{ unplaced: boolean; begun: boolean; behind: boolean }>`select
+  const poll = sql<{ unplaced: boolean; begun: boolean; behind: boolean }>`select
     exists (select 1 from kernel_facts where position is null) or ${sql.literal(isServedAnew)} as unplaced,
     c.position is not null as begun,
     coalesce((select max(position) from kernel_facts), 0) > coalesce(c.position, 0) as behind
     from (select 1) as one left join kernel_fact_cursors as c on c.consumer = ${consumer}`
   return Effect.gen(function* () {
     // Most turns find nothing: that costs one statement.
-    const [at] = yield* look
+    const [at] = yield* poll
     if (at!.unplaced) yield* placeFacts(sql)
     if (!at!.begun) yield* begin
     if (at!.begun && !at!.unplaced && !at!.behind) return
@@ -223,12 +223,12 @@ const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, n
 /** A consumer's turn, and how long after it the next one comes by itself. */
 const paced = <E, R>(
   turn: Effect.Effect<void, E, R>,
-  { isOnlyProcess: isAlone, isListening: isHeard }: Pick<FactsNotifier, "isOnlyProcess" | "isListening">
+  { isOnlyProcess: isAlone, isListening: isReceived }: Pick<FactsNotifier, "isOnlyProcess" | "isListening">
 ) => {
   let hasSucceeded = false
-  const lookEveryWoken = isAlone ? lookEveryAlone : lookEveryHeard
+  const pollEveryWoken = isAlone ? pollEveryAlone : pollEveryReceived
   return {
-    every: Effect.sync(() => (hasSucceeded && isHeard() ? lookEveryWoken : lookEvery)),
+    every: Effect.sync(() => (hasSucceeded && isReceived() ? pollEveryWoken : pollEvery)),
     turn: Effect.suspend(() => {
       hasSucceeded = false
       return Effect.map(turn, () => void (hasSucceeded = true))
@@ -241,15 +241,15 @@ const makeWakes = Effect.gen(function* () {
   const supervisor = yield* Supervisor
   const [own, others, readers] = [1, 2, 3].map(() => new Set<Effect.Effect<void>>()) as [Wakes, Wakes, Wakes]
   const run = (these: Wakes) => Effect.suspend(() => Effect.forEach(these, (wake) => wake, { discard: true }))
-  const told = yield* Queue.sliding<void>(1)
-  const bell = yield* startFactsNotifier(Effect.andThen(Queue.offer(told, undefined), run(others)))
+  const reported = yield* Queue.sliding<void>(1)
+  const bell = yield* startFactsNotifier(Effect.andThen(Queue.offer(reported, undefined), run(others)))
   const keep = (these: Wakes, wake: Effect.Effect<void>) =>
     whileScoped(
       () => these.add(wake),
       () => these.delete(wake)
     )
   const relieve = Effect.forever(
-    Queue.take(told).pipe(Effect.andThen(Effect.sleep(lookEvery)), Effect.andThen(run(readers)))
+    Queue.take(reported).pipe(Effect.andThen(Effect.sleep(pollEvery)), Effect.andThen(run(readers)))
   )
   yield* supervisor.start({ id: "facts-relief", restart: "permanent", run: relieve })
   return {

@@ -58,20 +58,20 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
       isOnlyProcess: false
     } satisfies FactsNotifier)
 
-  let isHeard = false
+  let isReceived = false
   const attend = Effect.gen(function* () {
-    const told = yield* listen(channel)
+    const reported = yield* listen(channel)
     yield* notify
-    const first = yield* Effect.timeoutOption(Queue.take(told), echoWait)
+    const first = yield* Effect.timeoutOption(Queue.take(reported), echoWait)
     if (first._tag === "None") {
       yield* Effect.logWarning(notPassedOn)
       return deafRetryAfter
     }
     // What was told before, nobody here has heard.
     yield* onNotification
-    isHeard = true
-    while (true) if ((yield* Queue.take(told)).payload !== own) yield* onNotification
-  }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (isHeard = false))))
+    isReceived = true
+    while (true) if ((yield* Queue.take(reported)).payload !== own) yield* onNotification
+  }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (isReceived = false))))
   let said = false
   const listening = Effect.forever(
     Effect.catch(attend, (error) => {
@@ -81,5 +81,5 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
     }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))
   )
   yield* supervisor.start({ id: "facts-listen", restart: "permanent", run: Effect.withTracerEnabled(listening, false) })
-  return { notify: ring, isListening: () => isHeard, isOnlyProcess: false }
+  return { notify: ring, isListening: () => isReceived, isOnlyProcess: false }
 })

@@ -24,7 +24,7 @@ export const watchConsumers = (sql: SqlClient.SqlClient) => {
   let epoch: bigint | undefined
   const warned = new Set<string>()
 
-  const judge = Effect.fnUntraced(function* ({ consumer, end, position }: Cursor) {
+  const verify = Effect.fnUntraced(function* ({ consumer, end, position }: Cursor) {
     const last = before.get(consumer)
     const isStalled = last !== undefined && last.position === position && last.end > position
     yield* measure(storage.factsWaiting, Number(end - position), { consumer })
@@ -48,7 +48,7 @@ export const watchConsumers = (sql: SqlClient.SqlClient) => {
     // A cursor that went back with its journal did not stand still.
     if (cursors[0]?.epoch !== epoch) before = new Map()
     epoch = cursors[0]?.epoch
-    for (const cursor of cursors) yield* judge(cursor)
+    for (const cursor of cursors) yield* verify(cursor)
     before = new Map(cursors.map((cursor) => [cursor.consumer, cursor]))
   })
 }

@@ -15,7 +15,7 @@ import { storage } from "../telemetry/metrics.ts"
 import { Database } from "../database/Database.ts"
 import { errorMessage } from "../database/errorMessage.ts"
 import { Lane } from "../database/Lane.ts"
-import { writeFaultOf } from "../database/writeFault.ts"
+import { writeErrorOf } from "../database/writeFault.ts"
 
 const every = Duration.seconds(2)
 const everyFaulty = Duration.seconds(1)
@@ -46,13 +46,13 @@ const makeWrite = Effect.gen(function* () {
 const makeProbe = Effect.gen(function* () {
   const write = yield* makeWrite
   const one = yield* Semaphore.make(1)
-  let fault: string | undefined
+  let failure: string | undefined
   let failures = 0
   let probedAt = -Infinity
 
   const set = Effect.fnUntraced(function* (next: string | undefined) {
-    const before = fault
-    fault = next
+    const before = failure
+    failure = next
     yield* measure(storage.writable, next === undefined ? 1 : 0)
     if (before === undefined && next !== undefined) yield* Effect.logError(`settling is busy: ${next}`)
     if (before !== undefined && next === undefined) yield* Effect.logInfo("the database accepts writes again")
@@ -65,9 +65,9 @@ const makeProbe = Effect.gen(function* () {
     },
     onFailure: (error) => {
       failures += 1
-      const known = writeFaultOf(error)
+      const known = writeErrorOf(error)
       if (known !== undefined) return set(known)
-      if (failures < failuresMin && fault === undefined) return Effect.void
+      if (failures < failuresMin && failure === undefined) return Effect.void
       return set(
         error._tag === "TimeoutError"
           ? `the database did not finish a write within ${Duration.toMillis(writeTimeout)} ms`
@@ -79,7 +79,7 @@ const makeProbe = Effect.gen(function* () {
   /** A first failure that may pass is followed up immediately. */
   const probe = Effect.gen(function* () {
     yield* tryOnce
-    if (fault === undefined && failures > 0) yield* tryOnce
+    if (failure === undefined && failures > 0) yield* tryOnce
     probedAt = yield* monotonicMillis
   })
 
@@ -87,7 +87,7 @@ const makeProbe = Effect.gen(function* () {
     const asked = yield* monotonicMillis
     yield* one.withPermits(1)(
       Effect.gen(function* () {
-        if (fault === undefined || probedAt > asked) return
+        if (failure === undefined || probedAt > asked) return
         yield* Effect.sleep(Math.max(0, probedAt + againMillis - (yield* monotonicMillis)))
         yield* probe
       })
@@ -95,12 +95,12 @@ const makeProbe = Effect.gen(function* () {
   })
 
   return {
-    fault: () => fault,
+    fault: () => failure,
     turn: one.withPermits(1)(probe),
     recheck: Effect.suspend(() =>
-      fault === undefined ? Effect.void : Effect.ignore(Effect.timeout(recheck, requestWait))
+      failure === undefined ? Effect.void : Effect.ignore(Effect.timeout(recheck, requestWait))
     ),
-    note: (found: string) => (fault === undefined ? set(found) : Effect.void)
+    note: (found: string) => (failure === undefined ? set(found) : Effect.void)
   }
 })
 
@@ -124,7 +124,7 @@ export class WriteProbe extends Context.Service<
         every: Effect.sync(() => (probe.fault() !== undefined ? everyFaulty : isTimed ? every : Duration.infinity)),
         turn: probe.turn
       })
-      yield* database.onWriteFault((found) => Effect.andThen(probe.note(found), wake))
+      yield* database.onWriteError((found) => Effect.andThen(probe.note(found), wake))
       yield* (yield* Health).register(
         "database",
         Effect.sync(() => {

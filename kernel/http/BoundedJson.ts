@@ -87,29 +87,29 @@ class Scan {
   run(): string | undefined {
     const text = this.#text
     for (let i = 0; i < text.length; i++) {
-      let fault: string | undefined
+      let issue: string | undefined
       switch (text.charCodeAt(i)) {
         case 0x7b: // {
         case 0x5b: // [
-          fault = this.#begin(i, text.charCodeAt(i) === 0x7b)
+          issue = this.#begin(i, text.charCodeAt(i) === 0x7b)
           break
         case 0x7d: // }
         case 0x5d: // ]
           this.#end(i)
           break
         case 0x2c: // ,
-          fault = this.#next(i)
+          issue = this.#next(i)
           break
         case 0x22: {
           // "
           const end = stringEnd(text, i)
           if (end < 0) return `a string that does not end, from character ${i}`
-          if (this.#expectKey) fault = this.#named(i, end)
+          if (this.#expectKey) issue = this.#named(i, end)
           i = end
           break
         }
       }
-      if (fault !== undefined) return fault
+      if (issue !== undefined) return issue
     }
     // Cut off: the parser would say so too, by an error with a stack.
     return this.#open.length > 0 ? notJson : undefined
@@ -133,12 +133,12 @@ class Scan {
 
   #begin(at: number, isObject: boolean): string | undefined {
     const isHolder = isObject && this.#holderDepth === 0 && this.#isAtPath()
-    const fault = this.#count()
+    const problem = this.#count()
     const isRead = isObject && this.#bounds.keys !== "any" && this.#member?.fault === undefined
     this.#open.push({ keys: isRead ? new Set() : undefined, key: undefined })
     this.#expectKey = isObject
     if (isHolder) this.#holderDepth = this.#open.length
-    if (fault !== undefined || this.#open.length <= this.#bounds.depthMax) return fault
+    if (problem !== undefined || this.#open.length <= this.#bounds.depthMax) return problem
     return this.#faulty(`nested deeper than ${this.#bounds.depthMax} levels at character ${at}`)
   }
 
@@ -227,9 +227,9 @@ const parse = (
   }
   if (text.trim() === "") return fail("the body is empty")
   const scan = new Scan(text, bounds, path)
-  const fault = scan.run()
-  if (fault !== undefined) return fail(fault)
-  const dropped = new Set(scan.members.flatMap(({ fault, name }) => (fault === undefined ? [] : [name])))
+  const issue = scan.run()
+  if (issue !== undefined) return fail(issue)
+  const dropped = new Set(scan.members.flatMap(({ fault: problem, name }) => (problem === undefined ? [] : [name])))
   try {
     return Result.succeed({ value: JSON.parse(withoutFaulty(text, scan.members, dropped)) as unknown, dropped })
   } catch {

@@ -34,8 +34,8 @@ const readKeys = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Key>, SettingsRefused> {
   const listed = yield* Effect.try({
     try: () => settings.secret(variable),
-    catch: (fault) =>
-      new SettingsRefused({ path: variable, message: fault instanceof Error ? fault.message : "it cannot be read" })
+    catch: (error) =>
+      new SettingsRefused({ path: variable, message: error instanceof Error ? error.message : "it cannot be read" })
   })
   const entries = Option.match(listed, {
     onNone: () => [],

@@ -50,8 +50,8 @@ type Definitions = Map<string, unknown>
 
 /** A schema as the document has it: what has an identifier stands among the components, and is referred to. */
 const toOpenApi = (schema: Schema.Constraint, components: Definitions): JsonSchema => {
-  const walk = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(walk)
+  const traverse = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(traverse)
     if (typeof value !== "object" || value === null) return value
     return Object.fromEntries(
       Object.entries(value)
@@ -59,19 +59,19 @@ const toOpenApi = (schema: Schema.Constraint, components: Definitions): JsonSche
         .filter(([key, item]) => !(key === "additionalProperties" && item === true))
         .map(([key, item]) => [
           key,
-          key === "$ref" ? String(item).replace("#/$defs/", "#/components/schemas/") : walk(item)
+          key === "$ref" ? String(item).replace("#/$defs/", "#/components/schemas/") : traverse(item)
         ])
     )
   }
   const { definitions, schema: own } = Schema.toJsonSchemaDocument(schema)
   for (const [name, definition] of Object.entries(definitions)) {
-    const shape = walk(definition)
+    const shape = traverse(definition)
     const known = components.get(name)
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(shape))
       throw new Error(`two shapes are named ${name}`)
     components.set(name, shape)
   }
-  return walk(own) as JsonSchema
+  return traverse(own) as JsonSchema
 }
 
 const toParameters = (place: "path" | "query" | "header", given: Parameters | undefined, components: Definitions) => {

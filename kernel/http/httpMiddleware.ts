@@ -144,7 +144,7 @@ export const withinCapacity =
     })
 
 /** What became of a fault, and the word of it in the log beside the trace. */
-const answerFault = Effect.fnUntraced(function* (
+const answerError = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   { method, path, traceId }: { readonly method: string; readonly path: string; readonly traceId: string }
 ) {
@@ -153,8 +153,8 @@ const answerFault = Effect.fnUntraced(function* (
   if (isRouteNotFound(Cause.squash(cause)))
     return json(errorBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
   yield* Effect.logError("a request died", cause).pipe(Effect.annotateLogs({ traceId, path }))
-  const fault = errorBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
-  return json({ ...fault, traceId }, { status: 500 })
+  const error = errorBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
+  return json({ ...error, traceId }, { status: 500 })
 })
 
 /** Wraps the router's handler. */
@@ -171,7 +171,7 @@ export const httpMiddleware = <E, R>(handler: Answering<E, R>) => {
     const traceIdIn = (within: AnyFiber) => (named ??= within.cache.span?.traceId ?? untracedId(within))
     const answered = handler.pipe(
       Effect.catchCause((cause) =>
-        Effect.withFiber((within) => answerFault(cause, { method, path, traceId: traceIdIn(within) }))
+        Effect.withFiber((within) => answerError(cause, { method, path, traceId: traceIdIn(within) }))
       ),
       Effect.tap(({ status }) =>
         Effect.withFiber((within) => {

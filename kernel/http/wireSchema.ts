@@ -18,7 +18,7 @@ export const whole = (description: string) =>
 export const anything = (description: string) => Schema.Record(Schema.String, Schema.Unknown).annotate({ description })
 
 /** A fault outside the two payment operations. */
-export const Fault = Schema.Struct({
+export const ErrorBody = Schema.Struct({
   error: text("Word of the fault."),
   message: Schema.optionalKey(text("The fault in a sentence.")),
   details: Schema.optionalKey(Schema.Array(Schema.String))

@@ -73,7 +73,7 @@ export interface EndpointOptions {
   readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
 
-const faultOf = { timeout: "TimeoutError", unreachable: "not reached", "too long": "the answer is too long" } as const
+const errorOf = { timeout: "TimeoutError", unreachable: "not reached", "too long": "the answer is too long" } as const
 
 const reasonOf = (error: unknown): string =>
   error instanceof RpcError
@@ -81,7 +81,7 @@ const reasonOf = (error: unknown): string =>
     : error instanceof HttpRefused
       ? `HTTP ${error.status}`
       : error instanceof CallFailed
-        ? faultOf[error.reason]
+        ? errorOf[error.reason]
         : typeof error === "object" && error !== null && "_tag" in error
           ? String(error._tag)
           : "failed"
@@ -179,7 +179,7 @@ const makeAsking = Effect.fnUntraced(function* (options: EndpointOptions) {
   }
 })
 
-const faultIn = (method: string, error: unknown) =>
+const errorIn = (method: string, error: unknown) =>
   new CallError({
     unavailable: new LedgerUnavailable({ operation: method, message: reasonOf(error) }),
     isPassing: error instanceof HttpRefused,
@@ -209,7 +209,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
       withSpanIfSampled(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
       Effect.matchEffect({
         onFailure: (error) =>
-          Effect.andThen(note(url, 0), Effect.andThen(setBad(url, penaltyMillis), Effect.fail(faultIn(method, error)))),
+          Effect.andThen(note(url, 0), Effect.andThen(setBad(url, penaltyMillis), Effect.fail(errorIn(method, error)))),
         onSuccess: (said) => {
           badUntil.delete(url)
           return Effect.as(note(url, 1), said)

@@ -54,7 +54,7 @@ const pollMax = 1_000
 const feeStatsEvery = Duration.seconds(5)
 const feeStatsEveryUnattended = Duration.seconds(30)
 /** What a refusal said of the fee counts for so long; refusals of what is still open say it again. */
-const toldFor = Duration.seconds(30)
+const reportedFor = Duration.seconds(30)
 /** Every endpoint's own word is asked for this often, and sooner while no new ledger comes. */
 const surveyMillis = 10_000
 const surveyStillMillis = 2_000
@@ -62,7 +62,7 @@ const surveyStillMillis = 2_000
 const interestMillis = 10_000
 const interestLedgers = 2
 /** Looks that the pace must be known by before any is left out. */
-const looksBeforeRest = 5
+const pollsBeforeRest = 5
 /** How long the follower rests while nobody is interested: as many ledgers as fit, at least one. */
 const restMillis = 9_500
 /** Of a ledger's time: before it is over, the next one is not to be expected. */
@@ -109,10 +109,10 @@ const makeFollower = Effect.gen(function* () {
   const paces = makeCloseIntervals()
   const { pace } = paces
   let surveyedAt = -Infinity
-  let lookedAt = -Infinity
+  let polledAt = -Infinity
 
   /** Each endpoint's own word when the first answer says something new or odd, when nothing moves, and now and then. */
-  const secondLook = Effect.fnUntraced(function* (first: LatestLedger, at: number) {
+  const secondPoll = Effect.fnUntraced(function* (first: LatestLedger, at: number) {
     const relation = belief === undefined ? "first" : relationOf(belief, first, at, pace())
     const isExpected = relation === "same" || relation === "next"
     const still = belief !== undefined && relation === "same" && at - belief.advancedAt > 2_500 * pace()
@@ -125,12 +125,12 @@ const makeFollower = Effect.gen(function* () {
   const warnOfSkew = warningOf(skew)
 
   /** Looks once, and says how what is believed has changed. Fails when no endpoint answers. */
-  const look = Effect.gen(function* () {
-    lookedAt = yield* monotonicMillis
+  const poll = Effect.gen(function* () {
+    polledAt = yield* monotonicMillis
     const first = yield* rpc.latestLedger
-    const second = yield* secondLook(first, yield* monotonicMillis)
+    const second = yield* secondPoll(first, yield* monotonicMillis)
     const machineMillis = yield* Clock.currentTimeMillis
-    const looked = {
+    const polled = {
       first,
       second,
       at: yield* monotonicMillis,
@@ -138,15 +138,15 @@ const makeFollower = Effect.gen(function* () {
       machineSeconds: machineMillis / 1_000
     }
     const before = belief
-    if (before === undefined) return (belief = initialHead(looked)) === undefined ? "none" : "advanced"
-    const believed = selectHead(before, looked)
+    if (before === undefined) return (belief = initialHead(polled)) === undefined ? "none" : "advanced"
+    const believed = selectHead(before, polled)
     belief = believed.state
-    if (second.length > 0) yield* rpc.setUnfit(unfitEndpoints(belief, second, looked.at, looked.closeInterval))
+    if (second.length > 0) yield* rpc.setUnfit(unfitEndpoints(belief, second, polled.at, polled.closeInterval))
     if (believed.change === "none") return believed.change
     if (believed.change === "advanced") {
       const ledgers = belief.newest.sequence - before.newest.sequence
       const closeSeconds = belief.newest.closedAtSeconds - before.newest.closedAtSeconds
-      paces.note({ ledgers, millis: looked.at - before.advancedAt, closeSeconds })
+      paces.note({ ledgers, millis: polled.at - before.advancedAt, closeSeconds })
       skew.note(machineMillis, belief.newest.closedAtSeconds)
     } else {
       paces.forget()
@@ -170,17 +170,17 @@ const makeFollower = Effect.gen(function* () {
     }
   })
 
-  const known = (): Looks => ({ advancedAt: belief?.advancedAt, lookedAt, paces })
+  const known = (): Polls => ({ advancedAt: belief?.advancedAt, polledAt, paces })
   /** Fails while somebody tells of a ledger far ahead, and it is not known yet whether it is one. */
   const noDoubt = Effect.suspend(() => (belief?.candidateAhead === undefined ? Effect.void : Effect.fail(doubted)))
-  return { look, standing, pace, known, noDoubt }
+  return { look: poll, standing, pace, known, noDoubt }
 })
 
 /** What the follower knows of its own looks. */
-interface Looks {
+interface Polls {
   /** When the believed ledger last changed; undefined before the first. */
   readonly advancedAt: number | undefined
-  readonly lookedAt: number
+  readonly polledAt: number
   readonly paces: CloseIntervals
 }
 
@@ -188,12 +188,12 @@ interface Looks {
  * Milliseconds between two looks for a ledger that is to be expected: a tenth of its time while somebody is interested,
  * else a quarter, within bounds.
  */
-const betweenLooks = ({ paces }: Looks, isAttended: boolean): number =>
+const betweenPolls = ({ paces }: Polls, isAttended: boolean): number =>
   Math.min(pollMax, Math.max(pollMin, paces.pace() * (isAttended ? 100 : 250)))
 
 /** Until when no look is needed: the next ledger, or while nobody is interested the last that fits into the rest. */
-const restUntil = ({ advancedAt, paces }: Looks, isAttended: boolean): number => {
-  if (advancedAt === undefined || paces.looks() < looksBeforeRest) return -Infinity
+const restUntil = ({ advancedAt, paces }: Polls, isAttended: boolean): number => {
+  if (advancedAt === undefined || paces.polls() < pollsBeforeRest) return -Infinity
   if (isAttended) return advancedAt + restShareAttended * paces.soonest() * 1_000
   const ledgerMillis = paces.pace() * 1_000
   const ledgers = Math.max(1, Math.floor(restMillis / ledgerMillis))
@@ -201,21 +201,21 @@ const restUntil = ({ advancedAt, paces }: Looks, isAttended: boolean): number =>
 }
 
 /** Milliseconds from one look to the next. */
-const untilNextLook = (looks: Looks, isAttended: boolean, at: number): number =>
-  Math.max(betweenLooks(looks, isAttended), restUntil(looks, isAttended) - at)
+const untilNextPoll = (polls: Polls, isAttended: boolean, at: number): number =>
+  Math.max(betweenPolls(polls, isAttended), restUntil(polls, isAttended) - at)
 
 /** Whether a ledger may have closed that nobody has looked for. */
-const isBehind = (looks: Looks, at: number): boolean =>
-  looks.advancedAt !== undefined &&
-  at - looks.advancedAt >= restShare * looks.paces.pace() * 1_000 &&
-  at - looks.lookedAt >= betweenLooks(looks, false)
+const isBehind = (polls: Polls, at: number): boolean =>
+  polls.advancedAt !== undefined &&
+  at - polls.advancedAt >= restShare * polls.paces.pace() * 1_000 &&
+  at - polls.polledAt >= betweenPolls(polls, false)
 
 /** What inclusion costs: as the node's statistics say, kept while none come, and as refusals said lately. */
 const makeFees = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   let fees: FeeStats = { p50: 100n, p90: 100n, p99: 100n }
   let readAt = -Infinity
-  let told = { stroops: 0n, at: -Infinity }
+  let reported = { stroops: 0n, at: -Infinity }
   const read = Effect.fnUntraced(
     function* (isAttended: boolean) {
       const at = yield* monotonicMillis
@@ -228,12 +228,12 @@ const makeFees = Effect.gen(function* () {
   return {
     read,
     known: Effect.map(monotonicMillis, (at): InclusionFees => {
-      const isToldLately = at - told.at <= Duration.toMillis(toldFor) && told.stroops > fees.p50
-      return { ...fees, asked: isToldLately ? told.stroops : fees.p50 }
+      const isReportedLately = at - reported.at <= Duration.toMillis(reportedFor) && reported.stroops > fees.p50
+      return { ...fees, asked: isReportedLately ? reported.stroops : fees.p50 }
     }),
     note: (stroops: bigint) =>
       Effect.map(monotonicMillis, (at) => {
-        told = { stroops, at }
+        reported = { stroops, at }
       })
   }
 })
@@ -263,16 +263,18 @@ const makeInterest = (pace: () => number, beganAt: number) => {
 }
 
 /** One look after a rest for all who come meanwhile; it is the process's: a caller that hangs up ends it for none. */
-const makeCatchUp = Effect.fnUntraced(function* <E>(look: Effect.Effect<void, E>) {
+const makeCatchUp = Effect.fnUntraced(function* <E>(poll: Effect.Effect<void, E>) {
   const scope = yield* Effect.scope
   let done: Effect.Effect<unknown> = Effect.void
   return {
-    begin: Effect.map(Effect.forkIn(Effect.timeoutOption(look, patience), scope), (looking) => {
-      done = Fiber.await(looking)
+    begin: Effect.map(Effect.forkIn(Effect.timeoutOption(poll, patience), scope), (polling) => {
+      done = Fiber.await(polling)
     }),
     done: Effect.suspend(() => Effect.asVoid(done))
   }
 })
+
+const notFollowed = (message: string) => new LedgerUnavailable({ operation: "getLatestLedger", message })
 
 export class LedgerClock extends Context.Service<
   LedgerClock,
@@ -313,7 +315,7 @@ export class LedgerClock extends Context.Service<
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
       const interest = makeInterest(follower.pace, yield* monotonicMillis)
-      const look = Effect.gen(function* () {
+      const poll = Effect.gen(function* () {
         const change = yield* follower.look
         if (change === "none") return
         yield* newLedger.release
@@ -322,11 +324,11 @@ export class LedgerClock extends Context.Service<
       })
       const every = Effect.gen(function* () {
         const [isThere, at] = [yield* interest.isThere, yield* monotonicMillis]
-        return Duration.millis(untilNextLook(follower.known(), isThere, at))
+        return Duration.millis(untilNextPoll(follower.known(), isThere, at))
       })
-      const turn = Effect.flatMap(interest.isThere, (isThere) => Effect.andThen(look, fees.read(isThere)))
+      const turn = Effect.flatMap(interest.isThere, (isThere) => Effect.andThen(poll, fees.read(isThere)))
       const following = yield* reconciler({ id: "ledger-clock", every, turn })
-      const catchingUp = yield* makeCatchUp(look)
+      const catchingUp = yield* makeCatchUp(poll)
       const afterRest = Effect.flatMap(monotonicMillis, (at) =>
         isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake
       )
@@ -339,17 +341,12 @@ export class LedgerClock extends Context.Service<
       const now = Effect.flatMap(follower.standing, ({ isFresh, time }) =>
         time !== undefined && isFresh
           ? Effect.succeed(time)
-          : Effect.fail(
-              new LedgerUnavailable({
-                operation: "getLatestLedger",
-                message: time === undefined ? "no ledger is known yet" : "the ledger does not advance"
-              })
-            )
+          : Effect.fail(notFollowed(time === undefined ? "no ledger is known yet" : "the ledger does not advance"))
       )
 
       return LedgerClock.of({
         now,
-        fresh: Effect.andThen(Effect.andThen(look, follower.noDoubt), now),
+        fresh: Effect.andThen(Effect.andThen(poll, follower.noDoubt), now),
         status: follower.standing,
         fees: fees.known,
         noteAsked: fees.note,

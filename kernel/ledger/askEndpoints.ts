@@ -72,11 +72,11 @@ export const askEndpoints = <A>(
     const attempt = (retry: number): Effect.Effect<A, LedgerUnavailable> =>
       Effect.catch(
         Effect.flatMap(round, (asked) => inTurn(asked, patience)),
-        (fault) => again(fault, retry)
+        (error) => again(error, retry)
       )
-    const again = (fault: CallError, retry: number) =>
+    const again = (failure: CallError, retry: number) =>
       Effect.andThen(
-        pauseAfter(fault, retry, startedAt, millis),
+        pauseAfter(failure, retry, startedAt, millis),
         Effect.suspend(() => attempt(retry + 1))
       )
     return attempt(0)

@@ -7,15 +7,15 @@
  */
 const secondsPerLedgerAssumed = 1
 /** Looks over which the interval is averaged, and how many of the shortest and of the longest are left out. */
-const looksMax = 20
-const looksMin = 3
+const pollsMax = 20
+const pollsMin = 3
 const outliersShare = 0.2
 /** Looks among which the shortest interval is sought. */
-const soonestLooks = 5
+const soonestPolls = 5
 /** Intervals between the ledgers over which an official client takes the mean. */
 const clientIntervals = 19
 /** Looks among which a client's reading is sought: it signed some ledgers ago, and what it read may have left since. */
-const clientLooksMax = 60
+const clientPollsMax = 60
 
 /** One look that saw news: ledgers since the look before, and the time between, by two clocks. */
 export interface PollObservation {
@@ -27,8 +27,8 @@ export interface PollObservation {
 }
 
 const bounded = (seconds: number): number => Math.min(60, Math.max(0.1, seconds))
-const sumOf = (looks: ReadonlyArray<PollObservation>, what: keyof PollObservation): number =>
-  looks.reduce((sum, look) => sum + look[what], 0)
+const sumOf = (polls: ReadonlyArray<PollObservation>, what: keyof PollObservation): number =>
+  polls.reduce((sum, poll) => sum + poll[what], 0)
 
 /**
  * The last 20 looks; undefined when they are too few. Those with the shortest and the longest interval a ledger are
@@ -36,19 +36,19 @@ const sumOf = (looks: ReadonlyArray<PollObservation>, what: keyof PollObservatio
  * ledger's pace.
  */
 const usual = (seen: ReadonlyArray<PollObservation>): ReadonlyArray<PollObservation> | undefined => {
-  const looks = seen.slice(-looksMax)
-  if (looks.length < looksMin) return undefined
-  const ordered = looks.toSorted((a, b) => a.millis / a.ledgers - b.millis / b.ledgers)
-  const outliers = Math.max(1, Math.floor(looks.length * outliersShare))
-  return ordered.slice(outliers, looks.length - outliers)
+  const polls = seen.slice(-pollsMax)
+  if (polls.length < pollsMin) return undefined
+  const ordered = polls.toSorted((a, b) => a.millis / a.ledgers - b.millis / b.ledgers)
+  const outliers = Math.max(1, Math.floor(polls.length * outliersShare))
+  return ordered.slice(outliers, polls.length - outliers)
 }
 
 /** Seconds per ledger, 0.1 to 60, of the last 20 looks. */
 export const meanCloseInterval = (seen: ReadonlyArray<PollObservation>): number => {
-  const looks = usual(seen)
-  return looks === undefined
+  const polls = usual(seen)
+  return polls === undefined
     ? secondsPerLedgerAssumed
-    : bounded(sumOf(looks, "millis") / sumOf(looks, "ledgers") / 1_000)
+    : bounded(sumOf(polls, "millis") / sumOf(polls, "ledgers") / 1_000)
 }
 
 /**
@@ -56,10 +56,10 @@ export const meanCloseInterval = (seen: ReadonlyArray<PollObservation>): number 
  * out empty ones until the clock has caught up: by its close times it is as fast as ever, and so it is for payments.
  */
 export const activeCloseInterval = (seen: ReadonlyArray<PollObservation>): number => {
-  const looks = usual(seen)
-  return looks === undefined
+  const polls = usual(seen)
+  return polls === undefined
     ? secondsPerLedgerAssumed
-    : Math.min(meanCloseInterval(seen), bounded(sumOf(looks, "closeSeconds") / sumOf(looks, "ledgers")))
+    : Math.min(meanCloseInterval(seen), bounded(sumOf(polls, "closeSeconds") / sumOf(polls, "ledgers")))
 }
 
 /** The shortest time a ledger took of late, seconds, 0.1 to 60, by either clock: no next one comes much sooner. */
@@ -67,18 +67,18 @@ export const minCloseInterval = (seen: ReadonlyArray<PollObservation>): number =
   bounded(
     Math.min(
       ...seen
-        .slice(-soonestLooks)
+        .slice(-soonestPolls)
         .map(({ closeSeconds, ledgers, millis }) => Math.min(millis / 1_000, closeSeconds) / ledgers)
     )
   )
 
 /** The mean of as many looks before `end` as a client reads, by the faster clock; undefined when they are fewer. */
-const clientMean = (looks: ReadonlyArray<PollObservation>, end: number): number | undefined => {
+const clientMean = (polls: ReadonlyArray<PollObservation>, end: number): number | undefined => {
   let [ledgers, millis, closeSeconds] = [0, 0, 0]
   for (let at = end - 1; at >= 0 && ledgers < clientIntervals; at--) {
-    ledgers += looks[at]!.ledgers
-    millis += looks[at]!.millis
-    closeSeconds += looks[at]!.closeSeconds
+    ledgers += polls[at]!.ledgers
+    millis += polls[at]!.millis
+    closeSeconds += polls[at]!.closeSeconds
   }
   return ledgers < clientIntervals ? undefined : Math.min(millis / 1_000, closeSeconds) / ledgers
 }
@@ -89,45 +89,45 @@ const clientMean = (looks: ReadonlyArray<PollObservation>, end: number): number 
  * have become slower since. Until twice as many have been seen since the start, or since the ledger went on elsewhere,
  * it may have read any pace.
  */
-export const minClientCloseInterval = (looks: ReadonlyArray<PollObservation>): number => {
-  const ledgers = sumOf(looks, "ledgers")
+export const minClientCloseInterval = (polls: ReadonlyArray<PollObservation>): number => {
+  const ledgers = sumOf(polls, "ledgers")
   const means =
     ledgers < 2 * clientIntervals
       ? [secondsPerLedgerAssumed]
-      : looks.flatMap((_, at) => clientMean(looks, at + 1) ?? [])
-  return Math.min(meanCloseInterval(looks), Math.max(0.1, Math.min(...means)))
+      : polls.flatMap((_, at) => clientMean(polls, at + 1) ?? [])
+  return Math.min(meanCloseInterval(polls), Math.max(0.1, Math.min(...means)))
 }
 
 /** Seconds per ledger by a follower's own looks. */
 export interface CloseIntervals {
-  readonly note: (look: PollObservation) => void
+  readonly note: (poll: PollObservation) => void
   readonly forget: () => void
   readonly pace: () => number
   readonly busy: () => number
   readonly fastest: () => number
   readonly soonest: () => number
   /** Looks that they are known by, at most 60. */
-  readonly looks: () => number
+  readonly polls: () => number
 }
 
 export const makeCloseIntervals = (): CloseIntervals => {
-  let looks: ReadonlyArray<PollObservation> = []
-  let pace = meanCloseInterval(looks)
-  let busy = activeCloseInterval(looks)
-  let fastest = minClientCloseInterval(looks)
+  let reads: ReadonlyArray<PollObservation> = []
+  let pace = meanCloseInterval(reads)
+  let busy = activeCloseInterval(reads)
+  let fastest = minClientCloseInterval(reads)
   const measure = (seen: ReadonlyArray<PollObservation>) => {
-    looks = seen
-    pace = meanCloseInterval(looks)
-    busy = activeCloseInterval(looks)
-    fastest = minClientCloseInterval(looks)
+    reads = seen
+    pace = meanCloseInterval(reads)
+    busy = activeCloseInterval(reads)
+    fastest = minClientCloseInterval(reads)
   }
   return {
-    note: (look: PollObservation) => measure([...looks, look].slice(-clientLooksMax)),
+    note: (poll: PollObservation) => measure([...reads, poll].slice(-clientPollsMax)),
     forget: () => measure([]),
     pace: () => pace,
     busy: () => busy,
     fastest: () => fastest,
-    soonest: () => minCloseInterval(looks),
-    looks: () => looks.length
+    soonest: () => minCloseInterval(reads),
+    polls: () => reads.length
   }
 }

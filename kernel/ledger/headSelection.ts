@@ -27,7 +27,7 @@ interface CandidateAhead {
   /** When, monotonic milliseconds; later when something else was heard beside it. */
   readonly aloneSince: number
   /** Looks since then. */
-  readonly looks: number
+  readonly polls: number
 }
 
 export interface HeadObservations {
@@ -57,7 +57,7 @@ const stillLedgers = 3
 const leapMax = 1_000
 /** A longer one that its close times do not explain must have been all that was heard for so long, in so many looks. */
 const beyondMillis = 30_000
-const beyondLooks = 5
+const beyondPolls = 5
 /** The same when it moves. */
 const beyondMovingMillis = 5_000
 /** Seconds that a close time may lie in this machine's future, whose own clock may be wrong. */
@@ -122,9 +122,9 @@ const isBetter = (a: Line, b: Line, { machineSeconds, closeInterval: pace }: Hea
   return isHigher === (continues(low, high, pace) && (isFuture(low) || !isFuture(high)))
 }
 
-const bestOf = (lines: ReadonlyArray<Line>, looked: HeadObservations): Line | undefined =>
+const bestOf = (lines: ReadonlyArray<Line>, polled: HeadObservations): Line | undefined =>
   lines.reduce<Line | undefined>(
-    (best, line) => (best === undefined || isBetter(line, best, looked) ? line : best),
+    (best, line) => (best === undefined || isBetter(line, best, polled) ? line : best),
     undefined
   )
 
@@ -139,27 +139,27 @@ const headAt = (newest: LatestLedger, at: number, isFirstWord = false): HeadStat
 })
 
 /** The first belief: a line that two answers tell of, or the best of what several endpoints say. */
-export const initialHead = (looked: HeadObservations): HeadState | undefined => {
-  const answers = [looked.first, ...looked.second]
+export const initialHead = (polled: HeadObservations): HeadState | undefined => {
+  const answers = [polled.first, ...polled.second]
   const isAlone = new Set(answers.map(({ endpoint }) => endpoint)).size === 1
   const best = bestOf(
     linesOf(answers).filter((line) => !isAlone || line.answers > 1),
-    looked
+    polled
   )
-  return best === undefined ? undefined : headAt(best.newest, looked.at, best.endpoints === 1)
+  return best === undefined ? undefined : headAt(best.newest, polled.at, best.endpoints === 1)
 }
 
 /** A better line than the one that is believed and still told. */
-const competingHeadIn = (belief: HeadState, looked: HeadObservations): LatestLedger | undefined => {
-  const { at, closeInterval: pace, second } = looked
+const competingHeadIn = (belief: HeadState, polled: HeadObservations): LatestLedger | undefined => {
+  const { at, closeInterval: pace, second } = polled
   const isOwn = ({ newest }: Line) => ["same", "next"].includes(relationOf(belief, newest, at, pace))
   const lines = linesOf(second)
-  const own = bestOf(lines.filter(isOwn), looked)
+  const own = bestOf(lines.filter(isOwn), polled)
   const other = bestOf(
     lines.filter((line) => !isOwn(line)),
-    looked
+    polled
   )
-  return own !== undefined && other !== undefined && isBetter(other, own, looked) ? other.newest : undefined
+  return own !== undefined && other !== undefined && isBetter(other, own, polled) ? other.newest : undefined
 }
 
 /** What is heard of a line ahead. */
@@ -186,23 +186,23 @@ const observeAhead = (
     one.sequence <= before.first.sequence + burstMax + (3 * (at - before.aloneSince)) / (pace * 1_000)
   const goingOn = newestOf(ahead.filter(isContinued))
   if (before !== undefined && goingOn !== undefined)
-    return { newest: goingOn, answers: ahead.length + 1, ...before, looks: before.looks + 1, ...alone }
+    return { newest: goingOn, answers: ahead.length + 1, ...before, polls: before.polls + 1, ...alone }
   const newest = newestOf(ahead)
   return newest === undefined
     ? undefined
-    : { newest, answers: ahead.length, first: newest, aloneSince: at, looks: 1, ...alone }
+    : { newest, answers: ahead.length, first: newest, aloneSince: at, polls: 1, ...alone }
 }
 
 /** Whether a line ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
 const isConfirmedAhead = (
   belief: HeadState,
-  { aloneSince, answers, first, looks, newest }: ObservedAhead,
+  { aloneSince, answers, first, polls: reads, newest }: ObservedAhead,
   { at, closeInterval: pace }: HeadObservations
 ): boolean => {
   if (newest.sequence - belief.newest.sequence <= leapMax && answers > 1) return true
   const hasMoved = newest.sequence > first.sequence
   if (hasMoved && continues(belief.newest, newest, pace)) return true
-  return looks >= beyondLooks && at - aloneSince >= (hasMoved ? beyondMovingMillis : beyondMillis)
+  return reads >= beyondPolls && at - aloneSince >= (hasMoved ? beyondMovingMillis : beyondMillis)
 }
 
 /** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
@@ -212,11 +212,11 @@ const movingBelow = (belief: HeadState, below: LatestLedger, isStill: boolean): 
   (isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)
 
 /** What is believed after a look. */
-export const selectHead = (belief: HeadState, looked: HeadObservations): HeadUpdate => {
-  const { at, first, closeInterval: pace, second } = looked
+export const selectHead = (belief: HeadState, polled: HeadObservations): HeadUpdate => {
+  const { at, first, closeInterval: pace, second } = polled
   const answers = [first, ...second]
   const by = (relation: Relation) => newestOf(answers.filter((one) => relationOf(belief, one, at, pace) === relation))
-  const rival = second.length === 0 ? belief.competingHead : competingHeadIn(belief, looked)
+  const rival = second.length === 0 ? belief.competingHead : competingHeadIn(belief, polled)
   if (rival !== undefined && belief.competingHead !== undefined && rival.sequence > belief.competingHead.sequence)
     return { state: headAt(rival, at), change: "moved" }
   const kept = rival === undefined ? undefined : (belief.competingHead ?? rival)
@@ -227,13 +227,13 @@ export const selectHead = (belief: HeadState, looked: HeadObservations): HeadUpd
       state: keep({ newest: next, advancedAt: at, isUnconfirmed: false, below: undefined, candidateAhead: undefined }),
       change: "advanced"
     }
-  const heard = observeAhead(belief, looked)
-  if (heard !== undefined && isConfirmedAhead(belief, heard, looked))
-    return { state: headAt(heard.newest, at), change: "moved" }
-  const beyond: CandidateAhead | undefined = heard && {
-    first: heard.first,
-    aloneSince: heard.aloneSince,
-    looks: heard.looks
+  const received = observeAhead(belief, polled)
+  if (received !== undefined && isConfirmedAhead(belief, received, polled))
+    return { state: headAt(received.newest, at), change: "moved" }
+  const beyond: CandidateAhead | undefined = received && {
+    first: received.first,
+    aloneSince: received.aloneSince,
+    polls: received.polls
   }
   const isStill = isStalled(belief, at, pace)
   if (by("same") !== undefined && !isStill)

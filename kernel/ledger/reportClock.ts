@@ -14,13 +14,13 @@ export const reportClock = Effect.gen(function* () {
   const report = Effect.gen(function* () {
     const { ageSeconds, isFresh, isSkewed, skewSeconds, time } = yield* clock.status
     const { asked } = yield* clock.fees
-    const faults = [
+    const errors = [
       ...(time === undefined ? ["no ledger is known yet"] : isFresh ? [] : ["the ledger does not advance"]),
       ...(isSkewed ? ["this machine's clock and the ledger's differ"] : [])
     ]
     return {
-      state: faults.length === 0 ? "ready" : "degraded",
-      ...(faults.length === 0 ? {} : { detail: faults.join("; ") }),
+      state: errors.length === 0 ? "ready" : "degraded",
+      ...(errors.length === 0 ? {} : { detail: errors.join("; ") }),
       figures: {
         sequence: time?.sequence ?? null,
         ageSeconds: time === undefined ? null : oneDecimal(ageSeconds),

@@ -59,7 +59,7 @@ export class Extensions extends Context.Service<
      */
     readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
     /** Tells the watchers; what one of them does wrong ends with it. */
-    readonly judged: (valid: boolean) => Effect.Effect<void>
+    readonly verified: (valid: boolean) => Effect.Effect<void>
   }
 >()("tollkeeper/payment/Extensions") {
   static readonly layer = Layer.sync(Extensions, () => {
@@ -92,7 +92,7 @@ export class Extensions extends Context.Service<
             () => Effect.sync(() => watchers.delete(watcher))
           )
         ),
-      judged: (valid) =>
+      verified: (valid) =>
         Effect.forEach(
           watchers,
           (watcher) =>

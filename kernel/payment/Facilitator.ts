@@ -80,10 +80,10 @@ export class Facilitator extends Context.Service<
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return unsupportedScheme
-          const judged = verifyPayment(payment, scheme.value).pipe(
-            Effect.catch((fault) => Effect.as(logPaymentError(fault), unavailable(fault)))
+          const verified = verifyPayment(payment, scheme.value).pipe(
+            Effect.catch((error) => Effect.as(logPaymentError(error), unavailable(error)))
           )
-          return yield* withDeadline(judged, { ...patience, onTimeout: Effect.succeed(verifyTimedOut) })
+          return yield* withDeadline(verified, { ...patience, onTimeout: Effect.succeed(verifyTimedOut) })
         },
         Effect.provideService(Lane, "payments"),
         withSpanIfSampled("Facilitator.verify")
@@ -108,7 +108,7 @@ export class Facilitator extends Context.Service<
         settle,
         lookup: (principal, by) => {
           const found = Effect.matchEffect(settlements.lookup(principal.owner, by), {
-            onFailure: (fault) => Effect.as(logPaymentError(fault), Option.none<ReadonlyArray<SettlementRecord>>()),
+            onFailure: (failure) => Effect.as(logPaymentError(failure), Option.none<ReadonlyArray<SettlementRecord>>()),
             onSuccess: (records) => Effect.succeedSome(records)
           })
           return Effect.provideContext(withDeadline(found, { ...patience, onTimeout: Effect.succeedNone }), services)

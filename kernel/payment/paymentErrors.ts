@@ -7,12 +7,12 @@ import { type Refusal, refusal } from "./Refusal.ts"
 
 export type PaymentError = LedgerUnavailable | SqlError.SqlError
 
-export const logPaymentError = (fault: PaymentError): Effect.Effect<void> =>
-  fault._tag === "LedgerUnavailable"
+export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
+  error._tag === "LedgerUnavailable"
     ? Effect.logWarning("the ledger could not be asked").pipe(
-        Effect.annotateLogs({ operation: fault.operation, why: fault.message })
+        Effect.annotateLogs({ operation: error.operation, why: error.message })
       )
-    : Effect.logError("the database failed a payment's request", fault)
+    : Effect.logError("the database failed a payment's request", error)
 
 /** What verify says while no settlement can be paid for: nothing was judged. */
 export const cannotSettle = (why: string): Refusal =>
@@ -22,7 +22,7 @@ export const cannotSettle = (why: string): Refusal =>
 export const verifyTimedOut: Refusal = refusal("ledger_unavailable", "the check took too long; nothing was decided")
 
 /** What verify says of a fault. */
-export const unavailable = (fault: PaymentError): Refusal =>
-  fault._tag === "LedgerUnavailable"
+export const unavailable = (error: PaymentError): Refusal =>
+  error._tag === "LedgerUnavailable"
     ? refusal("ledger_unavailable", "the ledger cannot be asked at the moment; nothing was decided")
     : refusal("internal_error", "the payment could not be processed")

@@ -62,9 +62,9 @@ export const restoreOverCeilings = (
   { resourceFeeStroops, restoredEntries = 0 }: Extract<SimulationAnswer, { _tag: "Simulated" }>,
   ceilings: FeeCeilings
 ): string | undefined => {
-  const fault = restoredEntries === 0 ? undefined : overCeilings(resourceFeeStroops, ceilings)
-  if (fault === undefined) return undefined
-  return `${restoredEntries} archived entries would be restored by the payment; ${fault}. Restore them first`
+  const error = restoredEntries === 0 ? undefined : overCeilings(resourceFeeStroops, ceilings)
+  if (error === undefined) return undefined
+  return `${restoredEntries} archived entries would be restored by the payment; ${error}. Restore them first`
 }
 
 /** Why a resource fee of so many stroops is beyond the ceilings, with both figures; undefined when it is not. */

@@ -28,13 +28,13 @@ const noDatabase =
   "the embedded database does not survive a loss of power; set DATABASE_URL to a PostgreSQL server of 15 or newer"
 
 /** What the settings and the environment say against it. */
-const settingFaults = Effect.fnUntraced(function* () {
+const settingErrors = Effect.fnUntraced(function* () {
   const settings = yield* Settings
   const network = yield* Network
   const { apiKeysEnv } = yield* Server
   const at = `networks.${network.id}`
   const { networkKeys, sections } = settings.declared
-  const values = (yield* settings.look(networksSection(networkKeys)))[network.id]
+  const values = (yield* settings.poll(networksSection(networkKeys)))[network.id]
   const ceilings = Object.keys(values?.fees ?? {})
   const keys = Option.match(settings.secret(apiKeysEnv), {
     onNone: () => "",
@@ -52,18 +52,18 @@ const settingFaults = Effect.fnUntraced(function* () {
     ...(Option.isNone(settings.secret("DATABASE_URL")) ? [noDatabase] : [])
   ]
   const contributed = yield* Effect.forEach([...sections.values()], (section) =>
-    Effect.map(settings.look(section), (values) => section.pubnetIssues?.(values) ?? [])
+    Effect.map(settings.poll(section), (values) => section.pubnetIssues?.(values) ?? [])
   )
   return [...own, ...(values === undefined ? [] : pubnetIssues(networkKeys, values)), ...contributed.flat()]
 })
 
 /** What the secrets say against it. */
-const secretFaults = Effect.map(
+const secretErrors = Effect.map(
   Effect.flatMap(Network, (network) => Effect.result(checkSecrets(network))),
   (checked) => (checked._tag === "Failure" ? [checked.failure.message] : [])
 )
 
-const endpointFaults = Effect.fnUntraced(function* () {
+const endpointErrors = Effect.fnUntraced(function* () {
   const { passphrase, rpcHeaders: headers, rpcUrls } = yield* Network
   const { rpcTimeout } = yield* Limits
   const checked = yield* checkEndpoints({ urls: rpcUrls, passphrase, timeout: rpcTimeout, headers })
@@ -84,7 +84,7 @@ const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<strin
   return new Map(answers.flatMap(({ accounts }) => [...accounts]))
 })
 
-const balanceFaults = Effect.fnUntraced(function* () {
+const balanceErrors = Effect.fnUntraced(function* () {
   const network = yield* Network
   const { channels, sponsor } = (yield* Vault).accounts()
   const required = channels.slice(0, network.channelCount)
@@ -113,8 +113,8 @@ const balanceFaults = Effect.fnUntraced(function* () {
 /** All that keeps this process from serving pubnet, a sentence each; nothing is made or changed. */
 export const pubnetGateIssues = Effect.gen(function* () {
   const network = yield* Network
-  const secrets = yield* secretFaults
-  const endpoints = yield* endpointFaults()
+  const secrets = yield* secretErrors
+  const endpoints = yield* endpointErrors()
   // Where a development seed would be made, there is nobody yet whose balance could be asked for.
   const isSeedMade = network.developmentAutoFund && Option.isNone(network.sponsorSecret)
   const isAskable = secrets.length === 0 && !isSeedMade && endpoints.length < network.rpcUrls.length
@@ -122,20 +122,20 @@ export const pubnetGateIssues = Effect.gen(function* () {
   const { passphrase, rpcHeaders: headers, rpcUrls: urls } = network
   const options = { urls, passphrase, timeout, headers }
   const balances = isAskable
-    ? balanceFaults().pipe(
+    ? balanceErrors().pipe(
         Effect.provide(Layer.merge(Vault.layer, rpcLayer(options))),
         Effect.catchTag("LedgerUnavailable", () => Effect.succeed(["the ledger could not be asked for balances"]))
       )
     : Effect.succeed([])
-  return [...(yield* settingFaults()), ...secrets, ...endpoints, ...(yield* balances)]
+  return [...(yield* settingErrors()), ...secrets, ...endpoints, ...(yield* balances)]
 })
 
 const check = Effect.gen(function* () {
   const network = yield* Network
   if (network.id !== "ledger:pubnet") return
-  const faults = yield* pubnetGateIssues
-  if (faults.length === 0) return yield* Effect.logWarning("this process serves pubnet: payments move real money")
-  const message = `this process may not serve pubnet: ${faults.map((fault, at) => `(${at + 1}) ${fault}`).join("; ")}`
+  const errors = yield* pubnetGateIssues
+  if (errors.length === 0) return yield* Effect.logWarning("this process serves pubnet: payments move real money")
+  const message = `this process may not serve pubnet: ${errors.map((error, at) => `(${at + 1}) ${error}`).join("; ")}`
   return yield* new SettingsRefused({ path: `networks.${network.id}`, message })
 })
 

@@ -138,12 +138,12 @@ const signSettlement = Effect.fnUntraced(function* (house: House, request: Settl
   const { crypto, network, networkId, ourKeys, sponsors, vault } = house
   const { channel, inclusionStroops, scheme, transaction } = request
   if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
-  const fault =
-    settlementFault(transaction, channel) ??
+  const error =
+    settlementError(transaction, channel) ??
     settlementNamingIssue(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
-  if (fault !== undefined) return yield* refuse(fault)
+  if (error !== undefined) return yield* refuse(error)
   const resourceStroops = resourceFeeOf(transaction) ?? 0n
-  const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
+  const dear = feeError(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
   if (dear !== undefined) return yield* refuse(dear)
   return yield* wrap(house, transaction, channel, resourceStroops + inclusionStroops)
 }, withSpanIfSampled("Signer.signSettlement"))
@@ -156,12 +156,12 @@ const signAuthorization = Effect.fnUntraced(function* (
   const { crypto, networkId, ourKeys, sponsors } = house
   const { expiresLedger } = request
   const operation = decodeOperation(request.operationXdr)
-  const judged = checkAuthorization(operation, [...allowed], sponsors, ourKeys)
-  if ("fault" in judged) return yield* refuse(judged.fault)
+  const verified = checkAuthorization(operation, [...allowed], sponsors, ourKeys)
+  if ("fault" in verified) return yield* refuse(verified.fault)
   const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
-  const own = { sponsor: judged.sponsor, nonce, expiresLedger }
+  const own = { sponsor: verified.sponsor, nonce, expiresLedger }
   const hash = signedPayload(crypto, networkId, ownEntry(operation, { ...own, signature: voidValue }))!
-  const { publicKey, signature } = yield* signAs(house, judged.sponsor, hash)
+  const { publicKey, signature } = yield* signAs(house, verified.sponsor, hash)
   const entry = ownEntry(operation, { ...own, signature: signatureValue({ key: publicKey, signature }) })
   return encodeOperation(withEntry(operation, entry))
 }, withSpanIfSampled("Signer.signAuthorization"))
@@ -176,9 +176,9 @@ const signCancel = Effect.fnUntraced(function* (house: House, request: Settlemen
     operation?.sourceAccount == null &&
     operation !== undefined &&
     sequenceBumpOf(operation) === 0n &&
-    conditionFault(transaction) === undefined
+    conditionError(transaction) === undefined
   if (!harmless) return yield* refuse("a no-op that does something")
-  const dear = feeFault(transaction, 0n, inclusionStroops, house.network.feeCeilings(scheme))
+  const dear = feeError(transaction, 0n, inclusionStroops, house.network.feeCeilings(scheme))
   return dear === undefined ? yield* wrap(house, transaction, channel, inclusionStroops) : yield* refuse(dear)
 }, withSpanIfSampled("Signer.signCancel"))
 
@@ -189,8 +189,8 @@ const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Tran
     return yield* refuse("a sponsor transaction whose fee is above its ceiling")
   const merged: Array<string> = []
   for (const operation of transaction.operations) {
-    const fault = sponsorFault(operation, vault, merged)
-    if (fault !== undefined) return yield* refuse(fault)
+    const error = sponsorError(operation, vault, merged)
+    if (error !== undefined) return yield* refuse(error)
   }
   const hash = transactionHash(crypto, networkId, transaction)
   const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(merged)], (address) =>
@@ -289,9 +289,9 @@ export class Signer extends Context.Service<
 }
 
 /** What is wrong with a settlement's transaction, if anything. */
-const settlementFault = (transaction: Transaction, channel: string): string | undefined => {
+const settlementError = (transaction: Transaction, channel: string): string | undefined => {
   if (sourceOf(transaction) !== channel) return "a settlement whose source is not its channel"
-  const condition = conditionFault(transaction)
+  const condition = conditionError(transaction)
   if (condition !== undefined) return condition
   const [operation] = transaction.operations
   if (transaction.operations.length !== 1 || operation === undefined)
@@ -304,7 +304,7 @@ const settlementFault = (transaction: Transaction, channel: string): string | un
 }
 
 /** What is wrong with what a transaction on a channel would cost, alone or bumped. */
-const feeFault = (
+const feeError = (
   transaction: Transaction,
   resourceStroops: bigint,
   inclusionStroops: bigint,
@@ -319,7 +319,7 @@ const feeFault = (
 }
 
 /** What every transaction on a channel has: an end in ledgers, and no condition or text beside it. */
-const conditionFault = (transaction: Transaction): string | undefined => {
+const conditionError = (transaction: Transaction): string | undefined => {
   if (hasMemo(transaction)) return "a channel's transaction with a memo"
   const conditions = conditionsOf(transaction)
   if (conditions === undefined || !ledgerMaxOf(transaction)) return "a channel's transaction without a ledger bound"
@@ -329,7 +329,7 @@ const conditionFault = (transaction: Transaction): string | undefined => {
 }
 
 /** What is wrong with an operation of the sponsor's own, if anything; accounts that it merges are noted. */
-const sponsorFault = (operation: Operation, vault: Accounts, merged: Array<string>): string | undefined => {
+const sponsorError = (operation: Operation, vault: Accounts, merged: Array<string>): string | undefined => {
   const read = readSponsorOperation(operation)
   if (read === undefined) return "an operation the sponsor has no business with"
   const isChannel = (address: string) => vault.channels.includes(address)

@@ -87,8 +87,8 @@ class Holders {
     this.#remote.length === 0
       ? Effect.succeed(undefined)
       : Effect.map(
-          Effect.forEach(this.#remote, ({ fault }) => fault, { concurrency: 4 }),
-          (faults) => faults.find((fault) => fault !== undefined)
+          Effect.forEach(this.#remote, ({ fault: error }) => error, { concurrency: 4 }),
+          (errors) => errors.find((failure) => failure !== undefined)
         )
   )
 
@@ -152,7 +152,7 @@ export class Vault extends Context.Service<
     readonly accounts: () => Accounts
     /** Reads the sources again, and takes what they hold when the judge lets it; else all stay as they were. */
     readonly reread: <E, R>(
-      judge: (next: AccountNames) => Effect.Effect<void, E, R>
+      verify: (next: AccountNames) => Effect.Effect<void, E, R>
     ) => Effect.Effect<void, VaultRefused | E, R>
   }
 >()("tollkeeper/signer/Vault") {
@@ -167,8 +167,8 @@ export class Vault extends Context.Service<
       const one = yield* Semaphore.make(1)
       return Vault.of({
         accounts: () => accounts,
-        reread: (judge) =>
-          one.withPermits(1)(Effect.flatMap(read, (next) => Effect.map(judge(next), () => void (accounts = next))))
+        reread: (check) =>
+          one.withPermits(1)(Effect.flatMap(read, (next) => Effect.map(check(next), () => void (accounts = next))))
       })
     })
   )

@@ -92,7 +92,7 @@ const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Ar
 }
 
 /** What is wrong with the operation as one in which only that argument, and its copies, name an account of ours. */
-const namingFault = (
+const namingError = (
   call: Invoked,
   others: ReadonlyArray<AuthEntry>,
   position: number,
@@ -121,8 +121,8 @@ export const checkAuthorization = (
   if (rule === undefined) return { fault: "an authorization of a call that no scheme has named" }
   const sponsor = sponsors.find((one) => isAddress(call.args[rule.position], one))
   if (sponsor === undefined) return { fault: "an authorization of a call in which the sponsor is not" }
-  const fault = namingFault(call, authOf(operation), rule.position, ourKeys)
-  return fault === undefined ? { sponsor } : { fault }
+  const error = namingError(call, authOf(operation), rule.position, ourKeys)
+  return error === undefined ? { sponsor } : { fault: error }
 }
 
 /** The sponsor's authorization of an operation's whole call, and of nothing below it. */
@@ -186,5 +186,5 @@ export const settlementNamingIssue = (
   const own = entries.filter((entry) => isOwn(entry, call, sponsor, crypto, networkId))
   if (own.length !== 1 || position < 0) return named
   const others = entries.filter((entry) => !own.includes(entry))
-  return namingFault(call, others, position, ourKeys) === undefined ? undefined : named
+  return namingError(call, others, position, ourKeys) === undefined ? undefined : named
 }

@@ -55,7 +55,7 @@ const sponsorsOf = Effect.fnUntraced(function* ([first, ...former]: ReadonlyArra
 const read = <A>(get: () => A): Effect.Effect<A, VaultRefused> =>
   Effect.try({
     try: get,
-    catch: (fault) => new VaultRefused({ message: fault instanceof Error ? fault.message : "a secret cannot be read" })
+    catch: (error) => new VaultRefused({ message: error instanceof Error ? error.message : "a secret cannot be read" })
   })
 
 const readSealed = Effect.fnUntraced(function* (network: Network["Service"]) {

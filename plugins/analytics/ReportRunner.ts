@@ -92,8 +92,8 @@ export class ReportRunner extends Context.Service<
               window: (absent) => readWindow(query, now, absent),
               page: () => read.page(config)
             })
-            return read.faults.length > 0
-              ? json({ error: "invalid_parameter", details: read.faults }, { status: 400 })
+            return read.issues.length > 0
+              ? json({ error: "invalid_parameter", details: read.issues }, { status: 400 })
               : yield* inTurn(running, (body) => listed(request, body))
           }).pipe(
             Effect.catchTag("SqlError", (error) =>

@@ -42,7 +42,7 @@ const failed = (error: SqlError.SqlError) =>
 export class DeclarationValidator extends Context.Service<
   DeclarationValidator,
   {
-    readonly judge: (
+    readonly validate: (
       observation: PaymentObservation,
       sentKey: string,
       value: unknown,
@@ -66,7 +66,7 @@ export class DeclarationValidator extends Context.Service<
       const read = (payment: PaymentObservation["payment"], sentKey: string, value: unknown) =>
         pace((): Declaration | Rejection => readDeclaration(offerOf(payment), sentKey, value, { config, validate }))
 
-      const judge = Effect.fnUntraced(function* (
+      const check = Effect.fnUntraced(function* (
         observation: PaymentObservation,
         sentKey: string,
         value: unknown,
@@ -96,7 +96,7 @@ export class DeclarationValidator extends Context.Service<
         return { identity, recorded }
       })
 
-      return DeclarationValidator.of({ judge })
+      return DeclarationValidator.of({ validate: check })
     })
   )
 }

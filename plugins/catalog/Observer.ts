@@ -38,8 +38,8 @@ const digestOf = (
 ): string => {
   const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = offered(payment)
   const terms = [amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme]
-  const told = [grade, sentKey, payment.dialect, value, payment.resource, ...terms]
-  const text = JSON.stringify(told)
+  const reported = [grade, sentKey, payment.dialect, value, payment.resource, ...terms]
+  const text = JSON.stringify(reported)
   // To hash it costs more than to compare it; what is long is not kept as it is.
   return text.length <= textMax ? text : Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
 }
@@ -91,9 +91,9 @@ const touching =
   }
 
 /** Judges what nobody else is judging now, and tells everybody who waits for it. */
-const makeFirst = Effect.fnUntraced(function* (remembered: OutcomeCache) {
+const makeFirst = Effect.fnUntraced(function* (cached: OutcomeCache) {
   const crypto = yield* Crypto
-  const { judge } = yield* DeclarationValidator
+  const { validate: check } = yield* DeclarationValidator
   const sightings = yield* Sightings
   const changes = yield* Changes
   const touch = touching(sightings)
@@ -106,13 +106,13 @@ const makeFirst = Effect.fnUntraced(function* (remembered: OutcomeCache) {
   ) {
     const startedAt = yield* Clock.currentTimeMillis
     const now = new Date(yield* trusted)
-    const judged = yield* judge(observation, sent.sentKey, sent.value, sent.grade, now)
-    const { recorded } = judged
+    const validated = yield* check(observation, sent.sentKey, sent.value, sent.grade, now)
+    const { recorded } = validated
     const endedAt = yield* Clock.currentTimeMillis
-    if (remembered.keep(digest, recorded, endedAt)) yield* changes.listed
+    if (cached.keep(digest, recorded, endedAt)) yield* changes.listed
     yield* touch(observation, recorded, now)
     yield* Deferred.succeed(answer, recorded)
-    const observed = observedOf(crypto, observation, judged)
+    const observed = observedOf(crypto, observation, validated)
     yield* sightings.observe({ ...observed, at: now, lagMillis: endedAt - startedAt })
     const { decision, reason } = recorded
     yield* measure(metrics.declarations, 1, { decision, reason: reason ?? "none" })
@@ -130,15 +130,15 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
       const sightings = yield* Sightings
       const changes = yield* Changes
       const recipients = yield* Recipients
-      const remembered = new OutcomeCache()
+      const cached = new OutcomeCache()
       const inFlight = new Map<string, Deferred.Deferred<Recorded>>()
       yield* changes.onChange((wasMoved) => {
-        if (wasMoved) remembered.forget()
+        if (wasMoved) cached.forget()
       })
-      yield* sightings.onStanding((standings, now) => remembered.confirm(standings, now))
+      yield* sightings.onStanding((standings, now) => cached.confirm(standings, now))
 
       const touch = touching(sightings)
-      const first = yield* makeFirst(remembered)
+      const first = yield* makeFirst(cached)
 
       const observe: Extension["observe"] = Effect.fnUntraced(function* (observation) {
         const sent = observation.payment.extensions.get("catalog")
@@ -147,7 +147,7 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
         const { principal, requirements } = observation.payment
         const grade = yield* recipients.gradeOf(principal, requirements.payTo)
         const digest = digestOf(crypto, observation, { ...sent, grade })
-        const known = remembered.recall(digest, startedAt)
+        const known = cached.recall(digest, startedAt)
         // A settlement by words that are not shown is recorded: the claim that it speaks for must be kept.
         const isEvidence = observation.stage === "settled" && known?.recorded.isContender === true
         if (known !== undefined && !isEvidence) {
@@ -175,7 +175,7 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
         const grade = recipients.knownGradeOf(principal, requirements.payTo, now)
         if (sent === undefined || grade === undefined) return undefined
         const { sentKey, value } = sent
-        const known = remembered.recall(digestOf(crypto, observation, { sentKey, value, grade }), now)
+        const known = cached.recall(digestOf(crypto, observation, { sentKey, value, grade }), now)
         if (known === undefined) return undefined
         const { decision, resourceId } = known.recorded
         if (resourceId !== undefined && decision !== "rejected") sightings.seen(resourceId, new Date(now))

@@ -7,17 +7,17 @@ import { setBounded } from "../../kernel/cache/setBounded.ts"
 import type { Recorded } from "./store/Recorded.ts"
 
 /** How long a digest stands for its outcome: what another replica or an operator changes is noticed after this. */
-const rememberMillis = 30_000
+const cacheMillis = 30_000
 /** However it stands, it is judged again after this, and observed. */
-const judgedMillis = 600_000
-const rememberedMax = 20_000
+const validatedMillis = 600_000
+const cachedMax = 20_000
 /** Of all digests together: some are texts. */
 const charactersMax = 16_000_000
 
 export interface CachedOutcome {
   readonly outcome: ExtensionOutcome
   readonly recorded: Recorded
-  readonly judgedAt: number
+  readonly validatedAt: number
 }
 
 /** How a resource stood when that was last read. */
@@ -42,10 +42,10 @@ export class OutcomeCache {
   keep(digest: string, recorded: Recorded, now: number): boolean {
     const { decision, reason, resourceId, versionHash } = recorded
     if (resourceId !== undefined && versionHash !== undefined)
-      setBounded(this.#latest, rememberedMax, String(resourceId), versionHash)
+      setBounded(this.#latest, cachedMax, String(resourceId), versionHash)
     const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
     if (!isOpen && reason !== "catalog_unavailable")
-      this.#know(digest, { outcome: outcomeOf(recorded), recorded, judgedAt: now })
+      this.#know(digest, { outcome: outcomeOf(recorded), recorded, validatedAt: now })
     return decision === "listed" || decision === "updated"
   }
 
@@ -53,7 +53,7 @@ export class OutcomeCache {
     this.#drop(digest)
     this.#byDigest.set(digest, outcome)
     this.#characters += digest.length
-    while (this.#byDigest.size > rememberedMax || this.#characters > charactersMax)
+    while (this.#byDigest.size > cachedMax || this.#characters > charactersMax)
       this.#drop(this.#byDigest.keys().next().value!)
   }
 
@@ -65,23 +65,23 @@ export class OutcomeCache {
   recall(digest: string, now: number): CachedOutcome | undefined {
     const known = this.#byDigest.get(digest)
     // Of a clock that was set back nothing is known.
-    if (known === undefined || now < known.judgedAt || now - known.judgedAt > judgedMillis) return undefined
+    if (known === undefined || now < known.validatedAt || now - known.validatedAt > validatedMillis) return undefined
     const { recorded } = known
     const { resourceId, versionHash } = recorded
     if (versionHash !== undefined && this.#latest.get(String(resourceId)) !== versionHash) return undefined
     return this.#stillStands(known, now) ? known : undefined
   }
 
-  #stillStands({ judgedAt, recorded: { resourceId, standing } }: CachedOutcome, now: number): boolean {
+  #stillStands({ validatedAt: checkedAt, recorded: { resourceId, standing } }: CachedOutcome, now: number): boolean {
     const read = standing === undefined ? undefined : this.#standings.get(String(resourceId))
-    if (read === undefined || read.readAt < judgedAt) return now - judgedAt <= rememberMillis
-    return read.standing === standing && now - read.readAt <= rememberMillis
+    if (read === undefined || read.readAt < checkedAt) return now - checkedAt <= cacheMillis
+    return read.standing === standing && now - read.readAt <= cacheMillis
   }
 
   /** How resources stand now. */
   confirm(standings: ReadonlyMap<bigint, string>, now: number): void {
     for (const [id, standing] of standings)
-      setBounded(this.#standings, rememberedMax, String(id), { standing, readAt: now })
+      setBounded(this.#standings, cachedMax, String(id), { standing, readAt: now })
   }
 
   forget(): void {

@@ -22,11 +22,11 @@ import { MissedSearches, SearchConversion, SearchGenerations, SearchStatus } fro
 const answers = (
   description: string,
   body: Schema.Constraint,
-  faults: Readonly<Record<number, string>>
+  errors: Readonly<Record<number, string>>
 ): RouteDescription["answers"] => ({
   200: { description, body },
   ...Object.fromEntries(
-    Object.entries(faults).map(([status, description]) => [status, { description, body: DiscoveryError }])
+    Object.entries(errors).map(([status, description]) => [status, { description, body: DiscoveryError }])
   )
 })
 

@@ -99,12 +99,12 @@ const toSigners = ({ channels, formerSponsors, sponsor }: Rotated) => ({
 const readRotations = Effect.gen(function* () {
   const rotation = yield* KeyRotation
   const planOf = (what: "sponsor" | "channels") =>
-    Effect.map(rotation.plan(what), ({ before, fault, id, next }) => ({
+    Effect.map(rotation.plan(what), ({ before, fault: error, id, next }) => ({
       what,
       plan: id,
       now: toSigners(before),
       next: toSigners(next),
-      refused: fault ?? null
+      refused: error ?? null
     }))
   return Effect.map(Effect.all([planOf("sponsor"), planOf("channels")]), (items): typeof Rotations.Type => ({ items }))
 })

@@ -1,7 +1,7 @@
 // The routes of the dashboard for /openapi.json; pages and their files are not an interface, and are left out.
 import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { Schema } from "effect"
-import { Fault, text } from "../../kernel/http/wireSchema.ts"
+import { ErrorBody, text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
 import { AccountAnswered, AccountAsked, AccountChallenged, AccountShown } from "./AccountWire.ts"
 import {
@@ -16,8 +16,8 @@ import {
   SessionShown
 } from "./OperatorWire.ts"
 
-const faults = (words: Readonly<Record<number, string>>) =>
-  Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: Fault }]))
+const errors = (words: Readonly<Record<number, string>>) =>
+  Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: ErrorBody }]))
 const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
 const foreign = "Not from a page of this origin."
 
@@ -33,7 +33,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     body: AccountAsked,
     answers: {
       200: { description: "The challenge.", body: AccountChallenged },
-      ...faults({ 400: "Not an account.", 403: foreign, 429: "Too fast." })
+      ...errors({ 400: "Not an account.", 403: foreign, 429: "Too fast." })
     }
   },
   {
@@ -46,7 +46,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     body: AccountAnswered,
     answers: {
       200: { description: "The session, its cookie beside it.", body: AccountShown },
-      ...faults({
+      ...errors({
         400: "Not an answer.",
         403: "The challenge is not ours, not for this host, network or account, has ended, or was answered already.",
         429: "Too fast.",
@@ -63,7 +63,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     callers: "anybody",
     answers: {
       200: { description: "The session.", body: AccountShown },
-      ...faults({ 503: "The database is away." })
+      ...errors({ 503: "The database is away." })
     }
   },
   {
@@ -78,7 +78,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     }),
     answers: {
       200: { description: "No session.", body: AccountShown },
-      ...faults({ 403: foreign, 503: "The database is away." })
+      ...errors({ 403: foreign, 503: "The database is away." })
     }
   }
 ]
@@ -104,7 +104,7 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
     body: SessionAsked,
     answers: {
       200: { description: "The session, its cookie beside it.", body: SessionOpened },
-      ...faults({ 400: "Not a key.", 401: "The key is not listed here.", 403: foreign, 429: "Too fast." })
+      ...errors({ 400: "Not a key.", 401: "The key is not listed here.", 403: foreign, 429: "Too fast." })
     }
   },
   {
@@ -114,7 +114,7 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
     summary: "Signs out.",
     tag: "dashboard",
     callers: "anybody",
-    answers: { 200: { description: "No session.", body: SessionClosed }, ...faults({ 403: foreign }) }
+    answers: { 200: { description: "No session.", body: SessionClosed }, ...errors({ 403: foreign }) }
   }
 ]
 
@@ -141,7 +141,7 @@ export const described: Described = {
       callers: "operators",
       answers: {
         200: { description: "How things stand.", body: FacilitatorStatus },
-        ...faults({ 401: needed, 503: "The database is away." })
+        ...errors({ 401: needed, 503: "The database is away." })
       }
     },
     {
@@ -154,7 +154,7 @@ export const described: Described = {
       inPath: Schema.Struct({ id: text("Its id, or the hash of any of its transactions.") }),
       answers: {
         200: { description: "Its life.", body: SettlementHistory },
-        ...faults({ 401: needed, 404: "There is none.", 503: "The database is away." })
+        ...errors({ 401: needed, 404: "There is none.", 503: "The database is away." })
       }
     },
     {
@@ -167,7 +167,7 @@ export const described: Described = {
       callers: "operators",
       answers: {
         200: { description: "Both plans.", body: Rotations },
-        ...faults({ 401: needed, 409: "`rotation_unknown`: the sources or the ledger cannot be read, and why." })
+        ...errors({ 401: needed, 409: "`rotation_unknown`: the sources or the ledger cannot be read, and why." })
       }
     },
     {
@@ -179,7 +179,7 @@ export const described: Described = {
       callers: "operators",
       answers: {
         200: { description: "The newest hundred.", body: OperatorActionsPage },
-        ...faults({ 401: needed, 503: "The database is away." })
+        ...errors({ 401: needed, 503: "The database is away." })
       }
     },
     {
@@ -192,7 +192,7 @@ export const described: Described = {
       body: OperatorAction,
       answers: {
         200: { description: "Done.", body: Schema.Struct({ done: Schema.Boolean }) },
-        ...faults({
+        ...errors({
           400: "Not a move.",
           401: "An operator's key or session is required.",
           403: "No operator has a key.",

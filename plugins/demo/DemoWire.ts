@@ -1,7 +1,7 @@
 // What the demonstration answers, as Schemas, and its routes for /openapi.json.
 import { Schema } from "effect"
 import type { Described } from "../../kernel/http/OpenApi.ts"
-import { anything, Fault, text, units } from "../../kernel/http/wireSchema.ts"
+import { anything, ErrorBody, text, units } from "../../kernel/http/wireSchema.ts"
 
 const Terms = Schema.Struct({
   scheme: Schema.String,
@@ -69,7 +69,7 @@ export const described: Described = {
       callers: "anybody",
       answers: {
         200: { description: "The payment; `buyer` beside it.", body: DemoPayment },
-        503: { description: "Many buyers are being made, or the ledger refuses.", body: Fault }
+        503: { description: "Many buyers are being made, or the ledger refuses.", body: ErrorBody }
       }
     }
   ]

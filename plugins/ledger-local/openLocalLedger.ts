@@ -109,7 +109,7 @@ export const openLedger = Effect.fnUntraced(function* (
       Effect.sync(() => {
         ledger.faults = faults.length === 0 ? noFaults : combineFaults(faults)
       }),
-    exists: (id) => machine.look(() => readAccount(ledger.store, id) !== undefined),
+    exists: (id) => machine.lookup(() => readAccount(ledger.store, id) !== undefined),
     ledger,
     passphrase,
     isClosedByHand: (options.close ?? "manual") === "manual",

@@ -168,8 +168,8 @@ export const standalone = Effect.fnUntraced(function* (
     const { accounts, contracts } =
       options.script === undefined ? { accounts: [], contracts: [] } : yield* runScript(options.script)
     const seeded = options.seedAccounts === true ? yield* seed : []
-    const told = accounts.map(({ address, name, secret }) => ({ name, address, secret }))
+    const reported = accounts.map(({ address, name, secret }) => ({ name, address, secret }))
     const { passphrase } = ledger
-    return { ...serving, https, passphrase, usdcContract: USDC_CONTRACT, accounts: [...seeded, ...told], contracts }
+    return { ...serving, https, passphrase, usdcContract: USDC_CONTRACT, accounts: [...seeded, ...reported], contracts }
   }).pipe(Effect.provideContext(context))
 })

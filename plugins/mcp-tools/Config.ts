@@ -194,10 +194,10 @@ const assetsOf = (table: unknown): ConfigValues["assets"] =>
 
 /** Refused with all that speaks against it, as a facilitator is. */
 const checkPubnet = Effect.fnUntraced(function* (served: Served) {
-  const faults = yield* pubnetIssues(served)
-  if (faults.length === 0) return
-  const told = faults.map((fault, at) => `(${at + 1}) ${fault}`).join("; ")
-  return yield* refuse("networks.ledger:pubnet", `this tool server may not serve pubnet: ${told}`)
+  const errors = yield* pubnetIssues(served)
+  if (errors.length === 0) return
+  const reported = errors.map((error, at) => `(${at + 1}) ${error}`).join("; ")
+  return yield* refuse("networks.ledger:pubnet", `this tool server may not serve pubnet: ${reported}`)
 })
 
 const readEndpoints = (endpoints: Readonly<Record<string, string>>) =>
@@ -255,7 +255,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const signer = yield* settings.section(signerSection)
       const allowInsecureLocal = yield* settings.section(insecureSection)
       const security = yield* settings.section(networkSecuritySection)
-      const table = yield* settings.look(networksSection(settings.declared.networkKeys))
+      const table = yield* settings.poll(networksSection(settings.declared.networkKeys))
       const networks = yield* readNetworks(table)
       yield* checkPubnet({ networks, transport, apiKeysEnv: http.api_keys_env, signerMode: signer.mode })
       const resolvedMcpEndpoints = yield* readEndpoints(security.resolved_mcp_endpoints)

@@ -2,8 +2,8 @@
 // what their arguments are held to, and a run that ends in a value or in a fault. An argument that the schema does not
 // name is refused, so no tool can be handed a secret in passing (S252).
 import { Data, Effect, Schema } from "effect"
-import { findStringifiedArgument, stringifiedFault } from "./stringified.ts"
-import { toolError, faultCodeSchema, type ToolError } from "./ToolError.ts"
+import { findStringifiedArgument, stringifiedError } from "./stringified.ts"
+import { toolError, errorCodeSchema, type ToolError } from "./ToolError.ts"
 
 /** Who calls: the key or address, and the session. */
 export interface Caller {
@@ -116,20 +116,20 @@ const listedMember = (schema: ListedSchema): ListedSchema => {
 const listedOutput = (schema: Schema.Codec<any, any>): ListedSchema => {
   const { properties = {} } = schemaOf(schema) as { readonly properties?: Readonly<Record<string, ListedSchema>> }
   const members = Object.entries(properties).map(([name, member]) => [name, listedMember(member)])
-  return { type: "object", properties: { ...Object.fromEntries(members), code: faultCodeSchema } }
+  return { type: "object", properties: { ...Object.fromEntries(members), code: errorCodeSchema } }
 }
 
 /** Faults of one call's arguments that are listed, and characters of each. */
-const faultsMax = 20
-const faultLengthMax = 200
+const errorsMax = 20
+const errorLengthMax = 200
 
 /** What does not fit, one entry a fault: its place, which the decoder has on a line of its own, stands behind it. */
-const faultsIn = (message: string): ReadonlyArray<string> =>
+const errorsIn = (message: string): ReadonlyArray<string> =>
   message
     .replaceAll(/\n\s+/g, " ")
     .split("\n")
-    .slice(0, faultsMax)
-    .map((line) => line.slice(0, faultLengthMax))
+    .slice(0, errorsMax)
+    .map((line) => line.slice(0, errorLengthMax))
 
 export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I>): Tool => {
   const decode = Schema.decodeUnknownEffect(input, { onExcessProperty: "error", errors: "all" })
@@ -141,11 +141,11 @@ export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I
     outputSchema: listedOutput(output),
     run: (given, caller) => {
       const stringified = findStringifiedArgument(given, properties)
-      if (stringified !== undefined) return stringifiedFault(stringified)
+      if (stringified !== undefined) return stringifiedError(stringified)
       return decode(given ?? {}).pipe(
         Effect.mapError(({ message }) =>
           toolError("INVALID_ARGUMENT", "the arguments do not fit the tool", {
-            faults: faultsIn(message)
+            faults: errorsIn(message)
           })
         ),
         Effect.flatMap((decoded) => run(decoded, caller))

@@ -38,7 +38,7 @@ export const toolError = (code: ToolErrorCode, message: string, details?: unknow
   new ToolError({ code, message, ...(details === undefined ? {} : { details }) })
 
 /** The same fault, after which the identical call may succeed. */
-export const retryableFault = ({ code, details, message }: ToolError): ToolError =>
+export const retryableError = ({ code, details, message }: ToolError): ToolError =>
   new ToolError({ code, message, details, isRetryable: true })
 
 /** The fault as agents see it. */
@@ -51,26 +51,26 @@ export const toolErrorBody = ({ code, details, isRetryable, message }: ToolError
 })
 
 /** What of `toolErrorBody` a listed schema names; the rest is in the server's instructions, once for all tools. */
-export const faultCodeSchema = { type: "string", description: "Of a fault." } as const
+export const errorCodeSchema = { type: "string", description: "Of a fault." } as const
 
 /** What a fetch that came to nothing means to an agent. `who` is asked: the facilitator, the seller. */
 export const fetchError =
-  (who: string) =>
+  (caller: string) =>
   ({ reason }: FetchRefused): ToolError => {
     switch (reason) {
       case "blocked":
       case "insecure":
-        return toolError("UNTRUSTED_REDIRECT", `${who} is at an address that may not be connected to`, { reason })
+        return toolError("UNTRUSTED_REDIRECT", `${caller} is at an address that may not be connected to`, { reason })
       case "redirected":
-        return toolError("UNTRUSTED_REDIRECT", `${who} redirects to another origin, or too often`, { reason })
+        return toolError("UNTRUSTED_REDIRECT", `${caller} redirects to another origin, or too often`, { reason })
       case "too_large":
-        return toolError("UPSTREAM_PROTOCOL_ERROR", `${who} answered at too great a length`, { reason })
+        return toolError("UPSTREAM_PROTOCOL_ERROR", `${caller} answered at too great a length`, { reason })
       case "timeout":
       case "unreachable":
       case "unresolved":
         return toolError(
           "UPSTREAM_TIMEOUT",
-          reason === "timeout" ? `${who} did not answer in time` : `${who} cannot be reached`,
+          reason === "timeout" ? `${caller} did not answer in time` : `${caller} cannot be reached`,
           { reason }
         )
     }

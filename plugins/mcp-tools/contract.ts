@@ -12,9 +12,9 @@ import { inert, quoted } from "./inert.ts"
 import { listedIdentity } from "./discovery/listedIdentity.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
-import { findStringified, stringifiedFault } from "./stringified.ts"
+import { findStringified, stringifiedError } from "./stringified.ts"
 import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
-import { toolError, fetchError, type ToolErrorCode, retryableFault, ToolError } from "./ToolError.ts"
+import { toolError, fetchError, type ToolErrorCode, retryableError, ToolError } from "./ToolError.ts"
 import { Tools } from "./Tools.ts"
 import { unitsOf } from "./unitsOf.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
@@ -39,9 +39,9 @@ export {
   quoted,
   readReference,
   ReferenceInput,
-  retryableFault,
+  retryableError as retryableFault,
   spelled,
-  stringifiedFault,
+  stringifiedError as stringifiedFault,
   type Tool,
   ToolError as ToolFault,
   Tools,

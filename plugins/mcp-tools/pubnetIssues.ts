@@ -20,7 +20,7 @@ const noStore =
 const isKeptInPostgres = Effect.gen(function* () {
   const settings = yield* Settings
   const section = settings.declared.sections.get("budget")
-  const values = section === undefined ? {} : yield* settings.look(section)
+  const values = section === undefined ? {} : yield* settings.poll(section)
   return (values as { readonly store?: string }).store === "postgres" && Option.isSome(settings.secret("DATABASE_URL"))
 })
 

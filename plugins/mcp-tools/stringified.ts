@@ -78,7 +78,7 @@ export const findStringifiedArgument = (given: unknown, properties: Fields): Str
   return undefined
 }
 
-export const stringifiedFault = ({ holds, member }: Stringified): ToolError =>
+export const stringifiedError = ({ holds, member }: Stringified): ToolError =>
   toolError(
     "INVALID_ARGUMENT",
     `\`${member.slice(0, 100)}\` is a string that holds a JSON ${holds}: pass the ${holds} itself. Nothing was paid.`

@@ -17,7 +17,7 @@ const documentsMax = 10
 const wordsMax = 10
 const share = 0.4
 /** A word that tells less than this share of what the first one tells is noise. */
-const tellingMin = 0.3
+const discriminativeMin = 0.3
 /** A word in more of the documents tells nothing. */
 const commonShare = 0.25
 /** Queries whose feedback is kept. */
@@ -25,7 +25,7 @@ const keptMax = 5_000
 
 type Condition = (id: string) => Statement.Fragment
 
-interface Lent {
+interface Expanded {
   readonly lexeme: string
   readonly documents: number
   readonly naming: number
@@ -33,14 +33,14 @@ interface Lent {
 }
 
 /** The telling words of documents, by how much they tell, weighed by how well the documents answer. */
-const tellingWords = Effect.fnUntraced(function* (
+const discriminativeWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   hits: ReadonlyArray<{ readonly id: bigint; readonly score: number }>,
   state: IndexState
 ) {
   const lenders = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
   const average = Math.max(1, Number(state.averageLexemes))
-  return yield* sql<Lent>`select w.lexeme, t.documents, t.naming, sum(w.score * w.frequency / (w.frequency
+  return yield* sql<Expanded>`select w.lexeme, t.documents, t.naming, sum(w.score * w.frequency / (w.frequency
       + ${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * w.size / ${average}::float8)))
       * ln(1 + (${state.documents}::float8 - t.documents + 0.5) / (t.documents + 0.5)) as worth
     from (
@@ -62,15 +62,15 @@ const lessOf = (term: Term): Term => ({
 })
 
 /** The query with what it is lent: the shares of the scores change, and what a full answer is worth does not. */
-const widened = (query: ReadQuery, lent: ReadonlyArray<Lent>): ReadQuery => {
-  const all = lent.reduce((sum, { worth }) => sum + worth, 0)
+const widened = (query: ReadQuery, expanded: ReadonlyArray<Expanded>): ReadQuery => {
+  const all = expanded.reduce((sum, { worth }) => sum + worth, 0)
   const known = query.terms.reduce((sum, { weight }) => sum + weight, 0)
   if (all === 0) return query
   return {
     terms: query.terms.map((term) => lessOf(term)),
     related: [
       ...query.related,
-      ...lent.map(({ documents, lexeme, naming, worth }): Term => ({
+      ...expanded.map(({ documents, lexeme, naming, worth }): Term => ({
         tsquery: quoted(lexeme),
         documents,
         naming,
@@ -78,7 +78,7 @@ const widened = (query: ReadQuery, lent: ReadonlyArray<Lent>): ReadQuery => {
       }))
     ],
     phrase: query.phrase,
-    telling: query.telling,
+    discriminative: query.discriminative,
     mass: query.mass
   }
 }
@@ -95,17 +95,17 @@ export class Feedback extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       let asOf = ""
-      const kept = new Map<string, ReadonlyArray<Lent>>()
+      const kept = new Map<string, ReadonlyArray<Expanded>>()
 
-      const lend = Effect.fnUntraced(function* (
+      const lease = Effect.fnUntraced(function* (
         query: ReadQuery,
         state: IndexState,
         condition: Condition
-      ): Effect.fn.Return<ReadonlyArray<Lent>, SqlError.SqlError> {
+      ): Effect.fn.Return<ReadonlyArray<Expanded>, SqlError.SqlError> {
         const best = yield* rankDocuments(sql, state, query, { condition, limit: documentsMax })
         if (best.length === 0) return []
-        const words = yield* tellingWords(sql, best, state)
-        return words.filter(({ worth }) => worth >= tellingMin * words[0]!.worth)
+        const words = yield* discriminativeWords(sql, best, state)
+        return words.filter(({ worth }) => worth >= discriminativeMin * words[0]!.worth)
       })
 
       const widen = Effect.fnUntraced(function* (
@@ -117,14 +117,14 @@ export class Feedback extends Context.Service<
         const now = `${state.language} ${state.refreshedAt.getTime()}`
         if (now !== asOf) kept.clear()
         asOf = now
-        const lent =
+        const expanded =
           kept.get(text) ??
-          (yield* Effect.catch(lend(query, state, visible), (error) =>
+          (yield* Effect.catch(lease(query, state, visible), (error) =>
             Effect.as(Effect.logWarning("a search goes without feedback", error), undefined)
           ))
-        if (lent === undefined) return query
-        setBounded(kept, keptMax, text, lent)
-        return widened(query, lent)
+        if (expanded === undefined) return query
+        setBounded(kept, keptMax, text, expanded)
+        return widened(query, expanded)
       }, withSpanIfSampled("Feedback.widen"))
 
       return Feedback.of({ widen })

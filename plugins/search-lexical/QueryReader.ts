@@ -30,16 +30,16 @@ export interface ReadQuery {
   /** Words that stand side by side in the query: a document where some do so gains this much. */
   readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
   /** One tsquery of the rare words of the query itself, without what stands for them; undefined where it has none. */
-  readonly telling: string | undefined
+  readonly discriminative: string | undefined
   /** What a document could be worth that had every word of the query. */
   readonly mass: number
 }
 
 const termsMax = 16
 /** A word tells by itself when it is worth this share of what a word of a single document is. */
-const tellingMin = 0.75
+const discriminativeMin = 0.75
 /** Among so many documents a word can be rare. */
-const tellingAmong = 20
+const discriminativeAmong = 20
 const hasLetter = /\p{L}/u
 /** A number stands for anything (a port, a version, an amount): it is worth so much of a word. */
 const numberShare = 0.5
@@ -67,12 +67,12 @@ const termOf = (counted: Counted, weightOf: WeightOf): Term => ({
 })
 
 /** Those of the words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
-const tellingOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, state: IndexState): string | undefined => {
-  if (state.documents < tellingAmong) return undefined
-  const least = tellingMin * fullEvidence(state)
-  const isTelling = (counted: Counted) => hasLetter.test(counted.lexeme) && weightOf(counted) >= least
-  const telling = known.filter(isTelling).slice(0, termsMax)
-  return telling.length === 0 ? undefined : telling.map(tsqueryOf).join(" | ")
+const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, state: IndexState): string | undefined => {
+  if (state.documents < discriminativeAmong) return undefined
+  const least = discriminativeMin * fullEvidence(state)
+  const isDiscriminative = (counted: Counted) => hasLetter.test(counted.lexeme) && weightOf(counted) >= least
+  const discriminative = known.filter(isDiscriminative).slice(0, termsMax)
+  return discriminative.length === 0 ? undefined : discriminative.map(tsqueryOf).join(" | ")
 }
 
 /** Without what "leaves" and "leaf" end differently in, which no stemmer takes off. */
@@ -96,7 +96,7 @@ const asMeant = (
 const sumOf = (all: ReadonlyArray<Counted>): number => all.reduce((sum, { origins }) => sum + origins, 0)
 
 /** One term of all that may have been meant. */
-const standInTerm = ({ found, share }: Alternatives, weight: number, state: IndexState): Term => {
+const substituteTerm = ({ found, share }: Alternatives, weight: number, state: IndexState): Term => {
   const documents = found.reduce((sum, one) => sum + one.documents, 0)
   return {
     tsquery: found.map(tsqueryOf).join(" | "),
@@ -209,7 +209,7 @@ const weighed = (
   wordOf: ReadonlyMap<string, string>,
   meant: ReadonlyMap<string, TermInterpretation>,
   state: IndexState
-): { readonly weightOf: WeightOf; readonly telling: ReadonlyArray<Counted> } => {
+): { readonly weightOf: WeightOf; readonly discriminative: ReadonlyArray<Counted> } => {
   const commonOf = ({ lexeme }: Counted) => {
     const word = wordOf.get(lexeme) ?? lexeme
     return Math.max(...[word, ...(meant.get(word)?.said ?? [])].map(commonShareOf))
@@ -217,18 +217,18 @@ const weighed = (
   const shareOf = ({ lexeme }: Counted) => (hasLetter.test(lexeme) ? 1 : numberShare)
   return {
     weightOf: (counted) => evidenceOf(counted, state, commonOf(counted)) * shareOf(counted),
-    telling: all.filter((counted) => !isMedium(counted, state, commonOf(counted)))
+    discriminative: all.filter((counted) => !isMedium(counted, state, commonOf(counted)))
   }
 }
 
 /** The term of what stands for an unknown word, if anything does. */
 const standingIn = (
-  standIn: Alternatives | undefined,
+  substitute: Alternatives | undefined,
   like: SimilarTerm | undefined,
   weight: number,
   state: IndexState
 ): ReadonlyArray<Term> => {
-  if (standIn !== undefined) return [withAlike(standInTerm(standIn, weight, state), like)]
+  if (substitute !== undefined) return [withAlike(substituteTerm(substitute, weight, state), like)]
   return like === undefined ? [] : [onlyAlike(like)]
 }
 
@@ -334,7 +334,7 @@ export class QueryReader extends Context.Service<
           inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),
           state
         )
-        const { telling, weightOf } = weighed(all, wordOf, meant, state)
+        const { discriminative: telling, weightOf } = weighed(all, wordOf, meant, state)
         const own = telling.length === 0 ? all : telling
         const known = own.filter(({ documents }) => documents > 0)
         const heldWords = new Set(known.map(({ lexeme }) => wordOf.get(lexeme)))
@@ -354,12 +354,12 @@ export class QueryReader extends Context.Service<
           ...compounds.filter(({ documents }) => documents > 0).map((one) => termOf(one, weightOf))
         ]
         const lost = unknown.map(({ lexeme }) => lexeme)
-        const instead = yield* vocabulary.standIns(lost, state)
-        const standIns = unknown.flatMap((one) => {
-          const standIn = asMeant(one.lexeme, instead.get(one.lexeme), meant.get(wordOf.get(one.lexeme)!))
-          return standingIn(standIn, alike(one), weightOf(one), state)
+        const instead = yield* vocabulary.substitutes(lost, state)
+        const substitutes = unknown.flatMap((one) => {
+          const substitute = asMeant(one.lexeme, instead.get(one.lexeme), meant.get(wordOf.get(one.lexeme)!))
+          return standingIn(substitute, alike(one), weightOf(one), state)
         })
-        const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
+        const terms = [...direct, ...substitutes].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const { about, explained } = yield* aboutOf(query, words, heldWords, state)
         const missing = (one: Counted) =>
           weightOf(one) * (explained.has(wordOf.get(one.lexeme) ?? "") ? explainedShare : 1)
@@ -379,7 +379,7 @@ export class QueryReader extends Context.Service<
           terms: terms.length === 0 ? related : terms,
           related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),
-          telling: tellingOf(known, weightOf, state),
+          discriminative: discriminativeOf(known, weightOf, state),
           mass
         }
       }, withSpanIfSampled("readQuery"))

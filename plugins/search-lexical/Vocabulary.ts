@@ -42,9 +42,9 @@ export interface TermInterpretation {
 }
 
 /** A shorter word is the beginning of too many. */
-const standInLengthMin = 4
+const substituteLengthMin = 4
 /** Unknown words of one query that something stands for; the others are missing. */
-const standInsMax = 4
+const substitutesMax = 4
 const partialMax = 5
 const mistypedMax = 3
 /** Of a match by the beginning of a word and by likeness, against one by the word itself. */
@@ -53,7 +53,7 @@ const mistypedShare = 0.6
 const likenessMin = 0.25
 /** Words of one query whose like is looked for, and what is looked at and taken for one of them. */
 const alikeWordsMax = 8
-const alikeLookedAtMax = 60
+const alikeObservedAtMax = 60
 const alikeMax = 6
 /** Less alike, words are about the same and do not mean the same. */
 const wordLikenessMin = 0.6
@@ -205,7 +205,7 @@ export class Vocabulary extends Context.Service<
       state: IndexState
     ) => Effect.Effect<ReadonlyArray<ReadonlyArray<Counted>>, SqlError.SqlError>
     /** What stands for lexemes that no document holds: for the first few that are long enough. */
-    readonly standIns: (
+    readonly substitutes: (
       lexemes: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyMap<string, Alternatives | undefined>, SqlError.SqlError>
@@ -253,12 +253,12 @@ export class Vocabulary extends Context.Service<
 
       const standIns = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
-        const asked = lexemes.filter((lexeme) => lexeme.length >= standInLengthMin).slice(0, standInsMax)
+        const asked = lexemes.filter((lexeme) => lexeme.length >= substituteLengthMin).slice(0, substitutesMax)
         const unknown = asked.filter((lexeme) => !found.has(lexeme))
         if (unknown.length > 0) {
           asks += 1
-          const looked = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), patience)
-          for (const [lexeme, instead] of Option.getOrElse(looked, () => [])) keep(found, lexeme, instead)
+          const observed = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), patience)
+          for (const [lexeme, instead] of Option.getOrElse(observed, () => [])) keep(found, lexeme, instead)
         }
         return new Map(asked.map((lexeme) => [lexeme, found.get(lexeme)]))
       })
@@ -269,21 +269,21 @@ export class Vocabulary extends Context.Service<
         const unread = asked.filter((word) => !meanings.has(word))
         if (unread.length > 0) asks += 1
         const like = yield* Effect.forEach(unread, (word) => search.similarTerms(word, wordLikenessMin))
-        const looked = like.map((words) => words?.slice(0, alikeLookedAtMax))
-        const all = new Set(looked.flatMap((words) => (words ?? []).map(({ word }) => word)))
+        const seen = like.map((words) => words?.slice(0, alikeObservedAtMax))
+        const all = new Set(seen.flatMap((words) => (words ?? []).map(({ word }) => word)))
         // The words that lend are the index's own language's: in others they would be looked for in vain.
         const read = all.size === 0 ? new Map() : yield* readWords(sql, [...all], { ...state, spoken: "" })
         for (const [at, word] of unread.entries()) {
           // Nobody lends words yet: that is no knowledge to keep.
-          if (looked[at] === undefined) continue
-          const isSpelt = looked[at].some((one) => one.word === word)
-          const said = isSpelt ? [] : looked[at].filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
-          keep(meanings, word, { isSpelt, said, alike: alikeLexemes(readings.get(word) ?? [], looked[at], read) })
+          if (seen[at] === undefined) continue
+          const isSpelt = seen[at].some((one) => one.word === word)
+          const said = isSpelt ? [] : seen[at].filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
+          keep(meanings, word, { isSpelt, said, alike: alikeLexemes(readings.get(word) ?? [], seen[at], read) })
         }
         return new Map(asked.map((word) => [word, meanings.get(word) ?? unheard]))
       })
 
-      return Vocabulary.of({ read, standIns, meant, asked: () => asks })
+      return Vocabulary.of({ read, substitutes: standIns, meant, asked: () => asks })
     })
   )
 }

@@ -24,6 +24,6 @@ export const translatedWords = (query: string): ReadonlyArray<Translation> => tr
 /** The telling words of a query in English, in their order; small ones tell nothing unless there are no others. */
 export const discriminativeTerms = (query: string): ReadonlyArray<string> => {
   const { words } = queryWords(query, "english")
-  const telling = words.filter((word) => !isSmallEnglish(word))
-  return [...(telling.length === 0 ? words : telling), ...currencyWords(query)]
+  const discriminative = words.filter((word) => !isSmallEnglish(word))
+  return [...(discriminative.length === 0 ? words : discriminative), ...currencyWords(query)]
 }

@@ -28,7 +28,7 @@ type Counts = Pick<IndexState, "documents" | "origins">
 const rarity = (held: number, all: number): number => Math.log(1 + (Math.max(0, all - held) + 0.5) / (held + 0.5))
 
 /** How much of its rarity a word is worth that such a share uses. */
-const tellingShare = (share: number): number =>
+const discriminativeShare = (share: number): number =>
   share <= fullShare ? 1 : Math.max(leastEvidence, Math.log(noShare / share) / Math.log(noShare / fullShare))
 
 /** The share of origins that use a word, as far as is known. */
@@ -39,12 +39,12 @@ const shareOf = ({ documents, origins }: Frequency, state: Counts, common: numbe
 
 /** Whether a word names the medium; `common` as below. */
 export const isMedium = (frequency: Frequency, state: Counts, common = 0): boolean =>
-  tellingShare(shareOf(frequency, state, common)) === leastEvidence
+  discriminativeShare(shareOf(frequency, state, common)) === leastEvidence
 
 /** An unknown word is as rare as the rarest. `common`: the share of interfaces of any kind that use it. */
 export const evidenceOf = (frequency: Frequency, state: Counts, common = 0): number =>
   rarity(Math.max(frequency.documents, Math.min(1, state.documents)), state.documents) *
-  tellingShare(shareOf(frequency, state, common))
+  discriminativeShare(shareOf(frequency, state, common))
 
 /** What a word of a single listing is worth. */
 export const fullEvidence = (state: Counts): number =>
@@ -52,6 +52,6 @@ export const fullEvidence = (state: Counts): number =>
 
 /** How much of its weight a word is worth where no catalog has been counted, by the prior alone; 0 for the medium. */
 export const priorEvidence = (word: string): number => {
-  const telling = tellingShare(commonShareOf(word))
-  return telling === leastEvidence ? 0 : telling
+  const discriminative = discriminativeShare(commonShareOf(word))
+  return discriminative === leastEvidence ? 0 : discriminative
 }

@@ -36,7 +36,7 @@ const fewHits = 20
 /** The second look's budget, in those of the first. */
 const wider = 5
 /** How far the last look goes over what matches at all and passes the filters. */
-const lastLookMax = 2_000
+const lastReadMax = 2_000
 
 /** Numbers of places for terms in a statement. */
 const placesOf = [0, 2, 4, 8, 16]
@@ -156,9 +156,9 @@ export const rankStatement = (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: RankOptions & { readonly look: RankLookup }
+  options: RankOptions & { readonly read: RankLookup }
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
-  const { among, documentsMax, filters, plan } = options.look
+  const { among, documentsMax, filters, plan } = options.read
   const { mass, phrase, related, terms } = query
   // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
   const anyIn = (where: Condition["where"]) =>
@@ -170,11 +170,11 @@ export const rankStatement = (
   const isWithin = filters !== "after"
   const [condition, given] =
     among === undefined ? sql`${options.condition(isWithin ? "s.id" : "ranked.id")}`.compile() : ["true", []]
-  const [asked, lent] = [placesFor(terms.length), placesFor(related.length)]
+  const [asked, expanded] = [placesFor(terms.length), placesFor(related.length)]
   const [first, second, third] = textsOf({
     before: given.length,
     asked,
-    related: lent,
+    related: expanded,
     isAnywhere: anywhere !== "",
     isNaming: naming !== "",
     isAmong: among !== undefined,
@@ -188,7 +188,7 @@ export const rankStatement = (
     const term = terms[at]
     values.push(...matched(term), ...matched(term?.alike))
   }
-  for (let at = 0; at < lent; at++) values.push(...matched(related[at]))
+  for (let at = 0; at < expanded; at++) values.push(...matched(related[at]))
   values.push(...matched(phrase))
   if (anywhere !== "") values.push(anywhere)
   if (naming !== "") values.push(naming)
@@ -236,20 +236,20 @@ const rankPassing = Effect.fnUntraced(function* (
 ) {
   const { limit, passing } = options
   if (passing.length === 0) return []
-  const lookBy = (plan: CandidatePlan) => {
-    const look: RankLookup = { plan, filters: "after", documentsMax: passing.length, among: passing }
-    return rankStatement(sql, state, query, { ...options, look })
+  const readBy = (plan: CandidatePlan) => {
+    const inspect: RankLookup = { plan, filters: "after", documentsMax: passing.length, among: passing }
+    return rankStatement(sql, state, query, { ...options, read: inspect })
   }
   const others = [...similarTerms(query.terms), ...query.related]
   const share = Math.min(1, passing.length / Math.max(1, state.documents))
-  const [terms, lent] = [scaledTo(query.terms, share), scaledTo(others, share)]
+  const [terms, expanded] = [scaledTo(query.terms, share), scaledTo(others, share)]
   const budget = budgetOf(options)
-  if (scanAll(terms).documents > budget || scanAll(lent).documents > budget) {
-    const hits = yield* lookBy(alsoRelated(planCandidates(terms, passing.length, budget), lent, budget))
+  if (scanAll(terms).documents > budget || scanAll(expanded).documents > budget) {
+    const hits = yield* readBy(alsoRelated(planCandidates(terms, passing.length, budget), expanded, budget))
     if (hits.length >= Math.min(limit, fewHits)) return toHits(hits, query, state)
   }
   // By related words alone too, as where nothing is filtered.
-  return toHits(yield* lookBy(scanAll([...query.terms, ...others])), query, state)
+  return toHits(yield* readBy(scanAll([...query.terms, ...others])), query, state)
 })
 
 /**
@@ -278,20 +278,20 @@ export const rankDocuments = Effect.fnUntraced(function* (
     // Counts are as of the last refresh: what seems to be all may have become more.
     return { plan, filters, documentsMax: overrun * budget }
   }
-  const look = (look: RankLookup) => rankStatement(sql, state, query, { ...options, look })
+  const inspect = (find: RankLookup) => rankStatement(sql, state, query, { ...options, read: find })
   const first = choose(budget, "after")
-  let hits: ReadonlyArray<Ranked> = yield* look(first)
+  let hits: ReadonlyArray<Ranked> = yield* inspect(first)
   let isComplete = first.plan.complete
   if (!isComplete && hits.length < enough && wider * hits.length >= enough) {
     const second = choose(wider * budget, "between")
-    hits = withEarlier(yield* look(second), hits, options.limit)
+    hits = withEarlier(yield* inspect(second), hits, options.limit)
     isComplete = second.plan.complete
   }
   if (!isComplete && hits.length < enough) {
-    const last = yield* look({
+    const last = yield* inspect({
       plan: scanAll([...query.terms, ...alike]),
       filters: "choosing",
-      documentsMax: Math.max(lastLookMax, 2 * options.limit)
+      documentsMax: Math.max(lastReadMax, 2 * options.limit)
     })
     hits = withEarlier(last, hits, options.limit)
   }
@@ -302,7 +302,7 @@ export const rankDocuments = Effect.fnUntraced(function* (
 export const withEvidence = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { language }: IndexState,
-  { telling }: ReadQuery,
+  { discriminative: telling }: ReadQuery,
   hits: ReadonlyArray<Hit>
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
   if (telling === undefined || hits.length === 0) return hits

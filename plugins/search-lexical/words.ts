@@ -267,9 +267,9 @@ export const queryWords = (query: string, language: string): Words => {
     isParticle(word) ||
     (isForeign && isSmallSpanish(word)) ||
     (isEnglish && framing.has(word))
-  const telling = words.filter((word) => !isAsking(word))
+  const discriminative = words.filter((word) => !isAsking(word))
   return {
-    words: telling.length === 0 ? wordsOf(query).words : telling,
+    words: discriminative.length === 0 ? wordsOf(query).words : discriminative,
     joined: [...joined, ...currencyWords(query)]
   }
 }

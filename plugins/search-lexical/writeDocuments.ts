@@ -13,13 +13,20 @@ const stemmed = (text: WeightedText, language: string) => {
   const words = Object.values(text).join(" ").split(" ")
   const foreign = foreignOf(words, language)
   if (foreign === undefined) return { stems: stemmedAs(words.join(" "), language), ending: "", ...text }
-  const telling = (field: string) =>
+  const discriminative = (field: string) =>
     field
       .split(" ")
       .filter((word) => !foreign.smallWords.has(word))
       .join(" ")
   const { ending, stems } = foreign
-  return { stems, ending, a: telling(text.a), b: telling(text.b), c: telling(text.c), d: telling(text.d) }
+  return {
+    stems,
+    ending,
+    a: discriminative(text.a),
+    b: discriminative(text.b),
+    c: discriminative(text.c),
+    d: discriminative(text.d)
+  }
 }
 
 /** A field's lexemes. Those of another language get its mark; words are letters and digits, so none needs an escape. */

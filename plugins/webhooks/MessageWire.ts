@@ -28,14 +28,14 @@ export interface Signing {
 const encoder = new TextEncoder()
 
 export const encodeMessage = (
-  { settlement, toldAt, type }: Pick<Delivery, "settlement" | "toldAt" | "type">,
+  { settlement, toldAt: reportedAt, type }: Pick<Delivery, "settlement" | "toldAt" | "type">,
   record: SettlementRecord,
   secrets: Secrets,
   { crypto, dialect, nowMillis, signedAtMillis }: Signing
 ): Message => {
   const body = JSON.stringify({
     type,
-    timestamp: toldAt.toISOString(),
+    timestamp: reportedAt.toISOString(),
     data: encodeSettlementState(record, dialect, nowMillis)
   })
   const id = `${settlement}.${type.slice(type.indexOf(".") + 1)}`

@@ -22,7 +22,7 @@ import { SigningSecrets } from "./SigningSecrets.ts"
 /** Messages to one receiver that are under way at once. */
 const atOnceMax = 4
 /** How often what has become due is looked for. */
-const lookEvery = "1 second"
+const readEvery = "1 second"
 /** A lease outlives its attempt by this. */
 const leaseSlackMillis = 10_000
 /** Bytes read of an answer. */
@@ -84,7 +84,7 @@ export class Sender extends Context.Service<
         })
       const supervisor = yield* Supervisor
       const actors = yield* Effect.forEach(config.receivers, (receiver, index) =>
-        reconciler({ id: `webhooks-${index}`, every: lookEvery, turn: turn(receiver) }).pipe(
+        reconciler({ id: `webhooks-${index}`, every: readEvery, turn: turn(receiver) }).pipe(
           Effect.provideService(Supervisor, supervisor)
         )
       )

@@ -40,7 +40,7 @@ const readSource = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Secrets, SettingsRefused> {
   const given = yield* Effect.try({
     try: () => (receiver.secretEnv === "" ? Option.none() : settings.secret(receiver.secretEnv)),
-    catch: (fault) => refuse(receiver, fault instanceof Error ? fault.message : "its secret cannot be read")
+    catch: (error) => refuse(receiver, error instanceof Error ? error.message : "its secret cannot be read")
   })
   if (Option.isNone(given)) return yield* refuse(receiver, "the variable of its secret is not set")
   const secrets = Redacted.value(given.value)

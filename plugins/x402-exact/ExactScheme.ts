@@ -112,11 +112,11 @@ const makeOfflineChecks = Effect.gen(function* () {
       expiryToleranceLedgers: limits.expiryToleranceLedgers,
       crypto
     }
-    let fault = firstFailure(subject)
+    let error = firstFailure(subject)
     // The buyer may know newer ledgers than our last look: too far is only what is too far by a look of this moment.
-    if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
-      fault = firstFailure({ ...subject, time: yield* clock.fresh })
-    return { subject, fault }
+    if (error?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
+      error = firstFailure({ ...subject, time: yield* clock.fresh })
+    return { subject, fault: error }
   })
 })
 
@@ -131,16 +131,16 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     const decoded = payloadOf(payment)
     if (Result.isFailure(decoded)) return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
     const payload = decoded.success
-    const { fault, subject } = yield* checkOffline(terms, payload)
+    const { fault: error, subject } = yield* checkOffline(terms, payload)
     const { call, transfer } = subject
     const payer = Option.fromUndefinedOr(transfer.from)
     const [entry] = call?.auth ?? []
     const expiresLedger = (entry === undefined ? undefined : credentialsOf(entry))?.signatureExpirationLedger ?? 0
-    if (fault !== undefined)
+    if (error !== undefined)
       return {
-        ...refusal(fault[0], fault[1], payer),
+        ...refusal(error[0], error[1], payer),
         // While its last ledger is to come, what the ledger shows of its use is not final.
-        ...(fault[0] === "invalid_ledger_auth_expired" && expiresLedger <= subject.time.sequence
+        ...(error[0] === "invalid_ledger_auth_expired" && expiresLedger <= subject.time.sequence
           ? { authorizationExpiresLedger: expiresLedger }
           : {})
       }
@@ -180,10 +180,10 @@ const makeScheme = Effect.gen(function* () {
     verify: yield* makeVerify(reading),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { authorizationExpiresLedger, payer, state } = verified
-      const fault = checkExpiry(authorizationExpiresLedger, (yield* clock.now).sequence)
-      return fault === undefined
+      const error = checkExpiry(authorizationExpiresLedger, (yield* clock.now).sequence)
+      return error === undefined
         ? (state as State)
-        : { ...refusal(fault[0], fault[1], Option.some(payer)), authorizationExpiresLedger }
+        : { ...refusal(error[0], error[1], Option.some(payer)), authorizationExpiresLedger }
     }),
     nonces: { nonceOf: readAuthorizationKey, useIn },
     checkExecuted: (promise, { transfers }) =>

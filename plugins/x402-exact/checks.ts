@@ -60,9 +60,9 @@ export const checkExpiry = (expiresLedger: number, latestLedger: number): CheckE
 
 const entriesOf = ({ call }: Subject): ReadonlyArray<AuthEntry> => call?.auth ?? []
 
-const everyEntry = (subject: Subject, fault: (entry: AuthEntry) => CheckError): CheckError => {
+const everyEntry = (subject: Subject, error: (entry: AuthEntry) => CheckError): CheckError => {
   for (const entry of entriesOf(subject)) {
-    const found = fault(entry)
+    const found = error(entry)
     if (found !== undefined) return found
   }
   return undefined
@@ -279,8 +279,8 @@ export const checks: ReadonlyArray<Check> = [
 /** The first fault, by the first check that finds one. */
 export const firstFailure = (subject: Subject): CheckError => {
   for (const check of checks) {
-    const fault = check.find(subject)
-    if (fault !== undefined) return fault
+    const error = check.find(subject)
+    if (error !== undefined) return error
   }
   return undefined
 }

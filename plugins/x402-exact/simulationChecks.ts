@@ -21,7 +21,7 @@ const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEve
   }
 }
 
-const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: PromisedMovement): CheckError => {
+const movementError = (events: ReadonlyArray<ReadEvent> | undefined, promise: PromisedMovement): CheckError => {
   if (events === undefined || events.some(({ _tag }) => _tag === "Unreadable")) {
     return ["invalid_exact_ledger_payload_event_not_transfer", "a movement in the simulation cannot be read"]
   }
@@ -46,7 +46,7 @@ const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: Pr
     : ["invalid_exact_ledger_payload_event_wrong_amount", "the simulation moves another amount"]
 }
 
-const feeFault = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceilings: FeeCeilings): CheckError => {
+const feeError = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceilings: FeeCeilings): CheckError => {
   const restore = restoreOverCeilings(answer, ceilings)
   if (restore !== undefined) return ["invalid_ledger_restore_required", restore]
   const message = overCeilings(answer.resourceFeeStroops, ceilings)
@@ -65,7 +65,7 @@ export const checkSimulation = (
     case "RestoreRequired":
       return ["invalid_ledger_restore_required", explainRestore(answer)]
     case "Simulated":
-      return movementFault(readEvents(answer.eventsXdr), promise) ?? feeFault(answer, ceilings)
+      return movementError(readEvents(answer.eventsXdr), promise) ?? feeError(answer, ceilings)
   }
 }
 

@@ -64,8 +64,8 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { authorizationExpiresLedger, payer } = verified
       const state = verified.state as State
-      const fault = checkExpiry(authorizationExpiresLedger, state.lastSecond, yield* clock.now)
-      return fault === undefined ? state : refusal(fault[0], fault[1], Option.some(payer))
+      const error = checkExpiry(authorizationExpiresLedger, state.lastSecond, yield* clock.now)
+      return error === undefined ? state : refusal(error[0], error[1], Option.some(payer))
     }),
     nonces: {
       nonceOf: readAuthorizationKey,

@@ -368,8 +368,8 @@ export const firstFailure = (subject: Subject): CheckError => {
   if (call === undefined)
     return ["invalid_upto_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"]
   for (const check of checks) {
-    const fault = check.find(subject, call, call.args)
-    if (fault !== undefined) return fault
+    const error = check.find(subject, call, call.args)
+    if (error !== undefined) return error
   }
   return undefined
 }

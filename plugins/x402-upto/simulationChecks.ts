@@ -68,7 +68,7 @@ const isSettled = (event: ContractEvent, { amount, asset, max, payTo, payer, pro
   )
 }
 
-const movementFault = (event: ContractEvent, settlement: Settlement): CheckError => {
+const movementError = (event: ContractEvent, settlement: Settlement): CheckError => {
   const read = readEvent(event)
   if (read._tag === "Unreadable")
     return ["invalid_upto_ledger_event_unreadable", "a movement in the simulation cannot be read"]
@@ -111,8 +111,8 @@ const expectedNames = ({ amount, closes, profile }: Settlement): ReadonlyArray<s
 /** The first thing wrong with the contract events of one settlement, in their order. */
 export const checkEvents = (events: ReadonlyArray<ContractEvent>, settlement: Settlement): CheckError => {
   for (const event of events) {
-    const fault = movementFault(event, settlement)
-    if (fault !== undefined) return fault
+    const error = movementError(event, settlement)
+    if (error !== undefined) return error
   }
   const steps = events.filter((event) => [settlement.asset, settlement.contract].includes(emitterOf(event) ?? ""))
   const names = steps.map((event) => `${symbolOf(event.body.v0.topics[0])}`)
@@ -139,7 +139,7 @@ export const checkEvents = (events: ReadonlyArray<ContractEvent>, settlement: Se
  */
 export const ownAuthorizationStroops = 10_000n
 
-const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError => {
+const feeError = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError => {
   const message = overCeilings(resourceStroops, ceilings)
   return message === undefined ? undefined : ["invalid_upto_ledger_payload_fee_exceeds_maximum", message]
 }
@@ -164,7 +164,7 @@ export const checkSimulation = (
       return (
         checkEvents(events, settlement) ??
         (restore === undefined
-          ? feeFault(costed.resourceFeeStroops, ceilings)
+          ? feeError(costed.resourceFeeStroops, ceilings)
           : ["invalid_upto_ledger_restore_required", restore])
       )
     }

@@ -41,9 +41,9 @@ export interface State {
 }
 
 /** A fault that a look at the ledger of this moment may take back: the buyer may know newer ledgers than we. */
-const mayBeOurs = (fault: CheckError): boolean =>
-  fault?.[0] === "invalid_upto_ledger_expiration_too_far" ||
-  fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
+const mayBeOurs = (error: CheckError): boolean =>
+  error?.[0] === "invalid_upto_ledger_expiration_too_far" ||
+  error?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
 
 const subjectOf = Effect.fnUntraced(function* (
   offered: ReadonlyArray<Offered>,
@@ -82,15 +82,15 @@ const beginsOf = ({ payload, time }: Subject): number =>
   payload.call === undefined ? 0 : firstLedgerOf(payload.call.args, time)
 
 /** The first fault of the offline checks, by a second look at the ledger where the first may be too old. */
-const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
+const offlineError = Effect.fnUntraced(function* (subject: Subject) {
   const first = firstFailure(subject)
   if (!mayBeOurs(first)) return first
   const time = yield* (yield* LedgerClock).fresh
-  const fault = firstFailure({ ...subject, time })
+  const error = firstFailure({ ...subject, time })
   const begins = beginsOf({ ...subject, time })
-  return fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid" && begins <= time.sequence + aheadMax
+  return error?.[0] === "invalid_upto_ledger_settlement_not_yet_valid" && begins <= time.sequence + aheadMax
     ? yield* notYetKnown("getLatestLedger", begins, time.sequence)
-    : fault
+    : error
 })
 
 /** While the last ledger is to come, what the ledger shows of an authorization's use is not final. */
@@ -139,11 +139,11 @@ export const verifyPayment = Effect.fnUntraced(function* (
   const payload = decoded.success
   const payer = Option.fromUndefinedOr(payload.call?.args.payer)
   const subject = yield* subjectOf(offered, payment, payload, stage)
-  const fault = yield* offlineFault(subject)
-  if (fault !== undefined)
+  const error = yield* offlineError(subject)
+  if (error !== undefined)
     return {
-      ...refusal(fault[0], fault[1], payer),
-      ...expiredAuthorization(fault, subject)
+      ...refusal(error[0], error[1], payer),
+      ...expiredAuthorization(error, subject)
     }
   const call = payload.call!
   const { contract, profile } = call

@@ -96,11 +96,11 @@ const untilOpen = Effect.fnUntraced(function* (services: Context.Context<never>,
   const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
   const count = Context.getUnsafe(services, ChannelCount as never) as ChannelCount["Service"]
   const required = yield* Effect.orDie(count.read)
-  let told = -1
+  let reported = -1
   while (true) {
     const { ready } = yield* Effect.orDie(pool.counts)
-    if (ready !== told && !json) yield* Console.log(`${ready} of ${required} channels are ready`)
-    told = ready
+    if (ready !== reported && !json) yield* Console.log(`${ready} of ${required} channels are ready`)
+    reported = ready
     if (ready >= required) return yield* json ? answer(json, { ready, required }, []) : Effect.void
     yield* Effect.sleep(pollInterval)
   }

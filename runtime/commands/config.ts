@@ -58,7 +58,7 @@ const namedVariables = (value: unknown, path = ""): ReadonlyArray<readonly [path
 }
 
 /** The sentence of an effect that fails. */
-const faultOf = <E, R>(effect: Effect.Effect<unknown, E, R>): Effect.Effect<ReadonlyArray<string>, never, R> =>
+const errorOf = <E, R>(effect: Effect.Effect<unknown, E, R>): Effect.Effect<ReadonlyArray<string>, never, R> =>
   Effect.map(Effect.exit(effect), (exit) =>
     Exit.isSuccess(exit) ? [] : [sentenceOf(exit.cause) ?? Cause.pretty(exit.cause)]
   )
@@ -66,7 +66,7 @@ const faultOf = <E, R>(effect: Effect.Effect<unknown, E, R>): Effect.Effect<Read
 const here = Layer.succeed(Host, { name: hostname(), stateFolder: resolve(".tollkeeper") })
 
 /** What keeps the profile from starting, a sentence each. Refuses a profile that is not well-formed. */
-const judge = Effect.fnUntraced(function* (profile: Profile) {
+const verify = Effect.fnUntraced(function* (profile: Profile) {
   const catalogue = makeCatalogue(profile)
   const declared = gather(catalogue.plugins)
   const settings = Settings.layer(profile, () => declared)
@@ -86,8 +86,8 @@ const judge = Effect.fnUntraced(function* (profile: Profile) {
   const isPubnet = Option.exists(served, ({ id }) => id === "ledger:pubnet")
   const secrets = needs("signer") && !isPubnet ? Option.map(served, checkSecrets) : Option.none()
   return [
-    ...(needs("network") ? yield* faultOf(network) : []),
-    ...(Option.isSome(secrets) ? yield* faultOf(Effect.provide(secrets.value, NodeCrypto.layer)) : []),
+    ...(needs("network") ? yield* errorOf(network) : []),
+    ...(Option.isSome(secrets) ? yield* errorOf(Effect.provide(secrets.value, NodeCrypto.layer)) : []),
     ...(needs("pubnet") && isPubnet ? yield* gate : []),
     ...namedVariables(profile.tree).flatMap(([path, variable]) =>
       Option.isSome(profile.secret(variable)) || path.endsWith("sponsor_secret_env")
@@ -123,7 +123,7 @@ const check = Command.make(
   { profile, set, json: jsonFlag },
   Effect.fn(function* ({ json, ...place }) {
     const profile = yield* profileAt(place)
-    const missing = yield* judge(profile)
+    const missing = yield* verify(profile)
     const remarks = yield* remarksOn(profile)
     if (json) yield* Console.log(JSON.stringify({ profile: profile.name, plugins: profile.plugins, missing, remarks }))
     else {

@@ -44,7 +44,7 @@ const warning = (check: string, detail: string, remedy: string): Finding => ({
   detail,
   remedy
 })
-const fault = (check: string, detail: string, remedy: string): Finding => ({ check, state: "fault", detail, remedy })
+const error = (check: string, detail: string, remedy: string): Finding => ({ check, state: "fault", detail, remedy })
 
 const rpcTimeoutMillis = 5_000
 const skewSecondsMax = 30
@@ -72,9 +72,9 @@ const examineRpc = (url: string, index: number, passphrase: string) =>
     const check = `RPC ${index + 1}`
     const network = yield* askRpc(url, "getNetwork")
     const remedy = "check networks.<id>.rpc_urls and the way there; `curl` it from this machine"
-    if (network === undefined) return [fault(check, "does not answer", remedy)]
+    if (network === undefined) return [error(check, "does not answer", remedy)]
     if (network.passphrase !== passphrase)
-      return [fault(check, "serves another network", "set networks.<id>.rpc_urls to one of the network that is served")]
+      return [error(check, "serves another network", "set networks.<id>.rpc_urls to one of the network that is served")]
     const latest = yield* askRpc(url, "getLatestLedger")
     const health = yield* askRpc(url, "getHealth")
     const closedAt = Number(health?.latestLedgerCloseTime ?? latest?.closeTime ?? Number.NaN)
@@ -118,7 +118,7 @@ const examineDatabase = Effect.gen(function* () {
       ? ok("migrations", "all have run")
       : missing > 0
         ? warning("migrations", `${missing} have not run`, "start this version once; it runs them before it listens")
-        : fault(
+        : error(
             "migrations",
             "the database is newer than this program",
             "start the version that made it, or a newer one"
@@ -139,18 +139,18 @@ const examineSponsor = Effect.gen(function* () {
   if (Option.isSome(schemes)) for (const { scheme } of schemes.value.all()) yield* sponsor.value.problem(scheme)
   const standing = yield* sponsor.value.status
   if (Option.isNone(standing))
-    return [fault("sponsor", "has not been read from the ledger yet", "see to the RPC first; it is read every second")]
+    return [error("sponsor", "has not been read from the ledger yet", "see to the RPC first; it is read every second")]
   const { account, channelsUsable } = standing.value
   const xlm = Number((account?.balanceStroops ?? 0n) / 1_000_000n) / 10
   return [
     account === undefined
-      ? fault("sponsor", "has no account on the ledger", "send XLM to the sponsor's address (GET /supported names it)")
+      ? error("sponsor", "has no account on the ledger", "send XLM to the sponsor's address (GET /supported names it)")
       : xlm < 10
         ? warning("sponsor", `has ${xlm} XLM`, "send XLM to the sponsor's address (GET /supported names it)")
         : ok("sponsor", `has ${xlm} XLM`),
     channelsUsable > 0
       ? ok("channels", `${channelsUsable} usable`)
-      : fault("channels", "none is usable", "wait a moment after a first start; `tollkeeper channels list` tells more")
+      : error("channels", "none is usable", "wait a moment after a first start; `tollkeeper channels list` tells more")
   ]
 })
 
@@ -184,7 +184,7 @@ const examinePort = Effect.gen(function* () {
   if ((yield* Within) !== undefined) return [ok("port", "this facilitator answers at it")]
   return port === 0 || (yield* isFree(port))
     ? [ok("port", `${port} is free`)]
-    : [fault("port", `${port} is taken by another program`, "stop that one, or choose another with --port PORT")]
+    : [error("port", `${port} is taken by another program`, "stop that one, or choose another with --port PORT")]
 })
 
 const examineDisk = (folder: string) =>
@@ -202,9 +202,9 @@ const examineDisk = (folder: string) =>
   )
 
 /** A part that cannot even be looked at is a finding, not the end of the examination. */
-const orFault = <E, R>(check: string, remedy: string, examine: Effect.Effect<ReadonlyArray<Finding>, E, R>) =>
+const orError = <E, R>(check: string, remedy: string, examine: Effect.Effect<ReadonlyArray<Finding>, E, R>) =>
   Effect.catchCause(examine, (cause) =>
-    Effect.succeed<ReadonlyArray<Finding>>([fault(check, sentenceOf(cause) ?? "cannot be examined", remedy)])
+    Effect.succeed<ReadonlyArray<Finding>>([error(check, sentenceOf(cause) ?? "cannot be examined", remedy)])
   )
 
 const examine = Effect.fnUntraced(function* (place: CommandTarget) {
@@ -217,11 +217,11 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   const database = "start the database, or correct DATABASE_URL; a folder in use names its process"
   return [
     yield* examineDisk(resolve((yield* Within)?.folder ?? ".", place.state)),
-    yield* orFault("port", config, examinePort.pipe(on(server))),
-    yield* orFault("keys", config, examineKeys.pipe(on(keys))),
-    yield* orFault("database", database, examineDatabase.pipe(on(databaseOf(place)))),
-    yield* orFault("network", config, examineNetwork.pipe(on(network))),
-    yield* orFault("sponsor", "see to the RPC first", examineSponsor)
+    yield* orError("port", config, examinePort.pipe(on(server))),
+    yield* orError("keys", config, examineKeys.pipe(on(keys))),
+    yield* orError("database", database, examineDatabase.pipe(on(databaseOf(place)))),
+    yield* orError("network", config, examineNetwork.pipe(on(network))),
+    yield* orError("sponsor", "see to the RPC first", examineSponsor)
   ].flat()
 })
 
@@ -234,10 +234,10 @@ export const doctor = Command.make(
   Effect.fn(function* ({ json, ...place }) {
     const findings = yield* examine(place)
     yield* answer(json, findings, findings.map(lineOf))
-    const faults = findings.filter(({ state }) => state === "fault").length
-    if (faults > 0)
+    const errors = findings.filter(({ state }) => state === "fault").length
+    if (errors > 0)
       return yield* new ChecksFailed({
-        message: `${faults} of ${findings.length} checks found a fault; do what each line says`
+        message: `${errors} of ${findings.length} checks found a fault; do what each line says`
       })
   })
 ).pipe(Command.withDescription("Look at RPC, clock, database, migrations, extensions, balances, keys, port and disk"))

@@ -133,8 +133,8 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
           ...rpcOf(services),
           ...operators
         })
-        const told = { address, profile: profile.name, stateFolder: place.state }
-        yield* greeting({ ...told, isForPeople: isForPeople(process.stdout) })
+        const reported = { address, profile: profile.name, stateFolder: place.state }
+        yield* greeting({ ...reported, isForPeople: isForPeople(process.stdout) })
         yield* Effect.forkScoped(releaseMemory)
       })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))

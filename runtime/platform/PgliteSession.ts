@@ -16,18 +16,18 @@ export interface ProtocolDatabase {
 /** Who owns the session; the others wait in order of arrival. */
 export class SessionGate {
   private owner: object | undefined
-  private readonly waiting: Array<{ readonly who: object; readonly enter: () => void }> = []
+  private readonly waiting: Array<{ readonly caller: object; readonly enter: () => void }> = []
 
-  enter(who: object): Promise<void> {
-    if (this.owner === undefined) this.owner = who
-    if (this.owner === who) return Promise.resolve()
-    return new Promise((enter) => this.waiting.push({ who, enter }))
+  enter(party: object): Promise<void> {
+    if (this.owner === undefined) this.owner = party
+    if (this.owner === party) return Promise.resolve()
+    return new Promise((enter) => this.waiting.push({ caller: party, enter }))
   }
 
   leave(who: object): void {
     if (this.owner !== who) return
     const next = this.waiting.shift()
-    this.owner = next?.who
+    this.owner = next?.caller
     next?.enter()
   }
 }

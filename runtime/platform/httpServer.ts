@@ -39,20 +39,20 @@ export interface HttpServer {
   readonly stopping: () => void
 }
 
-type Told = (request: IncomingMessage, response: ServerResponse) => void
+type Result = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Tells of a request twice: to `begin` when its head is there, and to everybody else after what came with that. */
 class GatheringServer extends Server {
-  readonly #begin: Told
+  readonly #begin: Result
 
-  constructor(options: ServerOptions, begin: Told) {
+  constructor(options: ServerOptions, begin: Result) {
     super(options)
     this.#begin = begin
   }
 
   override emit(event: string, ...args: Array<any>): boolean {
     if (event !== "request") return super.emit(event, ...args)
-    const [request, response] = args as Parameters<Told>
+    const [request, response] = args as Parameters<Result>
     this.#begin(request, response)
     // The rest of what was read with the head is parsed by then.
     setImmediate(() => {
@@ -70,7 +70,7 @@ export const makeHttpServer = (): HttpServer => {
   const sayLast = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("connection", "close")
   }
-  const begin: Told = (request, response) => {
+  const begin: Result = (request, response) => {
     silent.delete(request.socket)
     requests += 1
     if (requests === busyAfter) compileEarly()

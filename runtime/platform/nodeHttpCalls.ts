@@ -142,14 +142,14 @@ const makeTargets = (open: (origin: string) => Client) => {
   }
 }
 
-type Told = (said: HttpAnswered | CallFailed["reason"]) => void
+type Result = (said: HttpAnswered | CallFailed["reason"]) => void
 
-type Unpack = (bytes: Buffer, options: ZlibOptions, done: (fault: Error | null, body: Buffer) => void) => void
+type Unpack = (bytes: Buffer, options: ZlibOptions, done: (error: Error | null, body: Buffer) => void) => void
 
 const unpackers: Readonly<Record<string, Unpack>> = { gzip: gunzip, deflate: inflate, br: brotliDecompress as Unpack }
 
 /** What comes as an answer, as far as it has come. */
-interface Heard {
+interface Received {
   status: number
   headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly chunks: Array<Buffer>
@@ -160,30 +160,30 @@ const single = (value: string | ReadonlyArray<string> | undefined): string | und
   typeof value === "object" ? value[0] : value
 
 /** The whole body as text; what is packed is unpacked within the same bound. */
-const tell = ({ chunks, headers, status }: Heard, bytesMax: number, told: Told): void => {
+const report = ({ chunks, headers, status }: Received, bytesMax: number, result: Result): void => {
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
   const answer = (body: Buffer) =>
-    told({ status, retryAfter: single(headers["retry-after"]), body: body.toString("utf8") })
+    result({ status, retryAfter: single(headers["retry-after"]), body: body.toString("utf8") })
   const coding = single(headers["content-encoding"])
   if (coding === undefined || coding === "identity") return answer(bytes)
   const unpack = unpackers[coding]
-  if (unpack === undefined) return told("unreachable")
-  unpack(bytes, { maxOutputLength: bytesMax }, (fault, body) => (fault === null ? answer(body) : told("too long")))
+  if (unpack === undefined) return result("unreachable")
+  unpack(bytes, { maxOutputLength: bytesMax }, (error, body) => (error === null ? answer(body) : result("too long")))
 }
 
 /** One call over one connection at a time: over a second one when the first had been open before and is gone. */
 class Calling {
   readonly #call: HttpCall
   readonly #target: Target
-  readonly #told: Told
+  readonly #result: Result
   #isOver = false
   #connection: Connection | undefined
   #controller: Dispatcher.DispatchController | undefined
 
-  constructor(call: HttpCall, target: Target, told: Told) {
+  constructor(call: HttpCall, target: Target, result: Result) {
     this.#call = call
     this.#target = target
-    this.#told = told
+    this.#result = result
   }
 
   readonly begin: Use = (connection) => {
@@ -222,7 +222,7 @@ class Calling {
   #handler(connection: Connection): Dispatcher.DispatchHandler {
     const { bytesMax } = this.#call
     const { connections } = this.#target
-    const heard: Heard = { status: 0, headers: {}, chunks: [], bytes: 0 }
+    const received: Received = { status: 0, headers: {}, chunks: [], bytes: 0 }
     const wasUsed = connection.isUsed
     return {
       onRequestStart: (controller) => {
@@ -230,13 +230,13 @@ class Calling {
         if (this.#isOver) controller.abort(stopped)
       },
       onResponseStart: (_controller, status, headers) => {
-        heard.status = status
-        heard.headers = headers
+        received.status = status
+        received.headers = headers
       },
       onResponseData: (_controller, chunk) => {
-        heard.bytes += chunk.length
-        heard.chunks.push(chunk)
-        if (heard.bytes > bytesMax) this.#told("too long")
+        received.bytes += chunk.length
+        received.chunks.push(chunk)
+        if (received.bytes > bytesMax) this.#result("too long")
       },
       onResponseEnd: () => {
         this.#leave()
@@ -244,15 +244,15 @@ class Calling {
         // Not within the parser: what follows from the answer asks over the same connection.
         queueMicrotask(() => {
           connections.give(connection)
-          tell(heard, bytesMax, this.#told)
+          report(received, bytesMax, this.#result)
         })
       },
       onResponseError: () => {
         this.#leave()
-        const isStale = wasUsed && heard.status === 0 && !this.#isOver
+        const isStale = wasUsed && received.status === 0 && !this.#isOver
         if (!isStale) {
           connections.give(connection)
-          return this.#told("unreachable")
+          return this.#result("unreachable")
         }
         // The second one is new, and no stale one.
         connection.isUsed = false
@@ -264,21 +264,21 @@ class Calling {
 
 const post = (targetOf: Targets, call: HttpCall): Effect.Effect<HttpAnswered, CallFailed> =>
   Effect.callback<HttpAnswered, CallFailed>((resume) => {
-    let isTold = false
-    const told: Told = (said) => {
-      if (isTold) return
-      isTold = true
+    let isResult = false
+    const result: Result = (said) => {
+      if (isResult) return
+      isResult = true
       clearTimeout(timer)
       if (typeof said !== "string") return resume(Effect.succeed(said))
       resume(Effect.fail(new CallFailed({ reason: said })))
       calling.stop()
     }
     const target = targetOf(call.url)
-    const calling = new Calling(call, target, told)
-    const timer = setTimeout(() => told("timeout"), call.timeoutMillis)
+    const calling = new Calling(call, target, result)
+    const timer = setTimeout(() => result("timeout"), call.timeoutMillis)
     target.connections.take(calling.begin)
     return Effect.sync(() => {
-      isTold = true
+      isResult = true
       clearTimeout(timer)
       calling.stop()
     })

@@ -27,33 +27,33 @@ const emptyTables = ({ program }: Source): ReadonlyArray<Node> =>
       : []
   })
 
-const compositionFaults = (source: Source): ReadonlyArray<string> => {
-  const faults: Array<string> = []
-  const fault = (node: Node, what: string) => faults.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
+const compositionIssues = (source: Source): ReadonlyArray<string> => {
+  const issues: Array<string> = []
+  const issue = (node: Node, what: string) => issues.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
   eachNode(source.program, (node, parent) => {
     // An item of a list is no service.
     if (/^make|Moves$/.test(queried(node)) && parent?.type !== "TSParenthesizedType")
-      fault(node, "the type of what a function makes has no name of its own")
+      issue(node, "the type of what a function makes has no name of its own")
     const member = node.type === "MemberExpression" ? `${nameOf(node["object"])}.${nameOf(node["property"])}` : ""
-    if (/^Effect\.run/.test(member)) fault(node, `${member} in library code`)
+    if (/^Effect\.run/.test(member)) issue(node, `${member} in library code`)
     if (node.type === "CallExpression" && nameOf(node["callee"]) === "contract") {
       const given = node["arguments"] as ReadonlyArray<Node>
       if (isNode(node["typeArguments"]) || given.some(({ type }) => type === "TSAsExpression"))
-        fault(node, "a contract whose services are not inferred")
+        issue(node, "a contract whose services are not inferred")
     }
   })
   if (!caches.includes(source.path))
-    for (const node of emptyTables(source)) fault(node, "a table that is filled by whoever comes")
-  return faults
+    for (const node of emptyTables(source)) issue(node, "a table that is filled by whoever comes")
+  return issues
 }
 
 describe("the composition of the house", () => {
   it("is by services, and runs nothing while it is read", () => {
     const own = sourcesIn("kernel", "plugins")
     expect(own.length).toBeGreaterThan(200)
-    expect(own.flatMap(compositionFaults)).toEqual([])
-    const commands = sourcesIn("runtime").flatMap(compositionFaults)
-    expect(commands.filter((fault) => !fault.includes("Effect.run"))).toEqual([])
+    expect(own.flatMap(compositionIssues)).toEqual([])
+    const commands = sourcesIn("runtime").flatMap(compositionIssues)
+    expect(commands.filter((issue) => !issue.includes("Effect.run"))).toEqual([])
   })
 
   it.each([
@@ -65,7 +65,7 @@ describe("the composition of the house", () => {
     'const c = contract("x", Keys as any)',
     'const c = contract<"x", Keys>("x", Keys)'
   ])("would catch %s", (text) => {
-    expect(compositionFaults(parseSource("kernel/x.ts", text))).toHaveLength(1)
+    expect(compositionIssues(parseSource("kernel/x.ts", text))).toHaveLength(1)
   })
 
   it.each([
@@ -75,6 +75,6 @@ describe("the composition of the house", () => {
     "const sizes = new WeakMap<object, number>()",
     'const c = contract("x", Keys, Callers)'
   ])("has nothing to say of %s", (text) => {
-    expect(compositionFaults(parseSource("kernel/x.ts", text))).toEqual([])
+    expect(compositionIssues(parseSource("kernel/x.ts", text))).toEqual([])
   })
 })

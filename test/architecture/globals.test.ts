@@ -38,27 +38,27 @@ const isLabel = (parent: Node | undefined, key: string): boolean => {
 
 const nameOf = (value: unknown): string => (isNode(value) && value.type === "Identifier" ? String(value["name"]) : "")
 
-const globalFaults = (source: Source): ReadonlyArray<string> => {
-  const faults: Array<string> = []
-  const fault = (node: Node, what: string) => faults.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
+const globalIssues = (source: Source): ReadonlyArray<string> => {
+  const issues: Array<string> = []
+  const issue = (node: Node, what: string) => issues.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
   eachNode(source.program, (node, parent, key) => {
     const name = nameOf(node)
-    if (globals.has(name) && !isLabel(parent, key)) fault(node, name)
+    if (globals.has(name) && !isLabel(parent, key)) issue(node, name)
     if (node.type === "MemberExpression") {
       const member = `${nameOf(node["object"])}.${nameOf(node["property"])}`
-      if (members.has(member)) fault(node, member)
+      if (members.has(member)) issue(node, member)
     }
     const bare = Array.isArray(node["arguments"]) && node["arguments"].length === 0
     if (["NewExpression", "CallExpression"].includes(node.type) && bare && nameOf(node["callee"]) === "Date")
-      fault(node, "the current date")
+      issue(node, "the current date")
   })
-  return faults
+  return issues
 }
 
 describe("globals of a platform", () => {
   it("are used in the runtime folder, in tests and in examples, and nowhere else [S336]", () => {
     const served = sourcesIn("kernel", "plugins", "migrations").filter(({ path }) => !isPage(path))
-    expect(served.flatMap(globalFaults)).toEqual([])
+    expect(served.flatMap(globalIssues)).toEqual([])
   })
 
   it.each([
@@ -76,7 +76,7 @@ describe("globals of a platform", () => {
     "performance.now()",
     "({ process })"
   ])("would catch %s", (expression) => {
-    expect(globalFaults(parseSource("kernel/x.ts", `export const x: any = () => ${expression}`))).toHaveLength(1)
+    expect(globalIssues(parseSource("kernel/x.ts", `export const x: any = () => ${expression}`))).toHaveLength(1)
   })
 
   it.each([
@@ -87,6 +87,6 @@ describe("globals of a platform", () => {
     '"process"',
     "/* process.env */ 1"
   ])("lets %s pass", (expression) => {
-    expect(globalFaults(parseSource("kernel/x.ts", `export const x: any = ${expression}`))).toEqual([])
+    expect(globalIssues(parseSource("kernel/x.ts", `export const x: any = ${expression}`))).toEqual([])
   })
 })

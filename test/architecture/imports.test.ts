@@ -43,7 +43,7 @@ const unitOf = (path: string): string => {
   return folder === "drivers.ts" ? "drivers" : "root"
 }
 
-const kernelFault = (path: string, target: string): string | undefined => {
+const kernelIssue = (path: string, target: string): string | undefined => {
   if (!target.startsWith("kernel/")) return "the kernel imports only the kernel"
   const [from, to] = [unitOf(path), unitOf(target)]
   if (levels[from] === undefined || levels[to] === undefined) return "a folder of the kernel that has no level yet"
@@ -54,7 +54,7 @@ const kernelFault = (path: string, target: string): string | undefined => {
 /** A page's module is served as it stands, so it reaches what is served beside it, and the libraries of the page. */
 const pageLibraries = new Set(["preact", "preact/hooks", "uplot"])
 
-const pluginFault = (path: string, target: string): string | undefined => {
+const pluginIssue = (path: string, target: string): string | undefined => {
   if (isPage(path) !== isPage(target)) return "a page imports pages only, and nobody else imports one"
   const [own, other] = [path.split("/")[1], target.split("/")[1]]
   if (target.startsWith("kernel/"))
@@ -65,7 +65,7 @@ const pluginFault = (path: string, target: string): string | undefined => {
     : "of another plugin only its contract is imported"
 }
 
-const runtimeFault = (path: string, target: string): string | undefined => {
+const runtimeIssue = (path: string, target: string): string | undefined => {
   if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
   // The ledger by itself is a program of its own, so its command starts more than a plugin.
   if (path === "runtime/runLedger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
@@ -77,15 +77,15 @@ const runtimeFault = (path: string, target: string): string | undefined => {
 }
 
 const ruleOf: Readonly<Record<string, (path: string, target: string) => string | undefined>> = {
-  kernel: kernelFault,
-  plugins: pluginFault,
-  runtime: runtimeFault,
+  kernel: kernelIssue,
+  plugins: pluginIssue,
+  runtime: runtimeIssue,
   examples: (_, target) =>
     /^(examples|kernel)\/|\/contract\.ts$/.test(target) ? undefined : "an example stands on what anybody can use"
 }
 
 /** What is wrong with the imports of one source. */
-const importFaults = (source: Source): ReadonlyArray<string> => {
+const importIssues = (source: Source): ReadonlyArray<string> => {
   const folder = source.path.split("/")[0] ?? ""
   return source.imports.flatMap((specifier) => {
     const said = (why: string | undefined) => (why === undefined ? [] : [`${source.path} → ${specifier}: ${why}`])
@@ -144,7 +144,7 @@ describe("imports", () => {
   it(
     "go downwards in the kernel, from plugins to the kernel, and to a platform from the " + "runtime only [S336, S338]",
     () => {
-      expect(sources.flatMap(importFaults)).toEqual([])
+      expect(sources.flatMap(importIssues)).toEqual([])
     }
   )
 
@@ -165,9 +165,9 @@ describe("imports", () => {
     ["plugins/dashboard/web/parts.ts", "effect"],
     ["plugins/dashboard/plugin.ts", "./web/format.ts"]
   ])("would catch %s importing %s", (path, specifier) => {
-    expect(importFaults(parseSource(path, `import { x } from "${specifier}"\nx()`))).toHaveLength(1)
-    expect(importFaults(parseSource(path, `import type { X } from "${specifier}"\nexport type { X }`))).toHaveLength(1)
-    expect(importFaults(parseSource(path, `export const x = () => import("${specifier}")`))).toHaveLength(1)
+    expect(importIssues(parseSource(path, `import { x } from "${specifier}"\nx()`))).toHaveLength(1)
+    expect(importIssues(parseSource(path, `import type { X } from "${specifier}"\nexport type { X }`))).toHaveLength(1)
+    expect(importIssues(parseSource(path, `export const x = () => import("${specifier}")`))).toHaveLength(1)
   })
 
   it("of the product load no package whole where a part of it will do: a start waits for all that is loaded", () => {

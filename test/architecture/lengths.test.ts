@@ -44,7 +44,7 @@ const linesTooLong = ({ path, program, text }: Source): number => {
   }).length
 }
 
-const functionFaults = (source: Source): ReadonlyArray<string> => {
+const functionIssues = (source: Source): ReadonlyArray<string> => {
   const most = longFunctions[source.path] ?? functionLinesMax
   const longest = longestFunction(source)
   return longest > most ? [`${source.path}: a function of ${longest} lines, more than ${most}`] : []
@@ -73,7 +73,7 @@ const circles = (all: ReadonlyArray<Pick<Source, "path" | "imports">>): Readonly
 
 describe("the lengths of the house", () => {
   it("of a function are seventy lines at most, a Layer's generator included", () => {
-    expect(sourcesIn("kernel", "plugins", "runtime").flatMap(functionFaults)).toEqual([])
+    expect(sourcesIn("kernel", "plugins", "runtime").flatMap(functionIssues)).toEqual([])
   })
 
   it("of a line are a hundred and twenty characters at most", () => {
@@ -87,7 +87,7 @@ describe("the lengths of the house", () => {
 
   it("would catch a function of seventy-one lines and a line of a hundred and twenty-one characters", () => {
     const body = "  a()\n".repeat(functionLinesMax)
-    expect(functionFaults(parseSource("kernel/x.ts", `export const f = () => {\n${body}}`))).toHaveLength(1)
+    expect(functionIssues(parseSource("kernel/x.ts", `export const f = () => {\n${body}}`))).toHaveLength(1)
     expect(linesTooLong(parseSource("kernel/x.ts", `// ${"x".repeat(lineMax)}`))).toBe(1)
     const named = `it("${"x".repeat(lineMax)}", () => {})\n`
     expect(linesTooLong(parseSource("kernel/x.ts", named))).toBe(1)

@@ -20,7 +20,7 @@ const slugOf = (heading: string): string =>
 const sectionsOf = (text: string): ReadonlyArray<string> =>
   [...prose(text).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => slugOf(heading!))
 
-const linkFaults = (
+const linkIssues = (
   path: string,
   text: string,
   { has, read }: { has: (path: string) => boolean; read: (path: string) => string }
@@ -35,7 +35,7 @@ const linkFaults = (
   })
 
 /** The files that the first cells of a README's tables name and that are not below its folder. */
-const tableFaults = (path: string, text: string, has: (path: string) => boolean): ReadonlyArray<string> =>
+const tableIssues = (path: string, text: string, has: (path: string) => boolean): ReadonlyArray<string> =>
   [...prose(text).matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell]) =>
     [...cell!.matchAll(/`([\w/-]+\.(?:ts|mjs|sql|bin))`/g)].flatMap(([, named]) => {
       const file = named!
@@ -51,12 +51,12 @@ const pages = textFiles.filter((path) => path.endsWith(".md"))
 
 describe("pages", () => {
   it("link to files and sections that are there", () => {
-    expect(pages.flatMap((path) => linkFaults(path, readText(path), { has, read: readText }))).toEqual([])
+    expect(pages.flatMap((path) => linkIssues(path, readText(path), { has, read: readText }))).toEqual([])
   })
 
   it("name files in their tables that are there", () => {
     const readmes = pages.filter((path) => path.endsWith("README.md"))
-    expect(readmes.flatMap((path) => tableFaults(path, readText(path), has))).toEqual([])
+    expect(readmes.flatMap((path) => tableIssues(path, readText(path), has))).toEqual([])
   })
 
   it.each([
@@ -64,10 +64,10 @@ describe("pages", () => {
     ["# Here\n[a](#there)", "kernel/README.md: #there: no such section"],
     ["[a](../README.md#gone)", "kernel/README.md: ../README.md#gone: no such section"],
     ["| `gone.ts` | what it was |", "kernel/README.md: gone.ts: no such file"]
-  ])("would catch %j", (text, fault) => {
+  ])("would catch %j", (text, issue) => {
     const path = "kernel/README.md"
     const read = () => "## Here"
     const inTree = (asked: string) => asked === "README.md" || asked === path
-    expect([...linkFaults(path, text, { has: inTree, read }), ...tableFaults(path, text, inTree)]).toEqual([fault])
+    expect([...linkIssues(path, text, { has: inTree, read }), ...tableIssues(path, text, inTree)]).toEqual([issue])
   })
 })

@@ -15,7 +15,7 @@ const textOf = (file: string): string => {
 }
 
 /** A source that cannot be read is caught by anything, and says nothing about the defect. */
-const syntaxFault = (name: string, file: string, text: string): ReadonlyArray<string> => {
+const syntaxIssue = (name: string, file: string, text: string): ReadonlyArray<string> => {
   try {
     parseSource(file, text)
     return []
@@ -26,21 +26,21 @@ const syntaxFault = (name: string, file: string, text: string): ReadonlyArray<st
 
 describe.each(listNames)("the list %s", (name) => {
   it("names places that are there exactly once, and each change leaves sources that can be read", async () => {
-    const faults: Array<string> = []
+    const issues: Array<string> = []
     for (const mutation of await readList(name)) {
       const changed = new Map<string, string>()
       for (const change of mutation.changes) {
         const before = changed.get(change.file) ?? textOf(change.file)
         const after = withChange(change, before)
         if (after === undefined)
-          faults.push(`${mutation.name}: ${occurrencesOf(change, before)} × in ${change.file}: ${change.from}`)
-        else if (after === before) faults.push(`${mutation.name}: changes nothing in ${change.file}`)
+          issues.push(`${mutation.name}: ${occurrencesOf(change, before)} × in ${change.file}: ${change.from}`)
+        else if (after === before) issues.push(`${mutation.name}: changes nothing in ${change.file}`)
         changed.set(change.file, after ?? before)
       }
       for (const [file, text] of changed)
-        if (file.endsWith(".ts")) faults.push(...syntaxFault(mutation.name, file, text))
+        if (file.endsWith(".ts")) issues.push(...syntaxIssue(mutation.name, file, text))
     }
-    expect(faults).toEqual([])
+    expect(issues).toEqual([])
   })
 
   it("gives every defect a name of its own and a catcher that is there", async () => {

@@ -34,18 +34,18 @@ const typesOf = ({ program }: Source, exportedOnly: boolean): ReadonlyArray<Node
   return found
 }
 
-const nameFaults = (source: Source): ReadonlyArray<string> => {
-  const faults: Array<string> = []
-  const fault = (node: Node, what: string) => faults.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
+const nameIssues = (source: Source): ReadonlyArray<string> => {
+  const issues: Array<string> = []
+  const issue = (node: Node, what: string) => issues.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
   for (const node of typesOf(source, false)) {
-    if (builtIn.has(nameOf(node))) fault(node, `${nameOf(node)} hides the language's own`)
-    if (general.has(nameOf(node))) fault(node, `${nameOf(node)} of what?`)
+    if (builtIn.has(nameOf(node))) issue(node, `${nameOf(node)} hides the language's own`)
+    if (general.has(nameOf(node))) issue(node, `${nameOf(node)} of what?`)
   }
   eachNode(source.program, (node) => {
     const name = node.type === "Identifier" ? nameOf(node) : ""
-    if (/(?:^|[a-z])[wW]ant(?:s|ed)?(?![a-z])/.test(name)) fault(node, `${name}: what is required, asked or expected?`)
+    if (/(?:^|[a-z])[wW]ant(?:s|ed)?(?![a-z])/.test(name)) issue(node, `${name}: what is required, asked or expected?`)
   })
-  return faults
+  return issues
 }
 
 /** Names that several files of the kernel export a type under. */
@@ -63,7 +63,7 @@ describe("names", () => {
   it("hide nothing of the language, say whose they are, and ask for what is required", () => {
     const named = sourcesIn("kernel", "plugins", "runtime", "examples")
     expect(named.length).toBeGreaterThan(200)
-    expect(named.flatMap(nameFaults)).toEqual([])
+    expect(named.flatMap(nameIssues)).toEqual([])
   })
 
   it("of the kernel's types stand once", () => {
@@ -77,7 +77,7 @@ describe("names", () => {
     "const wanted = 1",
     "f({ isWanted: true })"
   ])("would catch %s", (text) => {
-    expect(nameFaults(parseSource("kernel/x.ts", text))).toHaveLength(1)
+    expect(nameIssues(parseSource("kernel/x.ts", text))).toHaveLength(1)
   })
 
   it("would catch a type's name that two files of the kernel export", () => {

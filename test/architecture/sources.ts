@@ -9,11 +9,11 @@ import { parseSync } from "vite"
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
-const walk = (folder: string): ReadonlyArray<string> =>
+const traverse = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = posix.join(folder, entry.name)
     if (["node_modules", ".git", ".tollkeeper", "dist"].includes(entry.name)) return []
-    return entry.isDirectory() ? walk(path) : [path]
+    return entry.isDirectory() ? traverse(path) : [path]
   })
 
 const listed = (): ReadonlyArray<string> => {
@@ -23,7 +23,7 @@ const listed = (): ReadonlyArray<string> => {
       .trimEnd()
       .split("\n")
   } catch {
-    return walk("")
+    return traverse("")
   }
 }
 

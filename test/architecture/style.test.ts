@@ -14,36 +14,36 @@ const bodyOf = (source: Source) => (source.program["body"] as ReadonlyArray<unkn
 /** A tool reads its configuration from a default export, and that is the only reason for one. */
 const isConfiguration = (path: string) => /\.config\.ts$/.test(path)
 
-const styleFaults = (source: Source): ReadonlyArray<string> => {
+const styleIssues = (source: Source): ReadonlyArray<string> => {
   const body = bodyOf(source)
-  const faults: Array<string> = []
+  const issues: Array<string> = []
   const name = basename(source.path)
   if (
     !/^([A-Za-z][A-Za-z0-9]*)((\.slow|\.daily)?\.test|\.config)?\.(ts|mjs)$/.test(name) &&
     !source.path.startsWith("examples/") &&
     !source.path.startsWith("test/bench/")
   ) {
-    faults.push("a source is named in PascalCase or camelCase")
+    issues.push("a source is named in PascalCase or camelCase")
   }
   if (!/^([a-z][a-z0-9-]*\/)*$/.test(source.path.slice(0, -name.length)) && !source.path.startsWith("test/")) {
-    faults.push("a folder is named in kebab-case")
+    issues.push("a folder is named in kebab-case")
   }
   const isTest = /\.test\.ts$/.test(name)
   const head = /^(?:#!.*\n)?((?:\/\/.*\n)+)/.exec(source.text)?.[1] ?? ""
-  if (!isTest && !/[.:]\s*\n?$/m.test(head)) faults.push("a source opens with sentences that say what it is")
+  if (!isTest && !/[.:]\s*\n?$/m.test(head)) issues.push("a source opens with sentences that say what it is")
   if (body.some(({ type }) => type === "ExportDefaultDeclaration") && !isConfiguration(source.path))
-    faults.push("a default export")
-  if (body.some(({ type }) => type === "ExportAllDeclaration")) faults.push("export * hides what is exported")
+    issues.push("a default export")
+  if (body.some(({ type }) => type === "ExportAllDeclaration")) issues.push("export * hides what is exported")
   if (body.length > 0 && body.every((node) => node.type.startsWith("Export") && isNode(node["source"])))
-    faults.push("a barrel")
+    issues.push("a barrel")
   const most = longFiles[source.path] ?? linesMax
-  if (!source.path.startsWith("test/") && source.lines > most) faults.push(`${source.lines} lines, more than ${most}`)
-  return faults.map((fault) => `${source.path}: ${fault}`)
+  if (!source.path.startsWith("test/") && source.lines > most) issues.push(`${source.lines} lines, more than ${most}`)
+  return issues.map((issue) => `${source.path}: ${issue}`)
 }
 
 describe("the style of the sources", () => {
   it("has names, heads, named exports and lengths of the house", () => {
-    expect(sources.filter(({ path }) => !path.startsWith("test/official/")).flatMap(styleFaults)).toEqual([])
+    expect(sources.filter(({ path }) => !path.startsWith("test/official/")).flatMap(styleIssues)).toEqual([])
   })
 
   it("keeps the median of the product's files near sixty to a hundred and twenty lines", () => {
@@ -63,7 +63,7 @@ describe("the style of the sources", () => {
     ["kernel/File.ts", '// A head.\nexport { b } from "./a.ts"\nexport { c } from "./c.ts"'],
     ["kernel/File.ts", `// A head.\n${"export {}\n".repeat(linesMax)}`]
   ])("would catch a fault in %s", (path, text) => {
-    expect(styleFaults(parseSource(path, text)).length).toBeGreaterThan(0)
+    expect(styleIssues(parseSource(path, text)).length).toBeGreaterThan(0)
   })
 })
 

@@ -10,7 +10,7 @@ const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
   ["an unfinished merge", /^(?:<{7}|>{7}) /m]
 ]
 
-const textFaults = (path: string, text: string): ReadonlyArray<string> =>
+const textIssues = (path: string, text: string): ReadonlyArray<string> =>
   forbidden.flatMap(([what, pattern]) => {
     const found = pattern.exec(text)
     return found === null ? [] : [`${path}: ${what}: ${found[0].slice(0, 80)}`]
@@ -19,7 +19,7 @@ const textFaults = (path: string, text: string): ReadonlyArray<string> =>
 describe("the text of every file", () => {
   it("names no machine, no registry and no secret", () => {
     const own = "test/architecture/text.test.ts"
-    expect(textFiles.filter((path) => path !== own).flatMap((path) => textFaults(path, readText(path)))).toEqual([])
+    expect(textFiles.filter((path) => path !== own).flatMap((path) => textIssues(path, readText(path)))).toEqual([])
   })
 
   it("ends with a line break and holds no carriage return, tab or space at the end of a line", () => {
@@ -47,6 +47,6 @@ describe("the text of every file", () => {
     "-----BEGIN PRIVATE KEY-----\nMIIE",
     "\n<<<<<<< HEAD\n"
   ])("would catch %j", (text) => {
-    expect(textFaults("x.md", text)).toHaveLength(1)
+    expect(textIssues("x.md", text)).toHaveLength(1)
   })
 })

@@ -59,16 +59,16 @@ const isComparison = (node: Node, numbers: ReadonlySet<string>): boolean => {
   )
 }
 
-const vocabularyFaults = (source: Source): ReadonlyArray<string> => {
-  const faults: Array<string> = source.imports.some((one) => one.endsWith("stellar/kinds.ts"))
+const vocabularyIssues = (source: Source): ReadonlyArray<string> => {
+  const issues: Array<string> = source.imports.some((one) => one.endsWith("stellar/kinds.ts"))
     ? [`${source.path}: the kinds are for ${vocabulary} alone`]
     : []
   const numbers = numbersOf(source)
   eachNode(source.program, (node) => {
     if (isComparison(node, numbers))
-      faults.push(`${source.path}:${lineAt(source, node.start)}: a kind of XDR is compared outside ${vocabulary}`)
+      issues.push(`${source.path}:${lineAt(source, node.start)}: a kind of XDR is compared outside ${vocabulary}`)
   })
-  return faults
+  return issues
 }
 
 describe("the vocabulary of the ledger's XDR", () => {
@@ -77,7 +77,7 @@ describe("the vocabulary of the ledger's XDR", () => {
       ({ path }) => !path.startsWith(vocabulary) && !path.startsWith(theLedgerItself)
     )
     expect(others.length).toBeGreaterThan(100)
-    expect(others.flatMap(vocabularyFaults)).toEqual([])
+    expect(others.flatMap(vocabularyIssues)).toEqual([])
   })
 
   it.each([
@@ -89,7 +89,7 @@ describe("the vocabulary of the ledger's XDR", () => {
     "if (meta.v >= 3) go()",
     'import { valueKind } from "../stellar/kinds.ts"\nvalueKind'
   ])("would catch %s", (text) => {
-    expect(vocabularyFaults(parseSource("kernel/ledger/x.ts", text))).toHaveLength(1)
+    expect(vocabularyIssues(parseSource("kernel/ledger/x.ts", text))).toHaveLength(1)
   })
 
   it.each([
@@ -98,6 +98,6 @@ describe("the vocabulary of the ledger's XDR", () => {
     'switch (one.type) { case "a": go(); default: go() }',
     "x.type = 3"
   ])("has nothing to say of %s", (text) => {
-    expect(vocabularyFaults(parseSource("kernel/ledger/x.ts", text))).toEqual([])
+    expect(vocabularyIssues(parseSource("kernel/ledger/x.ts", text))).toEqual([])
   })
 })

@@ -44,7 +44,7 @@ const address = (kind: string, number: string) =>
  * Settlements of the last hour with their ends, of parties that the history knows: nine of ten successful, a few
  * without an end.
  */
-const tellJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }: Size, from: number) =>
+const reportJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }: Size, from: number) =>
   sql`with made as (
       select n, lpad(to_hex(n), 12, '0') as hex, 1 + floor(power(random(), 2) * ${buyers}::int)::int as buyer,
         1 + floor(power(random(), 2) * ${sellers}::int)::int as seller, now() - make_interval(secs => 120 + n % 3600)
@@ -69,7 +69,7 @@ const tellJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }: S
     ) told order by n, step`.unprepared
 
 /** One settlement, published as the house publishes it. */
-const tellOne = (n: number) =>
+const reportOne = (n: number) =>
   Effect.gen(function* () {
     const facts = yield* Facts
     const hex = n.toString(16)
@@ -97,15 +97,15 @@ const shown = ({ sql }: Facilitator) =>
     ([row]) => row!.shown
   )
 
-const readAll = Effect.fnUntraced(function* ({ facilitator, told }: World) {
-  while ((yield* shown(facilitator)) < told.count) yield* Effect.sleep("100 millis")
+const readAll = Effect.fnUntraced(function* ({ facilitator, told: reported }: World) {
+  while ((yield* shown(facilitator)) < reported.count) yield* Effect.sleep("100 millis")
 })
 
 /** Processor milliseconds of a fact, the cheapest of the rounds: a busy machine only ever adds. */
 const measure = Effect.fnUntraced(function* (
   world: World,
   settlements: number,
-  tell: (round: number) => Effect.Effect<unknown, unknown>
+  report: (round: number) => Effect.Effect<unknown, unknown>
 ) {
   const idle = world.spent()
   yield* Effect.sleep(idleMillis)
@@ -113,7 +113,7 @@ const measure = Effect.fnUntraced(function* (
   let least = Number.POSITIVE_INFINITY
   for (let round = 0; round < rounds; round++) {
     const [from, before] = [performance.now(), world.spent()]
-    yield* tell(round)
+    yield* report(round)
     world.told.count += settlements
     yield* readAll(world)
     const spent = world.spent() - before - idlePerMilli * (performance.now() - from)
@@ -151,11 +151,11 @@ const beside = Effect.fnUntraced(function* (settlements: number) {
   let next = 1
   // The same parties beside either history: what merges in a batch must not make the difference.
   const parties = sizeOf(large / growth)
-  const many = yield* measure(world, atOnce, () => tellJournal(sql, parties, (next += atOnce)))
+  const many = yield* measure(world, atOnce, () => reportJournal(sql, parties, (next += atOnce)))
   const single = yield* measure(world, oneByOne, () =>
     Effect.gen(function* () {
-      for (let told = 0; told < oneByOne; told++) {
-        yield* Effect.provideContext(tellOne((next += 1)), services) as Effect.Effect<void>
+      for (let reported = 0; reported < oneByOne; reported++) {
+        yield* Effect.provideContext(reportOne((next += 1)), services) as Effect.Effect<void>
         yield* Effect.sleep("20 millis")
       }
     })
@@ -182,10 +182,10 @@ const asked = Effect.fnUntraced(function* ({ url }: Facilitator) {
 const program = Effect.gen(function* () {
   console.log(`analytics: load of the machine ${loadavg()[0]!.toFixed(1)}`)
   const small = yield* Effect.scoped(beside(large / growth))
-  const { facilitator, many, single, told } = yield* beside(large)
+  const { facilitator, many, single, told: reported } = yield* beside(large)
   const { json: overview } = yield* facilitator.ask("/analytics/v1/overview?days=0")
-  const exact = overview.total_transactions === String(told)
-  console.log(`  the overview counts ${overview.total_transactions} of ${told} settlements`)
+  const exact = overview.total_transactions === String(reported)
+  console.log(`  the overview counts ${overview.total_transactions} of ${reported} settlements`)
   const exponent = (before: number, after: number) => Math.log10(after / before) / Math.log10(growth)
   const bars: ReadonlyArray<Bar> = [
     atMost("growth of a fact of many at once", exponent(small.many, many), exponentMax),

@@ -192,7 +192,7 @@ const measureUntil = async (
 /**
  * Walks every page while another client keeps listing and changing; true when each resource of the snapshot came once.
  */
-const walk = (facilitator: Facilitator) =>
+const traverse = (facilitator: Facilitator) =>
   Effect.gen(function* () {
     const base = `${facilitator.url}/discovery/resources`
     const seen = new Map<string, number>()
@@ -336,7 +336,7 @@ const program = Effect.gen(function* () {
     ))
   )
     missed.push("deepest pages")
-  if (!(yield* walk(facilitator))) missed.push("walk")
+  if (!(yield* traverse(facilitator))) missed.push("walk")
   console.log(
     `  verify: ${verify.plain.toFixed(2)} ms without metadata, ${verify.listed.toFixed(2)} ms with (lower ` +
       `quartile): ${((verify.listed / verify.plain - 1) * 100).toFixed(1)} %`

@@ -12,8 +12,8 @@ import { hostileHttp } from "./hostileHttp.ts"
 /** The same over HTTP, by so many payers of twenty declarations each (`npm run bench -- hostile-day 500` for all). */
 const overHttp = async (payers: number): Promise<boolean> => {
   const { cpuOfSpam, honest, spam } = await hostileHttp(payers, 10)
-  const told = Object.entries(spam).map(([word, count]) => `${count} ${word}`)
-  console.log(`over HTTP, ${payers} free payers of 20 declarations each: ${told.join(", ")}`)
+  const reported = Object.entries(spam).map(([word, count]) => `${count} ${word}`)
+  console.log(`over HTTP, ${payers} free payers of 20 declarations each: ${reported.join(", ")}`)
   console.log(
     `over HTTP, ${honest.sellers} honest sellers: ${honest.right} right by their origin, ${honest.first} on the ` +
       `first page of browsing, ${honest.refused} declarations refused`

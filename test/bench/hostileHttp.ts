@@ -34,7 +34,7 @@ export interface HttpSample {
 }
 
 /** How the look at a listing's origin stands. */
-const lookOf = Effect.fnUntraced(function* (facilitator: Facilitator, url: string) {
+const readOf = Effect.fnUntraced(function* (facilitator: Facilitator, url: string) {
   const [row] = yield* Effect.orDie(
     facilitator.sql<{ look: string }>`select row_to_json(p)::text || ' at ' || now() as look
       from catalog_probes p join catalog_resources r on r.id = p.resource_id where r.resource = ${url}`
@@ -98,8 +98,8 @@ const run = Effect.fnUntraced(function* (payersCount: number, sellersCount: numb
     Effect.fnUntraced(function* (body) {
       const answer = yield* facilitator.verify(body)
       const outcome = outcomes(answer)?.["catalog"]
-      const told = outcome?.rejectedReason ?? outcome?.status ?? `not judged: ${answer.json.invalidReason}`
-      spam[told] = (spam[told] ?? 0) + 1
+      const reported = outcome?.rejectedReason ?? outcome?.status ?? `not judged: ${answer.json.invalidReason}`
+      spam[reported] = (spam[reported] ?? 0) + 1
     }),
     { concurrency: 8, discard: true }
   )
@@ -123,7 +123,7 @@ const run = Effect.fnUntraced(function* (payersCount: number, sellersCount: numb
   const right = areRight.filter((one) => one).length
   const wrong = yield* Effect.forEach(
     sellers.filter((_, at) => areRight[at] !== true),
-    ({ url }) => lookOf(facilitator, url)
+    ({ url }) => readOf(facilitator, url)
   )
   const page = (yield* browse(facilitator))["items"] as ReadonlyArray<Json>
   const first = sellers.filter(({ url }) => page.some(({ resource }) => resource === url)).length

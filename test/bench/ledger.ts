@@ -138,7 +138,7 @@ interface Started {
   readonly resident: number
 }
 
-const told = (log: string): string => {
+const reported = (log: string): string => {
   try {
     return readFileSync(log, "utf8")
   } catch {
@@ -153,12 +153,12 @@ const start = async (folder: string, name: string, words: ReadonlyArray<string>)
   const args = name === "entry" ? [...programArgs, "ledger", "--port", "0", ...words] : bootstrap
   const service: Service = startService(process.execPath, args, { cwd: root, log })
   try {
-    await until("it listens", () => Promise.resolve(/\n {2}USDC/.test(told(log))), service)
+    await until("it listens", () => Promise.resolve(/\n {2}USDC/.test(reported(log))), service)
     const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, "utf8").trim()
     if (children !== "") throw new Error("something stays beside the ledger")
     const { pid } = service
     const readyMillis = processorMillis(pid)
-    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(told(log))![0]
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(reported(log))![0]
     await rpcCall(url)("getLatestLedger")
     return { readyMillis, resident: memoryOf(pid).resident / megabyte }
   } finally {

@@ -9,7 +9,7 @@ import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { parseArgs } from "node:util"
-import { judge, judgeBusy, rateKept } from "./payments/bars.ts"
+import { check, verifyBusy, rateKept } from "./payments/bars.ts"
 import { countAll } from "./payments/counted.ts"
 import { signatureMillis } from "./payments/floor.ts"
 import type { Case, Counted, Figures, Settling } from "./payments/figures.ts"
@@ -149,7 +149,7 @@ const benchAll = async (world: World, deno: boolean, quick: boolean, machine: st
   const figures = await measureAll(world, planOf({ quick }), (what) => progress.step(what))
   progress.end()
   for (const line of lines(figures)) console.log(line)
-  const bars = judge(figures)
+  const bars = check(figures)
   const runtime = deno ? "deno" : "node"
   const at = new Date().toISOString()
   const file = write({ at, machine, database: world.database, runtime, quick, figures, bars })
@@ -161,7 +161,7 @@ const benchBusy = async (world: World, progress: Progress) => {
   const measured = await busy(world, busyPlan, (what) => progress.step(what))
   progress.end()
   for (const line of settleLines(measured)) console.log(line)
-  return judgeBusy(measured)
+  return verifyBusy(measured)
 }
 
 export const bench = async (): Promise<boolean> => {

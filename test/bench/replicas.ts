@@ -30,7 +30,7 @@ const settleClients = 10
 const afterMillis = 1_200
 /** Of each, before anything counts. */
 const warmSettles = 60
-const lookMillis = 10
+const readMillis = 10
 /** Cost with four over cost with one. */
 const growthMax = 1.15
 
@@ -56,25 +56,25 @@ interface Figures {
 const watchLocks = (database: BenchDatabase) => {
   let stopped = false
   let waits = 0
-  let looks = 0
+  let reads = 0
   const waitedFor = new Map<string, number>()
   const running = (async () => {
     while (!stopped) {
       const rows = await database.query(`select wait_event as lock, substring(ltrim(query) from 1 for 60) as text
         from pg_stat_activity where wait_event_type = 'Lock'`)
-      looks += 1
+      reads += 1
       if (rows.length > 0) waits += 1
       for (const { lock, text } of rows) {
         const what = `${lock}: ${String(text).replaceAll(/\s+/g, " ")}`
         waitedFor.set(what, (waitedFor.get(what) ?? 0) + 1)
       }
-      await pause(lookMillis)
+      await pause(readMillis)
     }
   })()
   return async () => {
     stopped = true
     await running
-    return { lockWaits: waits, looks, waitedFor }
+    return { lockWaits: waits, looks: reads, waitedFor }
   }
 }
 
@@ -118,13 +118,13 @@ const costOf = (rounds: ReadonlyArray<Round>): Cost => {
   }
 }
 
-const line = ({ lockWaits, looks, replicas, settle, verify }: Figures): string =>
+const line = ({ lockWaits, looks: reads, replicas, settle, verify }: Figures): string =>
   `  ${replicas} of them: CPU ms a verify ${verify.facilitators.toFixed(2)}; a settle ` +
   `${settle.facilitators.toFixed(1)} and ${settle.database.toFixed(1)} of PostgreSQL's; ` +
   `${verify.rate.toFixed(0)} verifies and ${settle.rate.toFixed(1)} settles a second; ` +
-  `somebody waited for a lock in ${lockWaits} of ${looks} looks`
+  `somebody waited for a lock in ${lockWaits} of ${reads} looks`
 
-const judge = (all: ReadonlyArray<Figures>): ReadonlyArray<Bar> => {
+const check = (all: ReadonlyArray<Figures>): ReadonlyArray<Bar> => {
   const [one, most] = [all[0]!, all.at(-1)!]
   const grown = (pick: (figures: Figures) => number) => pick(most) / pick(one)
   return [
@@ -211,9 +211,9 @@ const measureAll = async (world: World, quick: boolean, progress: Progress): Pro
         const stop = watchLocks(database)
         stage.verifies.push(await round(world, asked, verifies(stage.replicas, sizes.verify)))
         stage.settles.push(await round(world, asked, settles(stage.replicas, sizes.settle)))
-        const { lockWaits, looks, waitedFor } = await stop()
+        const { lockWaits, looks: reads, waitedFor } = await stop()
         stage.lockWaits += lockWaits
-        stage.looks += looks
+        stage.looks += reads
         for (const [what, count] of waitedFor) stage.waitedFor.set(what, (stage.waitedFor.get(what) ?? 0) + count)
       }
     }
@@ -238,7 +238,7 @@ export const bench = async (): Promise<boolean> => {
   const progress = new Progress("replicas", quick ? 9 : 13)
   const world = await startWorld({ deno: false, say: (said) => progress.say(said) })
   try {
-    const bars = judge(await measureAll(world, quick, progress))
+    const bars = check(await measureAll(world, quick, progress))
     const missed = bars.filter(({ holds }) => !holds).length
     const verdict = missed === 0 ? "every bar held" : `${missed} of ${bars.length} bars MISSED`
     console.log(`replicas: ${verdict}: ${bars.map(barLine).join("; ")}`)

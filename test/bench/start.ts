@@ -191,7 +191,7 @@ const line = (name: string, figures: Figures): string => {
   )
 }
 
-const judge = (local: Figures, hosted: Figures, spans: number, installed: number): ReadonlyArray<Bar> => [
+const verify = (local: Figures, hosted: Figures, spans: number, installed: number): ReadonlyArray<Bar> => [
   atMost("ready with PostgreSQL, s", hosted.readyMillis / 1_000, 1.5),
   atMost("ready embedded, s", local.readyMillis / 1_000, 3),
   atMost("memory self-hosted, MB", hosted.resident / megabyte, 160),
@@ -223,7 +223,7 @@ const measureAll = async (plan: Plan, folder: string, progress: Progress): Promi
     progress.end()
     console.log(line("local", local))
     console.log(line("self-hosted", hosted))
-    return judge(local, hosted, spans, installed)
+    return verify(local, hosted, spans, installed)
   } finally {
     for (const one of running.toReversed()) await one.stop()
   }

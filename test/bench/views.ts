@@ -104,10 +104,10 @@ const firstEvent = async (url: string): Promise<number> => {
   const from = performance.now()
   const response = await fetch(url, { signal: stop.signal })
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-  for (let heard = ""; !heard.includes("data:");) {
+  for (let received = ""; !received.includes("data:");) {
     const { done, value } = await reader.read()
     if (done) throw new Error(`${url}: ${response.status}, the stream ended without an event`)
-    heard += value
+    received += value
   }
   const took = performance.now() - from
   stop.abort()
@@ -136,7 +136,7 @@ const measure = async (ask: () => Promise<unknown>) => {
   return best
 }
 
-const tell = (view: string, path: string, { p50, p95 }: { readonly p50: number; readonly p95: number }): boolean => {
+const report = (view: string, path: string, { p50, p95 }: { readonly p50: number; readonly p95: number }): boolean => {
   const spelled = path.replace(/G[A-Z2-7]{55}/g, "G…").replace(/0{10,}/, "…")
   const over = p95 > p95BarMillis
   const took = (millis: number) => `${millis.toFixed(1).padStart(6)} ms`
@@ -204,12 +204,12 @@ const program = Effect.gen(function* () {
   for (const { name, paths } of viewsOf(yield* top("buyers"), yield* top("sellers"), hash)) {
     for (const path of paths) {
       const figures = yield* Effect.promise(() => measure(() => get(url + path)))
-      reaches = tell(name, path, figures) && reaches
+      reaches = report(name, path, figures) && reaches
     }
   }
   const live = "/analytics/v1/events"
   const figures = yield* Effect.promise(() => measure(() => firstEvent(url + live)))
-  reaches = tell("live, first event", live, figures) && reaches
+  reaches = report("live, first event", live, figures) && reaches
   console.log(`  ${reaches ? "reaches" : "MISSES"} the bar: every p95 ≤ ${p95BarMillis} ms, and exact`)
   return reaches
 })

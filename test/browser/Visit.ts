@@ -14,7 +14,7 @@ const screens = process.env["TOLLKEEPER_TEST_SCREENS"]
 export const launch = (): Promise<Browser> =>
   chromium.launch({ executablePath: chromiumPath()!, args: ["--no-sandbox", "--disable-dev-shm-usage"] })
 
-export interface Look {
+export interface Read {
   readonly width: number
   readonly theme: "light" | "dark"
   /** The viewer's time zone; the machine's when absent. */
@@ -42,12 +42,12 @@ export class Visit {
     })
   }
 
-  static async open(browser: Browser, url: string, look: Look = { width: 1_280, theme: "light" }): Promise<Visit> {
+  static async open(browser: Browser, url: string, read: Read = { width: 1_280, theme: "light" }): Promise<Visit> {
     const context = await browser.newContext({
-      viewport: { width: look.width, height: 900 },
-      colorScheme: look.theme,
+      viewport: { width: read.width, height: 900 },
+      colorScheme: read.theme,
       reducedMotion: "reduce",
-      ...(look.zone === undefined ? {} : { timezoneId: look.zone })
+      ...(read.zone === undefined ? {} : { timezoneId: read.zone })
     })
     const page = await context.newPage()
     page.setDefaultTimeout(30_000)

@@ -10,7 +10,7 @@ import { inTransaction } from "../../kernel/database/Database.ts"
 import { Facts } from "../../kernel/facts/Facts.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { chromiumPath, howToGetOne } from "./chromium.ts"
-import { isTimed, liveBytes, metricsOf, tell } from "./timed.ts"
+import { isTimed, liveBytes, metricsOf, report } from "./timed.ts"
 import { launch, Visit } from "./Visit.ts"
 
 const scope = Scope.makeUnsafe()
@@ -88,7 +88,7 @@ const watch = async (visit: Visit): Promise<Watched> => {
   await session.send("Performance.enable")
   await visit.page.evaluate(() => {
     const seen = { late: [] as Array<number>, long: [] as Array<number>, rows: new Set<string>() }
-    const look = () => {
+    const read = () => {
       for (const row of document.querySelectorAll("tbody tr")) {
         const name = row.querySelector("a")?.title ?? ""
         if (seen.rows.has(name)) continue
@@ -97,9 +97,9 @@ const watch = async (visit: Visit): Promise<Watched> => {
         if (at !== undefined) seen.late.push(Date.now() - Date.parse(at))
       }
     }
-    look()
+    read()
     seen.late.length = 0
-    const rows = new MutationObserver(look)
+    const rows = new MutationObserver(read)
     rows.observe(document.querySelector("tbody")!, { childList: true, subtree: true })
     const tasks = new PerformanceObserver((list) => {
       for (const { duration } of list.getEntries()) seen.long.push(duration)
@@ -149,7 +149,7 @@ describe.skipIf(chromiumPath() === undefined)(
       let seen = await watch(visit)
       for (let again = 1; again < attempts && isTimed && !isAtEase(seen); again++) seen = await watch(visit)
       const { long, rows, script, tasks } = seen
-      tell(
+      report(
         `live: ${script.toFixed(2)} ms of script an event (${tasks.toFixed(2)} ms of all tasks), ` +
           `${long.length} tasks over 50 ms, rows after ${rows[rows.length >> 1]} ms (median) to ${rows.at(-1)} ms`
       )
@@ -178,7 +178,7 @@ describe.skipIf(chromiumPath() === undefined)(
       }
       const rows = await visit.page.locator("tbody tr").count()
       const megabytes = heap.map((bytes) => (bytes / 1_048_576).toFixed(2))
-      tell(`live: ${megabytes.join(", ")} MB of live objects after 1,000, 6,000 and 11,000 events, ${rows} rows`)
+      report(`live: ${megabytes.join(", ")} MB of live objects after 1,000, 6,000 and 11,000 events, ${rows} rows`)
       expect(rows).toBe(100)
       expect(heap[2]! - heap[0]!).toBeLessThan(1_048_576)
       expect(visit.faults).toEqual([])

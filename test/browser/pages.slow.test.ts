@@ -14,7 +14,7 @@ import { sourceLayer } from "../support/databases.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../support/facilitator.ts"
 import { freePort } from "../support/freePort.ts"
 import { chromiumPath, howToGetOne } from "./chromium.ts"
-import { launch, type Look, Visit } from "./Visit.ts"
+import { launch, type Read, Visit } from "./Visit.ts"
 
 const scope = Scope.makeUnsafe()
 let browser: Browser
@@ -72,7 +72,7 @@ const views: ReadonlyArray<readonly [name: string, path: string, shows: string]>
   ["operation", "/dashboard#standing", "settlement/outcomes"],
   ["interface", "/docs", "/verify"]
 ]
-const looks: ReadonlyArray<Look> = [390, 820, 1_440].flatMap((width) =>
+const reads: ReadonlyArray<Read> = [390, 820, 1_440].flatMap((width) =>
   (["light", "dark"] as const).map((theme) => ({ width, theme }))
 )
 
@@ -115,10 +115,10 @@ describe.skipIf(chromiumPath() === undefined)(
       await visitor.close()
     }, 240_000)
 
-    it.each(looks)(
+    it.each(reads)(
       "hold at $width pixels in the $theme theme, for a screen reader too",
-      async (look) => {
-        const visit = await Visit.open(browser, facilitator.url, look)
+      async (read) => {
+        const visit = await Visit.open(browser, facilitator.url, read)
         const { json } = await Effect.runPromise(facilitator.ask("/analytics/v1/transactions?limit=1"))
         const life = `/dashboard#settlement/${json.items[0].transaction_hash}`
         const { json: listed } = await Effect.runPromise(facilitator.ask("/analytics/v1/resources?limit=1"))
@@ -141,7 +141,7 @@ describe.skipIf(chromiumPath() === undefined)(
               .map(({ textContent }) => textContent)
           )
           expect([name, overrun]).toEqual([name, []])
-          await visit.picture(`${name} ${look.width} ${look.theme}`)
+          await visit.picture(`${name} ${read.width} ${read.theme}`)
         }
         expect(visit.faults).toEqual([])
         await visit.close()

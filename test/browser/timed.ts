@@ -13,7 +13,7 @@ export const figuresFile = "figures.txt"
 export const isTimed = screens !== undefined
 
 /** A line of the run's report. */
-export const tell = (line: string): void => {
+export const report = (line: string): void => {
   if (screens === undefined) return
   mkdirSync(screens, { recursive: true })
   appendFileSync(join(screens, figuresFile), `${line}\n`)

@@ -6,7 +6,7 @@ import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { chromiumPath, howToGetOne } from "./chromium.ts"
-import { isTimed, tell } from "./timed.ts"
+import { isTimed, report } from "./timed.ts"
 import { launch, Visit } from "./Visit.ts"
 
 const scope = Scope.makeUnsafe()
@@ -60,7 +60,7 @@ describe.skipIf(chromiumPath() === undefined)(
         for (let visit = 0; visit < visits; visit++) seen.push(await weigh(path))
         const bytes = Math.max(...seen.map((one) => one.bytes))
         const paint = seen.map((one) => one.paint).sort((a, b) => a - b)[visits >> 1]!
-        tell(`${path}: ${(bytes / kilobyte).toFixed(0)} KB over the wire, first paint after ${paint.toFixed(0)} ms`)
+        report(`${path}: ${(bytes / kilobyte).toFixed(0)} KB over the wire, first paint after ${paint.toFixed(0)} ms`)
         expect(bytes).toBeGreaterThan(10 * kilobyte)
         expect(bytes).toBeLessThanOrEqual(kilobytesMax * kilobyte)
         if (isTimed) expect(paint).toBeLessThan(paintMaxMillis)

@@ -206,9 +206,11 @@ const pay = async (number: number): Promise<void> => {
     const ask = () => settleAt(random.pick(slots), body)
     // Now and then twice at once.
     const answers = await Promise.allSettled(random.chance(0.1) ? [ask(), ask()] : [ask()])
-    const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))
-    if (told.length < answers.length) count("no answer")
-    const success = told.find((answer) => answer.success === true || (kind === "without" && isAlreadySettled(answer)))
+    const reported = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))
+    if (reported.length < answers.length) count("no answer")
+    const success = reported.find(
+      (answer) => answer.success === true || (kind === "without" && isAlreadySettled(answer))
+    )
     if (success !== undefined) {
       settled.set(seller, (settled.get(seller) ?? 0n) + amount)
       paidOnes.push({ scheme, kind, body, transaction: success.transaction, answeredAt: performance.now() })
@@ -217,9 +219,9 @@ const pay = async (number: number): Promise<void> => {
         `settled ${scheme} ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`
       )
     }
-    const final = told.find((answer) => !isTransient(answer))
+    const final = reported.find((answer) => !isTransient(answer))
     if (final !== undefined) return count(`refused: ${final.errorReason}`)
-    for (const { errorReason } of told) count(`not yet: ${errorReason}`)
+    for (const { errorReason } of reported) count(`not yet: ${errorReason}`)
     await pause(random.int(200, 2_000))
   }
   count("never ended")

@@ -2,7 +2,7 @@
 // -- mcp` that needs no facilitator.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { standInJson, startTools, listedResource, pageOf } from "../plugins/mcp-tools/support.ts"
+import { substituteJson, startTools, listedResource, pageOf } from "../plugins/mcp-tools/support.ts"
 import { installMcp, suiteCases } from "./mcpCases.ts"
 import type { Part } from "./report.ts"
 
@@ -11,7 +11,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       yield* Effect.promise(() => installMcp(() => undefined))
-      const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
+      const facilitatorUrl = yield* substituteJson(pageOf(listedResource()))
       const url = yield* startTools({ facilitatorUrl })
       const failed: Array<string> = []
       let held = 0

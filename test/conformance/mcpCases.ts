@@ -91,7 +91,7 @@ export const startToolServer = async (
 }
 
 /** What of a scenario does not hold, by check. */
-const faultsOf = (checks: ReadonlyArray<Check>): ReadonlyArray<string> =>
+const errorsOf = (checks: ReadonlyArray<Check>): ReadonlyArray<string> =>
   checks
     .filter(({ id, status }) => status !== "SUCCESS" && status !== "INFO" && whyNot(id) === undefined)
     // What a run skips of an applicable scenario, it skips because something optional is not offered.
@@ -109,7 +109,7 @@ export const suiteCases = async (url: string, revision: Revision, { check, figur
   for (const name of applicable[revision]) {
     await check(`${revision} ${name}`, () => {
       const checks = scenarios.get(name) ?? []
-      deepStrictEqual(faultsOf(checks), [])
+      deepStrictEqual(errorsOf(checks), [])
       ok(
         checks.some(({ status }) => status === "SUCCESS"),
         "nothing of it was checked"
@@ -148,7 +148,7 @@ const inspects = async (target: ReadonlyArray<string>, era: "legacy" | "modern",
 }
 
 /** A fault is what the inspector shows of a call that fails, and no complaint of its own. */
-const showsFault = async (url: string, home: string): Promise<void> => {
+const showsError = async (url: string, home: string): Promise<void> => {
   const args = ["--cli", url, "--quiet", "--method", "tools/call", "--tool-name", "x402_get_resource"]
   const { err, out } = await runOfficial(inspector, [...args, "--tool-arg", "ref=v1.none"], home)
   ok(`${out}${err}`.includes("INVALID_ARGUMENT"), `${out}${err}`)
@@ -225,7 +225,7 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
         inspects(server.stdio, era, home)
       )
     }
-    await part.check("the inspector shows a fault of a tool as it is", () => showsFault(server.url, home))
+    await part.check("the inspector shows a fault of a tool as it is", () => showsError(server.url, home))
     part.figure("stdio answers, ms", (await stdioMillis(server.stdio)).toFixed(0))
     await ownCases(world, runtime, part)
   } finally {

@@ -41,7 +41,7 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
   const keep = (chunk: string) => {
     text = (text + chunk).slice(-8_000)
   }
-  const fault = (why: string) => {
+  const failure = (why: string) => {
     for (const waiter of waiting) waiter.reject(new Error(`${args[0]} ${why}\n${text}`))
     waiting.clear()
   }
@@ -68,11 +68,11 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
   const exit = once(child, "exit").then(
     ([code, signal]) => {
       ended = true
-      fault(`ended with ${signal ?? code}`)
+      failure(`ended with ${signal ?? code}`)
     },
     () => {
       ended = true
-      fault("could not be started")
+      failure("could not be started")
     }
   )
 

@@ -102,7 +102,7 @@ export const refusals: ReadonlyArray<Refusal> = [
   },
   {
     change: "another recipient in the terms",
-    apply: both((t, who) => (t.payTo = who)),
+    apply: both((t, caller) => (t.payTo = caller)),
     reasons: [`${exact}_wrong_recipient`]
   },
   {
@@ -122,7 +122,7 @@ export const refusals: ReadonlyArray<Refusal> = [
   },
   {
     change: "another recipient accepted than asked",
-    apply: accepted((t, who) => (t.payTo = who)),
+    apply: accepted((t, party) => (t.payTo = party)),
     reasons: ["requirements_mismatch"]
   },
   {

@@ -102,12 +102,12 @@ interface Stage {
 const mcpCases = async ({ part, spent, tools }: Stage, seller: Seller): Promise<void> => {
   const ref = encodeReference({ type: "mcp", url: seller.url, toolName: "add" })
   let fresh = 0
-  const buyOne = async (what: string, faults: ReceiptShape<unknown>[2]): Promise<void> => {
+  const buyOne = async (what: string, errors: ReceiptShape<unknown>[2]): Promise<void> => {
     const args = { a: ++fresh, b: 1_000 }
     const body = await tools.call("x402_call_resource", { ref, arguments: args })
     deepStrictEqual(
       [what, body["structuredContent"], body["receipt"]?.status, body["receipt"]?.sellerReceiptFaults],
-      [what, { sum: args.a + args.b }, "settled", faults],
+      [what, { sum: args.a + args.b }, "settled", errors],
       JSON.stringify(body)
     )
   }
@@ -115,13 +115,13 @@ const mcpCases = async ({ part, spent, tools }: Stage, seller: Seller): Promise<
     const era = isStateless ? "of 2026-07-28 alone" : "with sessions"
     await part.check(`an MCP seller ${era}: ${receipts.length} shapes of a receipt, streams left open`, async () => {
       const paid = await spent(async () => {
-        for (const [what, change, faults] of receipts) {
+        for (const [what, change, failures] of receipts) {
           const paid = (result: Json) => {
             const receipt = change(result["_meta"]["x402/payment-response"])
             return { ...result, _meta: receipt === undefined ? {} : { "x402/payment-response": receipt } }
           }
           seller.behaviour = { isStateless, isStreamOpen: true, paid }
-          await buyOne(what, faults)
+          await buyOne(what, failures)
         }
       })
       strictEqual(paid, amount * BigInt(receipts.length))
@@ -158,12 +158,12 @@ const httpCases = async ({ part, spent, tools }: Stage, seller: HttpSeller): Pro
   const ref = encodeReference({ type: "http", url: `${seller.origin}/weather`, toolName: "" })
   await part.check(`an HTTP seller: ${httpReceipts.length} shapes of a receipt`, async () => {
     const paid = await spent(async () => {
-      for (const [what, change, faults] of httpReceipts) {
+      for (const [what, change, errors] of httpReceipts) {
         seller.behaviour = { paid: (reply, settled) => withReceipt(reply, change(settled)) }
         const body = await tools.call("x402_fetch_resource", { ref, query: { city: what } })
         deepStrictEqual(
           [what, body["json"]?.celsius, body["receipt"]?.status, body["receipt"]?.sellerReceiptFaults],
-          [what, 17, "settled", faults],
+          [what, 17, "settled", errors],
           JSON.stringify(body)
         )
       }

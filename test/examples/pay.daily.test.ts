@@ -23,13 +23,13 @@ const payThrough = async (answer: (response: ServerResponse) => void, notReady =
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const env = { ...process.env, FACILITATOR_URL: url, LEDGER_URL: url, NO_COLOR: "1" }
-  const told = await promisify(execFile)(process.execPath, [join(root, "examples/pay.ts")], { env }).then(
+  const reported = await promisify(execFile)(process.execPath, [join(root, "examples/pay.ts")], { env }).then(
     () => ({ status: 0, stderr: "" }),
     (error) => ({ status: Number(error.code), stderr: String(error.stderr) })
   )
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
-  return { ...told, url }
+  return { ...reported, url }
 }
 
 it.each([

@@ -26,14 +26,14 @@ export interface Explored {
 const keyOf = (state: State): string => JSON.stringify(state)
 
 /** What an end must be worth. */
-const endFault = ({ look, to }: Step, bounds: Bounds): string | undefined => {
-  if (look === undefined || look.decision._tag !== "End") return undefined
-  const { index } = look
-  const { message, reason, state, transaction } = look.decision.outcome
+const endFault = ({ look: read, to }: Step, bounds: Bounds): string | undefined => {
+  if (read === undefined || read.decision._tag !== "End") return undefined
+  const { index } = read
+  const { message, reason, state, transaction } = read.decision.outcome
   const mover = movedBy(to, index)
   if (state === "settled" && mover === undefined) return "settled, and no money moved"
   if (state === "settled" && transaction !== mover) return `settled by ${transaction}, and ${mover} moved the money`
-  const known = Math.max(look.evidence.snapshot?.ledger ?? to.ledger, look.decision.outcome.ledger ?? 0)
+  const known = Math.max(read.evidence.snapshot?.ledger ?? to.ledger, read.decision.outcome.ledger ?? 0)
   // A lost transaction that lands after the answer by which a settlement ends is not known of. Nor is it looked for
   // once the nonce's entry has died with the authorization, when the settlement's own never landed: every ledger of its
   // life would have to be read for each payment that expires.
@@ -61,9 +61,9 @@ const endFault = ({ look, to }: Step, bounds: Bounds): string | undefined => {
 }
 
 /** Built again only when nothing of it has moved money, and nothing of it can. */
-const rebuildFault = ({ from, look }: Step, bounds: Bounds): string | undefined => {
-  if (look === undefined) return undefined
-  const { decision, index } = look
+const rebuildFault = ({ from, look: read }: Step, bounds: Bounds): string | undefined => {
+  if (read === undefined) return undefined
+  const { decision, index } = read
   if (decision._tag !== "Rebuild") return undefined
   if (canStillMove(from, index, bounds)) return "built again, and its envelope may still land"
   if (from.uses.some(({ by, ledger }) => by === index && ledger <= decision.ledger))
@@ -72,24 +72,24 @@ const rebuildFault = ({ from, look }: Step, bounds: Bounds): string | undefined 
 }
 
 /** What the channel is told by an end must be so. */
-const channelFault = ({ look, to }: Step): string | undefined => {
-  if (look === undefined || look.decision._tag !== "End") return undefined
-  const told = look.decision.outcome.channel
-  const { number } = to.settlements[look.index]!
-  if (told?.sequenceUsed === true && number === undefined) return "its number is called used, and it is not"
-  if (told?.sequenceUsed === false && number !== undefined && number.ledger <= told.ledger)
+const channelFault = ({ look: read, to }: Step): string | undefined => {
+  if (read === undefined || read.decision._tag !== "End") return undefined
+  const reported = read.decision.outcome.channel
+  const { number } = to.settlements[read.index]!
+  if (reported?.sequenceUsed === true && number === undefined) return "its number is called used, and it is not"
+  if (reported?.sequenceUsed === false && number !== undefined && number.ledger <= reported.ledger)
     return "its number is called unused, and it is used"
   return undefined
 }
 
 /** A channel is another's only when nothing of the settlement can land on it. */
-const holdFault = ({ look, to }: Step, bounds: Bounds): string | undefined =>
-  look !== undefined && !to.settlements[look.index]!.held && canStillMove(to, look.index, bounds)
+const holdFault = ({ look: read, to }: Step, bounds: Bounds): string | undefined =>
+  read !== undefined && !to.settlements[read.index]!.held && canStillMove(to, read.index, bounds)
     ? "its channel is free, and its envelope may still land"
     : undefined
 
-const bidFault = ({ look }: Step): string | undefined =>
-  look?.decision._tag === "Bid" && look.decision.inclusionStroops > BigInt(ceilingStroops)
+const bidFault = ({ look: read }: Step): string | undefined =>
+  read?.decision._tag === "Bid" && read.decision.inclusionStroops > BigInt(ceilingStroops)
     ? "a bid above the ceiling"
     : undefined
 
@@ -137,10 +137,10 @@ const makeCalm = (bounds: Bounds, product: Product) => {
   }
 }
 
-const didOf = ({ look }: Step): string =>
-  look === undefined ? "a ledger closes" : `settlement ${look.index}: ${look.decision._tag}`
+const didOf = ({ look: read }: Step): string =>
+  read === undefined ? "a ledger closes" : `settlement ${read.index}: ${read.decision._tag}`
 
-const told = (did: string, to: State): string => {
+const notified = (did: string, to: State): string => {
   const open = to.settlements.map(({ ended, number }) => `${ended?.state ?? "open"}, number ${number?.by ?? "unused"}`)
   const uses = to.uses.map(({ by, ledger }) => `nonce used by ${by} in ${ledger}`).join(", ")
   return `${did} → ledger ${to.ledger}; ${open.join("; ")}; ${uses}`
@@ -154,7 +154,7 @@ export const explore = (bounds: Bounds, product: Product): Explored => {
   const historyOf = (key: string | undefined): ReadonlyArray<string> => {
     const steps: Array<string> = []
     for (let at = key; at !== undefined; at = from.get(at)?.before)
-      steps.unshift(told(from.get(at)!.did, JSON.parse(at) as State))
+      steps.unshift(notified(from.get(at)!.did, JSON.parse(at) as State))
     return steps
   }
   for (const state of initialStates(bounds)) {
@@ -175,7 +175,7 @@ export const explore = (bounds: Bounds, product: Product): Explored => {
           return {
             states: from.size,
             transitions,
-            broken: { what, history: [...historyOf(before), told(didOf(step), step.to)] }
+            broken: { what, history: [...historyOf(before), notified(didOf(step), step.to)] }
           }
         from.set(key, { before, did: didOf(step) })
         next.push([key, step.to])

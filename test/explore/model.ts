@@ -220,7 +220,7 @@ interface Answers {
   readonly search: "none" | "whole"
 }
 
-const looks: ReadonlyArray<Answers> = (["true", "denied", "denied by one behind"] as const).flatMap((hash) =>
+const reads: ReadonlyArray<Answers> = (["true", "denied", "denied by one behind"] as const).flatMap((hash) =>
   (["none", "new", "old"] as const).flatMap((standing) =>
     (["none", "whole"] as const).map((search) => ({ hash, standing, search }))
   )
@@ -271,7 +271,7 @@ const searchOf = (
   }
 }
 
-export interface Look {
+export interface Read {
   readonly decision: Decision
   readonly evidence: Evidence
 }
@@ -282,7 +282,7 @@ export interface Product {
 }
 
 /** What the follower decides after a look, in the order in which it asks; the same order as the product's. */
-const lookWith = (state: State, index: number, bounds: Bounds, answers: Answers, product: Product): Look => {
+const readWith = (state: State, index: number, bounds: Bounds, answers: Answers, product: Product): Read => {
   const settlement = openOf(state, index, bounds)
   const options = {
     inclusionStroopsMax: BigInt(ceilingStroops),
@@ -454,7 +454,7 @@ export interface Step {
   readonly from: State
   readonly to: State
   /** What the follower did, when it was it. */
-  readonly look?: Look & { readonly index: number }
+  readonly look?: Read & { readonly index: number }
 }
 
 /** Everything that may happen next. */
@@ -463,10 +463,10 @@ export const successors = (state: State, bounds: Bounds, product: Product): Read
   if (state.ledger < born + bounds.ledgers) for (const to of close(state, bounds)) steps.push({ from: state, to })
   state.settlements.forEach((settlement, index) => {
     if (settlement.ended !== undefined) return
-    for (const answers of looks) {
-      const look = lookWith(state, index, bounds, answers, product)
-      for (const to of carryOut(state, index, look.decision, bounds.answers))
-        steps.push({ from: state, to, look: { ...look, index } })
+    for (const answers of reads) {
+      const read = readWith(state, index, bounds, answers, product)
+      for (const to of carryOut(state, index, read.decision, bounds.answers))
+        steps.push({ from: state, to, look: { ...read, index } })
     }
   })
   return steps
@@ -479,7 +479,7 @@ export const calmStep = (state: State, bounds: Bounds, product: Product): State 
   let at = state
   state.settlements.forEach((settlement, index) => {
     if (settlement.ended !== undefined) return
-    const { decision } = lookWith(at, index, bounds, truth, product)
+    const { decision } = readWith(at, index, bounds, truth, product)
     at = carryOut(at, index, decision, [{ status: "Pending", flies: true }]).at(-1) ?? at
   })
   at = { ...at, ledger: at.ledger + 1 }

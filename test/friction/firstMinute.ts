@@ -86,7 +86,7 @@ const startServing = async ({ command, words }: Way, cwd: string) => {
 }
 
 /** Every page and file that a browser would ask for first; each must answer. */
-const look = async (url: string): Promise<string> => {
+const read = async (url: string): Promise<string> => {
   const paths = ["/", "/dashboard", "/docs", "/supported", "/openapi.json", "/dashboard/library/api.js"]
   const assets = ["/dashboard/library/uplot.js", "/dashboard/web/visitorPage.ts", "/dashboard/web/style.css"]
   const answers = await Promise.all(
@@ -122,7 +122,7 @@ export const playFirstMinute = async (way: Way, folder: string, installing: Read
     )
     await step(
       "look",
-      () => look(serving.url),
+      () => read(serving.url),
       (text) => text
     )
     const shows = /20 of 20 ready/

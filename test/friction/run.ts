@@ -352,14 +352,14 @@ const after: ReadonlyArray<Item> = [
   }
 ]
 
-let faults = 0
+let errors = 0
 const play = async (items: ReadonlyArray<Item>) => {
   for (const { name, play, says, status = 1 } of items) {
     const outcome = await play()
     const sentence = sentenceIn(outcome.text, says)
     const hasTrace = /\n\s+at .*:\d+:\d+\)?(\n|$)|Help requested/.test(outcome.text)
     const isRight = sentence !== undefined && !hasTrace && outcome.status === status
-    if (!isRight) faults++
+    if (!isRight) errors++
     console.log(`${isRight ? "ok   " : "FAULT"} ${name}`)
     console.log(`      ${(sentence ?? `(${outcome.status}) ${outcome.text.slice(-600)}`).slice(0, 400)}`)
   }
@@ -372,5 +372,5 @@ await running.stop()
 await play(after)
 rmSync(folder, { recursive: true, force: true })
 const all = before.length + beside.length + after.length
-console.log(`${all - faults} of ${all} give a sentence with what to do`)
-process.exitCode = faults === 0 ? 0 : 1
+console.log(`${all - errors} of ${all} give a sentence with what to do`)
+process.exitCode = errors === 0 ? 0 : 1

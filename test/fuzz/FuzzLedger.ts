@@ -85,12 +85,12 @@ export class FuzzLedger {
     this.#runtime = runtime
     this.#ledger = ledger
     this.#authors = authors
-    const told = ledger.ledger.report.bind(ledger.ledger)
+    const reported = ledger.ledger.report.bind(ledger.ledger)
     ledger.ledger.report = (during, error) => {
       this.#breach(
         `a defect while ${during}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
       )
-      told(during, error)
+      reported(during, error)
     }
   }
 

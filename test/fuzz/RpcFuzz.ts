@@ -149,13 +149,13 @@ export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcom
 
   const ledger = await run(LocalLedger)
   let asked = ""
-  const told = ledger.ledger.report.bind(ledger.ledger)
+  const reported = ledger.ledger.report.bind(ledger.ledger)
   ledger.ledger.report = (during, error) => {
     breach(
       `a defect while ${during}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
       asked
     )
-    told(during, error)
+    reported(during, error)
   }
   const from = await run(beginning)
   const contracts = [native.contractId()]
@@ -168,7 +168,7 @@ export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcom
     latest: ledger.ledger.latest.sequence
   })
 
-  const judge = (answer: any, isRpc: boolean, method: unknown): void => {
+  const verify = (answer: any, isRpc: boolean, method: unknown): void => {
     if (!isRpc) return
     const isWhole = answer?.jsonrpc === "2.0" && "id" in answer && "result" in answer !== "error" in answer
     if (!isWhole) breach(`no JSON-RPC answer, ${JSON.stringify(answer)?.slice(0, 200)}`, asked)
@@ -195,8 +195,8 @@ export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcom
       const answer: unknown = JSON.parse(text)
       const sent: any = isRpc ? tryParse(body) : undefined
       if (response.status !== 200) return
-      if (!Array.isArray(answer)) judge(answer, isRpc, sent?.method)
-      else for (const [i, one] of answer.entries()) judge(one, isRpc, sent?.[i]?.method)
+      if (!Array.isArray(answer)) verify(answer, isRpc, sent?.method)
+      else for (const [i, one] of answer.entries()) verify(one, isRpc, sent?.[i]?.method)
     } catch {
       breach(`an answer that is no JSON, ${text.slice(0, 200)}`, asked)
     }

@@ -5,7 +5,7 @@ import { StartupBanner } from "../../kernel/StartupBanner.ts"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { greeting } from "../../runtime/greeting.ts"
 
-const told = (address: { readonly host: string; readonly port: number } | undefined, isForPeople = true) =>
+const reported = (address: { readonly host: string; readonly port: number } | undefined, isForPeople = true) =>
   Effect.gen(function* () {
     yield* greeting({ address, profile: "local", stateFolder: ".state", isForPeople })
     return { out: (yield* TestConsole.logLines).join("\n"), err: (yield* TestConsole.errorLines).join("\n") }
@@ -17,7 +17,7 @@ describe("the greeting", () => {
       const { add, suggest: hint } = yield* StartupBanner
       yield* add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
       yield* hint("Try it.")
-      const { err, out } = yield* told({ host: "0.0.0.0", port: 4022 })
+      const { err, out } = yield* reported({ host: "0.0.0.0", port: 4022 })
       expect(err).toBe("")
       expect(out.split("\n")).toEqual([
         "",
@@ -36,7 +36,7 @@ describe("the greeting", () => {
   it.effect("prints what was bound, and nothing of other machines where they cannot reach it", () =>
     Effect.gen(function* () {
       const bound = (host: string) =>
-        Effect.map(told({ host, port: 9 }), ({ out }) => out.split("\n").filter((line) => line.startsWith("  ")))
+        Effect.map(reported({ host, port: 9 }), ({ out }) => out.split("\n").filter((line) => line.startsWith("  ")))
       expect(yield* bound("127.0.0.1")).toEqual(["  facilitator   http://127.0.0.1:9"])
       expect((yield* bound("::")).slice(-2)).toEqual([
         "  facilitator   http://[::1]:9",
@@ -48,7 +48,7 @@ describe("the greeting", () => {
   it.effect("is one JSON object where its output is collected", () =>
     Effect.gen(function* () {
       yield* (yield* StartupBanner).add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
-      const { err, out } = yield* told({ host: "127.0.0.1", port: 4022 }, false)
+      const { err, out } = yield* reported({ host: "127.0.0.1", port: 4022 }, false)
       expect([err, out.split("\n").length]).toEqual(["", 1])
       expect(JSON.parse(out)).toMatchObject({
         level: "INFO",
@@ -62,7 +62,7 @@ describe("the greeting", () => {
     Effect.gen(function* () {
       yield* (yield* ListenAt).choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })
       yield* (yield* StartupBanner).title("Agent tools are ready")
-      const { err, out } = yield* told(undefined)
+      const { err, out } = yield* reported(undefined)
       expect(out).toBe("")
       expect(err).toContain(
         "Agent tools are ready (profile local; state in .state)\n  reached       over stdin and stdout"

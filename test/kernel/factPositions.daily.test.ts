@@ -46,7 +46,8 @@ const unreadAfter = (facts: ReadonlyArray<Before>, cursor: { readonly xid: numbe
     return rows.map(({ subject }) => subject)
   }).pipe(Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer)), Effect.scoped)
 
-const told = (...facts: ReadonlyArray<readonly [number, string]>) => facts.map(([xid, subject]) => ({ xid, subject }))
+const reported = (...facts: ReadonlyArray<readonly [number, string]>) =>
+  facts.map(([xid, subject]) => ({ xid, subject }))
 
 describe.each(databaseKinds)("positions given to a journal of before on %s", (kind) => {
   const fresh = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
@@ -54,7 +55,7 @@ describe.each(databaseKinds)("positions given to a journal of before on %s", (ki
 
   it.live("a reader goes on where it stopped", () =>
     Effect.gen(function* () {
-      const facts = told([10, "a"], [11, "b"], [12, "c"])
+      const facts = reported([10, "a"], [11, "b"], [12, "c"])
       expect(yield* fresh(unreadAfter(facts, { xid: 11, id: 2 }))).toEqual(["c"])
       expect(yield* fresh(unreadAfter(facts, { xid: 12, id: 3 }))).toEqual([])
       expect(yield* fresh(unreadAfter(facts, { xid: 0, id: 0 }))).toEqual(["a", "b", "c"])
@@ -63,14 +64,14 @@ describe.each(databaseKinds)("positions given to a journal of before on %s", (ki
 
   it.live("what was written after a restore, below the cursor, is read", () =>
     Effect.gen(function* () {
-      const facts = told([24_200, "a"], [24_233, "b"], [4_552, "c"], [4_553, "d"])
+      const facts = reported([24_200, "a"], [24_233, "b"], [4_552, "c"], [4_553, "d"])
       expect(yield* fresh(unreadAfter(facts, { xid: 24_233, id: 2 }))).toEqual(["c", "d"])
     })
   )
 
   it.live("what committed late is read, at the price of reading another again", () =>
     Effect.gen(function* () {
-      const facts = told([10, "a"], [12, "late"], [11, "b"])
+      const facts = reported([10, "a"], [12, "late"], [11, "b"])
       expect(yield* fresh(unreadAfter(facts, { xid: 11, id: 3 }))).toEqual(["late", "b"])
     })
   )

@@ -92,8 +92,8 @@ const moved = (
     yield* ledger.ledger.setFaults([])
     yield* eventually(states(after), (all) => all.every((state) => state === "settled"))
 
-    const told = yield* eventually(statuses(after), (all) => all.every((status) => status === "success"))
-    expect(told).toEqual(Array.from({ length: inFlight + 1 }, () => "success"))
+    const reported = yield* eventually(statuses(after), (all) => all.every((status) => status === "success"))
+    expect(reported).toEqual(Array.from({ length: inFlight + 1 }, () => "success"))
     yield* declare(after, "https://shop.example.com/forecast")
     const listed = yield* eventually(found(after, "forecast"), (resources) => resources.length === 1)
     expect(listed).toEqual(["https://shop.example.com/forecast"])

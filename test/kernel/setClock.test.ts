@@ -131,9 +131,9 @@ describe.each([
 })
 
 it("what came of a declaration is not known while the clock is before its judgement", () => {
-  const remembered = new OutcomeCache()
+  const cached = new OutcomeCache()
   const recorded = { decision: "unchanged", reason: undefined, resourceId: 1n, versionHash: "v", standing: "s" }
-  remembered.keep("digest", recorded as never, 2 * hour)
-  expect(remembered.recall("digest", 2 * hour)).toBeDefined()
-  expect(remembered.recall("digest", hour)).toBeUndefined()
+  cached.keep("digest", recorded as never, 2 * hour)
+  expect(cached.recall("digest", 2 * hour)).toBeDefined()
+  expect(cached.recall("digest", hour)).toBeUndefined()
 })

@@ -65,13 +65,13 @@ const start = async () => {
   )
   let text = ""
   const [inspector, facilitator] = await new Promise<readonly [string, string]>((resolve, reject) => {
-    const hear = (chunk: Buffer) => {
+    const receive = (chunk: Buffer) => {
       text += chunk.toString()
       const [socket, url] = [/(ws:\S+)/, /facilitator\s+(http:\S+)/].map((pattern) => pattern.exec(text)?.[1])
       if (socket !== undefined && url !== undefined) resolve([socket, url])
     }
-    child.stdout.on("data", hear)
-    child.stderr.on("data", hear)
+    child.stdout.on("data", receive)
+    child.stderr.on("data", receive)
     child.once("exit", () => reject(new Error(text)))
   })
   return { child, facilitator, inspector, ledger: `http://127.0.0.1:${ledgerPort}` }

@@ -30,13 +30,13 @@ const inTurns = inFile("FairScheduler.ts", "crowding")
 const counted = inFile("store/Quotas.ts", "grades")
 const versioned = inFile("store/Versions.ts", "grades")
 const merged = inFile("store/mergeDeclaration.ts", "grades")
-const judged = inFile("ownership/Verdicts.ts", "grades")
+const verified = inFile("ownership/Verdicts.ts", "grades")
 const executed = inFile("ownership/Execution.ts", "grades")
 const sold = inFile("store/storeSightings.ts", "grades")
 const bound = inFile("ownership/Recipients.ts", "grades")
 const challenged = inFile("ownership/Challenges.ts", "grades")
 const hinted = inFile("ownership/Hints.ts", "grades")
-const told = inFile("contract.ts", "units")
+const reported = inFile("contract.ts", "units")
 const read = inFile("ownership/OriginWire.ts", "originWire")
 const asked = inFile("ownership/Origins.ts", "origins")
 const probed = inFile("store/Resources.ts", "probes")
@@ -275,29 +275,29 @@ const ofQuotas: ReadonlyArray<Mutation> = [
   hinted("the same resource waits twice", "waiting.has(keyOf(identity))", "false")
 ]
 
-const ofLooks: ReadonlyArray<Mutation> = [
-  judged("the origin's words are not listed", "words === undefined ? false : yield* list(row, words, now)", "false"),
-  judged(
+const ofReads: ReadonlyArray<Mutation> = [
+  verified("the origin's words are not listed", "words === undefined ? false : yield* list(row, words, now)", "false"),
+  verified(
     "what an operator took out is listed anew",
     'isHeld(row) || verdict._tag === "Removed" ? undefined',
     'verdict._tag === "Removed" ? undefined'
   ),
-  judged("a look at the same words makes a version", "versions.bodyOf(words).hash === row.version_hash", "false"),
-  judged("one dead look is enough", "const deadLooksMax = 2", "const deadLooksMax = 1"),
-  judged("a sign of life does not clear a dead look", 'asked.life === "alive" ? 0 : probe.dead', "probe.dead"),
-  judged("what could not be asked counts as dead", 'life !== "alive" && life !== "unknown"', 'life !== "alive"'),
-  judged("a dead listing stays active", "!isDead(life) || dead < deadLooksMax ||", "true ||"),
-  judged(
+  verified("a look at the same words makes a version", "versions.bodyOf(words).hash === row.version_hash", "false"),
+  verified("one dead look is enough", "const deadProbesMax = 2", "const deadProbesMax = 1"),
+  verified("a sign of life does not clear a dead look", 'asked.life === "alive" ? 0 : probe.dead', "probe.dead"),
+  verified("what could not be asked counts as dead", 'life !== "alive" && life !== "unknown"', 'life !== "alive"'),
+  verified("a dead listing stays active", "!isDead(life) || dead < deadProbesMax ||", "true ||"),
+  verified(
     "an origin that answers revives nothing",
     'life === "alive" && isStale && row.state_reason !== "not_seen"',
     "false"
   ),
-  judged(
+  verified(
     "an origin that answers revives what nobody pays for",
     'isStale && row.state_reason !== "not_seen"',
     "isStale"
   ),
-  judged("looks that could not be had count", 'if (life === "unknown") return', ""),
+  verified("looks that could not be had count", 'if (life === "unknown") return', ""),
   executed(
     "whom the origin names waits although it offers",
     "words === undefined ? contradiction : displacement",
@@ -344,7 +344,7 @@ const ofLooks: ReadonlyArray<Mutation> = [
   read("a page that is no 402 speaks", "if (status !== 402) return undefined", ""),
   read("an amount is any text", "!canonicalAmount.test(amount)", "false"),
   read("options of other networks are listed", "Option.isNone(network) || !isRecipient(payTo)", "!isRecipient(payTo)"),
-  read("a buyer's extension is told of the origin", "told.filter(isSellersExtension)", "told"),
+  read("a buyer's extension is told of the origin", "reported.filter(isSellersExtension)", "reported"),
   read("a page declares another method than was asked", '(input["method"] ?? method) === method', "true")
 ]
 
@@ -398,7 +398,7 @@ const follows = inFile("discovery/conditions.ts", "standing.daily")
 const together = inFile("discovery/batchPages.ts", "gatherPages")
 const paged = inFile("discovery/Browse.ts", "standing.daily")
 const circled = inFile("store/findCircles.ts", "standing.daily")
-const stood = inFile("store/storeSightings.ts", "standing.daily")
+const was = inFile("store/storeSightings.ts", "standing.daily")
 
 const ofOrder: ReadonlyArray<Mutation> = [
   browsed(
@@ -421,7 +421,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
   together("pages of one moment get each other's rows", "pages[row.at] = bodiesOf(row)", "pages[0] = bodiesOf(row)"),
   together("pages of another size are cut alike", "`${stands} ${count}`", "`${stands}`"),
   together("rows somebody stands for are mixed with the others", "`${stands} ${count}`", "`${count}`"),
-  stood("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
+  was("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
   circled("a circle earns", "earned = greatest(0, a.earned - e.earned)", "earned = a.earned"),
   circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),
   circled("a market is a circle", "2 * count(m.node) > count(*)", "count(m.node) > 0"),
@@ -445,13 +445,9 @@ const seen = inFile("store/Sightings.ts", "sightings")
 
 const ofMemory: ReadonlyArray<Mutation> = [
   known("what stands otherwise is still known", "read.standing === standing && ", ""),
-  known(
-    "how it stood is believed for ever",
-    "read.standing === standing && now - read.readAt <= rememberMillis",
-    "true"
-  ),
-  known("a look from before it was judged counts", "read.readAt < judgedAt", "false"),
-  known("nothing is ever judged again", "now - known.judgedAt > judgedMillis", "false"),
+  known("how it stood is believed for ever", "read.standing === standing && now - read.readAt <= cacheMillis", "true"),
+  known("a look from before it was judged counts", "read.readAt < checkedAt", "false"),
+  known("nothing is ever judged again", "now - known.validatedAt > validatedMillis", "false"),
   standingAs("it stands alike for another owner", "array_to_string(pay_tos, ' ')", "''"),
   standingAs("it stands alike in another state", "concat_ws(' ', state, verification,", "concat_ws(' ', verification,"),
   standingAs("it stands alike in other words", "grade, version_hash, array", "grade, array"),
@@ -490,16 +486,16 @@ const ofControl: ReadonlyArray<Mutation> = [
 ]
 
 const ofHash: ReadonlyArray<Mutation> = [
-  told("the grade is part of the hash", "ownership grade settlements", "ownership settlements"),
-  told("payments are part of the hash", "grade settlements payers", "grade payers"),
-  told("the last look is part of the hash", "priceChangedAt lastLookAt", "priceChangedAt")
+  reported("the grade is part of the hash", "ownership grade settlements", "ownership settlements"),
+  reported("payments are part of the hash", "grade settlements payers", "grade payers"),
+  reported("the last look is part of the hash", "priceChangedAt lastLookAt", "priceChangedAt")
 ]
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...ofGrades,
   ...ofEvidence,
   ...ofQuotas,
-  ...ofLooks,
+  ...ofReads,
   ...ofDocuments,
   ...ofRank,
   ...ofOrder,

@@ -218,7 +218,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a key's own bound is not kept", "limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? limits", "limits"]
   ]),
   ...guards("kernel/settlement/PubnetGate.ts", "test/kernel/settlement/pubnet.daily.test.ts", [
-    ["a gate that says nothing", "if (faults.length === 0)", "if (faults.length >= 0)"],
+    ["a gate that says nothing", "if (errors.length === 0)", "if (errors.length >= 0)"],
     ["channels that are never looked at", "(yield* OpensChannels) ? [] : required.filter(isLow)", "[]"]
   ]),
   ...guards("runtime/platform/sampler.ts", "test/runtime/platform/telemetry.daily.test.ts", [
@@ -410,7 +410,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ]),
   ...guards("kernel/effect/withDeadline.ts", "test/kernel/effect/withDeadline.test.ts", [
-    ["a wait without an end", "wait.isOver = true\n        wait.told()", "wait.isOver = true"],
+    [
+      "a wait without an end",
+      `wait.isOver = true
+        wait.reported()`,
+      "wait.isOver = true"
+    ],
     ["the next one to wait is not waited for", "if (this.#sleeper === sleeper) this.#sleeper = undefined", ""],
     ["who goes takes the others' end away", "|| !this.#waits.isEmpty) return", ") return"],
     ["who is left behind goes on", "fiber.interruptUnsafe()", ""],
@@ -511,7 +516,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a connection for each call", "const free = this.#free.pop()", "const free = undefined as Connection | undefined"],
     [
       "a stale connection is an answer",
-      "const isStale = wasUsed && heard.status === 0 && !this.#isOver",
+      "const isStale = wasUsed && received.status === 0 && !this.#isOver",
       "const isStale = false"
     ],
     [
@@ -519,14 +524,20 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (this.#all.size >= connectionsMax) return void this.#waiting.add(use)",
       "if (this.#all.size > 1e9) return void this.#waiting.add(use)"
     ],
-    ["an answer of any length", 'if (heard.bytes > bytesMax) this.#told("too long")', ""],
+    ["an answer of any length", `if (received.bytes > bytesMax) this.#result("too long")`, ""],
     ["a packed answer of any length", "{ maxOutputLength: bytesMax }", "{}"],
     [
       "a call without an end",
-      'setTimeout(() => told("timeout"), call.timeoutMillis)',
-      'setTimeout(() => told("timeout"), 2e9)'
+      `setTimeout(() => result("timeout"), call.timeoutMillis)`,
+      `setTimeout(() => result("timeout"), 2e9)`
     ],
-    ["a call that nobody waits for goes on", "isTold = true\n clearTimeout(timer)\n calling.stop()", "isTold = true"]
+    [
+      "a call that nobody waits for goes on",
+      `isResult = true
+ clearTimeout(timer)
+ calling.stop()`,
+      "isResult = true"
+    ]
   ]),
   ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
     ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],
@@ -543,8 +554,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an answer to another call", "if (envelope.id !== id) return", "if (envelope.id === undefined) return"],
     [
       "a failed endpoint stays the first",
-      "Effect.andThen(setBad(url, penaltyMillis), Effect.fail(faultIn(method, error)))",
-      "Effect.fail(faultIn(method, error))"
+      "Effect.andThen(setBad(url, penaltyMillis), Effect.fail(errorIn(method, error)))",
+      "Effect.fail(errorIn(method, error))"
     ],
     ["a slow endpoint stays the first", "slow: setBad(url, penaltyMillis)", "slow: Effect.void"],
     ["a trace that ends at the ledger's door", "{ ...headersOf(url), traceparent }", "headersOf(url)"],
@@ -614,12 +625,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/ledger/LedgerClock.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     ["a ledger of any age", "isFresh: ageMillis <=", "isFresh: ageMillis >= 0 || ageMillis <="],
     ["endpoints that differ are asked alike", "yield* rpc.setUnfit(", "void ("],
-    ["what is in doubt is refused", "Effect.andThen(look, follower.noDoubt)", "look"],
+    ["what is in doubt is refused", "Effect.andThen(poll, follower.noDoubt)", "poll"],
     ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""],
     [
       "ledgers looked for as often while nobody pays",
-      "Math.max(betweenLooks(looks, isAttended), restUntil(looks, isAttended) - at)",
-      "betweenLooks(looks, isAttended)"
+      "Math.max(betweenPolls(polls, isAttended), restUntil(polls, isAttended) - at)",
+      "betweenPolls(polls, isAttended)"
     ],
     [
       "ledgers looked for before they are to be expected while somebody pays",
@@ -669,7 +680,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "one.sequence <= before.first.sequence + burstMax",
       "one.sequence <= Infinity + burstMax"
     ],
-    ["no jump at all", "if (heard !== undefined && isConfirmedAhead", "if (heard === null && isConfirmedAhead"],
+    ["no jump at all", "if (received !== undefined && isConfirmedAhead", "if (received === null && isConfirmedAhead"],
     [
       "a leap that does not move",
       "const hasMoved = newest.sequence > first.sequence",
@@ -688,11 +699,11 @@ export const mutations: ReadonlyArray<Mutation> = [
       "const alone = ahead.length === answers.length ? undefined",
       "const alone = ahead.length > 0 ? undefined"
     ],
-    ["a leap heard twice in seconds", "const beyondLooks = 5", "const beyondLooks = 2"],
+    ["a leap heard twice in seconds", "const beyondPolls = 5", "const beyondPolls = 2"],
     [
       "one endpoint's first word as a proof",
-      "headAt(best.newest, looked.at, best.endpoints === 1)",
-      "headAt(best.newest, looked.at)"
+      "headAt(best.newest, polled.at, best.endpoints === 1)",
+      "headAt(best.newest, polled.at)"
     ],
     ["a long leap told twice", "const leapMax = 1_000", "const leapMax = 10_000_000"],
     ["a burst on one answer's word", "&& answers > 1", ""],

@@ -116,8 +116,16 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   simulated(
     "events that are none pass",
-    "    return undefined\n  }\n}\n\nconst movementFault",
-    "    return []\n  }\n}\n\nconst movementFault"
+    `    return undefined
+  }
+}
+
+const movementError`,
+    `    return []
+  }
+}
+
+const movementError`
   ),
   simulated(
     "no movement at all passes",
@@ -173,7 +181,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ...simulation
   },
-  simulated("an exact payment's fee is not judged", "?? feeFault(answer, ceilings)", ""),
+  simulated("an exact payment's fee is not judged", "?? feeError(answer, ceilings)", ""),
   readAlike(
     "no resource fee is too high",
     "if (resourceStroops > ceilings.resourceStroopsMax)",
@@ -206,8 +214,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: schemeFile,
-        from: 'if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far")',
-        to: 'if (fault?.[0] === "invalid_exact_ledger_payload_malformed")'
+        from: `if (error?.[0] === "invalid_exact_ledger_signature_expiration_too_far")`,
+        to: `if (error?.[0] === "invalid_exact_ledger_payload_malformed")`
       }
     ],
     ...scheme
@@ -256,8 +264,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: schemeFile,
-        from: "return fault === undefined ? (state as State)",
-        to: "return fault !== null ? (state as State)"
+        from: "return error === undefined ? (state as State)",
+        to: "return error !== null ? (state as State)"
       }
     ],
     ...scheme

@@ -492,7 +492,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
     "rpc/simulateTransaction.ts",
     ["rpc/simulateTransaction.test.ts"],
-    [["a simulation takes a new account as it is", "view.store.lookedAt(asWhenApplied)", "view.store"]]
+    [["a simulation takes a new account as it is", "view.store.observedAt(asWhenApplied)", "view.store"]]
   ),
   ...rules(
     "transaction/operations/claimPredicate.ts",

@@ -30,7 +30,7 @@ const rolledUp = by(vitest("test/plugins/analytics/payments.daily.test.ts", "S95
 const searched = by(vitest("test/plugins/search-semantic/reports.daily.test.ts"))
 const generations = by(vitest("test/plugins/search-semantic/generations.daily.test.ts"))
 const pinned = by(vitest("test/kernel/http/safeFetch.test.ts"))
-const faults = by(vitest("test/plugins/mcp-tools/ToolError.test.ts"))
+const errors = by(vitest("test/plugins/mcp-tools/ToolError.test.ts"))
 const composed = by(vitest("test/plugins/mcp-tools/composition.test.ts"))
 const started = by(vitest("test/plugins/mcp-tools-pay/pubnet.daily.test.ts"))
 const paid = by(vitest("test/plugins/mcp-tools-pay/pay.daily.test.ts"))
@@ -38,13 +38,13 @@ const ordered = by(vitest("test/plugins/mcp-tools-pay/order.test.ts"))
 const stopped = by(vitest("test/plugins/mcp-tools/Calls.test.ts"))
 const measured = by(vitest("test/kernel/payment/report/MetricReadings.daily.test.ts"))
 const watched = by(vitest("test/kernel/payment/report/watchBudget.test.ts"))
-const told = by(vitest("test/runtime/commands/settlementStory.test.ts"))
+const reported = by(vitest("test/runtime/commands/settlementStory.test.ts"))
 const charged = by(vitest("test/runtime/commands/budget.test.ts"))
 const traced = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "sampler"))
 const logged = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "backend"))
-const rejectedTold = by(vitest("test/plugins/catalog/hostile.daily.test.ts"))
+const rejectedReported = by(vitest("test/plugins/catalog/hostile.daily.test.ts"))
 const rejectedKept = by(vitest("test/plugins/catalog/rejections.daily.test.ts"))
-const clientsTold = by(vitest("test/runtime/clientConfig.test.ts"))
+const clientsReported = by(vitest("test/runtime/clientConfig.test.ts"))
 const meant = by(vitest("test/plugins/search-semantic/search.daily.test.ts", "S296"))
 const hashed = by(vitest("test/plugins/catalog/units.test.ts"))
 const booted = by(vitest("test/kernel/database/boot.daily.test.ts"))
@@ -80,8 +80,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   shown(
     "S288: an invalid schema is refused though the operator waived it",
     "plugins/catalog/declaration/DeclarationWire.ts",
-    "fault !== undefined && config.requireValidSchema",
-    "fault !== undefined"
+    "error !== undefined && config.requireValidSchema",
+    "error !== undefined"
   ),
   shown(
     "S163: resources are listed oldest first",
@@ -155,7 +155,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "if (!policy.allowLocal && !addresses.every(isPublicAddress)) return",
     "if (false) return"
   ),
-  faults(
+  errors(
     "S330: an unknown settlement is final",
     "plugins/mcp-tools/ToolError.ts",
     "SETTLEMENT_UNKNOWN: true",
@@ -224,10 +224,10 @@ export const mutations: ReadonlyArray<Mutation> = [
   watched(
     "a key that rests on a new day keeps yesterday's rest",
     "kernel/payment/report/watchBudget.ts",
-    "if (!scopes.some((one) => one.name === name)) yield* tell({ ...scope, usedStroops: 0n })",
+    "if (!scopes.some((one) => one.name === name)) yield* report({ ...scope, usedStroops: 0n })",
     "void [name, scope]"
   ),
-  told(
+  reported(
     "an open payment may be paid again",
     "runtime/commands/settlementStory.ts",
     "if (isOpen(record.state)) { return [",
@@ -269,13 +269,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     "from search_semantic_generations order by id desc limit 1000",
     "from search_semantic_generations where status = 'active' order by id desc limit 1000"
   ),
-  clientsTold(
+  clientsReported(
     "S187: a client is told no transport",
     "runtime/clientConfig.ts",
     'const server = { type: "streamable-http", url',
     "const server = { url"
   ),
-  rejectedTold(
+  rejectedReported(
     "S257: a seller is told what is for the operator",
     "plugins/catalog/OutcomeCache.ts",
     "({ decision, dropped, reason }: Recorded): ExtensionOutcome => {\n" +

@@ -227,15 +227,15 @@ export const mutations: ReadonlyArray<Mutation> = [
     "branches.length > 0"
   ),
   bounded("every word's like is looked for", ".slice(0, alikeWordsMax)", ""),
-  known("more unknown words than four are looked for", ".slice(0, standInsMax)", ""),
+  known("more unknown words than four are looked for", ".slice(0, substitutesMax)", ""),
   known(
     "a word of three letters stands for what it begins",
-    "const standInLengthMin = 4",
-    "const standInLengthMin = 3"
+    "const substituteLengthMin = 4",
+    "const substituteLengthMin = 3"
   ),
   known(
     "a word that is spelt right stands for what looks like it",
-    "const isSpelt = looked[at].some((one) => one.word === word)",
+    "const isSpelt = seen[at].some((one) => one.word === word)",
     "const isSpelt = false as boolean"
   ),
   readBy(
@@ -291,7 +291,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   readBy("leaves are no form of a leaf", "(?:ve?|fe?)$/u", "(?:xx)$/u"),
   known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
-  known("that nobody lends words yet is kept", "if (looked[at] === undefined) continue", "looked[at] ??= []"),
+  known("that nobody lends words yet is kept", "if (seen[at] === undefined) continue", "looked[at] ??= []"),
   fedBack("what answers best lends nothing", "const share = 0.4", "const share = 0"),
   split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
   split("a list of something is about lists", 'bare.replace(amountOf, " ")', "bare"),

@@ -996,8 +996,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/settlement/follower/reconcileSettlements.ts",
-        from: "const told = Cause.hasDies(cause)",
-        to: "if (Cause.hasDies(cause)) return Effect.failCause(cause as Cause.Cause<never>)\n    const told = Cause.hasDies(cause)"
+        from: "const reported = Cause.hasDies(cause)",
+        to: `if (Cause.hasDies(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+    const reported = Cause.hasDies(cause)`
       }
     ],
     ...followerTests
@@ -1113,7 +1114,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "one caller's looks crowd out another's",
     changes: [
-      { file: "kernel/settlement/follower/adopt.ts", from: "if (mine >= looksOfPrincipalMax)", to: "if (mine < 0)" }
+      { file: "kernel/settlement/follower/adopt.ts", from: "if (mine >= pollsOfPrincipalMax)", to: "if (mine < 0)" }
     ],
     ...adoptTests
   },

@@ -585,7 +585,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: change(
       "kernel/health/WriteProbe.ts",
       "onSuccess: () => {\n      failures = 0\n      return set(undefined)",
-      "onSuccess: () => {\n      failures = 0\n      return fault === undefined ? set(undefined) : Effect.void"
+      `onSuccess: () => {
+      failures = 0
+      return failure === undefined ? set(undefined) : Effect.void`
     ),
     ...writes
   },

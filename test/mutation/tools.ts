@@ -28,7 +28,7 @@ const call = inFile("mcp-tools-pay/call/httpCall.ts", http)
 const seller = inFile("mcp-tools-pay/seller/httpSeller.ts", http)
 const wire = inFile("mcp-tools-pay/seller/HttpWire.ts", http)
 const terms = inFile("mcp-tools-pay/seller/compareTerms.ts", http)
-const judge = inFile("mcp-tools-pay/call/PaymentPolicyCheck.ts", http)
+const verify = inFile("mcp-tools-pay/call/PaymentPolicyCheck.ts", http)
 const ofTest =
   (files: ReadonlyArray<string>, folder = "", environment: Readonly<Record<string, string>> = {}) =>
   (name: string, from: string, to: string, file: string): Mutation => ({
@@ -111,7 +111,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: two offers of one kind are paid", "offers.length > 1", "offers.length > 2"),
   terms("terms: any extension may demand", "...demanded]", "]"),
   terms("terms: another resource is paid for", '...(isOurs ? [] : ["resource.url"])', ""),
-  judge(
+  verify(
     "judge: the ledger is not asked",
     "if (proof !== undefined || (yield* monotonicMillis) >= end) return proof",
     "if (proof === undefined || proof !== undefined) return { transaction: named, isNamed: true }"
@@ -316,7 +316,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   policy(
     "policy: nothing is decided",
-    "const giveBack = yield* (yield* Policy).judge(invocation, caller, made)",
+    "const giveBack = yield* (yield* Policy).verify(invocation, caller, made)",
     "yield* Policy\n  const giveBack = Effect.void",
     "call/makePurchase.ts"
   ),

@@ -23,7 +23,7 @@ const inFile =
 const contract = inFile("plugins/x402-upto/contract/settle.as", contractTests)
 const offline = inFile("plugins/x402-upto/checks.ts", vitest(`${folder}/checks.daily.test.ts`))
 const profiled = (file: string) => inFile(`plugins/x402-upto/${file}`, vitest(`${folder}/profiles.daily.test.ts`))
-const judged = inFile("plugins/x402-upto/verifyPayment.ts", vitest(`${folder}/UptoScheme.test.ts`))
+const verified = inFile("plugins/x402-upto/verifyPayment.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const known = inFile("plugins/x402-upto/authorizations.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const shown = inFile("plugins/x402-upto/simulationChecks.ts", vitest(`${folder}/simulationChecks.test.ts`))
 const readAlike = inFile("kernel/payment/readSimulation.ts", vitest(`${folder}/simulationChecks.test.ts`))
@@ -266,30 +266,32 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
   executed("an executed transaction may show nothing", "max !== undefined && endings", "max === undefined || endings")
 ]
 
-const ofTheWalk: ReadonlyArray<Mutation> = [
-  judged(
+const ofTheTraverse: ReadonlyArray<Mutation> = [
+  verified(
     "the facilitator signs at verify",
     'if (stage === "verify") return encodeOperation',
     'if (stage === ("never" as string)) return encodeOperation'
   ),
-  judged("a first look decides", "if (!mayBeOurs(first)) return first", "if (first !== null) return first"),
-  judged("a node that is behind refuses an honest payment", "begins <= time.sequence + aheadMax", "begins < 0"),
-  judged(
+  verified("a first look decides", "if (!mayBeOurs(first)) return first", "if (first !== null) return first"),
+  verified("a node that is behind refuses an honest payment", "begins <= time.sequence + aheadMax", "begins < 0"),
+  verified(
     "a node that simulates behind refuses an honest payment",
     "simulated.latestLedger < beginsOf(subject)",
     "simulated.latestLedger < 0"
   ),
-  judged(
+  verified(
     "the offline checks decide nothing",
-    "if (fault !== undefined)\n    return {",
-    "if (fault === null)\n    return {"
+    `if (error !== undefined)
+    return {`,
+    `if (error === null)
+    return {`
   ),
-  judged(
+  verified(
     "the accepted amount is simulated",
     "amount: Option.getOrThrow(payment.requirements.amount)",
     "amount: call.args.max!"
   ),
-  judged("what is spent is not told", "...refusedAuthorization(simulated, lastLedgerOf(call))", ""),
+  verified("what is spent is not told", "...refusedAuthorization(simulated, lastLedgerOf(call))", ""),
   known("another amount is the same settlement", "call.args.actual === promise.amount", "true"),
   known("another recipient is the same settlement", "call.args.payTo === promise.payTo &&", ""),
   known("another payer is the same settlement", "call?.args.payer === promise.payer &&", ""),
@@ -297,8 +299,8 @@ const ofTheWalk: ReadonlyArray<Mutation> = [
   known("another signature with the nonce is the same", "keys.includes(key) &&", ""),
   offered(
     "what has aged in the queue is prepared",
-    "return fault === undefined ? state :",
-    "return fault !== null ? state :"
+    "return error === undefined ? state :",
+    "return error !== null ? state :"
   ),
   offered(
     "a payment is decoded each time",
@@ -362,6 +364,6 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...ofTheChecks,
   ...ofTheProfiles,
   ...ofTheEvents,
-  ...ofTheWalk,
+  ...ofTheTraverse,
   ...ofTheSigner
 ]

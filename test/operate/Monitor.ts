@@ -107,8 +107,8 @@ export const startMonitor = async (options: MonitorOptions): Promise<Monitor> =>
   )
   const monitor = new Monitor(child, `http://${listen}`)
   const scraped = () => monitor.value("sum(up)").catch(() => undefined)
-  for (let looks = 0; ((await scraped()) ?? 0) < options.targets.length; looks++) {
-    if (looks > 600 || child.exitCode !== null) throw new Error("Prometheus does not scrape the replicas")
+  for (let reads = 0; ((await scraped()) ?? 0) < options.targets.length; reads++) {
+    if (reads > 600 || child.exitCode !== null) throw new Error("Prometheus does not scrape the replicas")
     await sleep(100)
   }
   return monitor

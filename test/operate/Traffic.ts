@@ -178,9 +178,9 @@ export class Traffic {
     const { rpc } = this.#options
     const started = 1_000_000_000n
     const faults: Array<string> = []
-    const compare = async (address: string, expected: bigint, who: string) => {
+    const compare = async (address: string, expected: bigint, caller: string) => {
       const held = await usdcBalance(rpc, address)
-      if (held !== expected) faults.push(`${who} ${address} holds ${held} and should hold ${expected}`)
+      if (held !== expected) faults.push(`${caller} ${address} holds ${held} and should hold ${expected}`)
     }
     for (const one of this.#sellers) {
       const address = one.publicKey()

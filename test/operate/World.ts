@@ -142,14 +142,14 @@ export class World {
     })
     this.#ends.push(ledger.stop)
     for (
-      let looks = 0;
+      let reads = 0;
       !(await this.rpc("getHealth").then(
         () => true,
         () => false
       ));
-      looks++
+      reads++
     ) {
-      if (looks > 600) throw new Error("the ledger does not answer")
+      if (reads > 600) throw new Error("the ledger does not answer")
       await sleep(100)
     }
   }
@@ -273,11 +273,11 @@ export class World {
       if (stdout === "") throw new Error(`the audit says nothing: ${stderr}`)
       return JSON.parse(stdout)
     })
-    const told = report.mismatches as ReadonlyArray<{ readonly rule: string; readonly subject: string }>
-    const named = told.filter(({ subject }) => this.#drains.includes(subject))
-    const isExpected = (one: (typeof told)[number]) =>
+    const reported = report.mismatches as ReadonlyArray<{ readonly rule: string; readonly subject: string }>
+    const named = reported.filter(({ subject }) => this.#drains.includes(subject))
+    const isExpected = (one: (typeof reported)[number]) =>
       named.includes(one) || (this.isRestored && one.rule === "bid recorded before sent")
-    const others = told.filter((one) => !isExpected(one)).map((one) => `audit: ${JSON.stringify(one)}`)
+    const others = reported.filter((one) => !isExpected(one)).map((one) => `audit: ${JSON.stringify(one)}`)
     if (named.length < this.#drains.length) others.push("the audit does not name what was taken from the sponsor")
     if (report.open > 0) others.push(`${report.open} settlements are open`)
     if (report.unresolved > 0) others.push(`${report.unresolved} settlements are unresolved`)

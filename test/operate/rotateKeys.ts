@@ -121,8 +121,9 @@ export const rotateKeys = async ({ alerts, world }: Stage): Promise<string> => {
     for (const { name } of world.replicas) await world.operator(["keys", "reread", "--state", world.state(name)])
     for (const replica of world.replicas) {
       const statuses = [await world.ask(replica, "/supported"), await world.ask(replica, "/supported", old)]
-      const told = statuses.map(({ status }) => status).join()
-      if (told !== "200,401") throw new Error(`${replica.name} answers the new key and the old one with ${told}`)
+      const reported = statuses.map(({ status }) => status).join()
+      if (reported !== "200,401")
+        throw new Error(`${replica.name} answers the new key and the old one with ${reported}`)
     }
   })
   world.onClose(() => Effect.runPromise(Scope.close(scope, Exit.void)))

@@ -53,9 +53,9 @@ try {
   faults.push(...(await world.traffic.faults()), ...(await world.faults()))
 } catch (fault) {
   faults.push(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault))
-  const isTold = (line: string) => !line.includes('"level":"INFO"')
+  const isReported = (line: string) => !line.includes('"level":"INFO"')
   for (const { log, name } of world.replicas)
-    console.log(`${name} logged last:\n${log.split("\n").filter(isTold).slice(-20).join("\n")}`)
+    console.log(`${name} logged last:\n${log.split("\n").filter(isReported).slice(-20).join("\n")}`)
 } finally {
   world.traffic.quit()
   await world.close()

@@ -42,10 +42,10 @@ export const malformedCases = async ({ key, url }: Target, part: Part): Promise<
     }
   }
   const each = async (sentence: string, bodies: ReadonlyArray<HttpBody>) => {
-    const faults: Array<string> = []
+    const errors: Array<string> = []
     await part.check(`${bodies.length} ${sentence}`, async () => {
-      for (const body of bodies) await refused(body).catch((error) => faults.push(error.message))
-      assert.equal(faults.length, 0, [`${faults.length} of ${bodies.length}`, ...faults.slice(0, 10)].join("\n"))
+      for (const body of bodies) await refused(body).catch((error) => errors.push(error.message))
+      assert.equal(errors.length, 0, [`${errors.length} of ${bodies.length}`, ...errors.slice(0, 10)].join("\n"))
     })
   }
 
@@ -98,27 +98,27 @@ const rawCases = async (url: string, bearer: Record<string, string>, part: Part)
     })
   const head = (line: string, ...headers: ReadonlyArray<string>) =>
     [line, `Host: ${hostname}`, ...headers, "", ""].join("\r\n")
-  const noFault = async (request: string) => {
+  const noError = async (request: string) => {
     const answer = await talk(request)
     assert.doesNotMatch(answer, /^HTTP\/1\.[01] 5/, answer.slice(0, 200))
   }
 
   for (const method of ["GET", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE"]) {
     await part.check(`${method} on /settle moves nothing and gets no 500`, () =>
-      noFault(head(`${method} /settle HTTP/1.1`))
+      noError(head(`${method} /settle HTTP/1.1`))
     )
   }
   await part.check("a length that is a lie gets no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", "Content-Type: application/json", "Content-Length: 2")}{}{}`)
+    noError(`${head("POST /verify HTTP/1.1", "Content-Type: application/json", "Content-Length: 2")}{}{}`)
   )
   await part.check("two lengths that differ get no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Content-Length: 3")}{}`)
+    noError(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Content-Length: 3")}{}`)
   )
   await part.check("a length and chunks together get no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Transfer-Encoding: chunked")}0\r\n\r\n`)
+    noError(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Transfer-Encoding: chunked")}0\r\n\r\n`)
   )
   await part.check("a header of 100,000 characters gets no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", `X-Long: ${"x".repeat(100_000)}`, "Content-Length: 2")}{}`)
+    noError(`${head("POST /verify HTTP/1.1", `X-Long: ${"x".repeat(100_000)}`, "Content-Length: 2")}{}`)
   )
   await part.check("percent-encoded and doubled paths reach nothing they should not", async () => {
     for (const path of [
@@ -131,7 +131,7 @@ const rawCases = async (url: string, bearer: Record<string, string>, part: Part)
       "/SETTLE",
       "/../settle"
     ]) {
-      await noFault(`${head(`POST ${path} HTTP/1.1`, "Content-Type: application/json", "Content-Length: 2")}{}`)
+      await noError(`${head(`POST ${path} HTTP/1.1`, "Content-Type: application/json", "Content-Length: 2")}{}`)
     }
   })
   await part.check("a body in endless chunks is cut off, or refused at the limit", async () => {

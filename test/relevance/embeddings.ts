@@ -7,11 +7,11 @@ import type { AddressInfo } from "node:net"
 import { Effect, type Scope } from "effect"
 import type { Dataset } from "./dataset.ts"
 
-export type Fault = "none" | "status" | "hang" | "length" | "nonsense" | "zero"
+export type ErrorBody = "none" | "status" | "hang" | "length" | "nonsense" | "zero"
 
 export interface EmbeddingsEndpoint {
   readonly url: string
-  readonly fault: { current: Fault }
+  readonly fault: { current: ErrorBody }
   readonly requests: () => number
   /** Of the last request. */
   readonly models: ReadonlySet<string>
@@ -23,7 +23,7 @@ export const startEmbeddings = (
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(() => {
-        const fault: { current: Fault } = { current: "none" }
+        const error: { current: ErrorBody } = { current: "none" }
         const models = new Set<string>()
         let requests = 0
         const server = createServer((request, response) => {
@@ -36,14 +36,14 @@ export const startEmbeddings = (
               model: string
             }
             models.add(model)
-            if (fault.current === "hang") return
-            if (fault.current === "status") return response.writeHead(500).end("no")
-            if (fault.current === "nonsense") return response.writeHead(200).end("<html>")
+            if (error.current === "hang") return
+            if (error.current === "status") return response.writeHead(500).end("no")
+            if (error.current === "nonsense") return response.writeHead(200).end("<html>")
             const vector = (text: string) => {
               const numbers = embed(text, model)
-              return fault.current === "length"
+              return error.current === "length"
                 ? numbers.slice(1)
-                : fault.current === "zero"
+                : error.current === "zero"
                   ? numbers.map(() => 0)
                   : numbers
             }
@@ -63,7 +63,7 @@ export const startEmbeddings = (
               server,
               endpoint: {
                 url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/embeddings`,
-                fault,
+                fault: error,
                 requests: () => requests,
                 models
               }

@@ -163,8 +163,8 @@ export class Report {
     if (this.#differences.length > 0) write("\ndifferent")
     for (const difference of this.#differences.slice(0, differencesMax)) write(`  ${difference}`)
     if (this.#differences.length > differencesMax) write(`  … and ${this.#differences.length - differencesMax} more`)
-    const { told, identical: same } = this.diagnostics
-    write(`\ndiagnostic events: word for word in ${same} of ${told} transactions`)
+    const { told: reported, identical: same } = this.diagnostics
+    write(`\ndiagnostic events: word for word in ${same} of ${reported} transactions`)
     for (const other of this.toldOtherwise.slice(0, differencesMax)) write(`  ${other}`)
     const { checked, different: wrong } = this.ledgers
     write(`ledgers as a whole (hashes, evictions, size of the state): ${checked} compared, ${wrong} different`)

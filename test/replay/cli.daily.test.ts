@@ -29,7 +29,7 @@ const frames = (bytes: Buffer): Array<Buffer> => {
 type Meta = Extract<Parameters<typeof xdr.LedgerCloseMeta.schema.encode>[0], { v: 2 }>["v2"]
 
 /** The stream with its last ledger that has transactions told otherwise. */
-const told = (bytes: Buffer, change: (meta: Meta) => Meta): Buffer => {
+const reported = (bytes: Buffer, change: (meta: Meta) => Meta): Buffer => {
   const all = frames(bytes)
   const at = all.findLastIndex((frame) => {
     const meta = xdr.LedgerCloseMeta.schema.decode(new Uint8Array(frame.subarray(4)))
@@ -46,7 +46,7 @@ const told = (bytes: Buffer, change: (meta: Meta) => Meta): Buffer => {
 
 /** The stream with one stroop more in the fee of its last transaction. */
 const withOtherFee = (bytes: Buffer): Buffer =>
-  told(bytes, (meta) => ({
+  reported(bytes, (meta) => ({
     ...meta,
     txProcessing: meta.txProcessing.map((tx, i, { length }) =>
       i < length - 1
@@ -110,7 +110,7 @@ describe("npm run replay", () => {
       for (const [i, [what, change]] of cases.entries()) {
         const path = join(folder, `whole-${i}`, file.suite)
         mkdirSync(path, { recursive: true })
-        writeFileSync(join(path, "a.xdr"), told(bytes, change))
+        writeFileSync(join(path, "a.xdr"), reported(bytes, change))
         const { status, lines } = replay(join(folder, `whole-${i}`))
         expect([status, lines.join("\n")]).toEqual([1, expect.stringMatching(what)])
       }

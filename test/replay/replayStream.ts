@@ -139,7 +139,7 @@ const whyUnsupported = (item: Item, protocolVersion: number): string | undefined
 /** The node's measurements, which are no part of what a contract did. */
 const isMeasurement = ({ event }: DiagnosticEvent): boolean => symbolText(event.body.v0.topics[0]) === "core_metrics"
 
-const told = (events: ReadonlyArray<DiagnosticEvent>): ReadonlyArray<DiagnosticEvent> =>
+const reported = (events: ReadonlyArray<DiagnosticEvent>): ReadonlyArray<DiagnosticEvent> =>
   events.filter((event) => !isMeasurement(event))
 
 const words = (event: DiagnosticEvent | undefined): string => {
@@ -151,8 +151,8 @@ const words = (event: DiagnosticEvent | undefined): string => {
 /** Where the two nodes do not tell the same of a transaction, word for word; undefined when they do. */
 const firstOtherWords = ({ processing: { txApplyProcessing: real }, applying }: Item): string | undefined => {
   if (real.v !== 4) return "no diagnostic events"
-  const theirs = told(real.v4.diagnosticEvents)
-  const ours = told([...applying!.diagnostics, ...applying!.outcome.diagnostics])
+  const theirs = reported(real.v4.diagnosticEvents)
+  const ours = reported([...applying!.diagnostics, ...applying!.outcome.diagnostics])
   const bytes = (event: DiagnosticEvent | undefined): string =>
     event === undefined ? "" : latin1(codec.DiagnosticEvent.encode(event))
   for (let i = 0; i < Math.max(theirs.length, ours.length); i++)
@@ -418,7 +418,7 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
     processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.events.length > 0)
   )
   // A node that was told to tell no diagnostics is asked for none.
-  const tellsDiagnostics = ledgers.some(({ processing }) =>
+  const reportsDiagnostics = ledgers.some(({ processing }) =>
     processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.diagnosticEvents.length > 0)
   )
   state.follow(ledgers[0]!.header)
@@ -435,7 +435,7 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
     state.follow(ledger.header)
     for (const item of replay.items) {
       if (
-        (tellsDiagnostics || item.frame?.isSoroban !== true) &&
+        (reportsDiagnostics || item.frame?.isSoroban !== true) &&
         item.unsupported === undefined &&
         item.applying !== undefined
       )

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, describe, expect, it } from "vitest"
-import { countsOf, failuresOf, faultsOf, type Part } from "./Part.ts"
+import { countsOf, failuresOf, errorsOf, type Part } from "./Part.ts"
 import { stepsOf } from "./parts.ts"
 import { runPart } from "./runPart.ts"
 
@@ -110,11 +110,11 @@ it("tells each fault of a program without a report, with how it begins and how i
     "        AssertionError",
     "67 passed, 2 failed"
   ].join("\n")
-  const [first, second, ...rest] = faultsOf(output)
+  const [first, second, ...rest] = errorsOf(output)
   expect(first).toMatch(/^FAULT buyer\.md:60 it does not print \| 200 \{ … \| but \| x+ … x+ \| Error: too late$/)
   expect(second).toBe("FAIL  it settles once | AssertionError | 67 passed, 2 failed")
   expect(rest).toEqual([])
-  expect(faultsOf("3 passed, 0 failed")).toEqual([])
+  expect(errorsOf("3 passed, 0 failed")).toEqual([])
 })
 
 describe("a part", () => {

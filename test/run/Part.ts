@@ -93,11 +93,11 @@ export const failuresOf = (reportFile: string, root: string): ReadonlyArray<stri
  * What a program without a report said of each fault: a line that begins with `FAULT`, `FAILED`, `FAIL` or `FAILS` and
  * up to sixty after it, as far as the next such line or one that begins with `ok`. On one line, its beginning and end.
  */
-export const faultsOf = (output: string): ReadonlyArray<string> =>
+export const errorsOf = (output: string): ReadonlyArray<string> =>
   (
     output.replace(colours, "").match(/^ *FA(?:ULT|IL(?:ED|S)?)\b.*(?:\n(?!(?: *FA(?:ULT|IL)|ok )).*){0,60}/gm) ?? []
-  ).map((fault) => {
-    const line = fault.trim().replace(/\s*\n\s*/g, " | ")
+  ).map((error) => {
+    const line = error.trim().replace(/\s*\n\s*/g, " | ")
     return line.length <= 800 ? line : `${line.slice(0, 300)} … ${line.slice(-500)}`
   })
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { colours, type Counts, countsOf, failedFilesOf, failuresOf, faultsOf, type Part } from "./Part.ts"
+import { colours, type Counts, countsOf, failedFilesOf, failuresOf, errorsOf, type Part } from "./Part.ts"
 
 export interface Result {
   readonly part: Part
@@ -69,20 +69,20 @@ const runOnce = (part: Part, output: Output): Promise<Result> =>
     let said = ""
     let held = ""
     let isStopped = false
-    const tell = (text: string, to: NodeJS.WriteStream) => {
+    const report = (text: string, to: NodeJS.WriteStream) => {
       if (output === "held") held += text
       else to.write(text)
     }
     const limit = setTimeout(() => {
       isStopped = true
-      tell(`\n${part.name} is stopped: it took more than ${part.minutesMax} minutes\n`, process.stdout)
+      report(`\n${part.name} is stopped: it took more than ${part.minutesMax} minutes\n`, process.stdout)
       endGroup(child, "SIGKILL")
     }, part.minutesMax * 60_000)
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       said = (said + text).slice(-saidMax)
-      tell(text, process.stdout)
+      report(text, process.stdout)
     })
-    child.stderr.setEncoding("utf8").on("data", (text: string) => tell(text, process.stderr))
+    child.stderr.setEncoding("utf8").on("data", (text: string) => report(text, process.stderr))
     const end = (status: number | null) => {
       clearTimeout(limit)
       endGroup(child, "SIGTERM")
@@ -90,15 +90,15 @@ const runOnce = (part: Part, output: Output): Promise<Result> =>
       if (held !== "") process.stdout.write(`\n── ${part.name}\n${held}`)
       const lastLine = said.slice(-4_000).replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
       const counts = countsOf(part.figures, { status, lastLine, reportFile })
-      const faults = counts.failed > 0 ? faultsOf(said) : []
-      const failures = isVitest ? failuresOf(reportFile, process.cwd()) : faults
+      const errors = counts.failed > 0 ? errorsOf(said) : []
+      const failures = isVitest ? failuresOf(reportFile, process.cwd()) : errors
       const failedFiles = isVitest ? failedFilesOf(reportFile, process.cwd()) : []
       const all = isStopped ? [`it took more than ${part.minutesMax} minutes and was stopped`, ...failures] : failures
       rmSync(folder, { recursive: true, force: true })
       resolve({ part, counts, failures: all, failedFiles, seconds: (performance.now() - started) / 1_000 })
     }
     child.once("error", (error) => {
-      tell(`${part.command}: ${error.message}\n`, process.stderr)
+      report(`${part.command}: ${error.message}\n`, process.stderr)
       end(1)
     })
     // The exit alone: a server that outlives its test may keep the pipes open, and is ended with the group.

@@ -56,10 +56,10 @@ for (const { counts, part, seconds } of results) {
 for (const { counts, failures, part } of results) {
   if (counts.failed === 0) continue
   const lines = failures.length === 0 ? [""] : failures.map((failure) => `: ${failure}`)
-  const told = lines.map((line) => `failed in ${part.name}${line}`).join("\n")
-  console.log(`\n${told}`)
+  const reported = lines.map((line) => `failed in ${part.name}${line}`).join("\n")
+  console.log(`\n${reported}`)
   const file = process.env["TOLLKEEPER_TEST_FAILURES"]
-  if (file !== undefined) appendFileSync(file, `${told}\n`)
+  if (file !== undefined) appendFileSync(file, `${reported}\n`)
 }
 
 const sum = (key: "passed" | "failed") => results.reduce((total, { counts }) => total + counts[key], 0)

@@ -95,9 +95,9 @@ describe("our own program", () => {
   it.each([
     ["", false],
     ["start", true]
-  ])("is the process that was started, and knows whether to end with npm (%s)", async (event, isTold) => {
+  ])("is the process that was started, and knows whether to end with npm (%s)", async (event, isReported) => {
     const child = start({ npm_lifecycle_event: event === "" ? undefined : event })
-    expect(String((await once(child.stdout, "data"))[0]).trim()).toBe(`${child.pid} ${isTold} undefined`)
+    expect(String((await once(child.stdout, "data"))[0]).trim()).toBe(`${child.pid} ${isReported} undefined`)
     process.kill(child.pid!, "SIGKILL")
     await once(child, "exit")
   })

@@ -42,13 +42,13 @@ const start = async (state: string, args: ReadonlyArray<string> = [], env: Recor
   })
   let text = ""
   const url = await new Promise<string>((resolve, reject) => {
-    const hear = (chunk: string) => {
+    const receive = (chunk: string) => {
       text += chunk
       const found = /facilitator\s+(http:\S+)/.exec(text)?.[1]
       if (found !== undefined) resolve(found)
     }
-    child.stdout.setEncoding("utf8").on("data", hear)
-    child.stderr.setEncoding("utf8").on("data", hear)
+    child.stdout.setEncoding("utf8").on("data", receive)
+    child.stderr.setEncoding("utf8").on("data", receive)
     child.once("exit", (status) => reject(new Error(`ended with ${status}\n${text}`)))
   })
   return {

@@ -79,7 +79,7 @@ describe("beside a running facilitator", () => {
       const lines = logged.split("\n").slice(0, -1)
       return lines.map((line) => JSON.parse(line).annotations?.event as string | undefined)
     }
-    for (let looks = 0; looks < 600 && !events().includes("search_ready"); looks++)
+    for (let reads = 0; reads < 600 && !events().includes("search_ready"); reads++)
       await new Promise((resolve) => setTimeout(resolve, 100))
     expect(events()).toContain("search_ready")
   }, 240_000)

@@ -90,7 +90,7 @@ describe("a reset", () => {
 describe("why a start ends", () => {
   const systemError = (code: string, path: string) =>
     Object.assign(new Error(`${code}: something, open '${path}'`), { code, path })
-  const told = (error: unknown) => sentenceOf(Cause.fail(error))
+  const reported = (error: unknown) => sentenceOf(Cause.fail(error))
 
   it.each([
     ["EADDRINUSE", /port 4022 of 127\.0\.0\.1 is taken by another program; stop that one, or .*--port PORT/],
@@ -99,7 +99,9 @@ describe("why a start ends", () => {
     ["EWHATEVER", /cannot be opened \(EWHATEVER\); choose another with --port/]
   ])("%s of a port names the port and the flag", (code, sentence) => {
     const cause = { cause: systemError(code, "") }
-    expect(told(new ListenFailed({ host: "127.0.0.1", port: 4022, setting: "server.port", cause }))).toMatch(sentence)
+    expect(reported(new ListenFailed({ host: "127.0.0.1", port: 4022, setting: "server.port", cause }))).toMatch(
+      sentence
+    )
   })
 
   it.each([
@@ -118,13 +120,13 @@ describe("why a start ends", () => {
   it("in the database is told in the database's own words", () => {
     const cause = new Error('permission denied for schema "public"')
     const error = new SqlError.SqlError({ reason: new SqlError.UnknownError({ message: "Query failed", cause }) })
-    expect(told(error)).toBe(
+    expect(reported(error)).toBe(
       'the database said: permission denied for schema "public"; `tollkeeper doctor` looks at the database'
     )
   })
 
   it("is never empty for an error that somebody foresaw, and is left to the trace for one that nobody did", () => {
-    expect(told({ _tag: "Wordless" })).toBe("Wordless, without a word of why")
+    expect(reported({ _tag: "Wordless" })).toBe("Wordless, without a word of why")
     expect(sentenceOf(Cause.die(new TypeError("x is not a function")))).toBeUndefined()
   })
 
@@ -134,7 +136,7 @@ describe("why a start ends", () => {
       writeFileSync(file, "")
       const places = [file, join(file, "below"), ...(existsSync("/proc/self") ? ["/proc/tollkeeper/below"] : [])]
       for (const state of places)
-        expect(told(yield* Effect.flip(claimState(state)))).toMatch(
+        expect(reported(yield* Effect.flip(claimState(state)))).toMatch(
           /cannot be written[:;].* choose another folder with --state/
         )
     })

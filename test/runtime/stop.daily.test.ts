@@ -91,15 +91,15 @@ it.live(
         const stopping = yield* Effect.forkScoped(facilitator.stop)
         yield* eventually(isRefused(facilitator.url))
         expect(yield* Fiber.join(asking)).toMatch(/^HTTP\/1.1 200 [^]*^connection: close\r$[^]*"ok"/im)
-        const told = yield* Fiber.join(settling)
-        expect(told).toMatch(/^HTTP\/1.1 200 [^]*^connection: close\r$/im)
-        expect(JSON.parse(told.slice(told.indexOf("{")))).toMatchObject({
+        const reported = yield* Fiber.join(settling)
+        expect(reported).toMatch(/^HTTP\/1.1 200 [^]*^connection: close\r$/im)
+        expect(JSON.parse(reported.slice(reported.indexOf("{")))).toMatchObject({
           success: false,
           errorReason: "settle_ledger_transaction_status_unknown",
           transaction: expect.stringMatching(/^[0-9a-f]{64}$/)
         })
-        const judged = yield* Fiber.join(verifying)
-        expect([judged.status, judged.json]).toMatchObject([
+        const verified = yield* Fiber.join(verifying)
+        expect([verified.status, verified.json]).toMatchObject([
           503,
           { isValid: false, invalidReason: "ledger_unavailable" }
         ])

@@ -32,14 +32,14 @@ export const quiet: Faults = {
 
 export const quietLedger: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
 
-export interface Weather {
+export interface Conditions {
   readonly faults: Faults
   readonly ledger: LedgerFaults
   /** So little goes wrong that accidents have to be arranged. */
   readonly isFair: boolean
 }
 
-export const weatherOf = ({ chance, next }: Random): Weather => {
+export const conditionsOf = ({ chance, next }: Random): Conditions => {
   const isFair = next() < 0.2
   const scaled = (most: number) => most * next() * (isFair ? 0.2 : 1)
   return {

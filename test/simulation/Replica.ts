@@ -4,10 +4,10 @@ import { Context } from "effect"
 import type { Keys } from "./keys.ts"
 
 /** When a request first looked at the store; a twin of a settlement is who looked before it was recorded. */
-export interface FirstLook {
+export interface FirstRead {
   at: number | undefined
 }
-export const Looking = Context.Reference<FirstLook>("test/simulation/Looking", {
+export const Reading = Context.Reference<FirstRead>("test/simulation/Looking", {
   defaultValue: () => ({ at: undefined })
 })
 

@@ -10,7 +10,7 @@ import { authorizationOf } from "./simulatedScheme.ts"
 import { chargedOf, type Row } from "./TwinStore.ts"
 import type { World } from "./World.ts"
 
-export interface Told {
+export interface Reported {
   readonly payment: Payment
   /** When it first looked at the store; absent when it never did. */
   readonly lookedAt: number | undefined
@@ -140,9 +140,11 @@ const channels = (world: World, rows: Rows): ReadonlyArray<string> => {
 /** Facts tell each birth and each end once. */
 const facts = (world: World, rows: Rows): ReadonlyArray<string> =>
   rows.flatMap((row) => {
-    const told = world.store.facts.filter(({ subject }) => subject === row.born.id).map(({ type }) => type)
+    const reported = world.store.facts.filter(({ subject }) => subject === row.born.id).map(({ type }) => type)
     const due = isOpen(row.state) ? ["settlement.recorded"] : ["settlement.recorded", `settlement.${row.state}`]
-    return told.join() === due.join() || world.hasLostCommits ? [] : [`${nameOf(row)} has the facts ${told.join()}`]
+    return reported.join() === due.join() || world.hasLostCommits
+      ? []
+      : [`${nameOf(row)} has the facts ${reported.join()}`]
   })
 
 /** What final answers claim, by their word. */
@@ -156,7 +158,7 @@ const claimOf = (reason: string): Row["state"] | undefined =>
 /** Answers that the final state does not bear out. */
 const contradiction = (
   world: World,
-  { answer, payment, toldAt }: Told,
+  { answer, payment, toldAt: reportedAt }: Reported,
   row: Row | undefined,
   ours: Included | undefined
 ): string | undefined => {
@@ -181,7 +183,7 @@ const contradiction = (
       if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits)
         return `${claimed}, and is ${row?.state ?? "not recorded"}`
       // Of a record that was lost, maybe another caller's: asked again, it was recorded anew, and then ended otherwise.
-      const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= toldAt
+      const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= reportedAt
       const isExcused = isOfLost || (row !== undefined && ours !== undefined && isPaidByLost(world, row, ours))
       if (claimed !== undefined && ours !== undefined && !isExcused) return `${claimed}, and its money moved`
       if (reason === "settle_ledger_already_settled" && isOwner && !isOfLost && row?.state !== "settled")
@@ -194,7 +196,7 @@ const contradiction = (
 }
 
 /** A conflict is with another payment of one's own: nobody else's terms make one. */
-const isFramed = ({ answer, payment }: Told, rows: Rows): boolean => {
+const isFramed = ({ answer, payment }: Reported, rows: Rows): boolean => {
   if (answer._tag !== "Failed" || answer.refusal.reason !== "payment_identifier_conflict") return false
   const { key, payer, scheme } = authorizationOf(payment)
   const identifier = Option.getOrUndefined(payment.identifier)
@@ -208,14 +210,14 @@ const isFramed = ({ answer, payment }: Told, rows: Rows): boolean => {
 
 const answers = (
   world: World,
-  told: ReadonlyArray<Told>,
+  reported: ReadonlyArray<Reported>,
   rows: Rows,
   moved: ReadonlyMap<string, Included>
 ): ReadonlyArray<string> => {
   const found: Array<string> = []
   const byId = new Map(rows.map((row) => [rowId(row), row]))
-  const successes = new Map<string, Array<Told>>()
-  for (const one of told) {
+  const successes = new Map<string, Array<Reported>>()
+  for (const one of reported) {
     const { key, scheme } = authorizationOf(one.payment)
     const id = idOf(scheme, key)
     const wrong = contradiction(world, one, byId.get(id), moved.get(id))
@@ -228,13 +230,13 @@ const answers = (
     if (!isIdentified && all.length > 1) found.push(`${id} released ${all.length} resources`)
     // Who looked before the settlement was born is a twin of whoever recorded it; one of them gets the success.
     const bornAt = byId.get(id)?.recordedAt ?? 0
-    const twins = all.filter(({ lookedAt }) => lookedAt !== undefined && lookedAt <= bornAt)
+    const twins = all.filter(({ lookedAt: observedAt }) => observedAt !== undefined && observedAt <= bornAt)
     if (twins.length > 1) found.push(`${id} was given to ${twins.length} callers at once`)
   }
   return found
 }
 
-export const violations = (world: World, told: ReadonlyArray<Told>): ReadonlyArray<string> => {
+export const violations = (world: World, reported: ReadonlyArray<Reported>): ReadonlyArray<string> => {
   const rows = [...world.store.rows.values()]
   const moved = movedByOurs(world)
   return [
@@ -242,6 +244,6 @@ export const violations = (world: World, told: ReadonlyArray<Told>): ReadonlyArr
     ...charges(world, rows),
     ...channels(world, rows),
     ...facts(world, rows),
-    ...answers(world, told, rows, moved)
+    ...answers(world, reported, rows, moved)
   ]
 }

@@ -15,13 +15,13 @@ import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { planAccidents, skewOf, surveyChannels } from "./accidents.ts"
 import type { Occurrence } from "./Coverage.ts"
-import { weatherOf } from "./Faults.ts"
-import { type Told, violations } from "./invariants.ts"
+import { conditionsOf } from "./Faults.ts"
+import { type Reported, violations } from "./invariants.ts"
 import { keysOf } from "./keys.ts"
 import { type Liveness, livenessOf } from "./liveness.ts"
 import { Observers, observingMillis, streamsLayer } from "./observers.ts"
 import { ports, settleTimeoutMillis } from "./ports.ts"
-import { type FirstLook, Looking, Replica } from "./Replica.ts"
+import { type FirstRead, Reading, Replica } from "./Replica.ts"
 import { calmPayment, paymentsMin, planPayment, principals, type Scenario } from "./Scenario.ts"
 import { simulatedSchemes } from "./simulatedScheme.ts"
 import { World } from "./World.ts"
@@ -147,7 +147,7 @@ const kindOf = (answer: SettleAnswer): Occurrence | undefined => {
 
 /** Those who ask: some hang up, and all come back while the answer leaves them hope. */
 class Clients {
-  readonly told: Array<Told> = []
+  readonly told: Array<Reported> = []
   unfinished = 0
   isCalm = false
   /** Only settlements that nobody can decide are waited for: ledgers close quickly meanwhile. */
@@ -187,10 +187,10 @@ class Clients {
   ): void {
     const world = this.#world
     const { chance, int } = world.random
-    const look: FirstLook = { at: undefined }
+    const read: FirstRead = { at: undefined }
     const askedAt = world.time.now
     const asked = this.#roaming(payment)
-    const fiber = fork(world, replica, Effect.provideService(facilitator.settle(asked), Looking, look))
+    const fiber = fork(world, replica, Effect.provideService(facilitator.settle(asked), Reading, read))
     const { asking } = this.#replicas
     asking.set(fiber, replica)
     if (!this.isCalm && chance(0.08)) {
@@ -205,7 +205,7 @@ class Clients {
       if (exit._tag === "Failure" || !replica.isAlive) return again(int(500, 6_000))
       const waited = world.time.now - askedAt
       if (waited > settleTimeoutMillis + answerSlack) world.broken.push(`a caller waited ${waited} ms`)
-      this.#hear({ payment, lookedAt: look.at, toldAt: world.time.now, answer: exit.value }, again)
+      this.#hear({ payment, lookedAt: read.at, toldAt: world.time.now, answer: exit.value }, again)
     })
   }
 
@@ -218,12 +218,12 @@ class Clients {
     return { ...payment, fingerprint, principal: { ...payment.principal, source: "ip:elsewhere" } }
   }
 
-  #hear(told: Told, again: (millis: number) => void): void {
+  #hear(reported: Reported, again: (millis: number) => void): void {
     const { coverage, random } = this.#world
-    const { answer, payment } = told
+    const { answer, payment } = reported
     const isRepeated =
       answer._tag === "Settled" && this.told.some((one) => one.payment === payment && one.answer._tag === "Settled")
-    this.told.push(told)
+    this.told.push(reported)
     const kind = isRepeated ? "answer stored success" : kindOf(answer)
     if (kind !== undefined) coverage.count(kind)
     const isHopeful =
@@ -263,9 +263,9 @@ const runStorm = (world: World, scenario: Scenario, clients: Clients, replicas: 
   const { ledger, random, store, time } = world
   const { chance, int } = random
   const end = time.now + stormMillis
-  const weather = weatherOf(random)
-  world.faults = weather.faults
-  ledger.faults = weather.ledger
+  const conditions = conditionsOf(random)
+  world.faults = conditions.faults
+  ledger.faults = conditions.ledger
   const closeLedgers = () => {
     ledger.close(time.now)
     const slow = chance(0.05) && !clients.isCalm ? int(8_000, 15_000) : int(3_500, 6_000)
@@ -281,7 +281,7 @@ const runStorm = (world: World, scenario: Scenario, clients: Clients, replicas: 
   for (let number = 1; number <= count; number++)
     time.after(int(500, stormMillis - 15_000), () => planPayment(scenario))
   const someReplica = () => random.pick(replicas.running)?.replica
-  planAccidents({ world, millis: stormMillis, isFair: weather.isFair, someReplica, faultsMin })
+  planAccidents({ world, millis: stormMillis, isFair: conditions.isFair, someReplica, faultsMin })
   time.at(end, () => {
     clients.isCalm = true
     world.heal()

@@ -8,7 +8,7 @@ import { ChannelStore } from "../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../kernel/settlement/Leases.ts"
 import { Settlements } from "../../kernel/settlement/store/Settlements.ts"
 import type { Occurrence } from "./Coverage.ts"
-import { Looking, type Replica } from "./Replica.ts"
+import { Reading, type Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
 const connectionLost = () =>
@@ -39,9 +39,9 @@ const settlementsOf = (world: World, stored: Stored) => {
   const { coverage, store, time } = world
   return Settlements.of({
     find: (query) =>
-      Effect.flatMap(Looking, (look) =>
+      Effect.flatMap(Reading, (read) =>
         stored(() => {
-          look.at ??= time.now
+          read.at ??= time.now
           return store.find(query)
         })
       ),

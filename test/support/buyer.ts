@@ -125,7 +125,7 @@ const muxedWire = (address: string): xdr.MuxedAccountWire => {
 }
 
 /** Resource data for a call that no ledger simulated: enough to be decoded, never meant to be executed. */
-const standInData = (call: xdr.InvokeContractArgs): xdr.SorobanTransactionData =>
+const substituteData = (call: xdr.InvokeContractArgs): xdr.SorobanTransactionData =>
   new xdr.SorobanTransactionData({
     ext: xdr.SorobanTransactionDataExt.v0(),
     resources: new xdr.SorobanResources({
@@ -210,7 +210,7 @@ export const makePayment = async (options: PaymentOptions): Promise<Payment> => 
     return xdr.TransactionEnvelope.envelopeTypeTx(new xdr.TransactionV1Envelope({ tx, signatures: [] }))
   }
 
-  let envelope = envelopeWith(40_100, standInData(call))
+  let envelope = envelopeWith(40_100, substituteData(call))
   let simulationError: string | undefined
   if (rpc !== undefined) {
     const simulated = await rpc("simulateTransaction", { transaction: envelope.toXdr("base64") }).catch((fault) => ({

@@ -8,16 +8,16 @@ const seconds = 100
 
 /** Looks until it holds what is asked for (default: until it is true), and gives back what was seen then. */
 export const eventually = <A, E, R>(
-  look: Effect.Effect<A, E, R>,
+  read: Effect.Effect<A, E, R>,
   holds: (seen: A) => boolean = (seen) => seen === true
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     let seen: A | undefined
-    const looks = Effect.gen(function* () {
-      while (!holds((seen = yield* look))) yield* Effect.sleep("20 millis")
+    const reads = Effect.gen(function* () {
+      while (!holds((seen = yield* read))) yield* Effect.sleep("20 millis")
       return seen
     })
-    return Effect.timeoutOrElse(looks, {
+    return Effect.timeoutOrElse(reads, {
       duration: `${seconds} seconds`,
       orElse: () => Effect.die(new Error(`not so within ${seconds} seconds; last seen: ${inspect(seen, { depth: 6 })}`))
     })

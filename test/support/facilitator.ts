@@ -140,7 +140,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
     while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
     // What was read of the sponsor before there were channels says that nothing can be paid for.
     const sponsor = Context.getUnsafe(services, Sponsor as never) as Sponsor["Service"]
-    for (let looks = 0; looks < 300 && Option.isSome(yield* sponsor.problem("exact")); looks++)
+    for (let reads = 0; reads < 300 && Option.isSome(yield* sponsor.problem("exact")); reads++)
       yield* Effect.sleep("100 millis")
     const url = `http://127.0.0.1:${port}`
     const rpc = rpcCall(ledgerUrl)

@@ -56,7 +56,7 @@ const send = (response: ServerResponse, said: Exclude<Said, string>, id: number)
 export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Effect<ScriptedRpc, never, Scope.Scope> =>
   Effect.gen(function* () {
     const asked: Array<string> = []
-    const heard: ScriptedRpc["heard"] = []
+    const received: ScriptedRpc["heard"] = []
     const full: ScriptedRpc["script"] = {
       getNetwork: { result: { passphrase: testPassphrase, protocolVersion: 23 } },
       ...script
@@ -71,7 +71,7 @@ export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Eff
           params: unknown
         }
         asked.push(method)
-        heard.push(request.headers)
+        received.push(request.headers)
         const scripted = full[method]
         const said =
           typeof scripted === "function"
@@ -95,5 +95,5 @@ export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Eff
           server.close()
         })
     )
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked, heard }
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked, heard: received }
   })

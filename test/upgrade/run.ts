@@ -53,7 +53,7 @@ const run = (tree: string, ...args: ReadonlyArray<string>): Program => {
 const sponsor = Keypair.random()
 const rpc = rpcCall(ledgerUrl)
 const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
-  for (let looks = 0; looks < 1_200; looks++) {
+  for (let reads = 0; reads < 1_200; reads++) {
     if (await isSo().catch(() => false)) return
     await pause(100)
   }

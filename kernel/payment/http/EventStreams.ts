@@ -125,10 +125,10 @@ export class EventStreams extends Context.Service<
         Stream.unwrap(
           Effect.gen(function* () {
             if (!(yield* rooms.enter(follower.source))) return Stream.empty
-            const told = yield* events.attend(follower.whose)
+            const reported = yield* events.attend(follower.whose)
             const pages = Stream.paginate(from, (cursor: JournalCursor) =>
               Effect.map(
-                nextPage(follower, cursor, told),
+                nextPage(follower, cursor, reported),
                 (page) =>
                   [page.chunks, follower.isListed() ? Option.some(page.next) : Option.none<JournalCursor>()] as const
               )

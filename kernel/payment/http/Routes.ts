@@ -96,7 +96,7 @@ type Headers = Readonly<Record<string, string>>
  * Every answer is counted by its word and named in the request's line of the log, however early it was given. A word is
  * from the house's own table, so it may be a label.
  */
-const told = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effect<void> =>
+const reported = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
     noteUnsafe(fiber, factsOf(given))
     measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
@@ -123,12 +123,12 @@ const makeAnswering = Effect.gen(function* () {
     /** Before anything is known of the payment. */
     refuseEarly: <A>(operation: Operation<A>, reason: string, message: string, headers?: Headers) => {
       const given = operation.refuse(refusal(reason, message))
-      return Effect.as(told(operation, given), answer(operation, given, unread, headers))
+      return Effect.as(reported(operation, given), answer(operation, given, unread, headers))
     },
     unauthorized: <A>(operation: Operation<A>) => {
       const given = operation.refuse(refusal("unauthorized", "a listed bearer key is required"))
       const body = { ...operation.encode(given, unread), error: "unauthorized" }
-      return Effect.as(told(operation, given), json(body, { status: 401, headers: unauthorizedHeaders }))
+      return Effect.as(reported(operation, given), json(body, { status: 401, headers: unauthorizedHeaders }))
     }
   }
 })
@@ -140,10 +140,10 @@ const makeObserving = Effect.gen(function* () {
   const scope = yield* Effect.scope
 
   /** What could not be judged, without a ledger or a database, is no verification. */
-  const judged = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
+  const checked = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
     const unfit = refusalOf(given)
     if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
-      yield* extensions.judged(unfit === undefined)
+      yield* extensions.verified(unfit === undefined)
   })
 
   const authorization = (payment: Payment) => (): Option.Option<string> =>
@@ -164,7 +164,7 @@ const makeObserving = Effect.gen(function* () {
     return Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
   })
 
-  return { judged, answered }
+  return { judged: checked, answered }
 })
 
 /** Reads a payment of a caller, has it judged or settled, and answers. */
@@ -175,7 +175,7 @@ const makeRun = Effect.gen(function* () {
   const words = yield* WireVocabulary
   const crypto = yield* Crypto
   const { answer, refuseEarly } = yield* makeAnswering
-  const { answered, judged } = yield* makeObserving
+  const { answered, judged: verified } = yield* makeObserving
   const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
 
   return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
@@ -191,14 +191,14 @@ const makeRun = Effect.gen(function* () {
     if ("_tag" in payment) {
       const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
       const given = operation.refuse(payment.refusal)
-      yield* told(operation, given)
+      yield* reported(operation, given)
       return answer(operation, given, into)
     }
     const into = answerIn(payment, words)
     const refused = checkEnvelope(payment, context)
     const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
-    yield* told(operation, given)
-    yield* judged(operation, given)
+    yield* reported(operation, given)
+    yield* verified(operation, given)
     if (refused !== undefined) return answer(operation, given, into)
     return answer(operation, given, into, yield* answered(operation, payment, given))
   })

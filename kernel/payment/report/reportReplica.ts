@@ -11,8 +11,8 @@ const every = "2 seconds"
 
 /** Watches and reports for as long as the Scope lives. */
 export const reportReplica = Effect.gen(function* () {
-  const { look, status: standing } = yield* ReadReplica
-  if (look === undefined) return
+  const { poll: read, status: standing } = yield* ReadReplica
+  if (read === undefined) return
   const health = yield* Health
   yield* health.register(
     "readReplica",
@@ -29,7 +29,7 @@ export const reportReplica = Effect.gen(function* () {
     id: "read-replica",
     every,
     turn: Effect.gen(function* () {
-      yield* look
+      yield* read
       const { isFit, lagMillis } = standing()
       yield* measure(storage.replicaUsed, isFit ? 1 : 0)
       if (lagMillis !== undefined) yield* measure(storage.replicaLag, lagMillis / 1_000)

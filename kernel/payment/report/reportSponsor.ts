@@ -26,18 +26,18 @@ export const reportSponsor = Effect.gen(function* () {
   const health = yield* Health
   const sponsor = yield* Sponsor
   const schemes = yield* Schemes
-  const faults = Effect.map(
+  const errors = Effect.map(
     Effect.suspend(() =>
       Effect.forEach(schemes.all(), ({ scheme }) =>
-        Effect.tap(sponsor.problem(scheme), (fault) =>
-          measure(settling.available, Option.isNone(fault) ? 1 : 0, { scheme })
+        Effect.tap(sponsor.problem(scheme), (error) =>
+          measure(settling.available, Option.isNone(error) ? 1 : 0, { scheme })
         )
       )
     ),
-    (unable) => [...new Set(unable.flatMap((fault) => Option.toArray(fault)))]
+    (unable) => [...new Set(unable.flatMap((failure) => Option.toArray(failure)))]
   )
   const report = Effect.gen(function* () {
-    const [found, standing] = [yield* faults, yield* sponsor.status]
+    const [found, standing] = [yield* errors, yield* sponsor.status]
     return {
       state: found.length === 0 ? "ready" : "degraded",
       ...(found.length === 0 ? {} : { detail: found.join("; ") }),
@@ -45,5 +45,5 @@ export const reportSponsor = Effect.gen(function* () {
     } satisfies HealthReport
   })
   yield* health.register("ledger", report)
-  yield* reconciler({ id: "sponsor-watch", every, turn: Effect.asVoid(faults) })
+  yield* reconciler({ id: "sponsor-watch", every, turn: Effect.asVoid(errors) })
 })

@@ -57,11 +57,11 @@ export const watchBudget = Effect.gen(function* () {
         `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
     ]
   })
-  const told = new Map<string, { readonly day: string; readonly level: number }>()
+  const reported = new Map<string, { readonly day: string; readonly level: number }>()
   const warn = Effect.fnUntraced(function* (day: string, scope: Scope) {
     const level = levelOf(scope, paymentStroops())
-    const before = told.get(scope.name)
-    told.set(scope.name, { day, level: before?.day === day ? Math.max(before.level, level) : level })
+    const before = reported.get(scope.name)
+    reported.set(scope.name, { day, level: before?.day === day ? Math.max(before.level, level) : level })
     if (level === 0 || (before?.day === day && before.level >= level)) return
     const what = level === 100 ? "is used up: payments are refused" : "is used to four fifths"
     yield* Effect.logWarning(`the sponsor's budget of ${scope.name} for ${day} ${what}; raise ${scope.setting}`).pipe(
@@ -73,9 +73,9 @@ export const watchBudget = Effect.gen(function* () {
       })
     )
   })
-  const lastTold = new Map<string, Scope>()
-  const tell = Effect.fnUntraced(function* (scope: Scope) {
-    lastTold.set(scope.name, scope)
+  const lastReported = new Map<string, Scope>()
+  const report = Effect.fnUntraced(function* (scope: Scope) {
+    lastReported.set(scope.name, scope)
     const left = scope.maxStroops > scope.usedStroops ? scope.maxStroops - scope.usedStroops : 0n
     yield* measure(money.budgetLeft, Number(left), { scope: scope.name })
     yield* measure(money.budgetMax, Number(scope.maxStroops), { scope: scope.name })
@@ -85,12 +85,12 @@ export const watchBudget = Effect.gen(function* () {
     const standing = yield* budget.status
     const scopes = scopesOf(standing)
     for (const scope of scopes) {
-      yield* tell(scope)
+      yield* report(scope)
       yield* warn(standing.day, scope)
     }
     // Who has used nothing today is not told of: a new day gives everybody the whole bound.
-    for (const [name, scope] of lastTold)
-      if (!scopes.some((one) => one.name === name)) yield* tell({ ...scope, usedStroops: 0n })
+    for (const [name, scope] of lastReported)
+      if (!scopes.some((one) => one.name === name)) yield* report({ ...scope, usedStroops: 0n })
   })
   yield* reconciler({
     id: "budget-watch",

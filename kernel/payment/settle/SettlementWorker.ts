@@ -34,7 +34,7 @@ export type WorkerReport =
   /** It has died, and nobody knows whether after the record: look again. */
   | { readonly _tag: "Died" }
 
-type Tell = (started: WorkerReport) => Effect.Effect<unknown>
+type Report = (started: WorkerReport) => Effect.Effect<unknown>
 
 /** Nothing was recorded: what to say, with the channel given back. */
 const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
@@ -62,12 +62,12 @@ const lease = Effect.fnUntraced(function* (settling: SettlementContext) {
 }, Effect.scoped)
 
 /** Lease to submit. */
-const work = Effect.fnUntraced(function* (settling: SettlementContext, tell: Tell) {
+const work = Effect.fnUntraced(function* (settling: SettlementContext, report: Report) {
   const leased = yield* lease(settling)
-  if (leased._tag !== "Recorded") return yield* tell(leased)
+  if (leased._tag !== "Recorded") return yield* report(leased)
   const { attempt, id } = leased
   yield* reached("afterRecord")
-  yield* tell({ _tag: "Recorded", id, innerHash: attempt.innerHash })
+  yield* report({ _tag: "Recorded", id, innerHash: attempt.innerHash })
   const sentLedger = yield* submitAttempt(id, attempt)
   yield* reached("afterSubmit")
   // In the ledger of its record nothing can have come of it, and the next one wakes the follower by itself.
@@ -108,17 +108,17 @@ export class SettlementWorker extends Context.Service<
           if (held) flight.release()
           held = false
         }
-        const tell: Tell = (started) =>
+        const notify: Report = (started) =>
           Effect.suspend(() => {
             if (started._tag === "Recorded") flight.publish({ _tag: "Pending", payer, transaction: started.innerHash })
             if (started._tag === "Answer") flight.publish(started.answer)
             letGo()
             return Deferred.succeed(report, started)
           })
-        const run = work(settling, tell).pipe(
-          Effect.catch((fault) => Effect.andThen(logPaymentError(fault), tell(answered(busy())))),
+        const run = work(settling, notify).pipe(
+          Effect.catch((error) => Effect.andThen(logPaymentError(error), notify(answered(busy())))),
           Effect.catchCause((cause) =>
-            Effect.andThen(Effect.logError("settling a payment died", cause), tell({ _tag: "Died" }))
+            Effect.andThen(Effect.logError("settling a payment died", cause), notify({ _tag: "Died" }))
           ),
           Effect.asVoid,
           Effect.ensuring(Effect.sync(letGo)),

@@ -13,7 +13,7 @@ import { type Joined, SingleFlight, type FlightResult } from "./SingleFlight.ts"
 import { settlePayment } from "./settlePayment.ts"
 import { type RequestStart, timeLeft } from "./waitForOutcome.ts"
 
-const told = (answer: SettleAnswer): FlightResult => ({ _tag: "Told", answer })
+const reported = (answer: SettleAnswer): FlightResult => ({ _tag: "Told", answer })
 
 export const joinFlight = Effect.fnUntraced(function* (
   payment: Payment,
@@ -27,10 +27,10 @@ export const joinFlight = Effect.fnUntraced(function* (
 
   const lead = ({ flight }: Joined) =>
     Effect.map(
-      Effect.catch(settlePayment({ payment, scheme, startedAt: began, flight }), (fault) =>
-        Effect.as(logPaymentError(fault), busy())
+      Effect.catch(settlePayment({ payment, scheme, startedAt: began, flight }), (error) =>
+        Effect.as(logPaymentError(error), busy())
       ),
-      told
+      reported
     )
   const fly = Effect.acquireUseRelease(
     Effect.sync(() => (last = flights.join(name))),
@@ -44,7 +44,7 @@ export const joinFlight = Effect.fnUntraced(function* (
   )
   const answer: Effect.Effect<SettleAnswer, Effect.Error<typeof fly>, Effect.Services<typeof fly>> = Effect.flatMap(
     fly,
-    (heard) => (heard._tag === "Told" ? Effect.succeed(heard.answer) : answer)
+    (received) => (received._tag === "Told" ? Effect.succeed(received.answer) : answer)
   )
 
   return yield* withDeadline(answer, {

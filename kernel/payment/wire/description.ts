@@ -2,14 +2,14 @@
 // that type their answers. A test holds real answers to the document.
 import { Schema } from "effect"
 import type { Described, RouteDescription } from "../../http/OpenApi.ts"
-import { anything, Fault, text } from "../../http/wireSchema.ts"
+import { anything, ErrorBody, text } from "../../http/wireSchema.ts"
 import { paymentRequest, SettleBody, SettlementsBody, SupportedBody, VerifyBody } from "./BodyWire.ts"
 
 const tags = { payment: "x402 payments: judged, settled, followed.", process: "The process itself." }
 
-const faults = (descriptions: Readonly<Record<number, string>>) =>
+const errors = (descriptions: Readonly<Record<number, string>>) =>
   Object.fromEntries(
-    Object.entries(descriptions).map(([status, description]) => [status, { description, body: Fault }])
+    Object.entries(descriptions).map(([status, description]) => [status, { description, body: ErrorBody }])
   )
 
 const keyRequired = "A bearer key is required."
@@ -64,7 +64,7 @@ const followed: ReadonlyArray<RouteDescription> = [
     callers: "keyed",
     answers: {
       200: { description: "Kinds, extensions and signers.", body: SupportedBody },
-      ...faults({ 401: keyRequired })
+      ...errors({ 401: keyRequired })
     }
   },
   {
@@ -80,7 +80,7 @@ const followed: ReadonlyArray<RouteDescription> = [
     }),
     answers: {
       200: { description: "Newest first.", body: SettlementsBody },
-      ...faults({
+      ...errors({
         400: "Not one of identifier and hash.",
         401: keyRequired,
         404: "The principal has no such settlement.",
@@ -108,7 +108,7 @@ const followed: ReadonlyArray<RouteDescription> = [
         body: Schema.String,
         mediaType: "text/event-stream"
       },
-      ...faults({
+      ...errors({
         400: "The cursor is not the id of an event.",
         401: keyRequired,
         403: "No key is configured, and the caller is not on this machine.",
@@ -163,7 +163,7 @@ const processes: ReadonlyArray<RouteDescription> = [
     "Metrics as Prometheus text: for operators, or for this machine alone when no operator key is configured.",
     {
       200: { description: "Every metric of the process.", body: Schema.String, mediaType: "text/plain" },
-      ...faults({ 401: "An operator's key is required." })
+      ...errors({ 401: "An operator's key is required." })
     },
     "keyed"
   ),

@@ -34,9 +34,9 @@ export class AdmissionControl {
   }
 
   /** Undefined when the place was given; else the milliseconds after which to try again. */
-  enter(principal: string, waitMillis: number, weather: LoadConditions): number | undefined {
+  enter(principal: string, waitMillis: number, conditions: LoadConditions): number | undefined {
     const own = this.#places.get(principal) ?? 0
-    const excess = this.#estimate(own, weather) - waitMillis
+    const excess = this.#estimate(own, conditions) - waitMillis
     if (excess > 0 || own >= placesOfOneMax || this.#placesInAll >= placesMax)
       return Math.min(retryMillisMax, Math.max(retryMillisMin, Math.ceil(excess)))
     this.#places.set(principal, own + 1)

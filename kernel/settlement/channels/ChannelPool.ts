@@ -60,8 +60,8 @@ export class ChannelPool extends Context.Service<
         })
         // One close interval and 3 s: a channel held now is usually free by then.
         const waitMax = Duration.min(limits.channelWait ?? Duration.millis(ledgerMillis + 3_000), within)
-        const weather = { now, ledgerMillis, channels: count.known() }
-        const retryAfterMillis = admission.enter(principal, Duration.toMillis(waitMax), weather)
+        const conditions = { now, ledgerMillis, channels: count.known() }
+        const retryAfterMillis = admission.enter(principal, Duration.toMillis(waitMax), conditions)
         if (retryAfterMillis !== undefined) return { _tag: "Full", retryAfterMillis } as const
         let isLeft = false
         const leave = Effect.sync(() => {

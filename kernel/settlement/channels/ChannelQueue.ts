@@ -10,7 +10,7 @@ import { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** How often the head of the queue looks again without being woken: channels are freed by other replicas too. */
-const lookAgain = Duration.millis(250)
+const pollAgain = Duration.millis(250)
 
 /** Channels that are asked for at once. */
 const takeMax = 100
@@ -134,7 +134,7 @@ export class ChannelQueue extends Context.Service<
         turns.pass()
         yield* Deferred.await(turn.called)
         if (turn.lease !== undefined) return
-        while (!(yield* take(turn))) yield* Effect.timeoutOption(bell.await, lookAgain)
+        while (!(yield* take(turn))) yield* Effect.timeoutOption(bell.await, pollAgain)
       })
 
       const wait = (principal: string, waitMax: Duration.Duration) =>

@@ -65,7 +65,7 @@ const warnMillis = 60_000
 const refuse = (message: string) => Effect.fail(new RotationRefused({ message }))
 
 /** What would be lost, or what has not changed. */
-const rotationFault = (what: RotationKind, before: AccountNames, next: AccountNames): string | undefined => {
+const rotationError = (what: RotationKind, before: AccountNames, next: AccountNames): string | undefined => {
   const isSameSponsor = next.sponsor === before.sponsor
   const areSame = next.channels.join() === before.channels.join()
   if (what === "sponsor" && isSameSponsor)
@@ -254,8 +254,8 @@ const makeCheck = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   return Effect.fnUntraced(
     function* (what: RotationKind, before: AccountNames, next: AccountNames) {
-      const fault = rotationFault(what, before, next)
-      if (fault !== undefined) return yield* refuse(fault)
+      const error = rotationError(what, before, next)
+      if (error !== undefined) return yield* refuse(error)
       yield* checkFunds(next.sponsor)
     },
     Effect.provideService(Network, network),
@@ -305,13 +305,13 @@ export class KeyRotation extends Context.Service<
           .reread((next) => Effect.fail(new DryRun({ next })))
           .pipe(
             Effect.as(before),
-            Effect.catchTag("DryRun", (looked) => Effect.succeed(looked.next))
+            Effect.catchTag("DryRun", (polled) => Effect.succeed(polled.next))
           )
-        const fault = yield* check(what, before, next).pipe(
+        const failure = yield* check(what, before, next).pipe(
           Effect.as(undefined),
           Effect.catchTag("RotationRefused", ({ message }) => Effect.succeed(message))
         )
-        return { id: planIdOf(next), before, next, fault }
+        return { id: planIdOf(next), before, next, fault: failure }
       })
 
       const rotate = Effect.fn("KeyRotation.rotate")(function* (what: RotationKind, planned?: string) {

@@ -135,7 +135,7 @@ const isDue = (memory: Memory, required: number, isWaiting: boolean) =>
   )
 
 /** Reads every channel of ours and the sponsor, from the table first, so that the ledger's word is the newer one. */
-const lookAtAll = Effect.gen(function* () {
+const pollAtAll = Effect.gen(function* () {
   const { sponsor } = yield* Signer
   const rows: ReadonlyArray<ChannelRow> = yield* (yield* ChannelRows).owned
   const { accounts, asOf } = yield* readAccounts([sponsor, ...rows.map(({ address }) => address)])
@@ -168,7 +168,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   memory.requiredBefore = required
   if (!(yield* transactions.settleOpen)) return
   const last = yield* transactions.last
-  const { sponsorAccount, survey } = yield* lookAtAll
+  const { sponsorAccount, survey } = yield* pollAtAll
   // A node that has not seen our last transaction would have it done again.
   if (survey.asOf < last.ledger) return
   if (sponsorAccount === undefined) return yield* fundSponsor(memory)

@@ -45,13 +45,13 @@ export class Outcomes extends Context.Service<
         }
       })
 
-      const look = Effect.suspend(() => Effect.flatMap(settlements.endsOf([...waiters.keys()]), complete))
-      const looking = yield* reconciler({
+      const poll = Effect.suspend(() => Effect.flatMap(settlements.endsOf([...waiters.keys()]), complete))
+      const polling = yield* reconciler({
         id: "outcomes",
         every: Effect.sync(() => (waiters.size === 0 ? whileNobodyWaits : limits.settlePoll)),
-        turn: Effect.provideService(look, Lane, "payments")
+        turn: Effect.provideService(poll, Lane, "payments")
       })
-      yield* clock.subscribe(Effect.suspend(() => (waiters.size === 0 ? Effect.void : looking.wake)))
+      yield* clock.subscribe(Effect.suspend(() => (waiters.size === 0 ? Effect.void : polling.wake)))
 
       return Outcomes.of({
         complete,
@@ -64,7 +64,7 @@ export class Outcomes extends Context.Service<
               const waiter = waiters.get(id) ?? { deferred: Deferred.makeUnsafe<SettlementRecord>(), count: 0 }
               waiter.count += 1
               waiters.set(id, waiter)
-              return isFirst ? Effect.as(looking.wake, waiter) : Effect.succeed(waiter)
+              return isFirst ? Effect.as(polling.wake, waiter) : Effect.succeed(waiter)
             }),
             (waiter) => Effect.timeoutOption(Deferred.await(waiter.deferred), timeout),
             (waiter) =>

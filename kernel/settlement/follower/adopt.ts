@@ -46,11 +46,11 @@ export type AdoptionRequest = Pick<
 >
 
 /** Nonces of which it is remembered what used them. */
-const rememberedMax = 1_000
+const cachedMax = 1_000
 /** Ledgers looked through at a time: such a look is dear, and asking for it is not. */
-const looksMax = 2
+const pollsMax = 2
 /** Looks that one principal may wait for. */
-const looksOfPrincipalMax = 4
+const pollsOfPrincipalMax = 4
 
 const unshown =
   "a payment whose record was lost was found on the ledger, and its caller cannot be shown to be its owner: " +
@@ -103,7 +103,7 @@ const oldestReadable = Effect.gen(function* () {
 })
 
 /** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read. */
-const lookUp = Effect.fnUntraced(function* (
+const pollUp = Effect.fnUntraced(function* (
   promised: Promised,
   { nonce, own, expired }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: Expired | undefined },
   begun: { scannedTo: number }
@@ -150,8 +150,8 @@ export type Adopted =
 const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const authorizations = yield* Authorizations
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
-  const looking = yield* Semaphore.make(looksMax)
-  const remembered = new Map<string, Use>()
+  const polling = yield* Semaphore.make(pollsMax)
+  const cached = new Map<string, Use>()
   const begun = new Map<string, { scannedTo: number }>()
   const waiting = new Map<string, number>()
 
@@ -163,20 +163,20 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   ) {
     const { source: principal } = request.principal
     const mine = waiting.get(principal) ?? 0
-    if (mine >= looksOfPrincipalMax) return yield* unknown("too many spent authorizations are being looked up")
+    if (mine >= pollsOfPrincipalMax) return yield* unknown("too many spent authorizations are being looked up")
     waiting.set(principal, mine + 1)
-    const look = Effect.suspend(() => {
-      const known = remembered.get(key)
+    const poll = Effect.suspend(() => {
+      const known = cached.get(key)
       const progress = begun.get(key) ?? { scannedTo: 0 }
-      setBounded(begun, rememberedMax, key, progress)
+      setBounded(begun, cachedMax, key, progress)
       return known === undefined
-        ? Effect.provideContext(lookUp(request, { nonce, own: own(), expired }, progress), services)
+        ? Effect.provideContext(pollUp(request, { nonce, own: own(), expired }, progress), services)
         : Effect.succeed(known)
     })
-    return yield* looking
-      .withPermits(1)(look)
+    return yield* polling
+      .withPermits(1)(poll)
       .pipe(
-        Effect.tap((use) => Effect.sync(() => setBounded(remembered, rememberedMax, key, use))),
+        Effect.tap((use) => Effect.sync(() => setBounded(cached, cachedMax, key, use))),
         Effect.ensuring(
           Effect.sync(() => {
             const left = (waiting.get(principal) ?? 1) - 1
@@ -193,7 +193,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     // What used a nonce is one for all authorizations of it; what was not used in one's life says nothing of another's.
     const spent = `${request.network} ${nonce.address} ${nonce.nonce}`
     const key = expired === undefined ? spent : `${spent} ${expired.expiresLedger}`
-    return remembered.get(key) ?? (yield* useOf(request, nonce, key, expired))
+    return cached.get(key) ?? (yield* useOf(request, nonce, key, expired))
   })
 })
 
@@ -226,7 +226,7 @@ export const makeAdopter = Effect.gen(function* () {
       ? Effect.succeed(true)
       : settlements.wasOwner(innerHash, principal.owner)
 
-  const judge = Effect.fnUntraced(function* (request: AdoptionRequest, found: Spending) {
+  const verify = Effect.fnUntraced(function* (request: AdoptionRequest, found: Spending) {
     // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
     const use = readSpending(authorizations, found, request, own())
     const inner = ofOurs(found.envelope, own())
@@ -241,7 +241,7 @@ export const makeAdopter = Effect.gen(function* () {
   const adopt = Effect.fnUntraced(function* (request: AdoptionRequest, expired?: Expired) {
     const found = yield* search(request, expired)
     if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
-    const { adopted, answer, by } = yield* judge(request, found)
+    const { adopted, answer, by } = yield* verify(request, found)
     if (adopted === undefined) return answer
     const stored: AdoptAnswer = yield* settlements.adopt(adopted)
     if (stored === "Adopted") {
@@ -265,7 +265,7 @@ export const makeAdopter = Effect.gen(function* () {
     if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
     const moved = transferred(request, found.executed) ?? request.amount
     const settled = moved < request.amount ? { ...request, amount: moved, fingerprint: fingerprintFor(moved) } : request
-    return (yield* judge(settled, found)).answer
+    return (yield* verify(settled, found)).answer
   }, withSpanIfSampled("settlement.findLost"))
 
   return { adopt, find }

@@ -114,7 +114,7 @@ export const makeSearcher = Effect.gen(function* () {
     if (isWhole && sequence - known.atLedger < searchAgainLedgers) return known.search
     const isBegun = !isWhole && known !== undefined
     const before = isBegun ? known.search : nothingFound(range.fromLedger)
-    const lookFrom = (fromLedger: number) =>
+    const pollFrom = (fromLedger: number) =>
       findSpending({
         promised: record,
         own: { sponsor: signer.sponsor, channels: new Set([...signer.channels, record.channel]) },
@@ -125,11 +125,11 @@ export const makeSearcher = Effect.gen(function* () {
     const nextLedger = before.toLedger + 1
     const earlier = isBegun ? 0 : Math.min(range.before, nextLedger - 1)
     // A node may have the ledgers asked for, and none before them any more.
-    const look =
+    const poll =
       earlier === 0
-        ? lookFrom(nextLedger)
-        : Effect.catchTag(lookFrom(nextLedger - earlier), "LedgerUnavailable", () => lookFrom(nextLedger))
-    const found = yield* look.pipe(
+        ? pollFrom(nextLedger)
+        : Effect.catchTag(pollFrom(nextLedger - earlier), "LedgerUnavailable", () => pollFrom(nextLedger))
+    const found = yield* poll.pipe(
       // A look that fails has found nothing; what else is known may still be acted on.
       Effect.catchTag("LedgerUnavailable", (error) =>
         Effect.as(Effect.logInfo("ledgers could not be looked through for an authorization", error), undefined)

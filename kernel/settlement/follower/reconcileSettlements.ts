@@ -29,10 +29,10 @@ const leaseDuration = Duration.seconds(10)
 /** One settlement's step: a failure, a defect or an interruption of it is told and ends nothing but the step. */
 const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Effect.Effect<A | undefined, never, R> =>
   Effect.catchCause(step, (cause) => {
-    const told = Cause.hasDies(cause)
+    const reported = Cause.hasDies(cause)
       ? Effect.logError("following an open settlement met a defect; the others go on", cause)
       : Effect.logWarning("an open settlement could not be followed this time", cause)
-    return Effect.as(told.pipe(Effect.annotateLogs({ settlement: record.id })), undefined)
+    return Effect.as(reported.pipe(Effect.annotateLogs({ settlement: record.id })), undefined)
   })
 
 /** A step for each settlement, some at a time. */
@@ -72,7 +72,7 @@ export const startFollower = Effect.gen(function* () {
   const search = yield* makeSearcher
 
   /** What is seen of each settlement's hashes: by one look through the new ledgers, or by asking. */
-  const look = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
+  const poll = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
     const scanned = yield* scan(records)
     const seen = new Map<string, Seen>()
     yield* eachOf(records, (record) =>
@@ -84,7 +84,7 @@ export const startFollower = Effect.gen(function* () {
   })
 
   /** Channel and nonce of those settlements that hashes alone do not decide. */
-  const lookCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
+  const pollCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
     const doubtful = yield* eachOf(records, (record) =>
       Effect.map(decideOn(record, { seen: seen.get(record.id)!, snapshot: undefined, search: undefined }), (decision) =>
         decision._tag === "AskStanding" ? { record, nonce: authorizations.nonceOf(record) } : undefined
@@ -118,9 +118,9 @@ export const startFollower = Effect.gen(function* () {
     if (!(yield* leases.hold("settlements", leaseDuration))) return
     const due = yield* readDue
     if (due.length === 0) return
-    const seen = yield* look(due)
+    const seen = yield* poll(due)
     const answered = due.filter(({ id }) => seen.has(id))
-    const standings = yield* lookCloser(answered, seen)
+    const standings = yield* pollCloser(answered, seen)
     const isEnded = ({ id }: OpenRecord) => seen.get(id)!._tag === "Included" && !standings.has(id)
     yield* endedFirst(answered, isEnded, (record) => follow(record, seen.get(record.id)!, standings.get(record.id)))
   })

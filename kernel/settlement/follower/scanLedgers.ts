@@ -66,14 +66,14 @@ export const makeScanner = Effect.gen(function* () {
     const attempts = attemptsByHash(records)
     const seen = new Map<string, Seen>()
     if (fromLedger <= (yield* clock.now).sequence) {
-      let looked = 0
+      let polled = 0
       const matches = (hash: string) => {
-        looked += 1
+        polled += 1
         return attempts.has(hash)
       }
       const answer = yield* rpc.scan({ fromLedger, matches })
       scannedTo = answer.scannedTo
-      density.note(looked, scannedTo - fromLedger + 1, scannedTo)
+      density.note(polled, scannedTo - fromLedger + 1, scannedTo)
       for (const { executed } of answer.found) {
         // Asked for by one hash and recomputed from the envelope: what is of nobody here is of no interest.
         const found = attempts.get(executed.outerHash) ?? attempts.get(executed.innerHash)

@@ -13,11 +13,11 @@ import type { SettlementRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** The longest another replica's facts wait to be noticed. */
-const lookEvery = Duration.seconds(1)
+const pollEvery = Duration.seconds(1)
 /** Whoever begins to wait wakes it. */
 const whileNobodyWaits = Duration.minutes(1)
 /** Events looked at at once on the way back in time: a window costs what it holds, not what the journal holds. */
-const lookBackMax = 1_000
+const pollBackMax = 1_000
 
 /** A page of the journal. */
 export interface EventPage {
@@ -53,7 +53,7 @@ interface EventRow extends Omit<SettlementRow, "id"> {
 }
 
 /** A stretch of the journal, read backwards. */
-interface LookBack {
+interface PollBack {
   readonly seen: number
   readonly lowest: bigint | null
   /** Of those that are not too old. */
@@ -134,43 +134,43 @@ export class SettlementEvents extends Context.Service<
         let found = end
         let below = found + 1n
         while (true) {
-          const [row] = yield* sql<LookBack>`select count(*)::int as seen, min(position) as lowest,
+          const [row] = yield* sql<PollBack>`select count(*)::int as seen, min(position) as lowest,
               count(*) filter (where at >= ${at})::int as recent, min(position) filter (where at >= ${at}) as first
             from (select position, at from kernel_facts where ${own(whose)} and position < ${below}
-              order by position desc limit ${lookBackMax}) p`
+              order by position desc limit ${pollBackMax}) p`
           const { first, lowest, recent, seen } = row!
           if (first !== null) found = first - 1n
-          if (seen < lookBackMax || recent < seen) return { epoch, position: found } satisfies JournalCursor
+          if (seen < pollBackMax || recent < seen) return { epoch, position: found } satisfies JournalCursor
           below = lowest!
         }
       }, withSpanIfSampled("SettlementEvents.before"))
 
       /** Where the last look ended; undefined while nobody waits. */
       let seen: JournalEnd | undefined
-      const look = Effect.gen(function* () {
+      const poll = Effect.gen(function* () {
         if (attending.size === 0) return void (seen = undefined)
         const [from, now] = [seen, yield* facts.end]
         seen = now
         // Of another epoch every stream reads anew: what it has read may have been taken back.
         if (from === undefined || from.epoch !== now.epoch || from.end > now.end) return yield* wake(attending, "all")
         if (from.end === now.end) return
-        const told = yield* sql<{ principal: string }>`select distinct principal from kernel_facts
+        const reported = yield* sql<{ principal: string }>`select distinct principal from kernel_facts
           where position > ${from.end} and position <= ${now.end} and principal is not null`
-        yield* wake(attending, new Set(told.map(({ principal }) => principal)))
+        yield* wake(attending, new Set(reported.map(({ principal }) => principal)))
       })
-      const looking = yield* reconciler({
+      const polling = yield* reconciler({
         id: "settlement-events",
-        every: Effect.sync(() => (attending.size === 0 ? whileNobodyWaits : lookEvery)),
-        turn: look
+        every: Effect.sync(() => (attending.size === 0 ? whileNobodyWaits : pollEvery)),
+        turn: poll
       }).pipe(Effect.provideService(Supervisor, yield* Supervisor))
-      yield* facts.onPublished(Effect.suspend(() => (attending.size === 0 ? Effect.void : looking.wake)))
+      yield* facts.onPublished(Effect.suspend(() => (attending.size === 0 ? Effect.void : polling.wake)))
 
       const attend = Effect.fnUntraced(function* ({ principal }: Whose) {
         const queue = yield* Effect.acquireRelease(
           Effect.tap(Queue.sliding<void>(1), (queue) => Effect.sync(() => attending.set(queue, principal))),
           (queue) => Effect.sync(() => attending.delete(queue))
         )
-        if (attending.size === 1) yield* looking.wake
+        if (attending.size === 1) yield* polling.wake
         return Effect.asVoid(Queue.take(queue))
       })
 

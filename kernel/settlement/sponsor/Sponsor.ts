@@ -31,7 +31,7 @@ const patience = Duration.millis(500)
 const warnAfterMillis = 10_000
 /** So long after its start a process lets payments wait for the channels that it is opening. */
 const openingMillis = 20_000
-const lookMillis = 200
+const pollMillis = 200
 /** The longest time between two readings when no ledger comes, and while all is well and nobody brings payments. */
 const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
@@ -131,21 +131,21 @@ const makeReadings = Effect.gen(function* () {
 /** What was found of each scheme that was asked about. What lasts is warned of once, and its end told. */
 const makeNotes = () => {
   const found = new Map<string, { readonly fault: string | undefined; readonly since: number; isSaid: boolean }>()
-  const note = Effect.fnUntraced(function* (scheme: string, fault: string | undefined) {
+  const note = Effect.fnUntraced(function* (scheme: string, error: string | undefined) {
     const now = yield* monotonicMillis
     const before = found.get(scheme)
-    const entry = before !== undefined && before.fault === fault ? before : { fault, since: now, isSaid: false }
+    const entry = before !== undefined && before.fault === error ? before : { fault: error, since: now, isSaid: false }
     found.set(scheme, entry)
-    if (fault === undefined && before?.fault !== undefined && before.isSaid)
+    if (error === undefined && before?.fault !== undefined && before.isSaid)
       return yield* Effect.logInfo("settlements can be paid for again").pipe(Effect.annotateLogs({ scheme }))
-    if (fault === undefined || entry.isSaid || now - entry.since < warnAfterMillis) return
+    if (error === undefined || entry.isSaid || now - entry.since < warnAfterMillis) return
     entry.isSaid = true
-    yield* Effect.logWarning(`settling is busy: ${fault}`).pipe(Effect.annotateLogs({ scheme }))
+    yield* Effect.logWarning(`settling is busy: ${error}`).pipe(Effect.annotateLogs({ scheme }))
   })
   return {
     note,
     schemes: () => [...found.keys()],
-    isFaulty: () => [...found.values()].some(({ fault }) => fault !== undefined)
+    isFaulty: () => [...found.values()].some(({ fault: failure }) => failure !== undefined)
   }
 }
 
@@ -175,7 +175,7 @@ export class Sponsor extends Context.Service<
       const readings = yield* makeReadings
       const notes = makeNotes()
 
-      const faultOf = Effect.fnUntraced(function* (scheme: string) {
+      const errorOf = Effect.fnUntraced(function* (scheme: string) {
         const unsigned = yield* signer.fault
         if (unsigned !== undefined) return unsigned
         const status = readings.standing()
@@ -187,13 +187,13 @@ export class Sponsor extends Context.Service<
         // Nothing that is read of the sponsor matters while nothing can be recorded.
         const unwritable = yield* writes.fault
         if (unwritable !== undefined) return Option.some(unwritable)
-        let found = yield* faultOf(scheme)
+        let found = yield* errorOf(scheme)
         if (found !== undefined) {
           yield* readings.readAgain.pipe(
             Effect.timeoutOption(patience),
             Effect.catch((error) => Effect.logDebug("the sponsor could not be read again", error))
           )
-          found = yield* faultOf(scheme)
+          found = yield* errorOf(scheme)
         }
         yield* notes.note(scheme, found)
         return Option.fromUndefinedOr(found)
@@ -213,7 +213,7 @@ export class Sponsor extends Context.Service<
         yield* signer.assure
         let found = yield* problem(scheme)
         while (Option.isSome(found) && (yield* mayOpen(scheme))) {
-          yield* Effect.sleep(lookMillis)
+          yield* Effect.sleep(pollMillis)
           found = yield* problem(scheme)
         }
         return found
@@ -224,7 +224,7 @@ export class Sponsor extends Context.Service<
         every: Effect.map(clock.isAttended, (attended) => (attended || notes.isFaulty() ? every : everyUnattended)),
         turn: Effect.gen(function* () {
           yield* notes.isFaulty() ? readings.readAgain : readings.refresh
-          for (const scheme of notes.schemes()) yield* notes.note(scheme, yield* faultOf(scheme))
+          for (const scheme of notes.schemes()) yield* notes.note(scheme, yield* errorOf(scheme))
         })
       })
       yield* clock.subscribe(watch.wake)

@@ -34,13 +34,13 @@ const sequenceOf = ({ envelope }: OpenTransaction) =>
     return transaction === undefined ? undefined : BigInt(transaction.seqNum)
   })
 
-type Fault = SqlError.SqlError | LedgerUnavailable | SignerRefused
+type ErrorBody = SqlError.SqlError | LedgerUnavailable | SignerRefused
 
 export class SponsorTransactions extends Context.Service<
   SponsorTransactions,
   {
     /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
-    readonly settleOpen: Effect.Effect<boolean, Fault>
+    readonly settleOpen: Effect.Effect<boolean, ErrorBody>
     readonly last: SponsorJournal["Service"]["last"]
     /**
      * Records and sends a transaction; does nothing while another is open, soon after one failed, when a channel to
@@ -50,7 +50,7 @@ export class SponsorTransactions extends Context.Service<
       purpose: string,
       operations: ReadonlyArray<SponsorOperation>,
       after: string | undefined
-    ) => Effect.Effect<void, Fault>
+    ) => Effect.Effect<void, ErrorBody>
   }
 >()("tollkeeper/settlement/channels/SponsorTransactions") {
   static readonly layer = Layer.effect(

@@ -54,7 +54,7 @@ const recordAll = Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSet
   )
   const born = settlements.map((one) => bornRow(one, { ...reservation, stroops: one.budgetStroops }))
   const attempts = settlements.map(({ attempt, id }) => attemptRow(id, 1, attempt))
-  const told = settlements.map((one) => {
+  const reported = settlements.map((one) => {
     const fact = recordedFact(one, facilitator)
     return { ...factRow(fact), data: fact.data }
   })
@@ -73,7 +73,7 @@ const recordAll = Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSet
     ${part},
     born as (${insertAll(sql, "kernel_settlements", born, "budget_reserved")} returning 1),
     attempted as (${insertAll(sql, "kernel_attempts", attempts, "born")}),
-    told as (${insertAll(sql, "kernel_facts", told, "born")}),
+    told as (${insertAll(sql, "kernel_facts", reported, "born")}),
     held as (
       update kernel_channels as c set settlement = held_by, leased_until = null, used_at = clock_timestamp() from given
       where c.address = lent and exists (select 1 from born))

@@ -81,7 +81,7 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
       Effect.provideService(HttpClient.HttpClient, client)
     )
 
-  const fault = Effect.gen(function* () {
+  const error = Effect.gen(function* () {
     if (failing === undefined) return undefined
     const now = yield* monotonicMillis
     if (now - failing.triedAt >= probeMillis) yield* one.withPermitsIfAvailable(1)(Effect.ignore(sign(probe)))
@@ -92,5 +92,5 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
     if (!isBelieved) yield* Effect.ignore(sign(probe))
   }).pipe(one.withPermits(1))
   const machine = `${values.kind} ${values.url === "" ? values.region : new URL(values.url).origin}`
-  return { address, sign, fault, machine, signedAt: () => signedAt, assure } satisfies RemoteAccount
+  return { address, sign, fault: error, machine, signedAt: () => signedAt, assure } satisfies RemoteAccount
 }, Effect.provide(FetchHttpClient.layer))

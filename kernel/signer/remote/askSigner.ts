@@ -48,8 +48,8 @@ export const askSigner = Effect.fnUntraced(function* <A>(
       orElse: () =>
         Effect.fail(noSignature(`the external signer did not answer in ${Duration.toMillis(answerWait)} ms`))
     }),
-    Effect.mapError((fault) =>
-      fault instanceof LedgerUnavailable ? fault : noSignature("the external signer cannot be reached, or says nothing")
+    Effect.mapError((error) =>
+      error instanceof LedgerUnavailable ? error : noSignature("the external signer cannot be reached, or says nothing")
     )
   )
 })

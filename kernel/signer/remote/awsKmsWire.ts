@@ -46,8 +46,8 @@ export const signedRequest = (
   const toSign = ["AWS4-HMAC-SHA256", stamp, scope, hash(written.join("\n"))].join("\n")
   const key = scope.split("/").reduce((key, part) => crypto.hmacSha256(key, bytesOf(part)), bytesOf(`AWS4${secretKey}`))
   const signature = Hex.encode(crypto.hmacSha256(key, bytesOf(toSign)))
-  const who = `Credential=${accessKey}/${scope}, SignedHeaders=${names}`
-  const authorization = `AWS4-HMAC-SHA256 ${who}, Signature=${signature}`
+  const caller = `Credential=${accessKey}/${scope}, SignedHeaders=${names}`
+  const authorization = `AWS4-HMAC-SHA256 ${caller}, Signature=${signature}`
   return { method: "POST", url, headers: { ...headers, authorization }, body, contentType }
 }
 

@@ -97,11 +97,11 @@ const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFa
 })
 
 /** The settlements that facts tell of, as they are. */
-const load = Effect.fnUntraced(function* (told: ReadonlyArray<RecordedFact>) {
+const load = Effect.fnUntraced(function* (reported: ReadonlyArray<RecordedFact>) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(settlementColumns)
-  const ids = told.flatMap((one) => (one._tag === "Sold" ? [] : [one.id]))
-  const hashes = told.flatMap((one) =>
+  const ids = reported.flatMap((one) => (one._tag === "Sold" ? [] : [one.id]))
+  const hashes = reported.flatMap((one) =>
     one._tag === "Sold" ? one.data.sales.map(({ transaction }) => transaction) : []
   )
   const rows = yield* sql<SettlementRow>`select ${columns} from analytics_settlements
@@ -120,28 +120,30 @@ const skip = (type: string, id: bigint | string) =>
 
 /** The facts of a batch that analytics is about; what cannot be read is left out. */
 const readFacts = Effect.fnUntraced(function* (facts: ReadonlyArray<Fact>) {
-  const told: Array<RecordedFact> = []
+  const reported: Array<RecordedFact> = []
   for (const fact of facts.filter(concerns)) {
     const read = readFact(fact)
-    if (Option.isSome(read)) told.push(read.value)
+    if (Option.isSome(read)) reported.push(read.value)
     else yield* skip(fact.type, fact.id)
   }
-  return told
+  return reported
 })
 
 /** In the transaction that moves the cursor. */
 const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact>) {
-  const told = yield* readFacts(facts)
-  if (told.length === 0) return
+  const reported = yield* readFacts(facts)
+  if (reported.length === 0) return
   const waitMillis = Duration.toMillis((yield* Limits).settleTimeout)
   yield* acquireAnalyticsLock
-  const before = yield* load(told)
+  const before = yield* load(reported)
   const after = new Map(before)
-  const born = told.flatMap((one) => (one._tag === "Recorded" && !before.has(one.id) ? [begin(one, waitMillis)] : []))
+  const born = reported.flatMap((one) =>
+    one._tag === "Recorded" && !before.has(one.id) ? [begin(one, waitMillis)] : []
+  )
   for (const known of yield* beginnings([...new Map(born.map((known) => [known.id, known])).values()]))
     after.set(known.id, known)
   const byHash = new Map([...after.values()].map((known) => [known.transactionHash, known.id]))
-  for (const one of told) {
+  for (const one of reported) {
     if (one._tag === "Ended") {
       const known = after.get(one.id)
       if (known === undefined) yield* skip(`settlement.${one.state}`, one.id)
@@ -165,14 +167,14 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
  * may take: whatever is recorded meanwhile has as long, and is late by no more than its fact was read late.
  */
 const lapse = Effect.gen(function* () {
-  const lookMillisMax = Duration.toMillis((yield* Limits).settleTimeout)
+  const readMillisMax = Duration.toMillis((yield* Limits).settleTimeout)
   const sql = yield* SqlClient.SqlClient
   const isOverdue = sql.literal("status = 'open' and due_at <= clock_timestamp()")
   const [next] = yield* sql<{ millis: number | null }>`select
     (extract(epoch from min(due_at) - clock_timestamp()) * 1000)::float8 as millis
     from analytics_settlements where status = 'open'`
-  const millis = Math.ceil(next?.millis ?? lookMillisMax)
-  if (millis > 0) return Math.min(millis, lookMillisMax)
+  const millis = Math.ceil(next?.millis ?? readMillisMax)
+  if (millis > 0) return Math.min(millis, readMillisMax)
   return yield* inTransaction(
     Effect.gen(function* () {
       yield* acquireAnalyticsLock

@@ -11,9 +11,9 @@ import type { SettlementFact } from "./SettlementFact.ts"
 
 const rowsOf = (deltas: ReadonlyArray<Delta>) =>
   JSON.stringify(
-    deltas.map(({ firstAt, heard, key, lastAt, sums }) => ({
+    deltas.map(({ firstAt, received: observed, key, lastAt, sums }) => ({
       ...key,
-      ...Object.fromEntries(Object.entries(heard).map(([list, words]) => [list, [...words].sort()])),
+      ...Object.fromEntries(Object.entries(observed).map(([list, words]) => [list, [...words].sort()])),
       ...Object.fromEntries(Object.entries(sums).map(([field, sum]) => [field, sum.toString()])),
       first_at: firstAt,
       last_at: lastAt

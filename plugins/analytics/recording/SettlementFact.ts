@@ -68,16 +68,16 @@ export const end = (
   { data, state }: Extract<RecordedFact, { _tag: "Ended" }>
 ): SettlementFact => {
   if (isFinal(known)) return known
-  const told = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
+  const reported = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {
     case "settled":
       // Beyond a node's memory the amount is no longer told; what was signed is what moved then.
-      return { ...told, status: "success", amount: data.moved ?? known.amountMeant }
+      return { ...reported, status: "success", amount: data.moved ?? known.amountMeant }
     case "failed":
     case "expired":
-      return { ...told, status: "failed", amount: 0n }
+      return { ...reported, status: "failed", amount: 0n }
     case "unresolved":
-      return { ...told, status: "unknown" }
+      return { ...reported, status: "unknown" }
   }
 }
 

@@ -11,7 +11,7 @@ export interface Part {
   readonly key: Key
   readonly sums: Sums
   /** Words that the row has heard, by list: it forgets none. */
-  readonly heard?: Readonly<Record<string, string>>
+  readonly received?: Readonly<Record<string, string>>
   readonly at: Date
 }
 
@@ -108,16 +108,16 @@ export interface Change {
 export interface Delta {
   readonly key: Key
   readonly sums: Record<string, bigint>
-  readonly heard: Record<string, Set<string>>
+  readonly received: Record<string, Set<string>>
   firstAt: Date
   lastAt: Date
 }
 
-const add = (deltas: Map<string, Delta>, { at, heard, key, sums }: Part, sign: 1n | -1n): void => {
+const add = (deltas: Map<string, Delta>, { at, received: observed, key, sums }: Part, sign: 1n | -1n): void => {
   const name = JSON.stringify(key)
-  const known = deltas.get(name) ?? { key, sums: {}, heard: {}, firstAt: at, lastAt: at }
+  const known = deltas.get(name) ?? { key, sums: {}, received: {}, firstAt: at, lastAt: at }
   for (const [field, value] of Object.entries(sums)) known.sums[field] = (known.sums[field] ?? 0n) + sign * value
-  for (const [list, word] of Object.entries(heard ?? {})) (known.heard[list] ??= new Set()).add(word)
+  for (const [list, word] of Object.entries(observed ?? {})) (known.received[list] ??= new Set()).add(word)
   if (at < known.firstAt) known.firstAt = at
   if (at > known.lastAt) known.lastAt = at
   deltas.set(name, known)

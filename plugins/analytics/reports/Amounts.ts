@@ -47,7 +47,7 @@ interface AmountsValues {
   /** The asset, and what is configured of it. */
   readonly name: (asset: string | undefined) => AssetNames
   /** `total_amount` is that of the asset `main`; `amounts` has them all. */
-  readonly tell: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
+  readonly report: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
 }
 
 /** How amounts of these assets are told. */
@@ -57,7 +57,7 @@ export const amountsOf = (assets: ReadonlyMap<string, Asset>): AmountsValues => 
     asset_symbol: assets.get(asset ?? "")?.symbol ?? null,
     asset_decimals: assets.get(asset ?? "")?.decimals ?? null
   })
-  const tell = (sums: ReadonlyArray<AssetSum>, main: string | undefined) => {
+  const notify = (sums: ReadonlyArray<AssetSum>, main: string | undefined) => {
     const all = byAsset(sums)
     return {
       total_amount: (all.find(({ asset }) => asset === main)?.amount ?? 0n).toString(),
@@ -69,7 +69,7 @@ export const amountsOf = (assets: ReadonlyMap<string, Asset>): AmountsValues => 
       }))
     }
   }
-  return { name, tell }
+  return { name, report: notify }
 }
 
 export class Amounts extends Context.Service<Amounts, AmountsValues>()("tollkeeper/analytics/Amounts") {

@@ -101,7 +101,7 @@ const itemsOf = (
         address: redaction.show(address),
         tx_count: add(own.map(({ transactions }) => transactions)).toString(),
         successful_transactions: add(own.map(({ successful }) => successful)).toString(),
-        ...amounts.tell(sumsOf(own), main),
+        ...amounts.report(sumsOf(own), main),
         unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
         networks: sorted(own.flatMap(({ networks }) => networks.map(network))),
         facilitators: sorted(own.flatMap(({ facilitators }) => facilitators)),
@@ -132,7 +132,7 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
     pagination: { ...page, total },
     concentration: {
       total_transactions: add(all.map(({ transactions }) => transactions)).toString(),
-      ...spelling.amounts.tell(all, main),
+      ...spelling.amounts.report(all, main),
       top1_share: topShare(1),
       top5_share: topShare(5),
       top10_share: topShare(10)
@@ -166,7 +166,7 @@ const one = Effect.fn("Participants.one")(function* (
     add(parts.map((part) => part.failed))
   ]
   const times = (of: (part: PartRow) => Date) => parts.map(of).sort((a, b) => a.getTime() - b.getTime())
-  const { total_amount, ...told } = spelling.amounts.tell(sumsOf(parts), mainAsset(sumsOf(parts), asset))
+  const { total_amount, ...reported } = spelling.amounts.report(sumsOf(parts), mainAsset(sumsOf(parts), asset))
   return Option.some({
     address: spelling.redaction.show(address),
     days: window.days,
@@ -176,7 +176,7 @@ const one = Effect.fn("Participants.one")(function* (
     unknown_transactions: (transactions - successful - failed).toString(),
     total_amount,
     successful_amount: total_amount,
-    ...told,
+    ...reported,
     unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
     schemes: sorted(parts.flatMap(({ schemes }) => schemes)),
     networks: sorted(parts.flatMap(({ networks }) => networks.map(spelling.network))),
@@ -245,7 +245,7 @@ const counterparties = Effect.fn("Participants.counterparties")(function* (
         address: redaction.show(row.address),
         tx_count: row.transactions.toString(),
         successful_transactions: row.successful.toString(),
-        ...amounts.tell(sums, mainAsset(sums, asset)),
+        ...amounts.report(sums, mainAsset(sums, asset)),
         first_activity: row.first.toISOString(),
         latest_activity: row.last.toISOString()
       }

@@ -10,12 +10,12 @@ const accounts = /\b(?:G[A-Z2-7]{55}|M[A-Z2-7]{68})\b/g
 const addressKeys = new Set(["payTo", "payTos", "pay_to", "pay_tos", "payer"])
 
 /** A JSON value with every address shown so. */
-const walk = (show: (address: string) => string, value: unknown, key: string): unknown => {
+const traverse = (show: (address: string) => string, value: unknown, key: string): unknown => {
   if (typeof value === "string")
     return addressKeys.has(key) ? show(value) : value.includes("://") ? value : value.replace(accounts, show)
-  if (Array.isArray(value)) return value.map((item) => walk(show, item, key))
+  if (Array.isArray(value)) return value.map((item) => traverse(show, item, key))
   if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, walk(show, item, name)]))
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, traverse(show, item, name)]))
 }
 
 export class Redaction extends Context.Service<
@@ -36,7 +36,7 @@ export class Redaction extends Context.Service<
       const { pseudonymOf } = yield* Pseudonyms
       return Redaction.of({
         show: (address) => (redactAddresses ? pseudonymOf(address) : address),
-        clean: (value) => (redactAddresses ? (walk(pseudonymOf, value, "") as typeof value) : value),
+        clean: (value) => (redactAddresses ? (traverse(pseudonymOf, value, "") as typeof value) : value),
         resolve: Effect.fnUntraced(function* (asked) {
           if (!asked.startsWith("p_")) return Option.some(asked)
           const [row] = yield* sql<{ name: string }>`select name from analytics_members

@@ -101,7 +101,7 @@ const origins = Effect.fn("ResourceReports.origins")(function* (page: Page, asse
     items: items.map(({ active, lastSeenAt, origin, resources }) => {
       const own = paid.filter((row) => row.origin === origin)
       const sums = own.map(({ amount, asset, transactions }) => ({ asset, transactions, amount: BigInt(amount) }))
-      const { total_amount, ...told } = amounts.tell(sums, mainAsset(sums, asset))
+      const { total_amount, ...reported } = amounts.report(sums, mainAsset(sums, asset))
       return {
         origin,
         resource_count: resources.toString(),
@@ -110,7 +110,7 @@ const origins = Effect.fn("ResourceReports.origins")(function* (page: Page, asse
         settlement_count: own.reduce((sum, { transactions }) => sum + transactions, 0n).toString(),
         successful_settlement_count: own.reduce((sum, { successful }) => sum + successful, 0n).toString(),
         successful_amount: total_amount,
-        ...told
+        ...reported
       }
     }),
     pagination: { ...page, total: Number(total) }
@@ -193,7 +193,7 @@ const observability = Effect.fn("ResourceReports.observability")(function* (id: 
   const { buyers, calls } = yield* readUse(id)
   const main = mainAsset(sumsOf(calls), asset)
   // Every settlement falls into one shortest window; those of a longer one are the sum.
-  const tell = (from: number) => {
+  const notify = (from: number) => {
     const within = calls.filter(({ window }) => window >= from)
     const latest = Math.max(...within.map((one) => one.latest))
     return {
@@ -203,14 +203,14 @@ const observability = Effect.fn("ResourceReports.observability")(function* (id: 
         buyers.filter(({ window }) => window >= from),
         (one) => one.buyers
       ),
-      ...amounts.tell(sumsOf(within), main),
+      ...amounts.report(sumsOf(within), main),
       latest_activity: within.length === 0 ? null : new Date(Math.floor(latest)).toISOString()
     }
   }
-  const windows = observedHours.map((hours, at) => [`${hours}h`, tell(observedHours.length - at)] as const)
+  const windows = observedHours.map((hours, at) => [`${hours}h`, notify(observedHours.length - at)] as const)
   return Option.some({
     resource_id: id.toString(),
-    all_time: tell(0),
+    all_time: notify(0),
     windows: Object.fromEntries(windows)
   } satisfies typeof ResourceUse.Type)
 })

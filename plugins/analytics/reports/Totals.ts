@@ -69,7 +69,7 @@ type Organic = Pick<Total, "asset" | "organicAmount" | "organicTransactions">
 
 const organicOf = ({ amounts }: Spelling["Service"], totals: ReadonlyArray<Organic>, main: string | undefined) => ({
   successful_transactions: sum(totals, ({ organicTransactions }) => organicTransactions).toString(),
-  ...amounts.tell(
+  ...amounts.report(
     totals.map(({ asset, organicAmount, organicTransactions }) => ({
       asset,
       amount: BigInt(organicAmount),
@@ -115,7 +115,7 @@ const encodeOverview = (
     ...countsOf(totals),
     total_verifications: (valid + refused).toString(),
     valid_verifications: valid.toString(),
-    ...spelling.amounts.tell(sumsOf(totals), main),
+    ...spelling.amounts.report(sumsOf(totals), main),
     total_sponsored_fee_stroops: sum(totals, ({ fee }) => fee).toString(),
     unique_buyers: unique("buyer"),
     unique_sellers: unique("seller"),
@@ -165,7 +165,7 @@ const series = Effect.fn("Totals.series")(function* (
     series: rows.toReversed().map(({ at, buyers, sellers, totals }) => ({
       bucket_start: at.toISOString(),
       ...countsOf(totals),
-      ...spelling.amounts.tell(sumsOf(totals), main),
+      ...spelling.amounts.report(sumsOf(totals), main),
       unique_buyers: (buyers ?? 0n).toString(),
       unique_sellers: (sellers ?? 0n).toString(),
       organic: organicOf(spelling, totals, main)
@@ -212,7 +212,7 @@ const breakdowns = Effect.fn("Totals.breakdowns")(function* (window: Window, ass
     [...Map.groupBy(totals, keyOf)].sort(byTransactions).map(([key, of]) => ({
       key,
       ...countsOf(of),
-      ...spelling.amounts.tell(sumsOf(of), mainOf(key)),
+      ...spelling.amounts.report(sumsOf(of), mainOf(key)),
       sponsored_fee_stroops: sum(of, ({ fee }) => fee).toString(),
       organic: organicOf(spelling, of, mainOf(key))
     }))

@@ -59,7 +59,7 @@ export const forms = {
 
 /** One query, read; its faults gather as it is. */
 export interface QueryReader {
-  readonly faults: ReadonlyArray<string>
+  readonly issues: ReadonlyArray<string>
   /** A text that has its form; an empty one counts as absent. */
   readonly check: (name: string, value: string | null | undefined, form: keyof typeof forms) => string | undefined
   /** The parameter of that name, in its form. */
@@ -70,16 +70,16 @@ export interface QueryReader {
 }
 
 export const readQuery = (query: URLSearchParams): QueryReader => {
-  const faults: Array<string> = []
+  const problems: Array<string> = []
   const check: QueryReader["check"] = (name, value, form) => {
     if (value === null || value === undefined || value === "") return undefined
     if (forms[form].pattern.test(value)) return value
-    faults.push(`${name}: ${forms[form].expected}`)
+    problems.push(`${name}: ${forms[form].expected}`)
     return undefined
   }
   const given: QueryReader["given"] = (name, form) => check(name, query.get(name), form)
   return {
-    faults,
+    issues: problems,
     check,
     given,
     network: () => {

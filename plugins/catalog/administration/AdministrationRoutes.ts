@@ -60,7 +60,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     const query = queryOf(request)
     const paging = readPaging(query, { limitDefault: 50, limitMax: 200, clamp: true })
     const url = query.get("url") ?? ""
-    const wrong = [...(url === "" || url.length > 4_096 ? ["url: the URL of the resource"] : []), ...paging.faults]
+    const wrong = [...(url === "" || url.length > 4_096 ? ["url: the URL of the resource"] : []), ...paging.issues]
     if (wrong.length > 0) return json({ error: "invalid_filter", details: wrong }, { status: 400 })
     // What was just observed is in the explanation.
     yield* Effect.ignore(sightings.flush)
@@ -72,7 +72,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     const session = yield* sessions.of(request)
     if (Option.isNone(session)) return unauthorized
     const paging = readPaging(queryOf(request), { limitDefault: 50, limitMax: 200, clamp: true })
-    if (paging.faults.length > 0) return json({ error: "invalid_filter", details: paging.faults }, { status: 400 })
+    if (paging.issues.length > 0) return json({ error: "invalid_filter", details: paging.issues }, { status: 400 })
     yield* Effect.ignore(sightings.flush)
     const explained = yield* explainAccount(session.value.account, paging)
     return listed(request, { x402Version: 2, ...explained } satisfies typeof AccountExplanation.Type)

@@ -46,7 +46,7 @@ export const addSellerRoutes = Effect.gen(function* () {
   const challenges = yield* Challenges
   const network = yield* Network
   const recipients = yield* Recipients
-  const looks = yield* OriginProbes
+  const probes = yield* OriginProbes
 
   const challenge = Effect.fnUntraced(function* (request: Request) {
     const caller = callers.authenticate(request)
@@ -70,11 +70,11 @@ export const addSellerRoutes = Effect.gen(function* () {
     return bound ? json({ payTo, grade: "declared" }) : forbidden("this key has as many recipients as it may have")
   })
 
-  const look = Effect.fnUntraced(function* (request: Request) {
+  const probe = Effect.fnUntraced(function* (request: Request) {
     const caller = callers.authenticate(request)
     if (Option.isNone(caller)) return unauthorized
     const given = queryOf(request).get("origin") ?? ""
-    const answer = yield* looks.look(given, caller.value.source)
+    const answer = yield* probes.probe(given, caller.value.source)
     switch (answer._tag) {
       case "Refused":
         return invalid(`origin: ${answer.detail}`)
@@ -95,5 +95,5 @@ export const addSellerRoutes = Effect.gen(function* () {
     Effect.catch(answer, (error) => Effect.as(Effect.logError("a seller's question failed", error), away))
 
   yield* router.add("POST", "/catalog/v1/challenge", (request) => answered(challenge(request)))
-  yield* router.add("POST", "/catalog/v1/look", (request) => answered(look(request)))
+  yield* router.add("POST", "/catalog/v1/look", (request) => answered(probe(request)))
 })

@@ -96,7 +96,7 @@ const checkSizes = (extension: Fields, info: Fields, schema: unknown, config: Ca
 }
 
 /** What is validated has no oversized output example in it, so that leaving one out leaves the rest to be judged. */
-const judged = (info: Fields, exampleBytesMax: number): Fields => {
+const validated = (info: Fields, exampleBytesMax: number): Fields => {
   const output = info["output"]
   if (!isFields(output) || bytesOf(output["example"]) <= exampleBytesMax) return info
   const { output: _, ...rest } = info
@@ -121,23 +121,23 @@ const readOperation = (extension: Fields, { config, validate }: ReadOptions): Op
   const { info, schema } = extension
   if (!isFields(info) || !isFields(info["input"])) throw new Refused("schema_invalid", "info.input")
   checkSizes(extension, info, schema, config)
-  const measured = measureJson(judged(info, config.exampleBytesMax), schemaDepthMax, schemaValuesMax)
+  const measured = measureJson(validated(info, config.exampleBytesMax), schemaDepthMax, schemaValuesMax)
   if (measured.tooDeep || measured.tooMany)
     throw new Refused("schema_invalid", "info is too deep or has too many values")
   const { input } = info
   const isMcp = input["type"] === "mcp"
   const kept = isMcp ? readMcpInput(input) : readHttpInput(input)
-  const fault = faultOf(judged(withToolName(info), config.exampleBytesMax), schema, validate, isMcp)
-  if (fault !== undefined && config.requireValidSchema) throw new Refused("schema_invalid", fault)
+  const error = errorOf(validated(withToolName(info), config.exampleBytesMax), schema, validate, isMcp)
+  if (error !== undefined && config.requireValidSchema) throw new Refused("schema_invalid", error)
   const output = readOutput(info["output"], config.exampleBytesMax)
   return {
     method: isMcp ? "" : String(kept["method"]),
     info: cleanJson({ input: kept, ...(output === undefined ? {} : { output }) }) as Fields,
-    schema: fault === undefined && isFields(schema) ? (cleanJson(schema) as Fields) : undefined
+    schema: error === undefined && isFields(schema) ? (cleanJson(schema) as Fields) : undefined
   }
 }
 
-const faultOf = (
+const errorOf = (
   info: Fields,
   schema: unknown,
   validate: ReadOptions["validate"],

@@ -143,7 +143,7 @@ export const schemaIssue = (root: unknown, depth: number): string | undefined =>
     return "only JSON Schema 2020-12 is taken"
   }
   try {
-    return costFault(root, depth)
+    return costError(root, depth)
   } catch {
     // The stack is what bounds a chain of references.
     return "validating would take too long"
@@ -153,13 +153,13 @@ export const schemaIssue = (root: unknown, depth: number): string | undefined =>
 /**
  * Counts visits by unfolding references, level by level of the data; a loop that consumes no data is found on the way.
  */
-const costFault = (root: Fields, depth: number): string | undefined => {
+const costError = (root: Fields, depth: number): string | undefined => {
   const known = new Map<Fields, Map<number, number>>()
   const open = new Set<Fields>()
   const cost = (schema: unknown, left: number): number => {
     if (!isFields(schema)) return 1
-    const remembered = known.get(schema)?.get(left)
-    if (remembered !== undefined) return remembered
+    const cached = known.get(schema)?.get(left)
+    if (cached !== undefined) return cached
     if (open.has(schema)) return Number.POSITIVE_INFINITY
     open.add(schema)
     const reference = schema["$ref"]

@@ -26,7 +26,7 @@ const matchedMax = 10_000_000
 /** What comparing a value takes besides its characters. */
 const comparisonCost = 20
 /** Schemas whose validators are kept. */
-const rememberedMax = 256
+const cachedMax = 256
 
 export interface InfoIssue {
   /** For an operator: a place, never content. */
@@ -112,8 +112,8 @@ const compareByText = (ajv: Ajv2020): Ajv2020 =>
     })
 
 const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | InfoIssue => {
-  const fault = schemaIssue(schema, infoDepthMax)
-  if (fault !== undefined) return { detail: fault }
+  const error = schemaIssue(schema, infoDepthMax)
+  if (error !== undefined) return { detail: error }
   try {
     const ajv = compareByText(
       new Ajv2020({
@@ -145,16 +145,16 @@ const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | 
  * Gives a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the memory.
  */
 export const makeValidator = (): Validator => {
-  const remembered = new Map<string, ValidateFunction | InfoIssue>()
+  const cached = new Map<string, ValidateFunction | InfoIssue>()
 
   return (info, schema, schemaText) => {
-    const judge = remembered.get(schemaText) ?? compile(schema)
-    setBounded(remembered, rememberedMax, schemaText, judge)
-    if (typeof judge !== "function") return judge
+    const validate = cached.get(schemaText) ?? compile(schema)
+    setBounded(cached, cachedMax, schemaText, validate)
+    if (typeof validate !== "function") return validate
     resetMeters()
     try {
-      if (judge(info) === true) return undefined
-      const [error] = judge.errors ?? []
+      if (validate(info) === true) return undefined
+      const [error] = validate.errors ?? []
       return { detail: `info${(error?.instancePath ?? "").slice(0, 100)}: ${error?.keyword ?? "invalid"}` }
     } catch (error) {
       return { detail: error instanceof TooMuchWork ? "validating would take too long" : "validating did not end" }

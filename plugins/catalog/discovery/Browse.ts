@@ -74,14 +74,16 @@ const makeRows = Effect.gen(function* () {
 
   /** What follows a place among those that somebody stands for, or among the others. */
   const tier = (stands: boolean, place: BrowsePosition, filters: Filters, { count, skip }: Span) => {
-    const told = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> => all.map((body) => ({ ...body, stands })))
-    if (skip === 0 && count <= preparedMax && !isFiltered(filters)) return told(pages({ stands, place, count }))
+    const reported = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> =>
+      all.map((body) => ({ ...body, stands }))
+    )
+    if (skip === 0 && count <= preparedMax && !isFiltered(filters)) return reported(pages({ stands, place, count }))
     const rows = sql<BodyRow>`select ${columns} from ${from} join (
         select r.id from catalog_resources r where ${following(sql, config, stands, behind(place), filters)}
           order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
       ) page on page.id = r.id order by r.id desc`
     const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
-    return told(Effect.map(isPrepared ? rows : rows.unprepared, (all) => all.map(toBody)))
+    return reported(Effect.map(isPrepared ? rows : rows.unprepared, (all) => all.map(toBody)))
   }
 
   const countTier = (place: BrowsePosition, filters: Filters) =>

@@ -23,7 +23,7 @@ const waitingMax = 64
  * The journal is asked after this, beside the requests; a request waits for the answer when the last one is older than
  * the second.
  */
-const lookMillis = 1_000
+const probeMillis = 1_000
 const blindMillis = 3_000
 /** After a longer rest the journal is not read from the old mark: it may hold much of others. */
 const restMillis = 60_000
@@ -84,14 +84,14 @@ const followChanges = Effect.gen(function* () {
   const state = { changes: 0, lookedAt: -Infinity }
   let mark: string | undefined
   yield* onChange(() => void (state.changes += 1))
-  const look = Effect.gen(function* () {
+  const probe = Effect.gen(function* () {
     const at = yield* monotonicMillis
-    const told = yield* facts.publishedSince(changedFact, at - state.lookedAt > restMillis ? undefined : mark)
-    if (told.published) state.changes += 1
-    mark = told.mark
+    const reported = yield* facts.publishedSince(changedFact, at - state.lookedAt > restMillis ? undefined : mark)
+    if (reported.published) state.changes += 1
+    mark = reported.mark
     state.lookedAt = at
   })
-  return { state, look }
+  return { state, look: probe }
 })
 
 interface Candidate extends Seller {
@@ -134,7 +134,7 @@ export class Counts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const config = yield* Config
       const { isRunning, share } = yield* shareRuns
-      const { look, state } = yield* followChanges
+      const { look: probe, state } = yield* followChanges
       const kept = new Map<string, Kept>()
       const permits = yield* Semaphore.make(atOnceMax)
       let waiting = 0
@@ -167,10 +167,10 @@ export class Counts extends Context.Service<
         fingerprint: string
       ): Effect.fn.Return<Counted, SqlError.SqlError | CatalogOverloaded> {
         const now = yield* monotonicMillis
-        if (now - state.lookedAt >= lookMillis) {
+        if (now - state.lookedAt >= probeMillis) {
           const age = now - state.lookedAt
-          const looking = yield* share("look", look)
-          if (age >= blindMillis) yield* Deferred.await(looking)
+          const probing = yield* share("look", probe)
+          if (age >= blindMillis) yield* Deferred.await(probing)
         }
         const known = kept.get(fingerprint)
         if (known?.changes === state.changes) return known

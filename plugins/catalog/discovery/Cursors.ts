@@ -14,8 +14,8 @@ import { secretOf } from "../store/secretOf.ts"
 const cursorLengthMax = 12_288
 const fingerprintsKept = 1_000
 /** Of the cursors that this process has signed or checked: so many are remembered, none longer than this. */
-const rememberedMax = 2_000
-const rememberedLengthMax = 1_024
+const cachedMax = 2_000
+const cachedLengthMax = 1_024
 const encoder = new TextEncoder()
 
 /**
@@ -63,8 +63,8 @@ export const cursorsOf = (
   // Most pages are turned to soon after the one before, and the same by many: what this process has signed or checked
   // it need not check again.
   const signed = new Map<string, Signed>()
-  const remember = (cursor: string, payload: Signed): void => {
-    if (cursor.length <= rememberedLengthMax) setBounded(signed, rememberedMax, cursor, payload)
+  const cache = (cursor: string, payload: Signed): void => {
+    if (cursor.length <= cachedLengthMax) setBounded(signed, cachedMax, cursor, payload)
   }
 
   const seal = ({ fingerprint, position, snapshot }: CursorPayload) =>
@@ -72,7 +72,7 @@ export const cursorsOf = (
       const content = { s: snapshot.toString(), p: position, f: shortened(fingerprint), e: endOf(now) }
       const payload = Base64Url.encode(JSON.stringify(content))
       const cursor = `c1.${payload}.${Base64Url.encode(sign(secrets[0]!, payload))}`
-      remember(cursor, content)
+      cache(cursor, content)
       return cursor
     })
 
@@ -90,7 +90,7 @@ export const cursorsOf = (
     Effect.map(Clock.currentTimeMillis, (now): Option.Option<CursorPayload> => {
       const known = signed.get(cursor)
       const content = known ?? read(cursor)
-      if (known === undefined && content !== undefined) remember(cursor, content)
+      if (known === undefined && content !== undefined) cache(cursor, content)
       if (content === undefined || content.e * 1_000 < now || content.f !== shortened(fingerprint)) return Option.none()
       return Option.some({ snapshot: BigInt(content.s), position: content.p, fingerprint })
     })

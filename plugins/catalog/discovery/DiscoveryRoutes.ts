@@ -15,7 +15,7 @@ import { History } from "./History.ts"
 import { encodeHistory, readHistoryQuery } from "./HistoryWire.ts"
 import { readFilters, readPaging } from "./filters.ts"
 import { limitCallers } from "./limitCallers.ts"
-import { fault, fresh, preflight, queryOf } from "./publicAnswer.ts"
+import { failure, fresh, preflight, queryOf } from "./publicAnswer.ts"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -29,12 +29,12 @@ const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogOver
   Effect.catch(answer, (error) =>
     Effect.as(
       error._tag === "CatalogOverloaded" ? Effect.void : Effect.logError("discovery could not ask the database", error),
-      fault(503, "temporarily_unavailable", [], { "retry-after": "1" })
+      failure(503, "temporarily_unavailable", [], { "retry-after": "1" })
     )
   )
 
 const tooMany = (what: string, seconds: number): Response =>
-  fault(429, "too_many_requests", [`${what} of one caller`], { "retry-after": String(seconds) })
+  failure(429, "too_many_requests", [`${what} of one caller`], { "retry-after": String(seconds) })
 
 const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong: ReadonlyArray<string> } => {
   const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
@@ -59,8 +59,8 @@ const understood = (intent: Intent | undefined): string => {
 const searchPage = ({ limit }: ReadSearch, answer: Extract<SearchAnswer, { readonly _tag: "Page" }>): string => {
   const pagination = JSON.stringify({ limit, cursor: answer.cursor })
   const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
-  const told = `"partialResults":${answer.partial}${answer.nearestOnly ? ',"nearestOnly":true' : ""}`
-  const found = `"resources":[${answer.resources.join(",")}],${told}`
+  const reported = `"partialResults":${answer.partial}${answer.nearestOnly ? ',"nearestOnly":true' : ""}`
+  const found = `"resources":[${answer.resources.join(",")}],${reported}`
   return `{"x402Version":2,${found},"pagination":${pagination}${understood(answer.intent)}${explained}}`
 }
 
@@ -69,9 +69,9 @@ const makeHistory = Effect.gen(function* () {
   const crypto = yield* Crypto
   return Effect.fnUntraced(function* (request: Request) {
     const asked = readHistoryQuery(queryOf(request))
-    if ("wrong" in asked) return fault(400, "invalid_filter", asked.wrong)
+    if ("wrong" in asked) return failure(400, "invalid_filter", asked.wrong)
     const found = yield* of(asked)
-    return Option.isNone(found) ? fault(404, "not_found") : yield* fresh(crypto, request, encodeHistory(found.value))
+    return Option.isNone(found) ? failure(404, "not_found") : yield* fresh(crypto, request, encodeHistory(found.value))
   })
 })
 
@@ -88,7 +88,7 @@ const makeLimited = Effect.gen(function* () {
 })
 
 const keyNeeded = "explain: needs a key; a facilitator without keys explains to its own machine alone"
-const unexplained = fault(401, "unauthorized", [keyNeeded], { "www-authenticate": "Bearer" })
+const unexplained = failure(401, "unauthorized", [keyNeeded], { "www-authenticate": "Bearer" })
 
 export const addDiscoveryRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
@@ -102,10 +102,10 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
 
   const resources = Effect.fnUntraced(function* (request: Request) {
     const query = queryOf(request)
-    const { faults, filters } = readFilters(query)
+    const { issues: errors, filters } = readFilters(query)
     const paging = readPaging(query, { limitDefault: 20, limitMax: browseLimitMax, clamp: true })
-    const wrong = [...faults, ...paging.faults]
-    if (wrong.length > 0) return fault(400, "invalid_filter", wrong)
+    const wrong = [...errors, ...paging.issues]
+    if (wrong.length > 0) return failure(400, "invalid_filter", wrong)
     const cursor = query.get("cursor")
     const page = yield* browse({
       filters,
@@ -113,7 +113,8 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
       offset: paging.offset,
       cursor: cursor === null || cursor === "" ? undefined : cursor
     })
-    if (Option.isNone(page)) return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for other filters"])
+    if (Option.isNone(page))
+      return failure(400, "invalid_cursor", ["cursor: not ours, ended, or made for other filters"])
     const { cursor: next, items, offset, total } = page.value
     const pagination = JSON.stringify({ limit: paging.limit, offset, total, cursor: next })
     return yield* fresh(
@@ -125,22 +126,22 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
 
   const resource = Effect.fnUntraced(function* (request: Request) {
     const asked = readResolve(queryOf(request))
-    if ("wrong" in asked) return fault(400, "invalid_filter", asked.wrong)
+    if ("wrong" in asked) return failure(400, "invalid_filter", asked.wrong)
     const found = yield* resolve(asked)
     return Option.isNone(found)
-      ? fault(404, "not_found")
+      ? failure(404, "not_found")
       : yield* fresh(crypto, request, `{"x402Version":2,"resource":${found.value}}`)
   })
 
   const searched = Effect.fnUntraced(function* (request: Request) {
     const read = readSearch(queryOf(request))
-    if ("error" in read) return fault(400, read.error, read.details)
+    if ("error" in read) return failure(400, read.error, read.details)
     const answer = yield* search(read, request)
     switch (answer._tag) {
       case "Disabled":
-        return fault(503, "search_disabled", ["no search plugin is enabled"])
+        return failure(503, "search_disabled", ["no search plugin is enabled"])
       case "InvalidCursor":
-        return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
+        return failure(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
       case "Unauthorized":
         return unexplained
       case "TooMany":

@@ -8,7 +8,7 @@ import type { Filters } from "../contract.ts"
 
 export interface FilterQuery {
   readonly filters: Filters
-  readonly faults: ReadonlyArray<string>
+  readonly issues: ReadonlyArray<string>
 }
 
 const caip2 = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/
@@ -23,13 +23,13 @@ const given = (query: URLSearchParams, name: string): string | undefined => {
 }
 
 export const readFilters = (query: URLSearchParams): FilterQuery => {
-  const faults: Array<string> = []
+  const problems: Array<string> = []
   const filters: { -readonly [K in keyof Filters]: Filters[K] } = {}
   const take = (name: string, pattern: RegExp, expected: string, use: (value: string) => void) => {
     const value = given(query, name)
     if (value === undefined) return
     if (pattern.test(value)) use(value)
-    else faults.push(`${name}: ${expected}`)
+    else problems.push(`${name}: ${expected}`)
   }
   take("type", /^(http|mcp)$/, "http or mcp", (value) => (filters.type = value as "http" | "mcp"))
   take(
@@ -53,8 +53,8 @@ export const readFilters = (query: URLSearchParams): FilterQuery => {
     (value) => (filters.maxPrice = BigInt(value))
   )
   if (filters.maxPrice !== undefined && filters.asset === undefined)
-    faults.push("maxPrice: asset is required with it, for it is in that asset's atomic units")
-  return { filters, faults }
+    problems.push("maxPrice: asset is required with it, for it is in that asset's atomic units")
+  return { filters, issues: problems }
 }
 
 /** Equal for queries that mean the same. */
@@ -67,7 +67,7 @@ export const fingerprintOf = (filters: Filters, more: unknown = null): string =>
 export interface Paging {
   readonly limit: number
   readonly offset: number
-  readonly faults: ReadonlyArray<string>
+  readonly issues: ReadonlyArray<string>
 }
 
 export interface PagingBounds {
@@ -80,16 +80,16 @@ export interface PagingBounds {
 const natural = /^(0|[1-9][0-9]{0,9})$/
 
 export const readPaging = (query: URLSearchParams, { clamp, limitDefault, limitMax }: PagingBounds): Paging => {
-  const faults: Array<string> = []
+  const problems: Array<string> = []
   const number = (name: string, otherwise: number): number => {
     const value = given(query, name)
     if (value === undefined) return otherwise
     if (natural.test(value)) return Number(value)
-    faults.push(`${name}: a whole number of at least 0 is required`)
+    problems.push(`${name}: a whole number of at least 0 is required`)
     return otherwise
   }
   const limit = number("limit", limitDefault)
   const offset = number("offset", 0)
-  if (!clamp && (limit < 1 || limit > limitMax)) faults.push(`limit: 1 to ${limitMax}`)
-  return { limit: Math.min(limitMax, Math.max(1, limit)), offset, faults }
+  if (!clamp && (limit < 1 || limit > limitMax)) problems.push(`limit: 1 to ${limitMax}`)
+  return { limit: Math.min(limitMax, Math.max(1, limit)), offset, issues: problems }
 }

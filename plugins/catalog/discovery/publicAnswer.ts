@@ -31,7 +31,7 @@ const text = (body: string, status: number, headers: Readonly<Record<string, str
   HttpServerResponse.text(body, { status, contentType: "application/json", headers: { ...open, ...headers } })
 
 /** The discovery error body. */
-export const fault = (
+export const failure = (
   status: number,
   error: string,
   details: ReadonlyArray<string> = [],

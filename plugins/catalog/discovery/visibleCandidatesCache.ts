@@ -16,7 +16,7 @@ import { Changes } from "../store/Changes.ts"
 import { conditionOf } from "./conditions.ts"
 
 /** The journal is asked again after this. */
-const lookMillis = 1_000
+const probeMillis = 1_000
 /** After a longer rest all is forgotten, and not read from the old mark: the journal may hold much of others. */
 const restMillis = 60_000
 /** Resources of higher ids are not remembered. */
@@ -65,25 +65,25 @@ const follow = Effect.fnUntraced(function* (source: ReadTargetName) {
     state.own += 1
     state.changes += 1
   })
-  const look = Effect.gen(function* () {
+  const probe = Effect.gen(function* () {
     const [at, own] = [yield* monotonicMillis, state.own]
     const isRested = at - state.lookedAt > restMillis
-    const told = yield* facts.publishedSince(changedFact, isRested ? undefined : mark)
-    if (told.published) {
+    const reported = yield* facts.publishedSince(changedFact, isRested ? undefined : mark)
+    if (reported.published) {
       state.changes += 1
-      verdicts.forget(told.subjects)
+      verdicts.forget(reported.subjects)
     }
-    mark = told.mark
+    mark = reported.mark
     state.seen = own
     state.lookedAt = at
   })
-  const looked = yield* batched({
+  const probed = yield* batched({
     maxBatchSize: 1_000,
-    runBatch: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(look, ReadTarget, source), calls)
+    runBatch: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(probe, ReadTarget, source), calls)
   })
   const followed = Effect.gen(function* () {
-    const isDue = state.seen !== state.own || (yield* monotonicMillis) - state.lookedAt >= lookMillis
-    if (isDue) yield* looked(undefined)
+    const isDue = state.seen !== state.own || (yield* monotonicMillis) - state.lookedAt >= probeMillis
+    if (isDue) yield* probed(undefined)
   })
   return { verdicts, followed, changes: () => state.changes }
 })
@@ -122,7 +122,7 @@ const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
 export const visibleCandidatesCache = Effect.gen(function* () {
   let places = 0
   const from = yield* perReadTarget((source) =>
-    Effect.map(visibleFrom(source), (remembered) => ({ ...remembered, place: (places += 1) }))
+    Effect.map(visibleFrom(source), (cached) => ({ ...cached, place: (places += 1) }))
   )
   return {
     visible: Effect.fnUntraced(function* (ids: Ids, snapshot: bigint) {

@@ -33,7 +33,7 @@ export class Hints extends Context.Service<
     /** What waits now, which waits no more. */
     readonly take: Effect.Effect<ReadonlyArray<Hint>>
     /** Calls back when something waits after nothing had. */
-    readonly onFirst: (heard: Effect.Effect<void>) => Effect.Effect<void>
+    readonly onFirst: (received: Effect.Effect<void>) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Hints") {
   static readonly layer = Layer.sync(Hints, () => {
@@ -49,7 +49,7 @@ export class Hints extends Context.Service<
           waiting.set(keyOf(identity), { identity, method, payer })
           return waiting.size === 1 ? first : Effect.void
         }),
-      onFirst: (heard) => Effect.sync(() => void (first = heard)),
+      onFirst: (observed) => Effect.sync(() => void (first = observed)),
       take: Effect.sync(() => {
         const hints = [...waiting.values()]
         waiting.clear()

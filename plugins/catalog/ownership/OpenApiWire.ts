@@ -24,8 +24,8 @@ interface Price {
 /** The fixed price of an operation, of this form of the convention or the one before. */
 const priceOf = (payment: Fields): Price | undefined => {
   const { price, pricingMode } = payment
-  const told = isFields(price) ? price : { mode: pricingMode, amount: price, currency: payment["currency"] }
-  const { amount, currency = "USD", mode = "fixed" } = told as Fields
+  const reported = isFields(price) ? price : { mode: pricingMode, amount: price, currency: payment["currency"] }
+  const { amount, currency = "USD", mode = "fixed" } = reported as Fields
   const text = typeof amount === "number" ? String(amount) : amount
   return mode === "fixed" && typeof text === "string" && typeof currency === "string"
     ? { amount: text, currency: currency.toUpperCase() }
@@ -47,10 +47,10 @@ const acceptsOf = (price: Price, payTo: string, assets: ReadonlyArray<PricedAsse
 const termsOf = (method: string, payment: Fields, { assets, payTos }: Pricing): ReadonlyArray<unknown> => {
   const { accepts, payTo, protocols } = payment
   if (Array.isArray(accepts)) return accepts
-  const told = (Array.isArray(protocols) ? protocols : []).flatMap((one) =>
+  const reported = (Array.isArray(protocols) ? protocols : []).flatMap((one) =>
     isFields(one) && isFields(one["x402"]) && Object.keys(one["x402"]).length > 0 ? [one["x402"]] : []
   )
-  if (told.length > 0 || method === "GET" || method === "HEAD") return told
+  if (reported.length > 0 || method === "GET" || method === "HEAD") return reported
   const price = priceOf(payment)
   const recipient = typeof payTo === "string" ? payTo : payTos.length === 1 ? payTos[0] : undefined
   return price === undefined || recipient === undefined ? [] : acceptsOf(price, recipient, assets)

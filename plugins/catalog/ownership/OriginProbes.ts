@@ -21,7 +21,7 @@ import { PricedAssets } from "./PricedAssets.ts"
 
 /** Between two looks at one origin. */
 const pauseMillis = 60_000
-const looksPerCallerMax = 10
+const probesPerCallerMax = 10
 const callerMillis = 3_600_000
 /** Resources that one look lists, and those of them whose live pages it asks. */
 const listedMax = 100
@@ -58,7 +58,7 @@ export type ProbeAnswer =
 
 export class OriginProbes extends Context.Service<
   OriginProbes,
-  { readonly look: (origin: string, caller: string) => Effect.Effect<ProbeAnswer, SqlError.SqlError> }
+  { readonly probe: (origin: string, caller: string) => Effect.Effect<ProbeAnswer, SqlError.SqlError> }
 >()("tollkeeper/catalog/OriginLooks") {
   static readonly layer = Layer.effect(
     OriginProbes,
@@ -70,7 +70,7 @@ export class OriginProbes extends Context.Service<
       const { listOrigin } = yield* FirstListings
       const { moved } = yield* Changes
       const { assets } = yield* PricedAssets
-      const mayLook = boundLooks()
+      const mayProbe = boundProbes()
       const trusted = yield* trustedClock
 
       /** The words of a named resource: those of the document, or of its live page. */
@@ -97,7 +97,7 @@ export class OriginProbes extends Context.Service<
         const read = readResourceUrl("http", given, undefined, config)
         if ("_tag" in read) return { _tag: "Refused" as const, detail: read.detail }
         const origin = read.origin!
-        const wait = mayLook(origin, caller, yield* monotonicMillis)
+        const wait = mayProbe(origin, caller, yield* monotonicMillis)
         if (wait > 0) return { _tag: "Later" as const, seconds: Math.ceil(wait / 1_000) }
         const own = yield* documents.wellKnown(origin)
         const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]
@@ -126,7 +126,7 @@ export class OriginProbes extends Context.Service<
         return { _tag: "Looked" as const, origin, named: named.length, listed, unlisted, asked: detail }
       })
 
-      return OriginProbes.of({ look })
+      return OriginProbes.of({ probe: look })
     })
   )
 }
@@ -149,7 +149,7 @@ const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResourc
 }
 
 /** Milliseconds to wait before a look may be had; 0 when it is had now. */
-const boundLooks = () => {
+const boundProbes = () => {
   const byOrigin = new Map<string, number>()
   const byCaller = new Map<string, { readonly at: number; count: number }>()
   return (origin: string, caller: string, now: number): number => {
@@ -157,7 +157,7 @@ const boundLooks = () => {
     if (before !== undefined && now - before < pauseMillis) return pauseMillis - (now - before)
     const known = byCaller.get(caller)
     const mine = known === undefined || now - known.at >= callerMillis ? { at: now, count: 0 } : known
-    if (mine.count >= looksPerCallerMax) return callerMillis - (now - mine.at)
+    if (mine.count >= probesPerCallerMax) return callerMillis - (now - mine.at)
     mine.count += 1
     setBounded(byCaller, originsMax, caller, mine)
     setBounded(byOrigin, originsMax, origin, now)

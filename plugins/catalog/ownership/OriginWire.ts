@@ -146,16 +146,16 @@ const ofMethod = (value: Fields, method: string): Fields => {
   const info = isFields(rest["info"]) ? rest["info"] : {}
   const input = isFields(info["input"]) ? info["input"] : {}
   const isSame = (input["method"] ?? method) === method && (input["type"] ?? "http") === "http"
-  const { discoverable: _told, ...told } = isSame ? input : ({} as Fields)
+  const { discoverable: _told, ...reported } = isSame ? input : ({} as Fields)
   // A document need not say what a body is like.
-  const sent = bodyMethods.includes(method) ? { bodyType: "json", body: {}, ...told } : told
+  const sent = bodyMethods.includes(method) ? { bodyType: "json", body: {}, ...reported } : reported
   return { ...(isSame ? rest : {}), info: { ...(isSame ? info : {}), input: { ...sent, type: "http", method } } }
 }
 
 /** Neutral keys of the seller's extensions. */
 export const extensionsOf = (extensions: unknown): ReadonlyArray<string> => {
-  const told = Object.keys(isFields(extensions) ? extensions : {}).map(neutralExtension)
-  return [...new Set(["catalog", ...told.filter(isSellersExtension)])].sort()
+  const reported = Object.keys(isFields(extensions) ? extensions : {}).map(neutralExtension)
+  return [...new Set(["catalog", ...reported.filter(isSellersExtension)])].sort()
 }
 
 export interface Live402 {
@@ -191,8 +191,8 @@ export const readLiveOffer = (answer: Live402, url: string, method: string): Ori
   const required = requiredOf(answer)
   if (required === undefined) return undefined
   const [first] = entries(required["accepts"])
-  const told = isFields(required["resource"]) ? required["resource"] : isFields(first) ? first : {}
-  const { description, iconUrl, mimeType, serviceName, tags } = told
+  const reported = isFields(required["resource"]) ? required["resource"] : isFields(first) ? first : {}
+  const { description, iconUrl, mimeType, serviceName, tags } = reported
   const offers = readOffers(required["accepts"], { url, description, iconUrl, mimeType, serviceName, tags })
   if (offers.length === 0) return undefined
   const { sentKey, value } = declarationOf(required["extensions"], required["accepts"])
@@ -211,9 +211,9 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
   const { sentKey, value } = declarationOf(entry["extensions"], [])
   const extensions = extensionsOf(entry["extensions"])
   const input = isFields(value["info"]) && isFields(value["info"]["input"]) ? value["info"]["input"] : {}
-  const told = { ...entry, url }
+  const reported = { ...entry, url }
   if (type === "mcp") {
-    const offers = readOffers(entry["accepts"], told)
+    const offers = readOffers(entry["accepts"], reported)
     return isFields(input["inputSchema"]) ? [{ sentKey, declaration: value, extensions, offers }] : []
   }
   const operations = entries(entry["operations"]).filter(isFields)
@@ -222,7 +222,7 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
     const { accepts, info, method } = operation
     if (typeof method !== "string" || !methods.includes(method)) return []
     const declared = isFields(info) ? { ...value, info } : value
-    const offers = readOffers(accepts ?? entry["accepts"], told)
+    const offers = readOffers(accepts ?? entry["accepts"], reported)
     return [{ sentKey, declaration: ofMethod(declared, method), extensions, offers }]
   })
 }

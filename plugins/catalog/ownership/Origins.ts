@@ -245,9 +245,9 @@ export class Origins extends Context.Service<
         const word = wordOfAll(named, live)
         const recipients = (payTo: string) => word.payTos.length === 0 || word.payTos.includes(payTo)
         const declarations = (yield* read(offers)).filter(({ terms }) => recipients(terms.payTo))
-        const told = word.payTos.length > 0 ? word : { ...word, payTos: payTosOf(declarations) }
+        const reported = word.payTos.length > 0 ? word : { ...word, payTos: payTosOf(declarations) }
         return {
-          word: told,
+          word: reported,
           declarations,
           life: isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods),
           detail: `${detail}${live.map((one) => one.detail).join("")}`,

@@ -35,13 +35,13 @@ export class Recipients extends Context.Service<
       const isBySettings = (owner: string, payTo: string): boolean =>
         recipients[owner.replace(/^key:/, "")]?.includes(payTo) === true
 
-      const remember = (key: string, isBound: boolean, at: number): void =>
+      const cache = (key: string, isBound: boolean, at: number): void =>
         setBounded(known, knownMax, key, { isBound, at })
 
       const isBound = Effect.fnUntraced(function* (owner: string, payTo: string, now: number) {
         const key = keyOf(owner, payTo)
         const rows = yield* sql`select 1 from catalog_recipients where principal = ${owner} and pay_to = ${payTo}`
-        remember(key, rows.length > 0, now)
+        cache(key, rows.length > 0, now)
         return rows.length > 0
       })
 
@@ -72,7 +72,7 @@ export class Recipients extends Context.Service<
           select ${owner}, ${payTo}, ${new Date(now)}
           where (select count(*) from catalog_recipients where principal = ${owner}) < ${boundMax}
           on conflict (principal, pay_to) do update set shown_at = excluded.shown_at returning 1`
-        if (rows.length > 0) remember(keyOf(owner, payTo), true, now)
+        if (rows.length > 0) cache(keyOf(owner, payTo), true, now)
         return rows.length > 0
       })
 

@@ -71,14 +71,15 @@ export const readListedTool = (reply: Fields | undefined, toolName: string): Lis
 /** The PaymentRequired among what a call answered. */
 const requiredOf = (reply: Fields | undefined): Fields | undefined => {
   const { error, result } = reply ?? {}
-  const told: Array<unknown> = []
-  if (isFields(error) && error["code"] === 402) told.push(error["data"])
+  const reported: Array<unknown> = []
+  if (isFields(error) && error["code"] === 402) reported.push(error["data"])
   if (isFields(result)) {
-    told.push(result["structuredContent"])
+    reported.push(result["structuredContent"])
     for (const content of Array.isArray(result["content"]) ? result["content"].slice(0, contentsMax) : [])
-      if (isFields(content) && typeof content["text"] === "string") told.push(readJson(encoder.encode(content["text"])))
+      if (isFields(content) && typeof content["text"] === "string")
+        reported.push(readJson(encoder.encode(content["text"])))
   }
-  return told.find((one): one is Fields => isFields(one) && Array.isArray(one["accepts"]))
+  return reported.find((one): one is Fields => isFields(one) && Array.isArray(one["accepts"]))
 }
 
 /** Whether a call was answered with what it was called for, and no payment asked for it. */
@@ -98,8 +99,15 @@ export const readToolOffer = (
   const { description, iconUrl, mimeType, serviceName, tags } = isFields(required["resource"])
     ? required["resource"]
     : ({} as Fields)
-  const told = { url: resource, description: description ?? listed?.description, iconUrl, mimeType, serviceName, tags }
-  const offers = readOffers(required["accepts"], told)
+  const reported = {
+    url: resource,
+    description: description ?? listed?.description,
+    iconUrl,
+    mimeType,
+    serviceName,
+    tags
+  }
+  const offers = readOffers(required["accepts"], reported)
   if (offers.length === 0) return undefined
   const { sentKey, value } = declarationOf(required["extensions"], [])
   const info = isFields(value["info"]) ? value["info"] : {}

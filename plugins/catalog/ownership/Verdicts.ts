@@ -18,7 +18,7 @@ import { type ClaimRow, Execution } from "./Execution.ts"
 import type { Life, OriginAnswer } from "./Origins.ts"
 
 /** Looks in a row that found nobody who asks to be paid, after which a resource is stale. */
-const deadLooksMax = 2
+const deadProbesMax = 2
 
 interface Probe {
   readonly attempts: number
@@ -38,7 +38,7 @@ const waitSeconds = (
 }
 
 /** When the next one is due. What asked for a look while this one was under way may know what this one did not see. */
-const nextLook = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSeconds: number) => {
+const nextProbe = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSeconds: number) => {
   const after = (wait: number) => new Date(now.getTime() + wait * 1_000)
   return sql`free = free and coalesce(due_at < leased_until, false),
     due_at = case when due_at < leased_until then greatest(due_at, ${after(pauseSeconds)})
@@ -123,12 +123,12 @@ export class Verdicts extends Context.Service<
             yield* count(row, asked.life, now)
             const moved = mayMove && (yield* weigh(row, asked.life, dead, now))
             const isProven = row.ownership === "proven" || verdict._tag !== "Nothing"
-            const isUncertain = dead > 0 && dead < deadLooksMax
+            const isUncertain = dead > 0 && dead < deadProbesMax
             const seconds = isUncertain ? config.probePauseSeconds : waitSeconds(probe.attempts, isProven, config)
             yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, dead = ${dead},
               attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag}, detail = ${asked.detail},
               stands = (select standing_at is not null from catalog_resources where id = ${id}),
-              ${nextLook(sql, now, seconds, config.probePauseSeconds)} where resource_id = ${id}`
+              ${nextProbe(sql, now, seconds, config.probePauseSeconds)} where resource_id = ${id}`
             return verdict._tag !== "Nothing" || leadsInside || changed || moved
           })
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
@@ -195,7 +195,7 @@ const aftermath = Effect.gen(function* () {
     }
     if (
       !isDead(life) ||
-      dead < deadLooksMax ||
+      dead < deadProbesMax ||
       (row.state !== "active" && !(isStale && row.state_reason === "not_seen"))
     )
       return false

@@ -53,8 +53,8 @@ export const callTool = Effect.fn("Catalog.callTool")(function* (
   const version = begun.status === 200 ? readProtocolVersion(readReply(begun, 1)) : undefined
   const headers = sessionHeaders(begun, version)
   if (version !== undefined) yield* Effect.ignore(post(encodeRpc("notifications/initialized", {}), headers))
-  const told = yield* post(encodeRpc("tools/list", {}, 2), headers)
-  const listed = readListedTool(readReply(told, 2), toolName)
+  const reported = yield* post(encodeRpc("tools/list", {}, 2), headers)
+  const listed = readListedTool(readReply(reported, 2), toolName)
   const called = yield* post(encodeRpc("tools/call", { name: toolName, arguments: args }, 3), headers)
   if (headers["mcp-session-id"] !== undefined) yield* Effect.ignore(send(endpoint, "DELETE", { headers }))
   const reply = readReply(called, 3)

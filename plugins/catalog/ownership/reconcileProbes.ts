@@ -89,7 +89,7 @@ export const startProbes = Effect.gen(function* () {
   const { moved } = yield* Changes
   const keepNamed = keepNamedPaths(sql)
 
-  const judge = Effect.fnUntraced(function* (row: DueRow) {
+  const validate = Effect.fnUntraced(function* (row: DueRow) {
     const identity = {
       type: row.type,
       resource: row.resource,
@@ -121,7 +121,8 @@ export const startProbes = Effect.gen(function* () {
       const due = yield* leaseProbes(sql, new Date(yield* ageMillis), stands)
       yield* Effect.forEach(
         due,
-        (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
+        (row) =>
+          Effect.catch(validate(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
         { concurrency: atOnce, discard: true }
       )
       if (due.length < batchMax) return !isFirst || due.length > 0

@@ -21,7 +21,7 @@ export class Observers extends Context.Service<
   {
     readonly add: (observer: Observer) => Effect.Effect<void, never, Scope.Scope>
     /** Tells all of them, in a fiber of the catalog. */
-    readonly tell: (impression: Impression) => Effect.Effect<void>
+    readonly report: (impression: Impression) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Observers") {
   static readonly layer = Layer.effect(
@@ -29,12 +29,12 @@ export class Observers extends Context.Service<
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const observers = new Set<Observer>()
-      const tellOne = (impression: Impression) => (observer: Observer) =>
+      const reportOne = (impression: Impression) => (observer: Observer) =>
         Effect.catchCause(observer(impression), (cause) => Effect.logWarning("an observer of search failed", cause))
       return Observers.of({
         add: (observer) => heldIn(observers, observer),
-        tell: (impression) =>
-          Effect.asVoid(Effect.forkIn(Effect.forEach(observers, tellOne(impression), { discard: true }), scope))
+        report: (impression) =>
+          Effect.asVoid(Effect.forkIn(Effect.forEach(observers, reportOne(impression), { discard: true }), scope))
       })
     })
   )
@@ -46,7 +46,7 @@ export const searchRegistry = Layer.effect(
   Effect.gen(function* () {
     const observers = yield* Observers
     const branches = new Map<string, SearchBranch>()
-    const lent = new Set<SimilarTerms>()
+    const leased = new Set<SimilarTerms>()
     return Search.of({
       register: (branch) =>
         Effect.asVoid(
@@ -61,8 +61,8 @@ export const searchRegistry = Layer.effect(
         ),
       observe: observers.add,
       branches: () => [...branches.values()],
-      registerSimilarTerms: (words) => heldIn(lent, words),
-      similarTerms: (word, likenessMin) => [...lent][0]?.(word, likenessMin) ?? Effect.succeed(undefined)
+      registerSimilarTerms: (words) => heldIn(leased, words),
+      similarTerms: (word, likenessMin) => [...leased][0]?.(word, likenessMin) ?? Effect.succeed(undefined)
     })
   })
 )

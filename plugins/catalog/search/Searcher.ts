@@ -207,7 +207,7 @@ export class Searcher extends Context.Service<
           snapshot,
           fingerprint
         })
-        yield* observers.tell({
+        yield* observers.report({
           query: read.query,
           mode: read.mode,
           ids: shownIds,

@@ -109,10 +109,10 @@ const unitsOf = (text: string, decimals: number): bigint | undefined => {
 
 /** The filter that a phrase means, of an asset that this ledger has. */
 const filterOf = (match: ReadonlyArray<string | undefined>, assets: ReadonlyArray<PricedAsset>) => {
-  const told = readLimit(match)
-  const asset = told === undefined ? undefined : assetOf(told.currency, assets)
-  if (told === undefined || asset === undefined) return undefined
-  const maxPrice = unitsOf(told.text, told.isCents ? asset.decimals - 2 : asset.decimals)
+  const reported = readLimit(match)
+  const asset = reported === undefined ? undefined : assetOf(reported.currency, assets)
+  if (reported === undefined || asset === undefined) return undefined
+  const maxPrice = unitsOf(reported.text, reported.isCents ? asset.decimals - 2 : asset.decimals)
   return maxPrice === undefined ? undefined : { asset: asset.contract, maxPrice }
 }
 
@@ -127,11 +127,11 @@ export const readIntent = (query: string, filters: Filters, assets: ReadonlyArra
   const limits = maxPrice === undefined ? [] : [match![0]]
   const rest = limits[0] === undefined ? query : query.replace(limits[0], " ")
   const wishes = rest.match(cheap) ?? []
-  const looked = rest.replace(cheap, " ").replace(/\s+/g, " ").trim()
+  const probed = rest.replace(cheap, " ").replace(/\s+/g, " ").trim()
   // What says nothing but a price is looked for as it stands.
-  if (!/\p{L}/u.test(looked)) return { query, filters, prefersCheap: false, words: [] }
+  if (!/\p{L}/u.test(probed)) return { query, filters, prefersCheap: false, words: [] }
   return {
-    query: looked,
+    query: probed,
     filters: { ...filters, ...maxPrice },
     prefersCheap: wishes.length > 0,
     words: [...limits, ...wishes].map((words) => words.trim())

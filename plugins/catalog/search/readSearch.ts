@@ -29,11 +29,11 @@ export const readSearch = (params: URLSearchParams): ReadSearch | SearchIssue =>
   if (query === "") return { error: "query_required", details: ["query: 1 to 512 characters"] }
   if ([...query].length > queryLengthMax)
     return { error: "query_too_long", details: [`query: at most ${queryLengthMax} characters`] }
-  const { faults, filters } = readFilters(params)
+  const { issues: errors, filters } = readFilters(params)
   const paging = readPaging(params, { limitDefault: 20, limitMax: 200, clamp: false })
   const mode = params.get("mode") ?? ""
   const known = mode === "" || mode === "lexical" || mode === "semantic" || mode === "hybrid"
-  const wrong = [...faults, ...paging.faults, ...(known ? [] : ["mode: lexical, semantic or hybrid"])]
+  const wrong = [...errors, ...paging.issues, ...(known ? [] : ["mode: lexical, semantic or hybrid"])]
   if (wrong.length > 0) return { error: "invalid_filter", details: wrong }
   const cursor = params.get("cursor")
   return {

@@ -12,20 +12,20 @@ export class Changes extends Context.Service<
     /** A look at an origin was asked for, in a transaction that may not have ended yet. */
     readonly asked: Effect.Effect<void>
     /** Calls back when a look was asked for; it must not wait. */
-    readonly onAsked: (heard: Effect.Effect<void>) => Effect.Effect<void>
+    readonly onAsked: (received: Effect.Effect<void>) => Effect.Effect<void>
     /** Calls back after every change; `wasMoved` tells the two kinds apart. */
-    readonly onChange: (heard: (wasMoved: boolean) => void) => Effect.Effect<void>
+    readonly onChange: (observed: (wasMoved: boolean) => void) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Changes") {
   static readonly layer = Layer.sync(Changes, () => {
     const listeners = new Set<(wasMoved: boolean) => void>()
-    const tell = (wasMoved: boolean) => Effect.sync(() => listeners.forEach((heard) => heard(wasMoved)))
-    const looks = new Set<Effect.Effect<void>>()
+    const report = (wasMoved: boolean) => Effect.sync(() => listeners.forEach((heard) => heard(wasMoved)))
+    const probes = new Set<Effect.Effect<void>>()
     return Changes.of({
-      asked: Effect.suspend(() => Effect.forEach(looks, (heard) => heard, { discard: true })),
-      onAsked: (heard) => Effect.sync(() => void looks.add(heard)),
-      listed: tell(false),
-      moved: tell(true),
+      asked: Effect.suspend(() => Effect.forEach(probes, (heard) => heard, { discard: true })),
+      onAsked: (heard) => Effect.sync(() => void probes.add(heard)),
+      listed: report(false),
+      moved: report(true),
       onChange: (heard) => Effect.sync(() => void listeners.add(heard))
     })
   })

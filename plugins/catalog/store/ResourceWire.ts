@@ -35,7 +35,7 @@ export const encodeOption = (declaration: Pick<Declaration, "terms" | "dialect">
   const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme }: Terms = declaration.terms
   const measured = measureJson(extra, 8, 200)
   const usable = !measured.tooDeep && !measured.tooMany && JSON.stringify(extra).length <= extraLengthMax
-  const told = usable
+  const reported = usable
     ? (cleanJson(extra) as Fields)
     : typeof extra["areFeesSponsored"] === "boolean"
       ? { areFeesSponsored: extra["areFeesSponsored"] }
@@ -47,7 +47,7 @@ export const encodeOption = (declaration: Pick<Declaration, "terms" | "dialect">
     amount: amountText,
     payTo,
     maxTimeoutSeconds,
-    ...(Object.keys(told).length === 0 ? {} : { extra: told })
+    ...(Object.keys(reported).length === 0 ? {} : { extra: reported })
   }
 }
 

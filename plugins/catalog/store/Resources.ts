@@ -122,7 +122,7 @@ export const isDead = ({ state, state_reason }: Pick<ResourceRow, "state" | "sta
  * The dead looks of a listing are void: they were of other words, of another operation, or a settlement refutes
  * them.
  */
-export const voidDeadLooks = (sql: SqlClient.SqlClient, id: bigint) =>
+export const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint) =>
   sql`update catalog_probes set dead = 0 where resource_id = ${id} and dead > 0`
 
 /** Returns a listing that looks found dead. */
@@ -133,7 +133,7 @@ export const revive = Effect.fnUntraced(function* (
   now: Date,
   reason: string
 ) {
-  yield* voidDeadLooks(sql, id)
+  yield* voidDeadProbes(sql, id)
   yield* moveState(sql, facts, id, now, { by: "facilitator", move: "returned", from: state, to: "active", reason })
 })
 

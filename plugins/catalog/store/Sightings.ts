@@ -34,7 +34,7 @@ export class Sightings extends Context.Service<
     /** Until something is due. */
     readonly dueIn: Effect.Effect<Duration.Duration>
     /** Calls back when the first sale or observation gathers. */
-    readonly onFirst: (heard: Effect.Effect<void>) => Effect.Effect<void>
+    readonly onFirst: (received: Effect.Effect<void>) => Effect.Effect<void>
     /** Calls back with how resources stand that were touched, by their ids, each time that is stored. */
     readonly onStanding: (heard: (standings: ReadonlyMap<bigint, string>, now: number) => void) => Effect.Effect<void>
   }
@@ -51,7 +51,7 @@ export class Sightings extends Context.Service<
       const trusted = yield* trustedClock
 
       let first: Effect.Effect<void> = Effect.void
-      let tell: (standings: ReadonlyMap<bigint, string>, now: number) => void = () => {}
+      let report: (standings: ReadonlyMap<bigint, string>, now: number) => void = () => {}
 
       const flush = Effect.gen(function* () {
         const now = new Date(yield* trusted)
@@ -63,7 +63,7 @@ export class Sightings extends Context.Service<
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.onError(() => Effect.sync(() => gathered.putBack(batch)))
         )
-        tell(standings, yield* Clock.currentTimeMillis)
+        report(standings, yield* Clock.currentTimeMillis)
         if (isRaised) yield* listed
         if (isAsked) yield* asked
         const sold = [...new Set([...batch.sales.values()].map(({ resourceId }) => resourceId))]
@@ -87,7 +87,7 @@ export class Sightings extends Context.Service<
         flush,
         dueIn: Effect.sync(() => (gathered.isPressing ? gather : beat)),
         onFirst: (heard) => Effect.sync(() => void (first = heard)),
-        onStanding: (heard) => Effect.sync(() => void (tell = heard))
+        onStanding: (heard) => Effect.sync(() => void (report = heard))
       })
     })
   ).pipe(Layer.provide(Contenders.layer))

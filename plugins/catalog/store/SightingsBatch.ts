@@ -87,7 +87,7 @@ const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 /** One row a day for what is the same in all but its time. */
 const digestOf = (crypto: Crypto["Service"], one: ObservedDeclaration): string => {
   const { decision, detail, payTo, reason, resourceId, stage, toolName, type, url } = one
-  const told = [
+  const reported = [
     dayOf(one.at),
     url,
     type ?? null,
@@ -99,7 +99,7 @@ const digestOf = (crypto: Crypto["Service"], one: ObservedDeclaration): string =
     detail ?? null,
     String(resourceId ?? "")
   ]
-  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(told))))
+  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(reported))))
 }
 
 const mapped = <K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): ReadonlyMap<K, V> =>

@@ -9,7 +9,7 @@ import type { CatalogValues } from "../Config.ts"
 import { moveState, readStates, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 
 /** Settled payments told in one fact. */
-const toldMax = 500
+const reportedMax = 500
 /** What is recent: the thirty days of `recent_settled` and `recent_payers`. */
 const recentMillis = 30 * 86_400_000
 const recountMillis = 86_400_000
@@ -35,7 +35,7 @@ export const storeBatch = Effect.fnUntraced(function* (
     yield* storeSales(sql, sales, { dustBelow, now })
     isRaised = yield* raiseSold(sql, facts, sales, now)
     isRevived = yield* reviveSold(sql, facts, sales, now)
-    yield* tellSales(sql, facts, sales)
+    yield* reportSales(sql, facts, sales)
   }
   if (batch.sales.size > 0) yield* storeClaimPayers(sql, batch.sales, dustBelow)
   const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
@@ -216,14 +216,14 @@ export const recountSales = (sql: SqlClient.SqlClient, now: Date, limit: number)
 }
 
 /** Tells which resources the batch's payments were counted for. */
-const tellSales = Effect.fnUntraced(function* (
+const reportSales = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
   batch: ReadonlyMap<string, Sold>
 ) {
   const all = [...batch.keys()]
-  for (let from = 0; from < all.length; from += toldMax) {
-    const transactions = JSON.stringify(all.slice(from, from + toldMax))
+  for (let from = 0; from < all.length; from += reportedMax) {
+    const transactions = JSON.stringify(all.slice(from, from + reportedMax))
     const sales = yield* sql<SoldData["sales"][number]>`select s.transaction, s.resource_id::text as "resourceId",
         r.origin
       from catalog_sales s join catalog_resources r on r.id = s.resource_id

@@ -71,14 +71,15 @@ const optionsOf = (frame: HTMLElement, { at, bucket, lines }: Plotted): uPlot.Op
     cursor: { drag: { x: false, y: false } },
     series: [
       { label: bucket === "day" ? "Day" : "Hour", value: (_, value) => (value === null ? "–" : text(value)) },
-      ...lines.map(({ colour, label, told }) => ({
+      ...lines.map(({ colour, label, told: reported }) => ({
         label,
         stroke: resolved(frame, colour),
         fill: resolved(frame, colour),
         width: 0,
         paths: uPlot.paths.bars!({ align: 1, size: [0.8, 60], radius: 0.1 }),
         points: { show: false },
-        value: (_: uPlot, __: number | null, ___: number, index: number | null) => (index === null ? "–" : told(index))
+        value: (_: uPlot, __: number | null, ___: number, index: number | null) =>
+          index === null ? "–" : reported(index)
       }))
     ],
     axes: [
@@ -102,10 +103,10 @@ const draw = (frame: HTMLElement, plotted: Plotted): uPlot => {
     plotted.at.map((millis) => millis / 1_000),
     ...plotted.lines.map(({ values }) => [...values])
   ]
-  const tellLast = (plot: uPlot) => {
+  const reportLast = (plot: uPlot) => {
     if (plot.cursor.left === undefined || plot.cursor.left < 0) plot.setLegend({ idx: plotted.at.length - 1 }, false)
   }
-  const hooks = { ready: [tellLast], setCursor: [tellLast] }
+  const hooks = { ready: [reportLast], setCursor: [reportLast] }
   return new uPlot({ ...optionsOf(frame, plotted), hooks }, data, frame)
 }
 

@@ -136,11 +136,11 @@ const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonl
   )
 
 export const ResourceView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
-  const [look, lookAgain] = useState(0)
+  const [read, readAgain] = useState(0)
   const about = useAsked<{ readonly assets: ReadonlyArray<AssetShown> }>("/dashboard/v1/about")
   const assets = about.state === "ready" ? about.body.assets : []
   return h(Shown<History>, {
-    asked: useAsked<History>(`/analytics/v1/resources/${encodeURIComponent(props.id)}?look=${look}`),
+    asked: useAsked<History>(`/analytics/v1/resources/${encodeURIComponent(props.id)}?look=${read}`),
     show: (of) =>
       h(
         "div",
@@ -150,7 +150,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
           {
             title: "Listing",
             wide: true,
-            actions: h(Moves, { of, mayMove: props.mayMove, done: () => lookAgain(look + 1) })
+            actions: h(Moves, { of, mayMove: props.mayMove, done: () => readAgain(read + 1) })
           },
           h("h3", null, written(titleOf(of))),
           h("div", { class: "url" }, written(of.resource)),

@@ -83,14 +83,14 @@ export const RotationView = (props: {
   readonly look: number
   readonly done: () => void
 }): VNode<any> => {
-  const [own, lookAgain] = useState(0)
+  const [own, readAgain] = useState(0)
   const asked = useAsked<Rotations>(`/dashboard/v1/rotations?look=${props.look}.${own}`)
   return h(
     Panel,
     {
       title: "Keys that sign",
       wide: true,
-      actions: h("button", { type: "button", class: "small", onClick: () => lookAgain(own + 1) }, "Look again")
+      actions: h("button", { type: "button", class: "small", onClick: () => readAgain(own + 1) }, "Look again")
     },
     h(Shown<Rotations>, {
       asked,

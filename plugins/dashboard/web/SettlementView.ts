@@ -151,7 +151,7 @@ const Timeline = ({ of }: { readonly of: Life }): VNode<any> => {
 }
 
 export const SettlementView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
-  const [again, lookAgain] = useState(0)
+  const [again, readAgain] = useState(0)
   const asked = useAsked<Life>(`/dashboard/v1/settlements/${encodeURIComponent(props.id)}?look=${again}`, 2_000)
   return h(Shown<Life>, {
     asked,
@@ -177,7 +177,7 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
           of.explorer_url === null
             ? h("p", { class: "quiet" }, "This ledger runs in the facilitator; no explorer shows it.")
             : h("p", null, h("a", { href: of.explorer_url, rel: "noreferrer" }, "Look at it in an explorer")),
-          isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => lookAgain(again + 1) }) : null
+          isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => readAgain(again + 1) }) : null
         ),
         h(Panel, { title: "Its life" }, h(Timeline, { of }))
       )

@@ -151,7 +151,7 @@ const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
     ]
   })
 
-interface MoveTold {
+interface MoveReported {
   readonly id: string
   readonly at: string
   readonly by: string
@@ -161,11 +161,11 @@ interface MoveTold {
   readonly outcome: string
 }
 
-const Audit = ({ look }: { readonly look: number }): VNode<any> =>
-  h(Shown<{ readonly items: ReadonlyArray<MoveTold> }>, {
-    asked: useAsked<{ readonly items: ReadonlyArray<MoveTold> }>(`/dashboard/v1/moves?look=${look}`),
+const Audit = ({ look: read }: { readonly look: number }): VNode<any> =>
+  h(Shown<{ readonly items: ReadonlyArray<MoveReported> }>, {
+    asked: useAsked<{ readonly items: ReadonlyArray<MoveReported> }>(`/dashboard/v1/moves?look=${read}`),
     show: ({ items }) =>
-      h(Table<MoveTold>, {
+      h(Table<MoveReported>, {
         label: "Moves",
         rows: items,
         keyOf: ({ id }) => id,
@@ -253,9 +253,9 @@ const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   )
 
 export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
-  const [look, lookAgain] = useState(0)
-  const asked = useAsked<FacilitatorStatus>(`/dashboard/v1/standing?look=${look}`, 3_000)
-  const done = () => lookAgain(look + 1)
+  const [read, readAgain] = useState(0)
+  const asked = useAsked<FacilitatorStatus>(`/dashboard/v1/standing?look=${read}`, 3_000)
+  const done = () => readAgain(read + 1)
   return h(Shown<FacilitatorStatus>, {
     asked,
     show: (of) =>
@@ -282,7 +282,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           },
           h(ChannelTable, { of })
         ),
-        h(RotationView, { mayMove, look, done }),
+        h(RotationView, { mayMove, look: read, done }),
         h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of })),
         h(
           Panel,
@@ -291,7 +291,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
             wide: true,
             actions: h(SaveCsv, { name: "moves", path: "/dashboard/v1/moves" })
           },
-          h(Audit, { look })
+          h(Audit, { look: read })
         )
       )
   })

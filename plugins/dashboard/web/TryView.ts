@@ -31,13 +31,13 @@ const short = (body: unknown): unknown =>
   )
 
 /** Walks the steps; `tell` hears of each as it is done. Resolves to the transaction of a payment that settled. */
-const walk = async (tell: (step: Step) => void): Promise<string | undefined> => {
+const traverse = async (report: (step: Step) => void): Promise<string | undefined> => {
   const timed = async (index: number, said: string, work: () => Promise<Response>, isGood: (body: any) => boolean) => {
     const began = performance.now()
     const response = await work()
     const body: any = await response.json()
     const failed = !isGood(body)
-    tell({ title: titles[index]!, said, millis: performance.now() - began, body: short(body), failed })
+    report({ title: titles[index]!, said, millis: performance.now() - began, body: short(body), failed })
     return failed ? undefined : body
   }
   const offer = await timed(
@@ -115,12 +115,12 @@ export const TryView = (): VNode<any> => {
   const run = async (): Promise<void> => {
     const steps: Array<Step> = []
     change({ busy: true, steps })
-    const tell = (step: Step) => {
+    const report = (step: Step) => {
       steps.push(step)
       change({ busy: true, steps: [...steps] })
     }
     try {
-      const hash = await walk(tell)
+      const hash = await traverse(report)
       change({ busy: false, steps: [...steps], ...(hash === undefined ? {} : { hash }) })
     } catch {
       change({ busy: false, steps: [...steps], fault: "The facilitator does not answer." })

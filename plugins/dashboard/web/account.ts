@@ -118,7 +118,7 @@ export const AccountSignIn = (): VNode<any> => {
     const answer = await post<Challenged>("/dashboard/account/challenge", { account })
     change(answer.state === "ready" ? { busy: false, of: answer.body } : { busy: false, fault: answer.words })
   }
-  const { busy, fault, of } = state
+  const { busy, fault: error, of } = state
   const answered = async (signature: string): Promise<void> => {
     if (of === undefined) return
     change({ busy: true, of })
@@ -130,7 +130,7 @@ export const AccountSignIn = (): VNode<any> => {
     Panel,
     { title: "Sign in with your account" },
     h("p", { class: "quiet" }, "The account that buyers pay shows its own sales and listings. No key is needed."),
-    fault === undefined ? null : h(Notice, { kind: "fault" }, fault),
+    error === undefined ? null : h(Notice, { kind: "fault" }, error),
     of === undefined
       ? h(AskChallenge, { busy, asked })
       : h(AnswerChallenge, { of, busy, answered, back: () => change({ busy: false }) })

@@ -33,8 +33,8 @@ export const ask = async <A>(path: string, init: RequestInit = {}): Promise<Read
   let response: Response
   try {
     response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...init })
-  } catch (fault) {
-    if (init.signal?.aborted === true) throw fault
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error
     return { state: "failed", status: 0, words: wordsOf(0, undefined) }
   }
   const body = await response.json().catch(() => undefined)

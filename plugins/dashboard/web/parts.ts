@@ -186,11 +186,11 @@ const saveCsv = async (name: string, path: string): Promise<void> => {
  * as many as the route gives. It says when that failed.
  */
 export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> => {
-  const [isLost, tell] = useState(false)
+  const [isLost, report] = useState(false)
   const save = (): Promise<void> =>
     saveCsv(name, path).then(
-      () => tell(false),
-      () => tell(true)
+      () => report(false),
+      () => report(true)
     )
   return h(
     "span",

@@ -10,10 +10,10 @@ const pauseFirst = 1_000
 const pauseMax = 15_000
 
 /** Follows the stream at a path for as long as it is shown; `hear` gets the data of each event. */
-export const useStream = (path: string, hear: (data: string) => void): Link => {
-  const [link, tell] = useState<Link>("opening")
-  const heard = useRef(hear)
-  heard.current = hear
+export const useStream = (path: string, receive: (data: string) => void): Link => {
+  const [link, report] = useState<Link>("opening")
+  const received = useRef(receive)
+  received.current = receive
   useEffect(() => {
     let stream: EventSource
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -21,7 +21,7 @@ export const useStream = (path: string, hear: (data: string) => void): Link => {
     let last = ""
     const listen = ({ data, lastEventId }: MessageEvent<string>): void => {
       last = lastEventId
-      heard.current(data)
+      received.current(data)
     }
     const open = (): void => {
       stream = new EventSource(last === "" ? path : `${path}?after=${last}`)
@@ -30,11 +30,11 @@ export const useStream = (path: string, hear: (data: string) => void): Link => {
       for (const type of types) stream.addEventListener(`settlement.${type}`, listen)
       stream.onopen = () => {
         pause = pauseFirst
-        tell("open")
+        report("open")
       }
       stream.onerror = () => {
         const isOver = stream.readyState === EventSource.CLOSED
-        tell(isOver ? "refused" : "lost")
+        report(isOver ? "refused" : "lost")
         if (!isOver) return
         timer = setTimeout(open, pause)
         pause = Math.min(pause * 2, pauseMax)

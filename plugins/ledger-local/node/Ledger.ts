@@ -228,11 +228,11 @@ export class Ledger {
       case "feeTooLow":
         return { status: "ERROR", hash, error: errorResult(TxCode.insufficientFee, admission.leastFeeStroops) }
       case "open":
-        return this.#judge(frame, hash, admission.payerBusyStroops, now)
+        return this.#verify(frame, hash, admission.payerBusyStroops, now)
     }
   }
 
-  #judge(frame: Frame, hash: string, payerBusyStroops: bigint, now: bigint): SendAnswer {
+  #verify(frame: Frame, hash: string, payerBusyStroops: bigint, now: bigint): SendAnswer {
     const { closeTime, sequence } = this.latest
     const drift = now > closeTime ? now - closeTime : 0n
     const ledger = this.context(sequence + 1, closeTime)

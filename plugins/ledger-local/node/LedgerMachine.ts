@@ -72,7 +72,7 @@ export interface LedgerMachine {
   /** Forgets a snapshot; false when there is none. */
   readonly drop: (id: string) => Effect.Effect<boolean>
   /** Looks at the ledger, or computes something that changes nothing; again, when a fork had to fetch what it is of. */
-  readonly look: <A>(look: () => A) => Effect.Effect<A, UpstreamFailed>
+  readonly lookup: <A>(find: () => A) => Effect.Effect<A, UpstreamFailed>
   /**
    * Runs computations that take long one at a time, and lets everything else that is due go before each: a ledger
    * closes after one of them at most, however many wait.
@@ -87,7 +87,7 @@ export interface LedgerMachine {
   /** Closes the next ledger for the clock; while close times are ahead of it, every second one of the empty ones. */
   readonly closeDue: Effect.Effect<void>
   /** Tells what the ledger met that it did not expect. */
-  readonly tellDefects: Effect.Effect<void>
+  readonly reportDefects: Effect.Effect<void>
 }
 
 const second = 1_000
@@ -107,7 +107,7 @@ const closeMillisMax = ({ close, closeMillisMax: chosen, seed, startTime }: Mach
 /** Times that a fork asks its upstream while one thing is computed; a contract cannot look at as many entries. */
 const ROUNDS_MAX = 500
 
-const tell = (ledger: Ledger): Effect.Effect<void> =>
+const report = (ledger: Ledger): Effect.Effect<void> =>
   Effect.suspend(() =>
     Effect.forEach(
       ledger.takeDefects(),
@@ -130,13 +130,13 @@ interface Parts {
 }
 
 /** Computes, and fetches what a fork has yet to know for it, until it can be computed. */
-const lookingAt =
-  (forked: ForkedEntries | undefined): LedgerMachine["look"] =>
-  <A>(look: () => A) => {
-    if (forked === undefined) return Effect.sync(look)
+const readingAt =
+  (forked: ForkedEntries | undefined): LedgerMachine["lookup"] =>
+  <A>(find: () => A) => {
+    if (forked === undefined) return Effect.sync(find)
     const attempt = (round: number): Effect.Effect<A, UpstreamFailed> => {
       try {
-        return Effect.succeed(look())
+        return Effect.succeed(find())
       } catch (error) {
         const missing = missingIn(error)
         if (missing === undefined) throw error
@@ -155,9 +155,9 @@ const machineOf = (parts: Parts): LedgerMachine => {
   const snapshots = new Snapshots()
   const whole = <A>(change: Effect.Effect<A>): Effect.Effect<A> =>
     change.pipe(Effect.uninterruptible, closing.withPermits(1))
-  const look = lookingAt(forked)
+  const find = readingAt(forked)
   const take = Effect.fnUntraced(function* <Closed extends ClosedLedger | undefined>(closed: Closed) {
-    yield* tell(ledger)
+    yield* report(ledger)
     if (closed === undefined) return closed
     if (journal !== undefined) yield* journal.append(closed)
     ledger.publish(closed)
@@ -165,7 +165,7 @@ const machineOf = (parts: Parts): LedgerMachine => {
     return closed
   }, Effect.uninterruptible)
   const prepareNext = Effect.flatMap(clock.now, (now) =>
-    look(() => ledger.prepareClose(now)).pipe(
+    find(() => ledger.prepareClose(now)).pipe(
       Effect.catch(({ message }) =>
         Effect.as(
           Effect.logWarning(
@@ -208,11 +208,11 @@ const machineOf = (parts: Parts): LedgerMachine => {
         })
       ),
     drop: (id) => Effect.sync(() => snapshots.drop(id)),
-    tellDefects: tell(ledger),
-    look,
+    reportDefects: report(ledger),
+    lookup: find,
     inTurn: (work) => Effect.yieldNow.pipe(Effect.andThen(work), computing.withPermits(1)),
     close: (prepare) =>
-      Effect.flatMap(clock.now, (now) => look(() => prepare(now))).pipe(Effect.flatMap(take), closing.withPermits(1)),
+      Effect.flatMap(clock.now, (now) => find(() => prepare(now))).pipe(Effect.flatMap(take), closing.withPermits(1)),
     closeNext,
     closeDue
   }

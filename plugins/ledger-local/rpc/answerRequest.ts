@@ -31,14 +31,14 @@ const answer = Effect.fnUntraced(function* (
   const { ledger, passphrase } = machine
   const now = yield* machine.now
   const randomness = repeatable(ledger.options.crypto.randomBytes)
-  const called = machine.look(() =>
+  const called = machine.lookup(() =>
     callMethod(viewOf(ledger, { passphrase, friendbotUrl }, now, ledgersBehind, randomness()), method, params)
   )
   return yield* (method === SLOW_METHOD ? machine.inTurn(called) : called).pipe(
     Effect.matchEffect({
       // That an entry could not be fetched says nothing about whether it exists.
       onFailure: (failed) => Effect.succeed(errorResponse(id, RpcCode.internal, failed.message)),
-      onSuccess: (result) => Effect.as(machine.tellDefects, { jsonrpc: "2.0" as const, id, result })
+      onSuccess: (result) => Effect.as(machine.reportDefects, { jsonrpc: "2.0" as const, id, result })
     }),
     Effect.catchDefect((error): Effect.Effect<RpcResponse> => {
       if (error instanceof RpcError) return Effect.succeed(errorResponse(id, error.code, error.message))
@@ -50,29 +50,29 @@ const answer = Effect.fnUntraced(function* (
   )
 })
 
-const withFault = Effect.fnUntraced(function* (
-  fault: RpcFault,
+const withError = Effect.fnUntraced(function* (
+  error: RpcFault,
   id: unknown,
   answered: (ledgersBehind?: number) => Effect.Effect<RpcResponse>
 ): Effect.fn.Return<RpcResponse, Unanswered> {
-  switch (fault.kind) {
+  switch (error.kind) {
     case "error":
-      return errorResponse(id, fault.code, fault.message)
+      return errorResponse(id, error.code, error.message)
     case "status":
-      return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: fault.status })
+      return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: error.status })
     case "silent":
       return yield* Effect.never
     case "lost":
       yield* answered()
       return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: 504 })
     case "late":
-      yield* Effect.sleep(fault.millis)
+      yield* Effect.sleep(error.millis)
       return yield* answered()
     case "stale":
-      return yield* answered(fault.ledgers)
+      return yield* answered(error.ledgers)
     case "wrong": {
       const response = yield* answered()
-      return "result" in response ? { ...response, result: fault.change(response.result) } : response
+      return "result" in response ? { ...response, result: error.change(response.result) } : response
     }
   }
 })
@@ -85,6 +85,6 @@ export const answerRequest = Effect.fn("LocalLedger.rpc")(function* (
   const read = readRequest(request)
   if (!("method" in read)) return read
   const answered = (ledgersBehind?: number) => answer(machine, friendbotUrl, read, ledgersBehind)
-  const fault = machine.ledger.faults.onRpc(read.method, read.params)
-  return yield* fault === undefined ? answered() : withFault(fault, read.id, answered)
+  const error = machine.ledger.faults.onRpc(read.method, read.params)
+  return yield* error === undefined ? answered() : withError(error, read.id, answered)
 })

@@ -123,7 +123,7 @@ const simulateInvoke = (view: View, tx: Transaction, operation: Operation, body:
         allowNonRoot: mode === "record_allow_nonroot"
       }
   const host = invokeHostFunction({
-    store: view.store.lookedAt(asWhenApplied),
+    store: view.store.observedAt(asWhenApplied),
     settings: options.settings,
     ledgerSeq: view.latest.sequence,
     closeTime: view.latest.closeTime,

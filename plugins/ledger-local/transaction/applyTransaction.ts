@@ -139,13 +139,13 @@ export const prepare = (applying: Applying, ledger: LedgerContext, store: Store)
   const outerChanges = frame.isFeeBump ? changesOfFeeSource(frame, ledger, store) : []
   const checker = new SignatureChecker(ledger.crypto, frame.innerHash, frame.signatures)
   const options = { applying: true, chargeFee: !frame.isFeeBump, closeTimeOffsetMax: 0n }
-  const judgement = commonValid(frame, ledger, store, checker, options)
-  applying.diagnostics = judgement.diagnostics
+  const verdict = commonValid(frame, ledger, store, checker, options)
+  applying.diagnostics = verdict.diagnostics
   const txn = new Txn(store, ledger.ledgerSeq)
-  if (judgement.reached !== "nothing") {
+  if (verdict.reached !== "nothing") {
     txn.putAccount(withSequence(txn.loadAccount(frame.source)!, frame.tx.seqNum, ledger.ledgerSeq, ledger.closeTime))
   }
-  if (judgement.code !== undefined) failWith(applying, judgement.code)
+  if (verdict.code !== undefined) failWith(applying, verdict.code)
   else checkOperationAuth(applying, txn, checker, ledger.waived)
   const sources = [
     frame.source,

@@ -76,7 +76,7 @@ export type Fate =
 export class PaymentPolicyCheck extends Context.Service<
   PaymentPolicyCheck,
   {
-    readonly judge: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<PolicyResult>
+    readonly verify: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<PolicyResult>
     /** One look at the ledger; `named` is the transaction that the seller has named, if any. */
     readonly fate: (open: OpenPayment, named: string | undefined) => Effect.Effect<Fate>
     /** The ledger asked for the payment for a while. */
@@ -95,9 +95,9 @@ export class PaymentPolicyCheck extends Context.Service<
         { authorization, invocation: { option } }: OpenPayment
       ) {
         const end = (yield* monotonicMillis) + confirmMillis
-        const look = Effect.option(findPayment(rpc, option, authorization, named))
+        const read = Effect.option(findPayment(rpc, option, authorization, named))
         while (true) {
-          const proof: PaymentProof | undefined = Option.getOrUndefined(yield* look)
+          const proof: PaymentProof | undefined = Option.getOrUndefined(yield* read)
           if (proof !== undefined || (yield* monotonicMillis) >= end) return proof
           yield* Effect.sleep(confirmPause)
         }
@@ -116,7 +116,7 @@ export class PaymentPolicyCheck extends Context.Service<
       return PaymentPolicyCheck.of({
         find: (open, named) => find(named, open),
         fate: (open, named) => Effect.orElseSucceed(fate(open, named), () => ({ _tag: "Open" }) as const),
-        judge: Effect.fn("Tools.judge")(function* (answer, open) {
+        verify: Effect.fn("Tools.judge")(function* (answer, open) {
           if (answer instanceof ToolFault) return unknown(answer.message)
           const { asksAgain, isContent, settlement: word } = answer
           if (asksAgain !== undefined && word?.success !== true)

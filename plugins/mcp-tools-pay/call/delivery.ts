@@ -51,9 +51,9 @@ export const withReceipt = (open: OpenPayment, content: Output, proven: Proven) 
 const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept until then." : "")
 
 /** What an agent is told of a payment that was signed and did not come to its result. */
-export const faultOf = (
+export const errorOf = (
   open: OpenPayment,
-  judged: Exclude<PolicyResult, { readonly _tag: "Settled" }>,
+  verified: Exclude<PolicyResult, { readonly _tag: "Settled" }>,
   isKept: boolean
 ): Effect.Effect<ToolFault, never, Effect.Services<typeof spelled>> =>
   Effect.map(spelled, (spell) => {
@@ -63,24 +63,24 @@ export const faultOf = (
       authorizedUntilLedger: open.authorization.expirationLedger,
       ...(isKept ? { contentKept: true } : {})
     }
-    switch (judged._tag) {
+    switch (verified._tag) {
       case "StillRequired":
         return fault(
           "PAYMENT_REQUIRED",
           "the seller asks for payment again; the budget stays held while the authorization lives",
-          { ...details, reason: judged.reason }
+          { ...details, reason: verified.reason }
         )
       case "Rejected":
         return fault(
           "PAYMENT_REJECTED",
           "the settlement was rejected; the budget stays held while the authorization lives",
-          { ...details, reason: judged.reason }
+          { ...details, reason: verified.reason }
         )
       case "Unknown":
         return fault(
           "SETTLEMENT_UNKNOWN",
-          `signed and not confirmed: ${judged.why}. The same call asks again and pays nothing more.${keptNote(isKept)}`,
-          { ...details, ...(judged.transaction === undefined ? {} : { transaction: judged.transaction }) }
+          `signed, unconfirmed: ${verified.why}. The same call asks again and pays nothing more.${keptNote(isKept)}`,
+          { ...details, ...(verified.transaction === undefined ? {} : { transaction: verified.transaction }) }
         )
     }
   })

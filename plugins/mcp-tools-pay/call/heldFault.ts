@@ -16,7 +16,7 @@ const whyOf = ({ state }: Reservation): string =>
     : "a payment for this very call is signed and its outcome open; nothing more is paid until it is known"
 
 /** The same call is held by an earlier payment that this process cannot finish. */
-export const heldFault = (reservation: Reservation): ToolFault => {
+export const heldError = (reservation: Reservation): ToolFault => {
   const { id, state, transaction } = reservation
   return fault("SETTLEMENT_UNKNOWN", whyOf(reservation), {
     paymentIdentifier: id,

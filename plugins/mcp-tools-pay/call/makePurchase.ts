@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import type { Caller, ToolFault } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
 import type { Challenge, PaymentOption } from "../seller/SellerWire.ts"
-import { heldFault } from "./heldFault.ts"
+import { heldError } from "./heldFault.ts"
 import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
 
@@ -36,9 +36,9 @@ export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation,
     standing = yield* payments.standing(invocation.key)
   }
   if (standing._tag === "UnderWay") return yield* standing.outcome
-  if (standing._tag !== "None") return yield* heldFault(standing.reservation)
+  if (standing._tag !== "None") return yield* heldError(standing.reservation)
   const { made, released } = standing
-  const giveBack = yield* (yield* Policy).judge(invocation, caller, made)
+  const giveBack = yield* (yield* Policy).verify(invocation, caller, made)
   const asked = yield* Effect.onError(shop.ask, () => giveBack)
   if (asked.free !== undefined) return yield* Effect.as(giveBack, asked.free)
   const { challenge, option, seller } = asked

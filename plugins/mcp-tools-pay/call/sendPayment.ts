@@ -6,7 +6,7 @@ import { fault, type spelled, type ToolFault } from "../../mcp-tools/contract.ts
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import type { PaymentSeal } from "../payer/PaymentSeal.ts"
-import { contentOf, faultOf, keepContent, keptOf, type Proven, provenOf, withReceipt } from "./delivery.ts"
+import { contentOf, errorOf, keepContent, keptOf, type Proven, provenOf, withReceipt } from "./delivery.ts"
 import type { OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
 import { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import type { KeptContent } from "./KeptWire.ts"
@@ -57,14 +57,14 @@ const deliver = Effect.fnUntraced(function* (
 /** Sends the payment, judges the answer and keeps the budget's books. */
 export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller, waiter: Waiter) {
   const answer = yield* paidAnswer(seller, open.payment)
-  const judged = yield* (yield* PaymentPolicyCheck).judge(answer, open)
-  if (judged._tag === "Settled" && "content" in answer) {
-    const proven = { ...judged, status: "settled" } as const
+  const verified = yield* (yield* PaymentPolicyCheck).verify(answer, open)
+  if (verified._tag === "Settled" && "content" in answer) {
+    const proven = { ...verified, status: "settled" } as const
     return yield* deliver(open, keptOf(open, answer), proven, waiter)
   }
   const isContent = "content" in answer && answer.isContent && answer.asksAgain === undefined
   const isKept = isContent && (yield* keepContent(open, keptOf(open, answer)))
-  const failed = judged as Exclude<typeof judged, { readonly _tag: "Settled" }>
+  const failed = verified as Exclude<typeof verified, { readonly _tag: "Settled" }>
   const transaction = failed._tag === "Unknown" ? failed.transaction : undefined
   yield* Effect.ignore(
     (yield* BudgetStore).move(open.identifier, {
@@ -72,7 +72,7 @@ export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, selle
       ...(transaction === undefined ? {} : { transaction })
     })
   )
-  return yield* yield* faultOf(open, failed, isKept)
+  return yield* yield* errorOf(open, failed, isKept)
 })
 
 /** What a payment that was released leaves: its content, if any came, for nothing. */
@@ -98,22 +98,22 @@ export const resumePayment = Effect.fnUntraced(function* (
   BudgetStore | PaymentPolicyCheck | PaymentSeal | Effect.Services<typeof spelled>
 > {
   const store = yield* BudgetStore
-  const judge = yield* PaymentPolicyCheck
+  const verify = yield* PaymentPolicyCheck
   const kept = yield* Effect.mapError(store.kept(open.identifier), () => storeAway)
   const content = yield* contentOf(open, kept.content)
   if (state === "released") return content === undefined ? undefined : yield* released(open, content, waiter)
   if (state === "spent" && content !== undefined) return yield* deliver(open, content, provenOf(content, named), waiter)
-  const fate = yield* judge.fate(open, named)
+  const fate = yield* verify.fate(open, named)
   if (fate._tag === "Dead") {
     yield* Effect.mapError(store.move(open.identifier, { state: "released" }), () => storeAway)
     return content === undefined ? undefined : yield* released(open, content, waiter)
   }
   if (content !== undefined) {
-    const proof = fate._tag === "Paid" ? fate.proof : yield* judge.find(open, named)
+    const proof = fate._tag === "Paid" ? fate.proof : yield* verify.find(open, named)
     if (proof !== undefined) return yield* deliver(open, content, provenOf(content, proof.transaction), waiter)
   }
   const seller = yield* Effect.catch(connect, ({ message: why }) =>
-    Effect.flatMap(faultOf(open, { _tag: "Unknown", why, transaction: named }, content !== undefined), Effect.fail)
+    Effect.flatMap(errorOf(open, { _tag: "Unknown", why, transaction: named }, content !== undefined), Effect.fail)
   )
   return yield* Effect.ensuring(sendPayment(open, seller, waiter), seller.close)
 })

@@ -9,7 +9,7 @@ import { Settings } from "../../../kernel/config/Settings.ts"
 import { fault, fetchFault, spelled, ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
 import { Payer } from "./Payer.ts"
 
-const who = "the signer"
+const caller = "the signer"
 const malformed = fault("PAYMENT_REJECTED", "the signer's answer is none")
 const refused = (status: number) =>
   status >= 500 || status === 429
@@ -39,7 +39,7 @@ const makeAsk = Effect.gen(function* () {
         headers,
         ...(body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) })
       }),
-      fetchFault(who)
+      fetchFault(caller)
     )
     if (answer.status !== 200) return yield* refused(answer.status)
     return yield* Effect.mapError(upstream.parse(answer.body), () => malformed)

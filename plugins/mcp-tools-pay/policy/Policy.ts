@@ -14,11 +14,11 @@ import { canonicalRules } from "./canonicalRules.ts"
 import { type Decision, decide } from "./decide.ts"
 
 /** What of an invocation a decision is made on. */
-type Judged = Pick<Invocation, "about" | "option">
+type Verified = Pick<Invocation, "about" | "option">
 
 const noted = fault("UPSTREAM_TIMEOUT", "the log of decisions cannot be written now, so nothing is paid")
 
-const questionOf = ({ about, option: { amount, asset, payTo } }: Judged, { principal }: Caller) => ({
+const questionOf = ({ about, option: { amount, asset, payTo } }: Verified, { principal }: Caller) => ({
   agent: principal,
   ...about,
   asset,
@@ -26,7 +26,7 @@ const questionOf = ({ about, option: { amount, asset, payTo } }: Judged, { princ
   amount
 })
 
-const judge = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, made: number) {
+const verify = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, made: number) {
   const { policy } = yield* Config
   const approvals = yield* Approvals
   const question = questionOf(invocation, caller)
@@ -72,13 +72,13 @@ export class Policy extends Context.Service<
      * Passes, or says why not. Succeeds with what gives an approval back that came to no payment. `made`: how often the
      * invocation was paid for before; an approval is for the next payment alone.
      */
-    readonly judge: (
+    readonly verify: (
       invocation: Invocation,
       caller: Caller,
       made: number
     ) => Effect.Effect<Effect.Effect<void>, ToolFault | InputNeeded>
     /** What would be decided; nothing is asked or noted. */
-    readonly explain: (invocation: Judged, caller: Caller) => Effect.Effect<Decision>
+    readonly explain: (invocation: Verified, caller: Caller) => Effect.Effect<Decision>
   }
 >()("tollkeeper/mcp-tools-pay/Policy") {
   static readonly layer = Layer.effect(
@@ -91,8 +91,8 @@ export class Policy extends Context.Service<
         policy
       })
       return Policy.of({
-        judge: (invocation, caller, made) =>
-          judge(invocation, caller, made).pipe(
+        verify: (invocation, caller, made) =>
+          verify(invocation, caller, made).pipe(
             Effect.catchTag("BudgetUnavailable", () => Effect.fail(noted)),
             Effect.provideContext(parts)
           ),

@@ -15,7 +15,7 @@ const protocolVersion = "2025-06-18"
 const listPagesMax = 5
 const encoder = new TextEncoder()
 
-const who = "the seller"
+const caller = "the seller"
 const malformed = (message: string) => fault("UPSTREAM_PROTOCOL_ERROR", message)
 
 export interface CallOptions {
@@ -88,7 +88,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
       body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
       ...(sent.id === undefined ? {} : { reader: toRpcAnswer(sent.id) })
     } as const
-    return yield* Effect.mapError(upstream.fetch(standing.endpoint, request, caps), fetchFault(who))
+    return yield* Effect.mapError(upstream.fetch(standing.endpoint, request, caps), fetchFault(caller))
   })
 
   const request = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps) {

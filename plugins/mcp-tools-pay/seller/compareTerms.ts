@@ -93,7 +93,7 @@ const unknownDemands = (extensions: Fields): ReadonlyArray<string> =>
       : []
   })
 
-const judged = (members: ReadonlyArray<string>, fitting: PaymentOption | undefined): Compared =>
+const verified = (members: ReadonlyArray<string>, fitting: PaymentOption | undefined): Compared =>
   members.length === 0 && fitting !== undefined
     ? { _tag: "Same", option: fitting }
     : { _tag: "Differs", members: [...new Set(members)] }
@@ -106,7 +106,7 @@ export const compareHttpTerms = (
 ): Compared => {
   const { fitting, members } = compareOffers(option, challenge)
   const isOurs = urls.some((url) => bareUrl(url) === bareUrl(challenge.resourceUrl))
-  return judged([...(isOurs ? [] : ["resource.url"]), ...members], fitting)
+  return verified([...(isOurs ? [] : ["resource.url"]), ...members], fitting)
 }
 
 /** `listed` is the tool as the server lists it, undefined when it does not. */
@@ -125,5 +125,5 @@ export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed
     members.push("inputSchema")
 
   const offered = compareOffers(catalog.option, challenge)
-  return judged([...members, ...offered.members], offered.fitting)
+  return verified([...members, ...offered.members], offered.fitting)
 }

@@ -17,7 +17,7 @@ import {
   readResource
 } from "./DiscoveryWire.ts"
 
-const who = "the facilitator"
+const caller = "the facilitator"
 const malformed = toolError("UPSTREAM_PROTOCOL_ERROR", "the facilitator answered with something that is not discovery")
 const readyMillis = 1_000
 
@@ -40,7 +40,7 @@ const makeAsk = Effect.gen(function* () {
           ...(traceparent === undefined ? {} : { traceparent })
         }
       }),
-      fetchError(who)
+      fetchError(caller)
     )
     if (status === 429 || status >= 500) {
       const { error } = yield* Effect.match(upstream.parse(body), {
@@ -59,9 +59,9 @@ interface Readiness {
 }
 
 /** What `look` says, kept for a moment. */
-const makeReady = (look: Effect.Effect<unknown, ToolError>): Effect.Effect<Readiness> => {
+const makeReady = (read: Effect.Effect<unknown, ToolError>): Effect.Effect<Readiness> => {
   let known: (Readiness & { readonly at: number }) | undefined
-  const said = Effect.match(look, {
+  const said = Effect.match(read, {
     onFailure: ({ message }): Readiness => ({ ready: false, detail: message }),
     onSuccess: (): Readiness => ({ ready: true })
   })

@@ -153,12 +153,12 @@ export class WordTable {
     const key = `${likenessMin} ${place}`
     const known = this.#found.get(key)
     if (known !== undefined) return known
-    const found = this.#look(place, likenessMin)
+    const found = this.#read(place, likenessMin)
     setBounded(this.#found, nearMax, key, found)
     return found
   }
 
-  #look(place: number, likenessMin: number): ReadonlyArray<AlikeWord> {
+  #read(place: number, likenessMin: number): ReadonlyArray<AlikeWord> {
     const { buffer } = this.#loops.memory
     new Int16Array(buffer, 0, stride).set(this.#vectors.subarray(place * stride, (place + 1) * stride))
     const addresses = new Uint32Array(buffer, addressesAt, addressesMax)

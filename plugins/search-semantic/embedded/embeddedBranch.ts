@@ -60,12 +60,12 @@ const startIndexing = Effect.gen(function* () {
  * is known how prominent it is.
  */
 const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> => {
-  const judged = hits.map((hit) => ({
+  const verified = hits.map((hit) => ({
     ...hit,
     relevance: Math.max(0, (known * hit.score - likenessMin) / (1 - likenessMin))
   }))
-  const least = relevanceMin * Math.max(0, ...judged.map(({ relevance }) => relevance))
-  return judged.flatMap((hit) => {
+  const least = relevanceMin * Math.max(0, ...verified.map(({ relevance }) => relevance))
+  return verified.flatMap((hit) => {
     if (hit.relevance > 0 && hit.relevance >= least) return [hit]
     return hit.prominence === undefined ? [] : [{ ...hit, relevance: 0, isAside: true }]
   })

@@ -45,7 +45,7 @@ export const resourceVector = (table: WordTable, resource: ResourceDocument): Fl
 }
 
 /** A query by words that name the medium alone is by those. */
-const telling = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
+const reporting = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
   words.every(([, times]) => times === 0)
     ? words.map(([word, , sureness]): Weighed => [word, 1, sureness])
     : words.filter(([, times]) => times > 0)
@@ -59,7 +59,7 @@ export const queryMeaning = (table: WordTable, query: string): WordMeaning | und
   const words = [...new Set(discriminativeTerms(query))].filter((word) => !covered.has(word))
   const related = relatedWords(query).filter((word) => !words.includes(word))
   return table.meaningOf([
-    ...telling([
+    ...reporting([
       ...words.flatMap((word) => shared(word, 1, table.guessed(word))),
       ...translations.flatMap(({ english }) =>
         english.map((word): Weighed => [word, evidenceShare(word) / english.length, 1])

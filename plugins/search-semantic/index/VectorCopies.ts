@@ -18,7 +18,7 @@ interface Copy {
   /** Transactions below this one were over at the last look. */
   xid: string
   /** When the last look began, as `monotonicMillis` tells it: it has everything from before. */
-  lookedAt: number
+  observedAt: number
 }
 
 const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
@@ -44,16 +44,18 @@ const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition)
 })
 
 /** The copy as of now, from the one there is. */
-const look = Effect.fnUntraced(function* (place: VectorPosition, known: Copy | undefined) {
+const read = Effect.fnUntraced(function* (place: VectorPosition, known: Copy | undefined) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* monotonicMillis
   const [snapshot] = yield* sql<{ xid: string; next: string }>`select
     pg_snapshot_xmin(pg_current_snapshot())::text as xid, pg_snapshot_xmax(pg_current_snapshot())::text as next`
   const isOfThisCluster = known !== undefined && BigInt(known.xid) <= BigInt(snapshot!.next)
-  const copy: Copy = isOfThisCluster ? known : { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: 0 }
+  const copy: Copy = isOfThisCluster
+    ? known
+    : { vectors: new QuantizedVectors(place.dimension), xid: "0", observedAt: 0 }
   yield* readInto(copy, place)
   copy.xid = snapshot!.xid
-  copy.lookedAt = now
+  copy.observedAt = now
   return copy
 })
 
@@ -71,25 +73,25 @@ export class VectorCopies extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const scope = yield* Effect.scope
       const copies = new Map<bigint, Copy>()
-      const looks = new Map<bigint, Deferred.Deferred<void, SqlError.SqlError>>()
+      const reads = new Map<bigint, Deferred.Deferred<void, SqlError.SqlError>>()
 
       const renew = Effect.fnUntraced(function* (place: VectorPosition) {
-        const copy = yield* Effect.provideService(look(place, copies.get(place.generation)), SqlClient.SqlClient, sql)
+        const copy = yield* Effect.provideService(read(place, copies.get(place.generation)), SqlClient.SqlClient, sql)
         copies.set(place.generation, copy)
         // The replica that drops a generation's table is not always this one.
-        for (const [generation, { lookedAt }] of copies)
-          if (copy.lookedAt - lookedAt > forgottenAfterMillis) copies.delete(generation)
+        for (const [generation, { observedAt: seenAt }] of copies)
+          if (copy.observedAt - seenAt > forgottenAfterMillis) copies.delete(generation)
       })
 
-      const startLook = (place: VectorPosition) =>
+      const startRead = (place: VectorPosition) =>
         Effect.suspend(() => {
           const own = Deferred.makeUnsafe<void, SqlError.SqlError>()
-          looks.set(place.generation, own)
-          const looking = Effect.onExit(renew(place), (exit) => {
-            looks.delete(place.generation)
+          reads.set(place.generation, own)
+          const reading = Effect.onExit(renew(place), (exit) => {
+            reads.delete(place.generation)
             return Deferred.done(own, exit)
           })
-          return Effect.as(Effect.forkIn(looking, scope), own)
+          return Effect.as(Effect.forkIn(reading, scope), own)
         })
 
       const asOf = Effect.fnUntraced(function* (
@@ -98,9 +100,9 @@ export class VectorCopies extends Context.Service<
       ): Effect.fn.Return<QuantizedVectors, SqlError.SqlError> {
         while (true) {
           const known = copies.get(place.generation)
-          if (known !== undefined && known.lookedAt >= time) return known.vectors
+          if (known !== undefined && known.observedAt >= time) return known.vectors
           // One that is under way may have begun too early; then another follows.
-          yield* Deferred.await(looks.get(place.generation) ?? (yield* startLook(place)))
+          yield* Deferred.await(reads.get(place.generation) ?? (yield* startRead(place)))
         }
       })
 

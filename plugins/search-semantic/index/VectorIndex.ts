@@ -88,9 +88,9 @@ export interface VectorLookup {
 }
 
 /** What was ranked exactly, and what only a look found: no more than so many resources are ranked one by one. */
-const withLooked = (exact: ReadonlyArray<Hit>, looked: ReadonlyArray<Hit>, limit: number): ReadonlyArray<Hit> => {
+const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, limit: number): ReadonlyArray<Hit> => {
   const found = new Set(exact.map(({ id }) => id))
-  const missed = looked.filter(({ id }) => !found.has(id))
+  const missed = observed.filter(({ id }) => !found.has(id))
   return missed.length === 0
     ? exact
     : [...exact, ...missed].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
@@ -104,21 +104,21 @@ const withLooked = (exact: ReadonlyArray<Hit>, looked: ReadonlyArray<Hit>, limit
  */
 export const refineSearch = Effect.fnUntraced(function* <E, R>(
   { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,
-  look: (asked: number) => Effect.Effect<VectorLookup, E, R>,
+  read: (asked: number) => Effect.Effect<VectorLookup, E, R>,
   exact: (among?: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<Hit>, E, R>
 ): Effect.fn.Return<ReadonlyArray<Hit>, E, R> {
   const among = filtered ? yield* few : undefined
   if (among !== undefined) return yield* exact(among)
   const enough = Math.min(limit, fewHits)
   const near = Math.min(widest, filtered ? filteredShare * limit : limit + spare)
-  const first = yield* look(near)
+  const first = yield* read(near)
   if (first.isAll || first.hits.length >= enough) return first.hits
-  let looked = first.hits
+  let observed = first.hits
   if (!filtered || wider * first.hits.length >= enough) {
     // Twice as far as it takes where the filter leaves as many of those as of the first.
-    const second = yield* look(filtered ? Math.min(widest, Math.ceil((2 * near * enough) / first.hits.length)) : widest)
+    const second = yield* read(filtered ? Math.min(widest, Math.ceil((2 * near * enough) / first.hits.length)) : widest)
     if (!filtered || second.isAll || second.hits.length >= enough) return second.hits
-    looked = second.hits
+    observed = second.hits
   }
-  return withLooked(yield* exact(), looked, limit)
+  return withObserved(yield* exact(), observed, limit)
 })

@@ -75,16 +75,16 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
           .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
       // How far is looked is set for this statement alone, before the index is asked, which hangs on its answer: a
       // transaction around two would be four round trips.
-      const look = Effect.fnUntraced(function* (required: number) {
+      const read = Effect.fnUntraced(function* (required: number) {
         const searched = String(Math.max(searchedMin, Math.min(searchedMax, required)))
-        const rows = yield* sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
+        const rows = yield* sql<{ id: bigint; distance: number; observed: bigint }>`with nearest as materialized (
             select found.id, found.distance
             from (select set_config('hnsw.ef_search', ${searched}, true) as searched, ${query} as vector offset 0) asked
             cross join lateral (select id, embedding <=> asked.vector as distance from ${table}
               where asked.searched <> '' order by embedding <=> asked.vector limit ${required}) found)
           select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest
             where ${condition("nearest.id")} order by nearest.distance, nearest.id limit ${limit}`
-        return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(required) }
+        return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.observed < BigInt(required) }
       })
       const exact = (known?: ReadonlyArray<bigint>) =>
         Effect.map(
@@ -93,7 +93,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
             order by distance, v.id limit ${limit}`,
           toHits
         )
-      return yield* refineSearch(sought, look, exact)
+      return yield* refineSearch(sought, read, exact)
     }, withSpanIfSampled("HnswIndex.nearest")),
     edition: (_, stored) => Effect.succeed(String(stored)),
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)

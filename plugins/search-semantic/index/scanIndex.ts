@@ -95,7 +95,7 @@ const nearest = Effect.fnUntraced(function* (
   const vectors = yield* fresh(copies, place)
   const vector = distinguishing ? vectors.distinguishing(given) : given
   const background = distinguishing ? vectors.background(vector) : undefined
-  const look = Effect.fnUntraced(function* (asked: number) {
+  const read = Effect.fnUntraced(function* (asked: number) {
     const similar = vectors.nearest(vector, asked)
     const visible = yield* filtered || among === undefined
       ? passing(sql, similar, condition)
@@ -115,7 +115,7 @@ const nearest = Effect.fnUntraced(function* (
     Effect.map(known === undefined ? passingIds : Effect.succeed(known), (ids) =>
       toHits(vectors.nearest(vector, limit, ids), background)
     )
-  return yield* refineSearch(sought, look, exact)
+  return yield* refineSearch(sought, read, exact)
 }, withSpanIfSampled("ScanIndex.nearest"))
 
 export const scanIndex = Layer.effect(

@@ -28,8 +28,8 @@ export class ConfiguredEmbedding extends Context.Service<
           queryPrefix: semantic.query_prefix,
           documentPrefix: semantic.document_prefix
         }
-        const { url: _, ...telling } = meaning
-        const digest = crypto.sha256(new TextEncoder().encode(canonicalJson({ ...telling, method })))
+        const { url: _, ...reporting } = meaning
+        const digest = crypto.sha256(new TextEncoder().encode(canonicalJson({ ...reporting, method })))
         return ConfiguredEmbedding.of({ meaning, method, fingerprint: Hex.encode(digest) })
       })
     )

@@ -28,13 +28,13 @@ export const rulesFile = {
 }
 
 /** When every case is looked at: its series have gone on for half an hour by then. */
-const lookAt = "30m"
+const readAt = "30m"
 
 const caseOf = (alert: Alert, name: string, series: ReadonlyArray<Series>, expected: ReadonlyArray<object>) => ({
   name,
   interval: "1m",
   input_series: series.map(([one, values]) => ({ series: one, values })),
-  alert_rule_test: [{ eval_time: lookAt, alertname: alert.name, exp_alerts: expected }]
+  alert_rule_test: [{ eval_time: readAt, alertname: alert.name, exp_alerts: expected }]
 })
 
 /** The cases that `promtool test rules` plays, as data: each alert fires in its own, and is silent in the other. */

@@ -1,7 +1,7 @@
 // The bars of payments hold only when every figure reaches them, and an unknown figure reaches none.
 import { describe, expect, it } from "vitest"
 import { barLine } from "../rig/bars.ts"
-import { judge } from "./bars.ts"
+import { check } from "./bars.ts"
 import type { Case, Counted, Figures, Settling } from "./figures.ts"
 
 const oneCase = (cpu: number | null, rate = 100, database = 0): Case => ({
@@ -65,7 +65,7 @@ const reached: Figures = {
 }
 
 const missed = (figures: Figures) =>
-  judge(figures)
+  check(figures)
     .filter(({ holds }) => !holds)
     .map(({ name }) => name)
 
@@ -111,16 +111,16 @@ describe("the bars of payments", () => {
   it("of what differs in one thing are judged by the middle of the blocks that both had", () => {
     const { variants } = reached
     const blocks = (...cpuRounds: ReadonlyArray<number | null>): Case => ({ ...oneCase(1), cpuRounds })
-    const judged = (bare: Case, telemetry: Case) =>
+    const verified = (bare: Case, telemetry: Case) =>
       missed({ ...reached, variants: { ...variants, bare, telemetry, keys: bare } })
     // A machine that slows down, and one block in which a neighbour had the processor.
-    expect(judged(blocks(1, 2, 3), blocks(1.1, 2.2, 9))).toEqual([])
-    expect(judged(blocks(1, 2, 3), blocks(1.2, 2.4, 3))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
-    expect(judged(blocks(1, 2, 3), blocks(1, 2, null))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
+    expect(verified(blocks(1, 2, 3), blocks(1.1, 2.2, 9))).toEqual([])
+    expect(verified(blocks(1, 2, 3), blocks(1.2, 2.4, 3))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
+    expect(verified(blocks(1, 2, 3), blocks(1, 2, null))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
   })
 
   it("are not reached by what the system does not tell", () => {
-    const blind = judge({ ...reached, verify: { ours: oneCase(null, 250), class: oneCase(null, 100) } })
+    const blind = check({ ...reached, verify: { ours: oneCase(null, 250), class: oneCase(null, 100) } })
     expect(blind.filter(({ holds }) => !holds).map(barLine)).toEqual([
       "verify: CPU of the class's unknown (≤ 0.3, MISSED)"
     ])

@@ -35,13 +35,13 @@ const busyMillisMax = 1_300
 const busyRateMin = 85
 
 /** Of a busy house alone. */
-export const judgeBusy = (busy: NonNullable<Figures["busy"]>): ReadonlyArray<Bar> => [
+export const verifyBusy = (busy: NonNullable<Figures["busy"]>): ReadonlyArray<Bar> => [
   atLeast(`${busy.settling.channels} channels: settled a second`, busy.rate, busyRateMin),
   atMost(`${busy.settling.channels} channels: p50 ms`, busy.millis.p50, busyMillisMax),
   atLeast(`${busy.settling.channels} channels: settled of sent`, settledShare(busy), 1)
 ]
 
-export const judge = (figures: Figures): ReadonlyArray<Bar> => {
+export const check = (figures: Figures): ReadonlyArray<Bar> => {
   const { busy, counted, open, refusals, settle, variants, verify } = figures
   const polls = (pollsPerLedger * counted.settle.ledgers) / counted.settle.payments
   const honest = [verify.ours, verify.class, open.ours, open.class, refusals.valid, ...Object.values(variants)]
@@ -62,6 +62,6 @@ export const judge = (figures: Figures): ReadonlyArray<Bar> => {
     atLeast("with metadata: rate kept", rateKept(variants.plain, variants.metadata), 0.9),
     atLeast("with OpenTelemetry at 0.1: rate kept", rateKept(variants.bare, variants.telemetry), 0.9),
     atLeast("with keys: rate kept", rateKept(variants.bare, variants.keys), 0.95),
-    ...(busy === undefined ? [] : judgeBusy(busy))
+    ...(busy === undefined ? [] : verifyBusy(busy))
   ]
 }

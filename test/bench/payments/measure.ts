@@ -61,7 +61,7 @@ export const together = (name: string, subject: string, rounds: ReadonlyArray<Ro
   for (const round of rounds)
     for (const [what, count] of Object.entries(round.outcomes)) outcomes[what] = (outcomes[what] ?? 0) + count
   const of = (pick: (round: Round) => number) => median(rounds.map(pick))
-  const cpu = (who: keyof Cpu) => perAnswer(rounds, (cpu) => cpu[who])
+  const cpu = (caller: keyof Cpu) => perAnswer(rounds, (cpu) => cpu[caller])
   return {
     name,
     subject,

@@ -180,7 +180,9 @@ it.effect("a typed failure of a turn waits for the next tick; it does not count 
 
 it.effect("warns of a turn that keeps failing once a minute, and tells when it is over", () => {
   const said: Array<string> = []
-  const heard = Logger.layer([Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))])
+  const received = Logger.layer([
+    Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))
+  ])
   let isAway = true
   return supervised(
     Effect.gen(function* () {
@@ -195,5 +197,5 @@ it.effect("warns of a turn that keeps failing once a minute, and tells when it i
       yield* TestClock.adjust("1 second")
       expect(said.slice(3)).toEqual(["turn of follower succeeds again"])
     })
-  ).pipe(Effect.provide(heard))
+  ).pipe(Effect.provide(received))
 })

@@ -10,7 +10,7 @@ import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { readBooks } from "../../support/readBooks.ts"
 
-interface Fault {
+interface ErrorBody {
   readonly rule: string
   readonly claims?: (claims: Claims) => Claims
   readonly view?: (view: LedgerView) => LedgerView
@@ -29,7 +29,7 @@ const entry =
     entries: view.entries.map((one, at) => (at === index ? { ...one, ...change(one) } : one))
   })
 
-const faults: ReadonlyArray<Fault> = [
+const errors: ReadonlyArray<ErrorBody> = [
   { rule: "recorded before sent", claims: (claims) => ({ ...claims, attempts: [] }) },
   {
     rule: "bid recorded before sent",
@@ -96,11 +96,11 @@ describe.each(databaseKinds)("the auditor on %s", (database) => {
         const types = ["settlement.recorded", "settlement.unresolved", "settlement.settled"]
         const givenUp = compare({ ...claims, facts: claims.facts.map((fact) => ({ ...fact, types })) }, view)
         expect(givenUp.mismatches).toEqual([])
-        for (const fault of faults) {
-          const { mismatches } = compare(fault.claims?.(claims) ?? claims, fault.view?.(view) ?? view)
-          expect([fault.rule, mismatches.map(({ rule }) => rule)]).toEqual([
-            fault.rule,
-            expect.arrayContaining([fault.rule])
+        for (const error of errors) {
+          const { mismatches } = compare(error.claims?.(claims) ?? claims, error.view?.(view) ?? view)
+          expect([error.rule, mismatches.map(({ rule }) => rule)]).toEqual([
+            error.rule,
+            expect.arrayContaining([error.rule])
           ])
         }
       }).pipe(Effect.scoped) as Effect.Effect<void>,

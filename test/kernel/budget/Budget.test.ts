@@ -97,11 +97,11 @@ for (const kind of databaseKinds) {
           Effect.gen(function* () {
             const budget = yield* Budget
             yield* budget.reserve(keyed("key:full"), 300_000n, 1)
-            const who = [...Array.from({ length: 20 }, () => "key:empty"), "key:other", "key:full"]
+            const caller = [...Array.from({ length: 20 }, () => "key:empty"), "key:other", "key:full"]
             const { statements, value } = yield* countStatements(
-              Effect.forEach(who, (id) => budget.fits(keyed(id), 1n), { concurrency: "unbounded" })
+              Effect.forEach(caller, (id) => budget.fits(keyed(id), 1n), { concurrency: "unbounded" })
             )
-            expect(value).toEqual(who.map((id) => id !== "key:full"))
+            expect(value).toEqual(caller.map((id) => id !== "key:full"))
             expect(statements).toBe(1)
           })
         )

@@ -57,14 +57,14 @@ it.effect("stand in the described settings", () =>
 
 it.effect("tell what speaks against pubnet", () =>
   Effect.gen(function* () {
-    const faultsOf = (later_contract?: string) =>
+    const issuesOf = (later_contract?: string) =>
       Effect.map(
         decodeSection(networksSection([keys]), {
           networks: { "ledger:pubnet": later_contract ? { later_contract } : {} }
         }),
         (networks) => pubnetIssues([keys], networks["ledger:pubnet"]!)
       )
-    expect(yield* faultsOf("C1")).toEqual(["x402-later: nobody has looked at it"])
-    expect(yield* faultsOf()).toEqual([])
+    expect(yield* issuesOf("C1")).toEqual(["x402-later: nobody has looked at it"])
+    expect(yield* issuesOf()).toEqual([])
   })
 )

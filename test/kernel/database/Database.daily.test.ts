@@ -142,7 +142,7 @@ describeDatabases("the SQL client", (database, kind) => {
             yield* sql`select g from generate_series(1, 90000) g`.stream.pipe(Stream.take(10), Stream.runCollect)
           ).toHaveLength(10)
           expect(yield* sql`select repeat('x', 1000) as v from generate_series(1, 4000)`).toHaveLength(4_000)
-          const heard = yield* Effect.scoped(
+          const received = yield* Effect.scoped(
             Effect.gen(function* () {
               const queue = yield* sql.listen("bell")
               const first = yield* Effect.forkChild(Queue.take(queue))
@@ -150,7 +150,7 @@ describeDatabases("the SQL client", (database, kind) => {
               return yield* Fiber.join(first).pipe(Effect.timeoutOption("100 seconds"))
             })
           )
-          expect(Option.map(heard, ({ payload }) => payload)).toEqual(Option.some("ding"))
+          expect(Option.map(received, ({ payload }) => payload)).toEqual(Option.some("ding"))
         }),
       { timeout: 240_000 }
     )

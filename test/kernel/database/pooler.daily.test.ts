@@ -72,7 +72,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         const first = yield* startFacilitator(shared)
         const second = yield* startFacilitator(shared)
         expect(Context.getUnsafe(first.services, Database as never)).toMatchObject({ reach: "pooled" })
-        const heard = yield* openEvents(`${second.url}/settlements/events`)
+        const received = yield* openEvents(`${second.url}/settlements/events`)
         const payTo = (yield* world.account(0n)).publicKey()
         const bodies = yield* Effect.forEach(
           Array.from({ length: 12 }),
@@ -89,7 +89,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
           { concurrency: "unbounded" }
         )
         expect(answers).toEqual(bodies.map(() => "settled"))
-        yield* heard.until((events) => events.filter(({ event }) => event === "settlement.settled").length === 12)
+        yield* received.until((events) => events.filter(({ event }) => event === "settlement.settled").length === 12)
         expect(pooler.log()).not.toMatch(/prepared statement/i)
       }).pipe(Effect.scoped),
     240_000
@@ -108,14 +108,14 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         const direct = sourceOf(pooler.url, server.url)
         yield* Migrations.run("kernel").pipe(Effect.provide(Layer.provideMerge(databaseOf(direct), platform)))
         const [one, other] = [yield* replica(direct), yield* replica(direct)]
-        let heard = 0
-        yield* Context.get(other, Facts).onPublished(Effect.sync(() => void (heard += 1)))
+        let observed = 0
+        yield* Context.get(other, Facts).onPublished(Effect.sync(() => void (observed += 1)))
         const publish = Context.get(one, SqlClient.SqlClient).withTransaction(
           Context.get(one, Facts).publish({ type: "test.happened", version: 1, subject: "s", data: {} })
         )
         // Once when it begins to listen; after that nothing but a notification wakes it.
         yield* Effect.repeat(publish, {
-          until: () => heard >= 3,
+          until: () => observed >= 3,
           schedule: Schedule.spaced("200 millis")
         }).pipe(Effect.timeout("100 seconds"))
         expect(Context.get(yield* replica(sourceOf(pooler.url)), Database).listen).toBeUndefined()

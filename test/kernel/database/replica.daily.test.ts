@@ -130,8 +130,8 @@ describe.skipIf(!isPossible)("a read replica", () => {
           Layer.provide(Settings.layerTest({ database: { read_url: server.url } }, () => Option.none()))
         )
         yield* Effect.gen(function* () {
-          const { look, status: standing } = yield* ReadReplica
-          yield* look!
+          const { poll: read, status: standing } = yield* ReadReplica
+          yield* read!
           expect(standing()).toMatchObject({
             isFit: false,
             detail: "database.read_url names no streaming replica"

@@ -25,10 +25,10 @@ describe("a bounded wait", () => {
   it.effect("ends at its time, tells who is left behind and interrupts it, without waiting for that", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
-      const told: Array<string> = []
+      const reported: Array<string> = []
       const stuck = Effect.onInterrupt(Effect.never, () =>
         Effect.andThen(
-          Effect.sync(() => told.push("asked to stop")),
+          Effect.sync(() => reported.push("asked to stop")),
           Effect.sleep("1 hour")
         )
       )
@@ -37,14 +37,14 @@ describe("a bounded wait", () => {
           timeout: "1 second",
           scope: scope,
           onTimeout: onTimeout,
-          onAbandon: () => void told.push("left")
+          onAbandon: () => void reported.push("left")
         })
       )
       yield* TestClock.adjust("999 millis")
       expect(waiting.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("1 millis")
       expect(yield* Fiber.join(waiting)).toBe("onTimeout")
-      expect(told).toEqual(["left", "asked to stop"])
+      expect(reported).toEqual(["left", "asked to stop"])
       yield* TestClock.adjust("2 hours")
     }).pipe(Effect.scoped)
   )

@@ -77,14 +77,14 @@ describeDatabases("the journal of facts", (database, kind) => {
           expect(quiet.published).toBe(false)
           yield* sql.withTransaction(publish(fact("new")))
           expect((yield* publishedSince("test.other", quiet.mark)).published).toBe(false)
-          const told = yield* publishedSince("test.happened", quiet.mark)
-          expect(told.published).toBe(true)
-          expect([start.subjects, quiet.subjects, told.subjects]).toEqual([undefined, [], ["new"]])
-          expect((yield* publishedSince("test.happened", told.mark)).published).toBe(false)
+          const reported = yield* publishedSince("test.happened", quiet.mark)
+          expect(reported.published).toBe(true)
+          expect([start.subjects, quiet.subjects, reported.subjects]).toEqual([undefined, [], ["new"]])
+          expect((yield* publishedSince("test.happened", reported.mark)).published).toBe(false)
           const many = (count: number) => sql`insert into kernel_facts (type, version, subject, data)
             select 'test.happened', 1, n::text, '{}'::jsonb from generate_series(1, ${count}::int) n`
           yield* many(1_000)
-          const all = yield* publishedSince("test.happened", told.mark)
+          const all = yield* publishedSince("test.happened", reported.mark)
           expect([all.published, all.subjects?.length]).toEqual([true, 1_000])
           yield* many(1_001)
           const tooMany = yield* publishedSince("test.happened", all.mark)
@@ -128,9 +128,9 @@ describeDatabases("the journal of facts", (database, kind) => {
           yield* sql`delete from kernel_facts`
           yield* sql`update kernel_fact_cursors set position = 0`
           yield* sql.withTransaction(publish(fact("lower")))
-          const told = yield* publishedSince("test.happened", mark.replace(/^[0-9]+/, "24234"))
-          expect(told).toEqual({ published: true, mark: mark.replace(/^[0-9]+/, "1") })
-          expect(mark).not.toBe(told.mark)
+          const notified = yield* publishedSince("test.happened", mark.replace(/^[0-9]+/, "24234"))
+          expect(notified).toEqual({ published: true, mark: mark.replace(/^[0-9]+/, "1") })
+          expect(mark).not.toBe(notified.mark)
         }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
       { timeout: 240_000 }
     )
@@ -149,23 +149,23 @@ describeDatabases("the journal of facts", (database, kind) => {
             .map(({ state }) => (state as { readonly value: number }).value)
         )
         const watch = watchConsumers(sql)
-        const look = Effect.gen(function* () {
+        const poll = Effect.gen(function* () {
           yield* publishedSince("test.happened", undefined)
           yield* watch(["still"])
           return yield* stalled
         }).pipe(Effect.provide(Logger.layer([logger])))
         const end = sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`
         yield* sql`insert into kernel_fact_cursors (consumer, position) values ('still', ${(yield* end)[0]!.end})`
-        expect(yield* look).toEqual([0])
+        expect(yield* poll).toEqual([0])
         // Nothing was written: standing still is no fault.
-        expect(yield* look).toEqual([0])
+        expect(yield* poll).toEqual([0])
         yield* sql.withTransaction(publish(fact("waits")))
-        expect(yield* look).toEqual([0])
-        expect(yield* look).toEqual([1])
-        expect(yield* look).toEqual([1])
+        expect(yield* poll).toEqual([0])
+        expect(yield* poll).toEqual([1])
+        expect(yield* poll).toEqual([1])
         expect(warnings).toHaveLength(1)
         yield* sql`update kernel_fact_cursors set position = ${(yield* end)[0]!.end} where consumer = 'still'`
-        expect(yield* look).toEqual([0])
+        expect(yield* poll).toEqual([0])
         expect(warnings).toHaveLength(1)
       })
     )
@@ -261,13 +261,13 @@ describeDatabases("the journal of facts", (database, kind) => {
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
             const replica = Facts.layer.pipe(Layer.provide(Supervisor.layer))
-            let [heard, seen] = [0, 0]
+            let [received, seen] = [0, 0]
             const look = sql`select 1`
             const until = (holds: () => boolean) => Effect.repeat(look, { while: () => !holds() })
             // The reader's own beat never comes: its clock is moved by ten seconds in all.
             yield* Effect.gen(function* () {
               const reader = yield* Facts
-              yield* reader.onPublished(Effect.sync(() => void (heard += 1)))
+              yield* reader.onPublished(Effect.sync(() => void (received += 1)))
               yield* reader.consume({
                 consumer: "reliever",
                 from: "end",
@@ -275,12 +275,12 @@ describeDatabases("the journal of facts", (database, kind) => {
               })
               const begun = sql`select 1 from kernel_fact_cursors where consumer = 'reliever'`
               while ((yield* begun).length === 0) yield* Effect.yieldNow
-              yield* until(() => heard >= 1)
+              yield* until(() => received >= 1)
               // It tells of itself when it begins to listen.
               const other = Context.get(yield* Layer.build(Layer.fresh(replica)), Facts)
-              yield* until(() => heard >= 2)
+              yield* until(() => received >= 2)
               yield* sql.withTransaction(other.publish(fact("unread")))
-              yield* until(() => heard >= 3)
+              yield* until(() => received >= 3)
               for (let second = 0; second < 10; second++) yield* Effect.andThen(TestClock.adjust("1 second"), look)
               yield* until(() => seen === 1)
             }).pipe(Effect.provide(replica, { local: true }), Effect.provide(TestClock.layer()))

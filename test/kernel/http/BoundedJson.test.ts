@@ -6,7 +6,7 @@ import { parseJson, parseJsonWithMembers } from "../../../kernel/http/BoundedJso
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const parse = (text: string) => parseJson(bytes(text))
-const faultOf = (text: string | Uint8Array) =>
+const issueOf = (text: string | Uint8Array) =>
   Effect.map(Effect.flip(parseJson(typeof text === "string" ? bytes(text) : text)), ({ message }) => message)
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth)
 
@@ -48,23 +48,23 @@ describe("parseJson", () => {
       ]) {
         expect([text, (yield* Effect.exit(parse(text)))._tag]).toEqual([text, "Failure"])
       }
-      expect(yield* faultOf(new Uint8Array([0x22, 0xff, 0x22]))).toBe("the body is not UTF-8")
-      expect(yield* faultOf(new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]))).toBe("the body is not UTF-8")
+      expect(yield* issueOf(new Uint8Array([0x22, 0xff, 0x22]))).toBe("the body is not UTF-8")
+      expect(yield* issueOf(new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]))).toBe("the body is not UTF-8")
     })
   )
 
   it.effect("refuses depth before anything is parsed, at the first bracket too many", () =>
     Effect.gen(function* () {
-      expect(yield* faultOf(nested(33))).toContain("deeper than 32")
-      expect(yield* faultOf('{"a":'.repeat(33) + "1" + "}".repeat(33))).toContain("deeper than 32")
-      expect(yield* faultOf("[".repeat(262_144))).toBe("nested deeper than 32 levels at character 32")
+      expect(yield* issueOf(nested(33))).toContain("deeper than 32")
+      expect(yield* issueOf('{"a":'.repeat(33) + "1" + "}".repeat(33))).toContain("deeper than 32")
+      expect(yield* issueOf("[".repeat(262_144))).toBe("nested deeper than 32 levels at character 32")
     })
   )
 
   it.effect("refuses more values than its bound, in arrays and in objects", () =>
     Effect.gen(function* () {
-      expect(yield* faultOf(`[${"0,".repeat(20_000)}0]`)).toContain("more than 20000 values")
-      expect(yield* faultOf(`{${Array.from({ length: 11_000 }, (_, i) => `"k${i}":0`).join(",")}}`)).toContain(
+      expect(yield* issueOf(`[${"0,".repeat(20_000)}0]`)).toContain("more than 20000 values")
+      expect(yield* issueOf(`{${Array.from({ length: 11_000 }, (_, i) => `"k${i}":0`).join(",")}}`)).toContain(
         "more than 20000 values"
       )
     })
@@ -72,10 +72,10 @@ describe("parseJson", () => {
 
   it.effect("refuses keys that stand twice or that JavaScript treats specially, however they are written", () =>
     Effect.gen(function* () {
-      expect(yield* faultOf('{"amount":"1","amount":"2"}')).toContain("stands twice")
-      expect(yield* faultOf('{"amount":"1","\\u0061mount":"2"}')).toContain("stands twice")
+      expect(yield* issueOf('{"amount":"1","amount":"2"}')).toContain("stands twice")
+      expect(yield* issueOf('{"amount":"1","\\u0061mount":"2"}')).toContain("stands twice")
       for (const key of ["__proto__", "\\u005f_proto__"]) {
-        expect(yield* faultOf(`{"a":{"${key}":{"isValid":true}}}`)).toContain("forbidden key")
+        expect(yield* issueOf(`{"a":{"${key}":{"isValid":true}}}`)).toContain("forbidden key")
       }
       for (const key of ["constructor", "prototype", "toString", "hasOwnProperty"]) {
         expect(Object.entries((yield* parse(`{"${key}":1}`)) as object)).toEqual([[key, 1]])
@@ -134,23 +134,23 @@ describe("parseJson", () => {
 
   it.effect("still refuses all of a body for a fault beside the members", () =>
     Effect.gen(function* () {
-      const faultOfMembers = (text: string) =>
+      const issueOfMembers = (text: string) =>
         Effect.map(Effect.flip(parseJsonWithMembers(bytes(text), ["a", "members"])), ({ message }) => message)
-      expect(yield* faultOfMembers('{"a":{"members":{"k":{"x":1,"x":2}},"members":{}}}')).toContain("stands twice")
-      expect(yield* faultOfMembers('{"a":{"other":{"k":{"x":1,"x":2}}}}')).toContain("stands twice")
-      expect(yield* faultOfMembers('{"a":[{"members":{"k":{"x":1,"x":2}}}]}')).toContain("stands twice")
-      expect(yield* faultOfMembers('{"b":{"members":{"k":{"x":1,"x":2}}}}')).toContain("stands twice")
-      expect(yield* faultOfMembers('{"a":{"members":{"k":{"x":1,"x":2}},"__proto__":1}}')).toContain("forbidden key")
-      expect(yield* faultOfMembers('{"a":{"members":{"k":tru}}}')).toBe("the body is not JSON")
-      expect(yield* faultOfMembers('{"a":{"members":{"k":{"x":1,"x":2}}')).toBe("the body is not JSON")
+      expect(yield* issueOfMembers('{"a":{"members":{"k":{"x":1,"x":2}},"members":{}}}')).toContain("stands twice")
+      expect(yield* issueOfMembers('{"a":{"other":{"k":{"x":1,"x":2}}}}')).toContain("stands twice")
+      expect(yield* issueOfMembers('{"a":[{"members":{"k":{"x":1,"x":2}}}]}')).toContain("stands twice")
+      expect(yield* issueOfMembers('{"b":{"members":{"k":{"x":1,"x":2}}}}')).toContain("stands twice")
+      expect(yield* issueOfMembers('{"a":{"members":{"k":{"x":1,"x":2}},"__proto__":1}}')).toContain("forbidden key")
+      expect(yield* issueOfMembers('{"a":{"members":{"k":tru}}}')).toBe("the body is not JSON")
+      expect(yield* issueOfMembers('{"a":{"members":{"k":{"x":1,"x":2}}')).toBe("the body is not JSON")
     })
   )
 
   it.effect("says where a fault is and nothing of what was sent", () =>
     Effect.gen(function* () {
-      const fault = yield* faultOf('{"private":"word","private":"word"}')
-      expect(fault).toMatch(/at character 18$/)
-      expect(fault).not.toContain("private")
+      const issue = yield* issueOf('{"private":"word","private":"word"}')
+      expect(issue).toMatch(/at character 18$/)
+      expect(issue).not.toContain("private")
     })
   )
 })

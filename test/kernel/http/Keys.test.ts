@@ -81,9 +81,9 @@ describe("keys", () => {
       environment["FACILITATOR_API_KEYS"] = `alice:${alice},bob:${bob}`
       yield* keys.reread
       expect(keys.caller(bob)).toEqual(Option.some("bob"))
-      for (const fault of ["", " , ", "short", "unreadable"]) {
-        environment["FACILITATOR_API_KEYS"] = fault
-        expect([fault, (yield* Effect.flip(keys.reread)).path]).toEqual([fault, "FACILITATOR_API_KEYS"])
+      for (const error of ["", " , ", "short", "unreadable"]) {
+        environment["FACILITATOR_API_KEYS"] = error
+        expect([error, (yield* Effect.flip(keys.reread)).path]).toEqual([error, "FACILITATOR_API_KEYS"])
         expect([keys.keyed(), keys.caller(alice)]).toEqual([true, Option.some("alice")])
       }
       environment["FACILITATOR_API_KEYS"] = `bob:${bob}`

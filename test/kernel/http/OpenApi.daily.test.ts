@@ -9,7 +9,7 @@ import { type Answer, type Facilitator, startFacilitator } from "../../support/f
 const formats = { "date-time": (text: string) => !Number.isNaN(Date.parse(text)), uri: true }
 
 /** Faults of `value` by the schema of a part of the document, named by its path of keys. */
-const judge = (document: any) => {
+const verify = (document: any) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: formats as never })
   ajv.addSchema({ ...document, $id: "http://interface/" })
   return (keys: ReadonlyArray<string>, value: unknown): ReadonlyArray<string> => {
@@ -56,8 +56,8 @@ it.live(
   withFacilitator({}, (facilitator) =>
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json
-      const strict = judge(closedBut(document))
-      const loose = judge(document)
+      const strict = verify(closedBut(document))
+      const loose = verify(document)
       const check = (path: string, method: string, answer: Answer) =>
         expect([
           path,
@@ -152,7 +152,7 @@ it.live(
   withFacilitator({ channels: 1 }, (facilitator) =>
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json
-      const faultsOf = judge(closed(document))
+      const errorsOf = verify(closed(document))
       // A search that a busy machine could not answer with all that it has counts as none: it is asked again.
       const isMissed = Effect.map(
         facilitator.ask("/analytics/v1/search/missed"),
@@ -175,7 +175,7 @@ it.live(
         const path = `/analytics/v1/search/${name}`
         const answer = yield* facilitator.ask(path + query)
         const schema = ["paths", path, "get", "responses", String(status), "content", "application/json", "schema"]
-        expect([name, query, answer.status, faultsOf(schema, answer.json)]).toEqual([name, query, status, []])
+        expect([name, query, answer.status, errorsOf(schema, answer.json)]).toEqual([name, query, status, []])
       }
       // Behind the last page the total is still told.
       const behind = yield* facilitator.ask("/analytics/v1/search/missed?offset=5")
@@ -195,7 +195,7 @@ it.live(
     (facilitator) =>
       Effect.gen(function* () {
         const document = (yield* facilitator.ask("/openapi.json")).json
-        const faultsOf = judge(document)
+        const errorsOf = verify(document)
         for (const [path, method] of [
           ["/verify", "post"],
           ["/settle", "post"],
@@ -205,7 +205,7 @@ it.live(
           const answer = yield* facilitator.ask(path, { method: method.toUpperCase() })
           expect([path, answer.status]).toEqual([path, 401])
           expect(
-            faultsOf(["paths", path, method, "responses", "401", "content", "application/json", "schema"], answer.json)
+            errorsOf(["paths", path, method, "responses", "401", "content", "application/json", "schema"], answer.json)
           ).toEqual([])
         }
         const operations: ReadonlyArray<any> = Object.values(document.paths).flatMap((item: any) => Object.values(item))

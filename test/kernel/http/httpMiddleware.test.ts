@@ -28,7 +28,7 @@ const bodyOf = (response: HttpServerResponse.HttpServerResponse): Promise<any> =
   HttpServerResponse.toWeb(response).json()
 
 describe("guard", () => {
-  for (const [what, fault] of [
+  for (const [what, error] of [
     ["a defect", Effect.die(new Error("the secret of the house"))],
     ["an error nobody expected", Effect.fail({ _tag: "Odd", text: "the secret of the house" })],
     ["a defect that is no Error", Effect.die("the secret of the house")],
@@ -42,7 +42,7 @@ describe("guard", () => {
   ] as const) {
     it.effect(`answers ${what} in the payment's shape, with a trace id and nothing else of it [S52, S55, S58]`, () =>
       Effect.gen(function* () {
-        const verified = yield* ask("/verify?x=1", fault)
+        const verified = yield* ask("/verify?x=1", error)
         expect(verified.status).toBe(500)
         const body = yield* Effect.promise(() => bodyOf(verified))
         expect(body).toEqual({
@@ -51,15 +51,15 @@ describe("guard", () => {
           invalidMessage: expect.any(String),
           traceId: expect.stringMatching(/^[0-9a-f]{32}$/)
         })
-        const settled = yield* Effect.flatMap(ask("/settle", fault), (response) =>
+        const settled = yield* Effect.flatMap(ask("/settle", error), (response) =>
           Effect.promise(() => bodyOf(response))
         )
         expect(settled).toMatchObject({ success: false, transaction: "", network: "", errorReason: "internal_error" })
-        const slashed = yield* Effect.flatMap(ask("//verify/", fault), (response) =>
+        const slashed = yield* Effect.flatMap(ask("//verify/", error), (response) =>
           Effect.promise(() => bodyOf(response))
         )
         expect(slashed).toEqual({ ...body, traceId: slashed.traceId })
-        const other = yield* Effect.flatMap(ask("/supported", fault), (response) =>
+        const other = yield* Effect.flatMap(ask("/supported", error), (response) =>
           Effect.promise(() => bodyOf(response))
         )
         expect(other).toMatchObject({ error: "internal_error", traceId: expect.any(String) })

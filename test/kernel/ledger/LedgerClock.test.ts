@@ -17,7 +17,7 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 
 const steady = (millis: number, count = 20, closeSeconds = millis / 1_000) =>
   Array.from({ length: count }, () => ({ ledgers: 1, millis, closeSeconds }))
-const look = (ledgers: number, millis: number, closeSeconds = millis / 1_000) => ({ ledgers, millis, closeSeconds })
+const poll = (ledgers: number, millis: number, closeSeconds = millis / 1_000) => ({ ledgers, millis, closeSeconds })
 
 it("takes the shortest pace a client may assume until it has seen three looks", () => {
   expect(meanCloseInterval([])).toBe(1)
@@ -28,18 +28,18 @@ it("takes the shortest pace a client may assume until it has seen three looks", 
 it("measures a steady pace exactly, and a jittered one within two hundredths", () => {
   expect(meanCloseInterval(steady(5_000))).toBe(5)
   const jittered = [750, 1_000, 1_250, 1_000, 1_250, 750].flatMap((millis) => [
-    look(1, millis),
-    look(1, 2_000 - millis)
+    poll(1, millis),
+    poll(1, 2_000 - millis)
   ])
   expect(Math.abs(meanCloseInterval(jittered) - 1)).toBeLessThan(0.02)
 })
 
 it("is not moved by a burst of ledgers in one look", () => {
-  expect(meanCloseInterval([...steady(1_000, 17), look(20, 200), look(8, 200)])).toBe(1)
+  expect(meanCloseInterval([...steady(1_000, 17), poll(20, 200), poll(8, 200)])).toBe(1)
 })
 
 it("is not moved by an endpoint that was away", () => {
-  expect(meanCloseInterval([...steady(1_000, 18), look(1, 600_000)])).toBe(1)
+  expect(meanCloseInterval([...steady(1_000, 18), poll(1, 600_000)])).toBe(1)
 })
 
 it("knows the pace of a client that counts a burst which the ledger's own pace leaves out", () => {
@@ -47,15 +47,15 @@ it("knows the pace of a client that counts a burst which the ledger's own pace l
   // Until twice as many ledgers were seen as a client reads, it may have read a burst before them.
   for (const seen of [0, 3, 19, 37]) expect(minClientCloseInterval(steady(5_000, seen))).toBe(1)
   // Ten ledgers at once, and everything since then slower than before: their mean is what a client computes with.
-  const burst = [...steady(1_000, 28), look(10, 500)]
+  const burst = [...steady(1_000, 28), poll(10, 500)]
   expect(meanCloseInterval([...burst, ...steady(1_200, 19)])).toBeGreaterThan(1.1)
   expect(minClientCloseInterval([...burst, ...steady(1_200, 10)])).toBe(9.5 / 19)
   // A gap makes nobody's clock slower.
-  expect(minClientCloseInterval([...steady(1_000, 38), look(1, 600_000)])).toBe(1)
+  expect(minClientCloseInterval([...steady(1_000, 38), poll(1, 600_000)])).toBe(1)
 })
 
 it("knows what a client read some ledgers ago, and forgets it", () => {
-  const burst = [...steady(1_000, 28), look(10, 500)]
+  const burst = [...steady(1_000, 28), poll(10, 500)]
   expect(minClientCloseInterval([...burst, ...steady(1_200, 30)])).toBe(9.5 / 19)
   const paces = makeCloseIntervals()
   for (const one of [...burst, ...steady(1_200, 68)]) paces.note(one)
@@ -67,15 +67,15 @@ it("takes ledgers that rest while their close times are ahead to be as fast as t
   expect([meanCloseInterval(catchingUp), activeCloseInterval(catchingUp)]).toEqual([2, 1])
   expect([activeCloseInterval([]), activeCloseInterval(steady(5_000, 2))]).toEqual([1, 1])
   // A burst whose close times run ahead is no slower pace, nor a faster one.
-  expect(activeCloseInterval([...steady(1_000, 17), look(20, 200, 20), look(8, 200, 8)])).toBe(1)
+  expect(activeCloseInterval([...steady(1_000, 17), poll(20, 200, 20), poll(8, 200, 8)])).toBe(1)
   expect(activeCloseInterval(steady(5_000, 20, 0))).toBe(0.1)
 })
 
 it("knows the shortest time of late, by either clock, and forgets it", () => {
-  expect(minCloseInterval([...steady(5_000), look(1, 4_000, 4), look(2, 9_000, 10)])).toBe(4)
-  expect(minCloseInterval([look(1, 4_000, 4), ...steady(5_000, 5)])).toBe(5)
+  expect(minCloseInterval([...steady(5_000), poll(1, 4_000, 4), poll(2, 9_000, 10)])).toBe(4)
+  expect(minCloseInterval([poll(1, 4_000, 4), ...steady(5_000, 5)])).toBe(5)
   expect(minCloseInterval(steady(2_000, 5, 1))).toBe(1)
-  expect(minCloseInterval([...steady(5_000), look(60, 1, 60)])).toBe(0.1)
+  expect(minCloseInterval([...steady(5_000), poll(60, 1, 60)])).toBe(0.1)
 })
 
 it("goes by close times where they are faster than the clock here", () => {
@@ -210,22 +210,22 @@ it.effect("wakes who waits for the next ledger, and tells subscribers for as lon
   return following(node, (clock) =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 second")
-      let told = 0
+      let reported = 0
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* clock.subscribe(Effect.sync(() => void (told += 1)))
+          yield* clock.subscribe(Effect.sync(() => void (reported += 1)))
           const waiting = yield* Effect.forkChild(clock.nextLedger)
           yield* TestClock.adjust("5 seconds")
-          expect([told, waiting.pollUnsafe()]).toEqual([0, undefined])
+          expect([reported, waiting.pollUnsafe()]).toEqual([0, undefined])
           node.sequence = 101
           yield* TestClock.adjust("1 second")
           yield* Fiber.join(waiting)
-          expect(told).toBe(1)
+          expect(reported).toBe(1)
         })
       )
       node.sequence = 102
       yield* TestClock.adjust("1 second")
-      expect(told).toBe(1)
+      expect(reported).toBe(1)
     })
   )
 })
@@ -298,15 +298,15 @@ describe("while nobody has a payment in hand", () => {
     seconds: number,
     next: Effect.Effect<void>
   ) {
-    const told: Array<number> = []
-    yield* clock.subscribe(Effect.map(Clock.currentTimeMillis, (at) => void told.push(at)))
+    const reported: Array<number> = []
+    yield* clock.subscribe(Effect.map(Clock.currentTimeMillis, (at) => void reported.push(at)))
     const from = yield* Clock.currentTimeMillis
     for (let closed = 0; closed < ledgers; closed++) {
       yield* clock.attend
       yield* next
     }
-    expect(told).toHaveLength(ledgers)
-    return told.map((at, closed) => at - from - closed * seconds * 1_000)
+    expect(reported).toHaveLength(ledgers)
+    return reported.map((at, closed) => at - from - closed * seconds * 1_000)
   })
 
   it.effect.each([
@@ -316,17 +316,17 @@ describe("while nobody has a payment in hand", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
-        let told = 0
-        yield* clock.subscribe(Effect.sync(() => void (told += 1)))
+        let notified = 0
+        yield* clock.subscribe(Effect.sync(() => void (notified += 1)))
         yield* rested(node, clock, seconds!)
-        const before = { told, asked: node.asked }
+        const before = { told: notified, asked: node.asked }
         yield* close(20, [node], seconds)
-        expect(told).toBe(before.told)
+        expect(notified).toBe(before.told)
         expect((node.asked - before.asked) / 20).toBeLessThan(resting!)
         yield* clock.attend
-        const woken = told
+        const woken = notified
         yield* close(3, [node], seconds)
-        expect(told).toBeGreaterThanOrEqual(woken + 3)
+        expect(notified).toBeGreaterThanOrEqual(woken + 3)
         expect(Math.abs((yield* clock.now).secondsPerLedger - seconds!)).toBeLessThan(0.1 * seconds!)
       })
     )
@@ -437,17 +437,17 @@ describe("while nobody has a payment in hand", () => {
     const node = nodeAt(100_000)
     return following(node, (clock) =>
       Effect.gen(function* () {
-        let told = 0
-        yield* clock.subscribe(Effect.sync(() => void (told += 1)))
+        let received = 0
+        yield* clock.subscribe(Effect.sync(() => void (received += 1)))
         yield* rested(node, clock, 5)
         yield* close(20, [node])
         expect((yield* clock.now).fastestSecondsPerLedger).toBeGreaterThan(4)
-        const before = told
+        const before = received
         // The network was reset: lower numbers that close later.
         node.closedAt = node.sequence! * 5 + 5
         node.sequence = 10
         yield* close(6, [node])
-        expect(told).toBeGreaterThan(before)
+        expect(received).toBeGreaterThan(before)
         expect((yield* clock.now).sequence).toBeLessThan(100)
         // What was measured there says nothing of what a client has read here.
         expect((yield* clock.now).fastestSecondsPerLedger).toBe(1)
@@ -619,11 +619,11 @@ describe("what is believed of one endpoint", () => {
       Effect.gen(function* () {
         yield* close(2, [node])
         for (let i = 0; i < 20; i++) {
-          const told = node.sequence!
-          node.sequence = 1_000_000 + told
+          const reported = node.sequence!
+          node.sequence = 1_000_000 + reported
           yield* TestClock.adjust("2 seconds")
-          expect((yield* clock.now).sequence).toBe(told)
-          node.sequence = told
+          expect((yield* clock.now).sequence).toBe(reported)
+          node.sequence = reported
           yield* close(1, [node], 3)
         }
       })

@@ -6,23 +6,23 @@ import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
 const closeInterval = 5
 const newest = (endpoint: number, sequence: number): LatestLedger =>
   ({ endpoint, sequence, closedAtSeconds: 1_000_000 + sequence * closeInterval }) as LatestLedger
-const lookAt = (at: number, first: LatestLedger, second: ReadonlyArray<LatestLedger> = []) => ({
+const pollAt = (at: number, first: LatestLedger, second: ReadonlyArray<LatestLedger> = []) => ({
   first,
   second,
   at,
   closeInterval,
   machineSeconds: 2_000_000
 })
-const begun = (sequence: number): HeadState => initialHead(lookAt(0, newest(0, sequence), [newest(0, sequence)]))!
+const begun = (sequence: number): HeadState => initialHead(pollAt(0, newest(0, sequence), [newest(0, sequence)]))!
 
 describe("endpoints that contradict each other", () => {
   it("a larger number of them is followed once its ledger moves, and not while it stays", () => {
     const answers = (own: number, others: number) => [newest(0, own), newest(1, others), newest(2, others)]
-    const first = selectHead(begun(1_000), lookAt(1_000, newest(0, 1_000), answers(1_000, 50_000)))
+    const first = selectHead(begun(1_000), pollAt(1_000, newest(0, 1_000), answers(1_000, 50_000)))
     expect(first.state.newest.sequence).toBe(1_000)
-    const same = selectHead(first.state, lookAt(2_000, newest(0, 1_000), answers(1_000, 50_000)))
+    const same = selectHead(first.state, pollAt(2_000, newest(0, 1_000), answers(1_000, 50_000)))
     expect([same.change, same.state.newest.sequence]).toEqual(["none", 1_000])
-    const moved = selectHead(same.state, lookAt(6_000, newest(0, 1_001), answers(1_001, 50_001)))
+    const moved = selectHead(same.state, pollAt(6_000, newest(0, 1_001), answers(1_001, 50_001)))
     expect([moved.change, moved.state.newest.sequence]).toEqual(["moved", 50_001])
   })
 

@@ -94,7 +94,7 @@ describe("which endpoint is asked", () => {
     "tells of each endpoint, by its place, whether it answered the last call: one that fails, is silent, is back",
     () =>
       Effect.gen(function* () {
-        const told = Effect.map(Metric.snapshot, (all) =>
+        const reported = Effect.map(Metric.snapshot, (all) =>
           all
             .filter(({ id }) => id === "tollkeeper_ledger_endpoint_available")
             .map(({ attributes, state }) => `${attributes?.["endpoint"]}: ${(state as { value?: number }).value}`)
@@ -106,10 +106,10 @@ describe("which endpoint is asked", () => {
           yield* over([first, second], (rpc) =>
             Effect.gen(function* () {
               expect(yield* rpc.latestLedger).toMatchObject({ sequence: 2 })
-              expect(yield* told).toEqual(["1: 0", "2: 1"])
+              expect(yield* reported).toEqual(["1: 0", "2: 1"])
               first.script["getLatestLedger"] = latest(1)
               yield* rpc.latestLedgers
-              expect(yield* told).toEqual(["1: 1", "2: 1"])
+              expect(yield* reported).toEqual(["1: 1", "2: 1"])
             })
           )
         }
@@ -263,12 +263,12 @@ describe("providers as they are", () => {
         yield* startScriptedRpc({ getLatestLedger: latest(4) })
       ]
       // Longer than this test may take: nobody waits for the silent one.
-      const told = yield* patient(
+      const reported = yield* patient(
         [silent, good],
         (rpc) => Effect.forEach(["first", "second", "third"], () => rpc.latestLedger),
         { seconds: 600 }
       )
-      expect(told.map(({ endpoint }) => endpoint)).toEqual([1, 1, 1])
+      expect(reported.map(({ endpoint }) => endpoint)).toEqual([1, 1, 1])
       expect(timesAsked(silent, "getLatestLedger")).toBe(1)
     })
   )

@@ -14,12 +14,12 @@ const withFacilitator =
   (options: FacilitatorOptions, use: (facilitator: Facilitator) => Effect.Effect<void, unknown>) => () =>
     Effect.scoped(Effect.flatMap(startFacilitator(options), use))
 
-const faults = (facilitator: Facilitator, ...texts: ReadonlyArray<string>) =>
+const errors = (facilitator: Facilitator, ...texts: ReadonlyArray<string>) =>
   facilitator.ledger.setFaults(
     texts.map((text) => {
-      const fault = parseFault(text)
-      if (typeof fault === "string") throw new Error(`${text}: ${fault}`)
-      return fault
+      const error = parseFault(text)
+      if (typeof error === "string") throw new Error(`${text}: ${error}`)
+      return error
     })
   )
 
@@ -35,7 +35,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         const payment = (id: string) => facilitator.payment({ payer, payTo: seller, amount: price, ...identified(id) })
         const [one, two] = [yield* payment("first-to-get-the-channel"), yield* payment("second-finds-it-taken-x")]
         // The channel is held for two ledgers at least, however soon the next one closes.
-        yield* faults(facilitator, "delay=2")
+        yield* errors(facilitator, "delay=2")
         const answers = yield* Effect.all([facilitator.settle(one.body), facilitator.settle(two.body)], {
           concurrency: 2
         })
@@ -47,7 +47,7 @@ describe.each(databaseKinds)("on %s", (database) => {
           transaction: "",
           payer: payer.publicKey()
         })
-        yield* faults(facilitator)
+        yield* errors(facilitator)
         const late = answers[0] === busy ? one : two
         expect((yield* facilitator.settle(late.body)).json).toMatchObject({ success: true })
         expect(yield* facilitator.balance(seller)).toBe(2n * price)
@@ -63,7 +63,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
         // Core drops a transaction that waits longer than four ledgers.
-        yield* faults(facilitator, "delay=3")
+        yield* errors(facilitator, "delay=3")
         const payment = yield* facilitator.payment({
           payer,
           payTo: seller,
@@ -98,7 +98,7 @@ describe.each(databaseKinds)("on %s", (database) => {
       Effect.gen(function* () {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
-        yield* faults(facilitator, "drop=1")
+        yield* errors(facilitator, "drop=1")
         const payment = yield* facilitator.payment({
           payer,
           payTo: seller,
@@ -118,7 +118,7 @@ describe.each(databaseKinds)("on %s", (database) => {
           errorReason: "settle_ledger_transaction_expired",
           transaction: first.json.transaction
         })
-        yield* faults(facilitator)
+        yield* errors(facilitator)
         const next = yield* facilitator.payment({ payer, payTo: seller, amount: price })
         yield* eventually(facilitator.settle(next.body), ({ json }) => json.success === true)
         expect(yield* facilitator.balance(seller)).toBe(price)
@@ -175,7 +175,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
         const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price })
-        yield* faults(facilitator, "rpc=simulateTransaction:503")
+        yield* errors(facilitator, "rpc=simulateTransaction:503")
         const verified = yield* facilitator.verify(payment.body)
         expect([verified.status, verified.json]).toEqual([
           503,
@@ -189,7 +189,7 @@ describe.each(databaseKinds)("on %s", (database) => {
           ""
         ])
         expect(yield* Effect.orDie(facilitator.sql`select 1 from kernel_settlements`)).toHaveLength(0)
-        yield* faults(facilitator)
+        yield* errors(facilitator)
         expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
       })
     ),
@@ -203,22 +203,22 @@ describe.each(databaseKinds)("on %s", (database) => {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
         let paid = 0n
-        for (const fault of [
+        for (const error of [
           "lost=sendTransaction:0.6",
           "try-again=0.6",
           "send-error=txBadSeq:0.6",
           "rpc=getTransaction:503:0.6",
           "silent=sendTransaction:0.5"
         ]) {
-          yield* faults(facilitator, fault)
+          yield* errors(facilitator, error)
           const payment = yield* facilitator.payment({
             payer,
             payTo: seller,
             amount: price,
-            ...identified(`under-${fault.replace(/[^a-z]/gi, "-")}-0123`)
+            ...identified(`under-${error.replace(/[^a-z]/gi, "-")}-0123`)
           })
           const first = yield* facilitator.settle(payment.body)
-          yield* faults(facilitator)
+          yield* errors(facilitator)
           const answer =
             first.json.success === true
               ? first

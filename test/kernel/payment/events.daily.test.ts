@@ -132,19 +132,19 @@ describe("streams of settlements", () => {
           expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
         }
         const all = yield* openEvents(url)
-        const told = [...(yield* all.until(({ length }) => length === 4))]
+        const reported = [...(yield* all.until(({ length }) => length === 4))]
         // Long ago, and so many that the way back takes several looks.
         yield* facilitator.sql`update kernel_facts set at = at - interval '16 minutes'
-          where position <= ${positionOf(told[1]!)}`
+          where position <= ${positionOf(reported[1]!)}`
         const late = yield* openEvents(url)
         expect((yield* late.until(({ length }) => length === 2)).map(({ id }) => id)).toEqual(
-          told.slice(2).map(({ id }) => id)
+          reported.slice(2).map(({ id }) => id)
         )
         yield* facilitator.sql`insert into kernel_facts (type, version, subject, principal, data)
           select type, version, subject, principal, data from kernel_facts, generate_series(1, 1500)
-          where position = ${positionOf(told[3]!)}`
+          where position = ${positionOf(reported[3]!)}`
         const many = yield* openEvents(url)
-        expect((yield* many.until(({ length }) => length >= 1502))[0]!.id).toBe(told[2]!.id)
+        expect((yield* many.until(({ length }) => length >= 1502))[0]!.id).toBe(reported[2]!.id)
       }).pipe(Effect.scoped),
     240_000
   )

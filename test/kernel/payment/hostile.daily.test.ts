@@ -191,9 +191,9 @@ describe.each(databaseKinds)("on %s", (database) => {
         const { body } = yield* pay({ extensions: { "payment-identifier": { info: { id: "0123456789abcdef" } } } })
         const settled = yield* facilitator.settle(body)
         expect(settled.json).toMatchObject({ success: true })
-        const look = facilitator.ask("/settlements?identifier=0123456789abcdef")
+        const read = facilitator.ask("/settlements?identifier=0123456789abcdef")
         yield* facilitator.sql`alter table kernel_settlements rename to kernel_hidden`
-        const blind = yield* look
+        const blind = yield* read
         expect([blind.status, blind.json, blind.headers.get("retry-after")]).toEqual([
           503,
           { error: "temporarily_unavailable" },
@@ -205,7 +205,7 @@ describe.each(databaseKinds)("on %s", (database) => {
           transaction: ""
         })
         yield* facilitator.sql`alter table kernel_hidden rename to kernel_settlements`
-        expect((yield* look).json.items[0]).toMatchObject({ status: "success", transaction: settled.json.transaction })
+        expect((yield* read).json.items[0]).toMatchObject({ status: "success", transaction: settled.json.transaction })
       })
     ),
     240_000

@@ -71,18 +71,18 @@ describe.each(databaseKinds)("a body on %s", (database) => {
         yield* extensions.register({ key: "catalog", observe })
         yield* extensions.register({ key: "other", observe })
         const rejected = { status: "rejected", rejectedReason: "schema_invalid" }
-        const faults = [
+        const errors = [
           '{"info":1,"info":2}',
           '{"info":{"__proto__":{"x":1}}}',
           `{"info":${"[".repeat(60)}${"]".repeat(60)}}`,
           `{"info":[${"0,".repeat(30_000)}0]}`
         ]
-        for (const fault of faults) {
+        for (const error of errors) {
           const { body } = yield* pay
           const text = JSON.stringify({
             ...body,
             paymentPayload: { ...body.paymentPayload, extensions: { bazaar: "HERE", other: { info: 1 } } }
-          }).replace('"HERE"', fault)
+          }).replace('"HERE"', error)
           const verified = yield* facilitator.verify(text)
           expect([verified.json.isValid, responsesOf(verified)], verified.text).toEqual([
             true,
@@ -94,8 +94,8 @@ describe.each(databaseKinds)("a body on %s", (database) => {
             { bazaar: rejected, other: { status: "success" } }
           ])
         }
-        expect(seen).toHaveLength(2 * faults.length)
-        expect(yield* facilitator.balance(seller)).toBe(price * BigInt(faults.length))
+        expect(seen).toHaveLength(2 * errors.length)
+        expect(yield* facilitator.balance(seller)).toBe(price * BigInt(errors.length))
         const { body } = yield* pay
         const ordinary = { constructor: { prototype: {} }, prototype: 1 }
         const settled = yield* facilitator.settle({

@@ -291,8 +291,8 @@ describe.each(databaseKinds)("rows of before on %s", (database) => {
           ["key:shop", "key:shop", true],
           ["anonymous", "ip:192.0.2.3", false]
         ])
-        const told = yield* sql`select principal from kernel_facts order by id`
-        expect(told.map(({ principal }) => principal)).toEqual(["anonymous", "key:shop"])
+        const reported = yield* sql`select principal from kernel_facts order by id`
+        expect(reported.map(({ principal }) => principal)).toEqual(["anonymous", "key:shop"])
       })
     )
   })

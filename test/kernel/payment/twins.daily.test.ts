@@ -50,11 +50,11 @@ describe.each(databaseKinds)("twins on %s", (database) => {
           Effect.forkChild(facilitator.settle(body))
         )
         yield* recording.open
-        const heard = yield* Effect.forEach(others, Fiber.join)
+        const received = yield* Effect.forEach(others, Fiber.join)
         yield* ending.open
         const success = yield* Fiber.join(first)
         expect(success.json.success, success.text).toBe(true)
-        for (const { json, status } of heard)
+        for (const { json, status } of received)
           expect([status, json.errorReason, json.transaction]).toEqual([200, unknown, success.json.transaction])
         expect(yield* facilitator.balance(payTo)).toBe(price)
         expect(yield* facilitator.sql`select 1 from kernel_settlements`).toHaveLength(1)
@@ -79,11 +79,11 @@ describe.each(databaseKinds)("twins on %s", (database) => {
             }
           }
         ])
-        const heard = yield* Effect.forEach(Array.from({ length: twins }), () => facilitator.settle(body), {
+        const observed = yield* Effect.forEach(Array.from({ length: twins }), () => facilitator.settle(body), {
           concurrency: "unbounded"
         })
-        expect(heard[0]!.json.errorReason).toBe("invalid_ledger_enforcing_simulation_failed")
-        for (const { json } of heard) expect(json).toEqual(heard[0]!.json)
+        expect(observed[0]!.json.errorReason).toBe("invalid_ledger_enforcing_simulation_failed")
+        for (const { json } of observed) expect(json).toEqual(observed[0]!.json)
         expect(simulations).toBeLessThan(twins / 2)
       }).pipe(Effect.scoped),
     240_000

@@ -203,11 +203,11 @@ describe("the follower", () => {
 
   it.effect("looks every 15 seconds by itself, though no ledger and no record wakes it [S92]", () =>
     Effect.gen(function* () {
-      const looks = (longest: Duration.Input) =>
+      const polls = (longest: Duration.Input) =>
         Effect.map(follow({ records: [recordOf("one")], ledger: 1_001 }, 50, longest), ({ asked }) => asked.length)
-      expect(yield* looks("14 seconds")).toBe(1)
-      expect(yield* looks("16 seconds")).toBe(2)
-      expect(yield* looks("46 seconds")).toBe(4)
+      expect(yield* polls("14 seconds")).toBe(1)
+      expect(yield* polls("16 seconds")).toBe(2)
+      expect(yield* polls("46 seconds")).toBe(4)
     })
   )
 

@@ -62,10 +62,10 @@ const expectBusy = Effect.fnUntraced(function* (facilitator: Facilitator, body: 
   ])
   expect(verified.headers.get("retry-after")).not.toBeNull()
   const stored = yield* Effect.orDie(facilitator.sql`select 1 from kernel_settlements where state <> 'settled'`)
-  const lent = yield* Effect.orDie(
+  const leased = yield* Effect.orDie(
     facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()`
   )
-  expect([stored.length, lent.length]).toEqual([0, 0])
+  expect([stored.length, leased.length]).toEqual([0, 0])
 })
 
 describe.each(databaseKinds)("on %s", (database) => {

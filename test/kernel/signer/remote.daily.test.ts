@@ -60,9 +60,9 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
       expect(account.address).toBe(signers.pair.publicKey())
       expect(signers.pair.verify(Buffer.from(hash), Buffer.from(yield* account.sign(hash)))).toBe(true)
       expect(yield* account.fault).toBeUndefined()
-      const faults = ["wrong", "refuses", "redirects"] as const
-      for (const fault of kind === "https" ? [...faults, "silent" as const] : faults) {
-        signers.setFault(fault)
+      const errors = ["wrong", "refuses", "redirects"] as const
+      for (const error of kind === "https" ? [...errors, "silent" as const] : errors) {
+        signers.setFault(error)
         const refused = yield* Effect.flip(account.sign(hash))
         expect(refused._tag).toBe("LedgerUnavailable")
         expect(refused.message).not.toContain(signers.url)
@@ -149,8 +149,8 @@ const settleThree = Effect.fnUntraced(function* (facilitator: Facilitator) {
   )
   const before = yield* fences
   const answers = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: 3 })
-  const told = answers.map(({ json, status }) => (json.success === true ? "settled" : status))
-  return { told, lent: (yield* fences) !== before }
+  const reported = answers.map(({ json, status }) => (json.success === true ? "settled" : status))
+  return { told: reported, lent: (yield* fences) !== before }
 })
 
 it.live(
@@ -177,13 +177,13 @@ it.live(
         ]
       })
       expect(signers.asked()).toBe(0)
-      const { lent, told } = yield* settleThree(facilitator)
-      expect(told).toEqual([503, 503, 503])
-      expect(lent).toBe(false)
+      const { lent: leased, told: reported } = yield* settleThree(facilitator)
+      expect(reported).toEqual([503, 503, 503])
+      expect(leased).toBe(false)
       expect(yield* facilitator.sql`select 1 from kernel_settlements`).toEqual([])
       signers.setFault(undefined)
       yield* Effect.repeat(settleThree(facilitator), {
-        until: ({ told }) => told.every((word) => word === "settled"),
+        until: ({ told: notified }) => notified.every((word) => word === "settled"),
         schedule: Schedule.spaced("200 millis")
       }).pipe(Effect.timeout("100 seconds"))
     }).pipe(Effect.scoped),
@@ -215,7 +215,7 @@ it.live(
       machines[2]!.setFault("wrong")
       // The one that is given to this channel finds out; from then on nothing is lent.
       yield* Effect.repeat(settleThree(facilitator), {
-        until: ({ lent, told }) => !lent && told.every((word) => word === 503),
+        until: ({ lent: leased, told: reported }) => !leased && reported.every((word) => word === 503),
         schedule: Schedule.spaced("100 millis")
       }).pipe(Effect.timeout("100 seconds"))
       const stuck = facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()
@@ -223,7 +223,7 @@ it.live(
       expect(yield* stuck).toEqual([])
       machines[2]!.setFault(undefined)
       yield* Effect.repeat(settleThree(facilitator), {
-        until: ({ told }) => told.every((word) => word === "settled"),
+        until: ({ told: notified }) => notified.every((word) => word === "settled"),
         schedule: Schedule.spaced("200 millis")
       }).pipe(Effect.timeout("100 seconds"))
     }).pipe(Effect.scoped),
@@ -231,11 +231,11 @@ it.live(
 )
 
 it("settings of an external signer are refused when nothing could answer, or anybody could hear", () => {
-  const fault = (settings: object) => remoteSignerIssue({ ...defaults, kind: "https", ...settings } as never)
-  expect(fault({})).toMatch(/url/)
-  expect(fault({ url: "http://signer.example" })).toMatch(/https/)
-  expect(fault({ url: "https://signer.example" })).toBeUndefined()
-  expect(fault({ kind: "vault-transit", url: "https://vault.example" })).toMatch(/key/)
-  expect(fault({ kind: "aws-kms", key: "k" })).toMatch(/region/)
-  expect(fault({ kind: "gcp-kms", key: "projects/p/../../x" })).toMatch(/cryptoKeyVersions/)
+  const error = (settings: object) => remoteSignerIssue({ ...defaults, kind: "https", ...settings } as never)
+  expect(error({})).toMatch(/url/)
+  expect(error({ url: "http://signer.example" })).toMatch(/https/)
+  expect(error({ url: "https://signer.example" })).toBeUndefined()
+  expect(error({ kind: "vault-transit", url: "https://vault.example" })).toMatch(/key/)
+  expect(error({ kind: "aws-kms", key: "k" })).toMatch(/region/)
+  expect(error({ kind: "gcp-kms", key: "projects/p/../../x" })).toMatch(/cryptoKeyVersions/)
 })

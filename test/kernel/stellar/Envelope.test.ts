@@ -93,14 +93,14 @@ describe("readEnvelope", () => {
 
   it("refuses lengths that promise more than there is, whatever field it stands in", async () => {
     const bytes = bytesOf(await honest())
-    const told = new Set<string>()
+    const reported = new Set<string>()
     for (let at = 0; at + 4 <= bytes.length; at += 4) {
       const lying = bytes.slice()
       lying.set([0x7f, 0xff, 0xff, 0xff], at)
-      told.add(reasonOf(textOf(lying)))
+      reported.add(reasonOf(textOf(lying)))
     }
     // Where a plain number stood it is another envelope; where a length stood, none.
-    expect([...told].sort()).toEqual(["not a transaction envelope", "ok"])
+    expect([...reported].sort()).toEqual(["not a transaction envelope", "ok"])
   })
 
   it("takes values as deep as the network does, and refuses deeper ones without falling over", async () => {

@@ -97,7 +97,7 @@ const nestedOf = (roll: Roll, schema: any, depth: number, isDeep: boolean): unkn
 }
 
 /** What a reader says of bytes. */
-const told = (read: () => unknown) => {
+const reported = (read: () => unknown) => {
   try {
     return { value: read() }
   } catch {
@@ -127,8 +127,8 @@ const compare = (codec: Codec & { readonly kind: string }, seed: number) => {
   expect(readXdr(codec, bytes), `seed ${seed}`).toEqual(codec.decode(bytes))
   for (let i = 0; i < 20; i++) {
     const sent = spoilt(roll, bytes)
-    const ours = told(() => readXdr(codec, sent))
-    expect(ours, `seed ${seed}, spoilt ${i}`).toEqual(told(() => codec.decode(sent)))
+    const ours = reported(() => readXdr(codec, sent))
+    expect(ours, `seed ${seed}, spoilt ${i}`).toEqual(reported(() => codec.decode(sent)))
     // What is accepted has one encoding: the bytes that came.
     if (ours !== "refused") expect(codec.encode((ours as { value: never }).value), `seed ${seed}`).toEqual(sent)
   }
@@ -152,8 +152,8 @@ describe("readXdr", () => {
     const found = Array.from({ length: 40 }, (_, levels) => {
       const bytes = nested(levels)
       const [ours, theirs] = [
-        told(() => readXdr(schema, bytes, 100)),
-        told(() => schema.decode(bytes, { maxDepth: 100 }))
+        reported(() => readXdr(schema, bytes, 100)),
+        reported(() => schema.decode(bytes, { maxDepth: 100 }))
       ].map((one) => one === "refused")
       expect(ours).toBe(theirs)
       return ours
@@ -170,14 +170,14 @@ describe("readXdr", () => {
     const { schema } = xdr.ScVal
     expect(readXdr(schema, symbol(32))).toEqual(schema.decode(symbol(32)))
     for (const read of [() => readXdr(schema, symbol(33)), () => schema.decode(symbol(33))])
-      expect(told(read)).toBe("refused")
+      expect(reported(read)).toBe("refused")
   })
 
   it("allocates nothing for a length that the input cannot hold", () => {
     const bytes = new Uint8Array(16)
     // A vector of four thousand million values.
     bytes.set([0, 0, 0, 16, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff])
-    expect(told(() => readXdr(xdr.ScVal.schema, bytes))).toBe("refused")
+    expect(reported(() => readXdr(xdr.ScVal.schema, bytes))).toBe("refused")
   })
 
   it("keeps the bytes of a call, an operation and an invocation, where they were read and nowhere else", () => {

@@ -74,20 +74,20 @@ it.effect("is the machine's unless that is far ahead of the ledger's, and before
     const layer = trustedTimeLayer.pipe(Layer.provide(Layer.succeed(LedgerClock, { standing } as never)))
     const time = Context.get(yield* Layer.build(layer), TrustedTime)
     const machine = 5_000_000
-    const told = <A>(effect: Effect.Effect<A>) =>
+    const reported = <A>(effect: Effect.Effect<A>) =>
       effect.pipe(
         Effect.provideService(TrustedTime, time),
         Effect.provideServiceEffect(Clock.Clock, skewedClock(machine))
       )
-    expect([yield* told(trustedMillis), yield* told(ageMillis)]).toEqual([machine, 0])
+    expect([yield* reported(trustedMillis), yield* reported(ageMillis)]).toEqual([machine, 0])
     for (const [ledger, trusted] of [
       [4_400_000, machine],
       [4_399_000, 4_399_000],
       [9_000_000, machine]
     ] as const) {
       closedAtSeconds = ledger / 1_000
-      expect([yield* told(trustedMillis), yield* told(ageMillis)]).toEqual([trusted, trusted])
+      expect([yield* reported(trustedMillis), yield* reported(ageMillis)]).toEqual([trusted, trusted])
     }
-    expect(yield* told(oldBefore(1_000))).toEqual(new Date(machine - 1_000))
+    expect(yield* reported(oldBefore(1_000))).toEqual(new Date(machine - 1_000))
   }).pipe(Effect.scoped)
 )

@@ -24,7 +24,7 @@ const people = {
 }
 
 /** A history told in random batches, some of them read twice, with late marks of what is overdue in between. */
-const tellHistory = Effect.fnUntraced(function* (world: World, seed: number, size = 250) {
+const reportHistory = Effect.fnUntraced(function* (world: World, seed: number, size = 250) {
   console.log(`history of seed ${seed}`)
   const random = randomFrom(seed)
   yield* world.empty
@@ -323,7 +323,7 @@ describeDatabases(
           () =>
             Effect.gen(function* () {
               const world = yield* makeWorld
-              const all = yield* tellHistory(world, seed)
+              const all = yield* reportHistory(world, seed)
               yield* checkTotals(world, all)
               yield* checkTransactions(world, all)
               yield* checkParticipants(world, all)

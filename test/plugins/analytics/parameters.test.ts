@@ -37,7 +37,7 @@ describe("the parameters of analytics", () => {
     reader.given("payer", "address")
     reader.given("status", "status")
     expect(reader.network()).toBe("ledger:testnet")
-    expect(reader.faults.map((fault) => fault.split(":")[0])).toEqual(["limit", "offset", "payer", "status"])
+    expect(reader.issues.map((error) => error.split(":")[0])).toEqual(["limit", "offset", "payer", "status"])
   })
 })
 
@@ -56,15 +56,15 @@ describe("amounts", () => {
     ])
     expect(mainAsset(sums, undefined)).toBe("CB")
     expect(mainAsset([], undefined)).toBe(undefined)
-    const { tell } = amountsOf(new Map([["CA", { contract: "CA", symbol: "AAA", decimals: 6, paymentMax: 1n }]]))
-    expect(tell(sums, "CA")).toMatchObject({ total_amount: "5", asset: "CA", asset_symbol: "AAA", asset_decimals: 6 })
-    expect(tell(sums, "CB")).toMatchObject({
+    const { report } = amountsOf(new Map([["CA", { contract: "CA", symbol: "AAA", decimals: 6, paymentMax: 1n }]]))
+    expect(report(sums, "CA")).toMatchObject({ total_amount: "5", asset: "CA", asset_symbol: "AAA", asset_decimals: 6 })
+    expect(report(sums, "CB")).toMatchObject({
       total_amount: "1000000000000000000000000000900",
       asset_symbol: null,
       asset_decimals: null
     })
-    expect(tell(sums, "CZ")).toMatchObject({ total_amount: "0", asset: "CZ" })
-    expect(tell([], undefined)).toEqual({
+    expect(report(sums, "CZ")).toMatchObject({ total_amount: "0", asset: "CZ" })
+    expect(report([], undefined)).toEqual({
       total_amount: "0",
       asset: null,
       asset_symbol: null,

@@ -5,7 +5,7 @@ import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 import { declaring, type Json, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
-import { describedFaults, report } from "./support.ts"
+import { describedErrors, report } from "./support.ts"
 
 const url = "https://shop.example.com/item"
 const quiet = "catalog_security.probe_origins=false"
@@ -159,7 +159,7 @@ for (const database of databaseKinds) {
             for (const word of ['"id"', "provenance", "settlement_count", "decisions", "facilitator_id"])
               expect(discovery).not.toContain(word)
 
-            const faultsOf = describedFaults((yield* facilitator.ask("/openapi.json")).json)
+            const errorsOf = describedErrors((yield* facilitator.ask("/openapi.json")).json)
             const paths: ReadonlyArray<readonly [string, string]> = [
               ["/overview", "/overview"],
               ["/overview/timeseries", "/overview/timeseries?bucket=hour"],
@@ -186,7 +186,7 @@ for (const database of databaseKinds) {
               ["/overview/timeseries", "/overview/timeseries?bucket=week"]
             ]
             for (const [described, path] of paths)
-              expect(faultsOf(`/analytics/v1${described}`, yield* facilitator.ask(`/analytics/v1${path}`))).toEqual([])
+              expect(errorsOf(`/analytics/v1${described}`, yield* facilitator.ask(`/analytics/v1${path}`))).toEqual([])
           })
         ),
       240_000
@@ -388,24 +388,27 @@ for (const database of databaseKinds) {
               (yield* facilitator.account()).publicKey(),
               (yield* facilitator.account()).publicKey()
             ]
-            const told = `${url}/${payTo}`
+            const reported = `${url}/${payTo}`
             const body = yield* declaring(facilitator, {
               payer,
               payTo,
-              url: told,
+              url: reported,
               amount: 1_500n,
               extension: queryDeclaration({ input: { city: payTo } })
             })
             yield* verified(facilitator, body)
             const hash = yield* settled(facilitator, body)
             // Another recipient's claim to the same URL, and a rejected declaration.
-            yield* verified(facilitator, yield* declaring(facilitator, { payer: other, payTo: squatter, url: told }))
+            yield* verified(
+              facilitator,
+              yield* declaring(facilitator, { payer: other, payTo: squatter, url: reported })
+            )
             yield* eventually(report(facilitator, "/transactions"), ({ items }) => items[0]?.resource_id === "1")
             yield* eventually(report(facilitator, "/resources/1"), ({ observations }) => observations.length > 1)
             const record = yield* report(facilitator, `/transactions/${hash}`)
             expect(record).toMatchObject({
               transaction_hash: hash,
-              resource_url: told,
+              resource_url: reported,
               payer: expect.stringMatching(/^p_[0-9a-f]{24}$/),
               pay_to: expect.stringMatching(/^p_[0-9a-f]{24}$/)
             })
@@ -432,7 +435,7 @@ for (const database of databaseKinds) {
               for (const address of [payer.publicKey(), other.publicKey(), squatter])
                 expect([path, text.includes(address)]).toEqual([path, false])
               // The URL holds the recipient's address, and is no address.
-              expect([path, text.replaceAll(told, "").includes(payTo)]).toEqual([path, false])
+              expect([path, text.replaceAll(reported, "").includes(payTo)]).toEqual([path, false])
             }
             expect((yield* report(facilitator, `/transactions?payer=${buyer}&payTo=${seller}`))["items"]).toHaveLength(
               1

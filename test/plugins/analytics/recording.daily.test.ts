@@ -168,7 +168,7 @@ describeDatabases(
                 batchMax: 3,
                 handle: world.recorder.handle
               })
-              for (let look = 0; look < 400; look++) {
+              for (let read = 0; read < 400; read++) {
                 yield* reader.wake
                 yield* world.recorder.lapse
                 const [row] = yield* sql<{

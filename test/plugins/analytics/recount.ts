@@ -54,7 +54,7 @@ export const historyOf = (
   listings: ReadonlyArray<Listing>
 ) => {
   const counted: Array<Counted> = []
-  const told: Array<{ readonly order: number; readonly fact: JournalFact }> = []
+  const reported: Array<{ readonly order: number; readonly fact: JournalFact }> = []
   const now = Date.now()
   const paid = new Set<string>()
   for (let number = 0; number < size; number++) {
@@ -76,7 +76,7 @@ export const historyOf = (
     const organic = !paid.has(`${payTo} ${payer}`)
     paid.add(`${payer} ${payTo}`)
     const begun = number * 10
-    told.push({
+    reported.push({
       order: begun,
       fact: {
         type: "settlement.recorded",
@@ -103,7 +103,7 @@ export const historyOf = (
     let why: string | null = null
     const end = (state: string, moved: bigint | null, charged: bigint, reason: string | null) => {
       order += 1 + random.below(400)
-      told.push({
+      reported.push({
         order,
         fact: {
           type: `settlement.${state}`,
@@ -122,8 +122,8 @@ export const historyOf = (
     }
     const chance = random.next()
     if (!pending && chance < 0.7) {
-      const isTold = random.next() < 0.9
-      end("settled", isTold ? meant : null, BigInt(random.below(50_000)), null)
+      const isReported = random.next() < 0.9
+      end("settled", isReported ? meant : null, BigInt(random.below(50_000)), null)
       status = "success"
       amount = meant
     } else if (!pending && chance < 0.85) {
@@ -149,7 +149,7 @@ export const historyOf = (
     let found = listing !== undefined && listing.payTo === payTo ? listing : undefined
     if (status === "success" && found === undefined && random.next() < 0.3) {
       found = random.pick(listings)
-      told.push({
+      reported.push({
         order: order + 1 + random.below(50),
         fact: {
           type: "catalog.sold",
@@ -177,7 +177,7 @@ export const historyOf = (
       reason: why
     })
   }
-  return { counted, facts: told.sort((a, b) => a.order - b.order).map(({ fact }) => fact) }
+  return { counted, facts: reported.sort((a, b) => a.order - b.order).map(({ fact }) => fact) }
 }
 
 export const sumOf = (items: ReadonlyArray<Counted>, of: (one: Counted) => bigint): bigint =>

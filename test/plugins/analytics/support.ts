@@ -11,7 +11,7 @@ export const report = (facilitator: Facilitator, path: string) =>
 const formats = { "date-time": (text: string) => !Number.isNaN(Date.parse(text)), date: /^\d{4}-\d{2}-\d{2}$/ }
 
 /** Faults of an answer by the document's schema for its route. */
-export const describedFaults = (document: Json) => {
+export const describedErrors = (document: Json) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: formats as never })
   ajv.addSchema({ ...document, $id: "http://interface/" })
   return (path: string, answer: Answer): ReadonlyArray<string> => {

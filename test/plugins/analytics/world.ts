@@ -68,9 +68,9 @@ export const makeWorld = Effect.gen(function* () {
   const recorder = yield* Recorder
 
   /** Appends to the journal, a transaction a chunk. */
-  const tell = Effect.fnUntraced(function* (told: ReadonlyArray<JournalFact>, chunk = 50) {
-    for (let from = 0; from < told.length; from += chunk) {
-      const rows = told.slice(from, from + chunk).map(({ at, data, subject, type, version }) => ({
+  const report = Effect.fnUntraced(function* (reported: ReadonlyArray<JournalFact>, chunk = 50) {
+    for (let from = 0; from < reported.length; from += chunk) {
+      const rows = reported.slice(from, from + chunk).map(({ at, data, subject, type, version }) => ({
         type,
         subject,
         data,
@@ -143,7 +143,7 @@ export const makeWorld = Effect.gen(function* () {
     sql,
     facts,
     recorder,
-    tell,
+    tell: report,
     follow,
     list,
     empty,

@@ -98,7 +98,7 @@ describe.each(databaseKinds)("an attack on a proven listing on %s", (database) =
           // Its origin alone changes it, and at once.
           origin.answers.set("/weather", sellingPage({ ...page, amount: "2500", description: "Weather, dearer" }))
           yield* seller.verify(yield* declaring(seller, { ...honest, amount: 2_500n }))
-          const after = yield* eventually(shown, (told) => told?.["description"] === "Weather, dearer")
+          const after = yield* eventually(shown, (reported) => reported?.["description"] === "Weather, dearer")
           expect(after["accepts"].map(({ amount }: Json) => amount)).toEqual(["2500"])
         })
       ),

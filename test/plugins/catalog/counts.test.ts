@@ -22,7 +22,7 @@ const addResources = Effect.fnUntraced(function* (count: number) {
 })
 
 /** As another replica does it: the fact, and nobody tells this process. */
-const tell = Effect.gen(function* () {
+const report = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { publish } = yield* Facts
   yield* sql.withTransaction(publish({ type: changedFact, version: 1, subject: "1", data: {} }))
@@ -64,12 +64,12 @@ describeDatabases(
           yield* addResources(1)
           yield* TestClock.adjust("4 seconds")
           expect(yield* count({}, "all")).toMatchObject({ total: 1 })
-          yield* tell
+          yield* report
           yield* TestClock.adjust("4 seconds")
           for (const pause of ["4 seconds", "1 hour"] as const) {
             const { total } = yield* count({}, "all")
             yield* addResources(1)
-            yield* tell
+            yield* report
             yield* TestClock.adjust(pause)
             expect(yield* count({}, "all")).toMatchObject({ total: total + 1 })
           }

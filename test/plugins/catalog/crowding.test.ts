@@ -23,7 +23,7 @@ const config = {
   allowLocalOrigins: false
 } as CatalogValues
 
-const observationOf = (payer: string, at: number, looked: () => void): PaymentObservation => {
+const observationOf = (payer: string, at: number, probed: () => void): PaymentObservation => {
   const terms = {
     scheme: "exact",
     network: "ledger:testnet",
@@ -43,7 +43,7 @@ const observationOf = (payer: string, at: number, looked: () => void): PaymentOb
     // Takes long to look through.
     resource: {
       get url() {
-        looked()
+        probed()
         return url
       }
     },
@@ -110,11 +110,11 @@ it.effect(
       const extension = yield* Observer
       yield* Effect.gen(function* () {
         const observe = (payer: string, at: number, stage: "verified" | "settled" = "verified") => {
-          const looked = () => {
+          const probed = () => {
             now += 2_000
             read.add(`${payer} ${at}`)
           }
-          const observed = { ...observationOf(payer, at, looked), stage }
+          const observed = { ...observationOf(payer, at, probed), stage }
           return Effect.forkChild(extension.observe(observed), { startImmediately: true })
         }
         const wordOf = (fiber: Fiber.Fiber<ExtensionOutcome>) => {

@@ -93,7 +93,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
       () =>
         Effect.gen(function* () {
           const { facilitator } = yield* World
-          for (const [query, faults] of [
+          for (const [query, errors] of [
             ["type=ftp", 1],
             ["maxPrice=1", 1],
             ["maxPrice=01&asset=C", 1],
@@ -106,7 +106,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
             ["type=ftp&offset=z&maxPrice=2", 3]
           ] as const) {
             const { json, status } = yield* facilitator.ask(`/discovery/resources?${query}`)
-            expect([query, status, json.error, json.details.length]).toEqual([query, 400, "invalid_filter", faults])
+            expect([query, status, json.error, json.details.length]).toEqual([query, 400, "invalid_filter", errors])
           }
           expect((yield* facilitator.ask("/discovery/resource?type=http")).json).toMatchObject({
             error: "invalid_filter"

@@ -39,7 +39,7 @@ const shown = (facilitator: Facilitator, url: string) =>
   Effect.map(resolve(facilitator, url), ({ json, status }) => (status === 200 ? (json.resource as Json) : undefined))
 
 /** Looks until the listing is as expected. */
-const lookUntil = (facilitator: Facilitator, url: string, is: (listing: Json) => boolean) =>
+const probeUntil = (facilitator: Facilitator, url: string, is: (listing: Json) => boolean) =>
   eventually(Effect.andThen(facilitator.sql`update catalog_probes set due_at = now()`, listingOf(facilitator, url)), is)
 
 const settled = Effect.fnUntraced(function* (facilitator: Facilitator, body: unknown) {
@@ -69,7 +69,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           const truth = { payer: buyer, payTo, extension: bodyDeclaration(), about: { description: "Reports" } }
           const hide = Effect.fnUntraced(function* (url: string) {
             yield* verified(facilitator, yield* declaring(facilitator, { ...lie, url }))
-            const hidden = yield* lookUntil(facilitator, url, (one) => one["status"] === "stale")
+            const hidden = yield* probeUntil(facilitator, url, (one) => one["status"] === "stale")
             expect(hidden["reason"]).toBe("not_found")
             expect(hidden["raisedBy"]).toContain("/.well-known/x402")
           })

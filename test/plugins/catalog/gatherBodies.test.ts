@@ -24,17 +24,17 @@ describeDatabases(
         Effect.gen(function* () {
           yield* addResources(60)
           const bodies = yield* batchBodies
-          const { from, told } = yield* makePlace
+          const { from, told: reported } = yield* makePlace
           const asked = [[3n, 1n, 2n], [2n, 5n], [99n, 4n], []]
           const asking = yield* Effect.forEach(asked, (ids) => started(from(bodies(ids))))
           const answers = yield* Effect.forEach(asking, Fiber.join)
           expect(answers.map(names)).toEqual([["3", "1", "2"], ["2", "5"], ["4"], []])
-          expect(told.statements).toBe(1)
+          expect(reported.statements).toBe(1)
           // Many are nobody else's to wait for.
           const many = Array.from({ length: 51 }, (_, at) => BigInt(at + 1))
           const both = yield* Effect.forEach([many, [1n]], (ids) => started(from(bodies(ids))))
           expect((yield* Effect.forEach(both, Fiber.join)).map(({ length }) => length)).toEqual([51, 1])
-          expect(told.statements).toBe(3)
+          expect(reported.statements).toBe(3)
         })
       )
 
@@ -43,7 +43,7 @@ describeDatabases(
           const sql = yield* SqlClient.SqlClient
           yield* addResources(2)
           const bodies = yield* batchBodies
-          const { from, open, shut, told } = yield* makePlace
+          const { from, open, shut, told: notified } = yield* makePlace
           const answered = yield* shut
           const before = yield* started(from(bodies([1n, 2n])))
           yield* answered
@@ -52,7 +52,7 @@ describeDatabases(
           yield* open
           expect(names(yield* Fiber.join(before))).toEqual(["1", "2"])
           for (const one of after) expect(names(yield* Fiber.join(one))).toEqual(["2"])
-          expect(told.statements).toBe(2)
+          expect(notified.statements).toBe(2)
         })
       )
 

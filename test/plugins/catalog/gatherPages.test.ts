@@ -38,7 +38,7 @@ describeDatabases(
       it.effect("that are asked for in one moment are one statement a size and kind, and each has its own rows", () =>
         Effect.gen(function* () {
           const { pages } = yield* world
-          const { from, told } = yield* makePlace
+          const { from, told: reported } = yield* makePlace
           const asking = yield* Effect.forEach(
             [
               asked(true, 61n, 3),
@@ -59,14 +59,14 @@ describeDatabases(
             [60, 59, 58],
             []
           ])
-          expect(told.statements).toBe(3)
+          expect(reported.statements).toBe(3)
         })
       )
 
       it.effect("are of a statement that began after they were asked for: what was hidden before is not shown", () =>
         Effect.gen(function* () {
           const { pages, sql } = yield* world
-          const { from, open, shut, told } = yield* makePlace
+          const { from, open, shut, told: notified } = yield* makePlace
           const answered = yield* shut
           const before = yield* started(from(pages(asked(true, 61n, 2))))
           yield* answered
@@ -75,7 +75,7 @@ describeDatabases(
           yield* open
           expect(ids(yield* Fiber.join(before))).toEqual([40, 38])
           for (const one of after) expect(ids(yield* Fiber.join(one))).toEqual([38, 36])
-          expect(told.statements).toBe(2)
+          expect(notified.statements).toBe(2)
         })
       )
 

@@ -56,14 +56,14 @@ const attack = Effect.fnUntraced(function* (
   { payTo, url }: { readonly payTo: string; readonly url: string },
   payers: ReadonlyArray<Keypair>
 ) {
-  const told: Array<unknown> = []
+  const reported: Array<unknown> = []
   for (const [at, lie] of lies.entries()) {
     const asked = withKey(facilitator, at % 2 === 0 ? attackerKey : sellerKey)
     const body = yield* declaring(asked, { payer: payers[at % payers.length]!, payTo, url, ...lie })
-    told.push(outcomes(yield* asked.verify(body))?.[lie.key ?? "catalog"])
-    if (at < 3) told.push(outcomes(yield* asked.settle(body))?.["catalog"])
+    reported.push(outcomes(yield* asked.verify(body))?.[lie.key ?? "catalog"])
+    if (at < 3) reported.push(outcomes(yield* asked.settle(body))?.["catalog"])
   }
-  return told
+  return reported
 })
 
 describe.each(databaseKinds)("the words of a listing on %s", (database) => {
@@ -87,23 +87,23 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
             about: { description: "Weather" }
           })
           yield* verified(seller, honest)
-          const look = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)
-          const proven = yield* eventually(look, (one) => one?.["grade"] === "origin")
+          const probe = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)
+          const proven = yield* eventually(probe, (one) => one?.["grade"] === "origin")
           expect(proven).toMatchObject({ ownership: "proven", description: "Weather", grade: "origin" })
 
-          const told = yield* attack(facilitator, { payTo, url }, payers)
-          for (const one of told) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
-          expect(JSON.stringify(lasting(yield* look))).toBe(JSON.stringify(lasting(proven)))
+          const reported = yield* attack(facilitator, { payTo, url }, payers)
+          for (const one of reported) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
+          expect(JSON.stringify(lasting(yield* probe))).toBe(JSON.stringify(lasting(proven)))
           // Even the recipient's own key does not speak for the origin.
           yield* bindRecipients(facilitator, [payTo])
           yield* attack(facilitator, { payTo, url }, payers)
-          expect((yield* look)["versionHash"]).toBe(proven["versionHash"])
+          expect((yield* probe)["versionHash"]).toBe(proven["versionHash"])
           expect((yield* verified(seller, honest)).outcome).toEqual({ status: "success" })
           expect((yield* explain(seller, url))["listings"][0]).toMatchObject({ version: 1, grade: "origin" })
 
           origin.answers.set("/weather", sellingPage({ ...page, amount: "2500", description: "Weather, dearer" }))
           yield* facilitator.sql`update catalog_probes set due_at = now()`
-          const dearer = yield* eventually(look, (one) => one?.["description"] === "Weather, dearer")
+          const dearer = yield* eventually(probe, (one) => one?.["description"] === "Weather, dearer")
           expect(dearer["accepts"].map(({ amount }: Json) => amount)).toEqual(["2500"])
           expect((yield* explain(seller, url))["listings"][0]).toMatchObject({ version: 2, grade: "origin" })
         })
@@ -127,12 +127,12 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           // Words that settled for one payer: no lie below settles for more, and of equals the first stay.
           const paid = yield* declaring(seller, { payer: payers[1]!, payTo, url, about })
           expect((yield* seller.settle(paid)).json["success"]).toBe(true)
-          const look = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)
-          const claimed = yield* look
+          const read = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)
+          const claimed = yield* read
           expect(claimed).toMatchObject({ grade: "claimed", ownership: "provisional" })
-          const told = yield* attack(facilitator, { payTo, url }, payers)
-          for (const one of told) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
-          expect(JSON.stringify(lasting(yield* look))).toBe(JSON.stringify(lasting(claimed)))
+          const notified = yield* attack(facilitator, { payTo, url }, payers)
+          for (const one of notified) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
+          expect(JSON.stringify(lasting(yield* read))).toBe(JSON.stringify(lasting(claimed)))
 
           yield* bindRecipients(facilitator, [payTo])
           const own = yield* declaring(seller, { payer: payers[0]!, payTo, url, about: { description: "Right" } })
@@ -141,11 +141,11 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
             Effect.map(seller.verify(own), (answer) => outcomes(answer)?.["catalog"].status as string),
             (status) => status === "success"
           )
-          const declared = yield* look
+          const declared = yield* read
           expect(declared).toMatchObject({ grade: "declared", description: "Right" })
           const asAttacker = withKey(facilitator, attackerKey)
           expect(outcomes(yield* asAttacker.verify(first))?.["catalog"].status).not.toBe("rejected")
-          expect(lasting(yield* look)).toEqual(lasting(declared))
+          expect(lasting(yield* read)).toEqual(lasting(declared))
           const kept = yield* facilitator.sql<{ grade: string }>`select w.grade from catalog_words w
             join catalog_resources r on r.id = w.resource_id where r.resource = ${url} order by w.grade`
           expect(kept).toEqual([{ grade: "claimed" }, { grade: "declared" }])
@@ -197,15 +197,15 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           expect([shown.description, shown.accepts[0].amount, shown.accepts.length]).toEqual(["Three", "3000", 1])
           expect(Date.parse(shown.priceChangedAt)).toBeGreaterThan(0)
           expect(shown.lastSettledAt).toBeUndefined()
-          const told = yield* facilitator.ask(`/discovery/history?resource=${encodeURIComponent(url)}`)
-          expect(told.json).toMatchObject({ x402Version: 2, resource: url, type: "http" })
-          expect(told.json.versions.map(({ grade, version }: Json) => `${version} ${grade}`)).toEqual([
+          const received = yield* facilitator.ask(`/discovery/history?resource=${encodeURIComponent(url)}`)
+          expect(received.json).toMatchObject({ x402Version: 2, resource: url, type: "http" })
+          expect(received.json.versions.map(({ grade, version }: Json) => `${version} ${grade}`)).toEqual([
             "3 declared",
             "2 declared",
             "1 declared"
           ])
-          expect(told.json.versions[0].versionHash).toBe(shown.versionHash)
-          const prices = told.json.prices as ReadonlyArray<Json>
+          expect(received.json.versions[0].versionHash).toBe(shown.versionHash)
+          const prices = received.json.prices as ReadonlyArray<Json>
           expect(prices.map(({ amount, method }) => `${method} ${amount}`)).toEqual([
             "GET 3000",
             "GET 2000",

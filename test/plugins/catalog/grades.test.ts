@@ -81,13 +81,13 @@ describeDatabases(
         "rise without a version when a higher one says the same",
         timed(
           Effect.gen(function* () {
-            const { declare, listing, look } = yield* openStore()
+            const { declare, listing, look: read } = yield* openStore()
             yield* declare()
             expect(yield* declare({}, { grade: "declared" })).toMatchObject({ decision: "unchanged" })
             expect(yield* listing).toMatchObject({ grade: "declared", version: 1 })
             yield* declare()
             expect(yield* listing).toMatchObject({ grade: "declared" })
-            expect(yield* look(answerOf({ said: [{}] }))).toBe(true)
+            expect(yield* read(answerOf({ said: [{}] }))).toBe(true)
             expect(yield* listing).toMatchObject({ grade: "origin", version: 1, ownership: "proven" })
             yield* declare({}, { grade: "declared" })
             expect(yield* listing).toMatchObject({ grade: "origin" })

@@ -371,7 +371,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
           const payer = yield* facilitator.account()
           const payTo = (yield* facilitator.account()).publicKey()
           const body = yield* declaring(facilitator, { payer, payTo, url: ok })
-          const told: Array<unknown> = []
+          const reported: Array<unknown> = []
           for (const [name, { about, extension, url }] of refused) {
             const paymentPayload = {
               ...body.paymentPayload,
@@ -380,9 +380,9 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
             }
             const { answer, outcome } = yield* verified(facilitator, { ...body, paymentPayload })
             expect(answer.headers.get("extension-responses")!.length, name).toBeLessThanOrEqual(2_048)
-            told.push([name, answer.json.isValid, outcome])
+            reported.push([name, answer.json.isValid, outcome])
           }
-          expect(told).toEqual(
+          expect(reported).toEqual(
             refused.map(([name, , rejectedReason]) => [name, true, { status: "rejected", rejectedReason }])
           )
           expect((yield* browse(facilitator)).items).toEqual([])

@@ -60,14 +60,14 @@ const spamOf = (at: number, payer: number, sellers: number): Said => {
 
 export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, settings, spam }: DayOptions) {
   const config = { ...values, newResourcesPerDayMax: 2_000, declaredBytesPerDayMax: 67_108_864, versionsPerDayMax: 100 }
-  const { declare, lookAt, sql } = yield* openStore({ ...config, ...settings })
+  const { declare, lookAt: probeAt, sql } = yield* openStore({ ...config, ...settings })
   const refusals = new Map<number, number>()
   const honest = Effect.fnUntraced(function* (seller: number, said: Said, own: boolean) {
     const carrier = own ? ({ grade: "declared" } as const) : ({ stage: "settled" } as const)
     const { decision } = yield* declare(said, { payer: `GBUYER${seller}`, ...carrier })
     if (decision === "rejected") refusals.set(seller, (refusals.get(seller) ?? 0) + 1)
   })
-  const told = { listed: 0, held: 0, rejected: 0 }
+  const reported = { listed: 0, held: 0, rejected: 0 }
   // Each seller's first sale comes somewhere in the morning's spam. Every fourth of them has shown its key; of every
   // other one somebody has lied before the sale, and its origin, asked because of that, says what is so.
   for (let at = 0; at < spam; at++) {
@@ -75,15 +75,15 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     if (at % Math.max(1, Math.floor(spam / sellers / 2)) === 0 && seller < sellers) {
       if (seller % 2 === 1) yield* declare({ ...wordsOf(seller), description: "Lies" }, { payer: "GFREE0" })
       yield* honest(seller, wordsOf(seller), seller % 4 === 0)
-      if (seller % 2 === 1) yield* lookAt(wordsOf(seller).resource!, answerOf({ said: [wordsOf(seller)] }))
+      if (seller % 2 === 1) yield* probeAt(wordsOf(seller).resource!, answerOf({ said: [wordsOf(seller)] }))
     }
     const payer = at % payers
     const { decision } = yield* declare(spamOf(at, payer, Math.max(1, Math.min(seller, sellers))), {
       payer: `GFREE${payer}`
     })
-    if (decision === "listed") told.listed += 1
-    else if (decision === "held") told.held += 1
-    else told.rejected += 1
+    if (decision === "listed") reported.listed += 1
+    else if (decision === "held") reported.held += 1
+    else reported.rejected += 1
   }
   // In the evening each is paid again, and who has shown its key raises the price.
   for (let seller = 0; seller < sellers; seller++) {
@@ -106,7 +106,7 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     (select count(*)::int from catalog_quotas) as quotas`
   const left = rows!.resources - sellers + rows!.claims + rows!.quotas
   const figures: DayFigures = {
-    spam: { declared: spam, ...told },
+    spam: { declared: spam, ...reported },
     honest: {
       sellers,
       refused: [...refusals.values()].reduce((sum, one) => sum + one, 0),

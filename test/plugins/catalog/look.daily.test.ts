@@ -138,10 +138,10 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
           origin.answers.set("/page", alive)
           const body = yield* declaring(facilitator, { payer, payTo, url })
           yield* verified(facilitator, body)
-          const look = facilitator.sql`update catalog_probes set due_at = now()`
+          const probe = facilitator.sql`update catalog_probes set due_at = now()`
           const listing = Effect.map(explain(facilitator, url), ({ listings }) => listings[0] as Json)
           const until = (status: string, reason?: string) =>
-            eventually(Effect.andThen(look, listing), (one) => one["status"] === status && one["reason"] === reason)
+            eventually(Effect.andThen(probe, listing), (one) => one["status"] === status && one["reason"] === reason)
           yield* eventually(listing, (one) => one["grade"] === "origin")
           for (const [answer, reason] of [
             [{ status: 404 }, "not_found"],

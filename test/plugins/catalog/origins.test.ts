@@ -45,14 +45,14 @@ const network = (
   addresses: ReadonlyArray<ReadonlyArray<string>> = [["93.184.216.34"]]
 ) => {
   const sent: Array<string> = []
-  let looked = 0
+  let probed = 0
   const outbound = Outbound.of({
     resolve: (host) =>
       /^(gone|erring)/.test(host)
         ? Effect.fail(
             new OutboundFailed({ reason: "unresolved", ...(host.startsWith("gone") ? { isAuthoritative: true } : {}) })
           )
-        : Effect.sync(() => addresses[Math.min(looked++, addresses.length - 1)]!),
+        : Effect.sync(() => addresses[Math.min(probed++, addresses.length - 1)]!),
     send: ({ address, body, bytesMax, headers, method, url }) => {
       sent.push(`${method} ${url} at ${address}`)
       expect(body === undefined).toBe(method !== "POST")

@@ -20,9 +20,9 @@ const evil = { payer: "GEVIL" } as const
 /** A listing in the words of its origin, looked at just now. */
 const openListed = Effect.gen(function* () {
   const store = yield* openStore({ newResourcesPerDayMax: 1_000 })
-  const { declare, look, now, sql } = store
+  const { declare, look: probe, now, sql } = store
   const { resourceId } = yield* declare(ours)
-  yield* look(answerOf({ said: [ours] }))
+  yield* probe(answerOf({ said: [ours] }))
   const due = Effect.flatMap(now, (now) => leaseProbes(sql, now, true))
   return { ...store, due, id: resourceId! }
 })

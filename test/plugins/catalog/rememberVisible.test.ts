@@ -31,7 +31,7 @@ const prepare = Effect.gen(function* () {
 })
 
 /** As another replica does it: the fact, and nobody tells this process. */
-const tell = Effect.fnUntraced(function* (id: number) {
+const report = Effect.fnUntraced(function* (id: number) {
   const sql = yield* SqlClient.SqlClient
   const { end, publish } = yield* Facts
   yield* sql.withTransaction(publish({ type: changedFact, version: 1, subject: String(id), data: {} }))
@@ -46,31 +46,31 @@ describeDatabases(
     layer(Layer.mergeAll(parts, config, Changes.layer), { timeout: "240 seconds" })((it) => {
       it.effect("is asked once, with the journal, and then known; of later than a snapshot none is", () =>
         Effect.gen(function* () {
-          const { ask, from, told, visible } = yield* prepare
+          const { ask, from, told: reported, visible } = yield* prepare
           expect(yield* ask(3n, 2n, 1n, 99n)).toEqual([2n, 1n])
-          expect(told.statements).toBe(2)
+          expect(reported.statements).toBe(2)
           expect(yield* ask(1n, 2n, 3n)).toEqual([1n, 2n])
           expect(yield* from(visible([1n, 2n], 1n))).toEqual([1n])
-          expect(told.statements).toBe(2)
+          expect(reported.statements).toBe(2)
           // What no byte is kept for is asked each time.
           expect(yield* ask(5_000_000n, 1n)).toEqual([1n])
           expect(yield* ask(5_000_000n, 1n)).toEqual([1n])
-          expect(told.statements).toBe(4)
+          expect(reported.statements).toBe(4)
         })
       )
 
       it.effect("holds for a second after another replica's change, which makes strange what it is about alone", () =>
         Effect.gen(function* () {
-          const { ask, hide, told } = yield* prepare
+          const { ask, hide, told: notified } = yield* prepare
           expect(yield* ask(1n, 2n, 3n)).toEqual([1n, 2n])
           yield* hide(1)
           yield* hide(2)
-          yield* tell(1)
+          yield* report(1)
           expect(yield* ask(1n, 2n)).toEqual([1n, 2n])
           yield* TestClock.adjust("1 second")
           // Of the second one nobody said anything.
           expect(yield* ask(1n, 2n)).toEqual([2n])
-          expect(told.statements).toBe(4)
+          expect(notified.statements).toBe(4)
           // After a long rest nothing is believed.
           yield* TestClock.adjust("2 minutes")
           expect(yield* ask(1n, 2n)).toEqual([])
@@ -83,7 +83,7 @@ describeDatabases(
           const { moved } = yield* Changes
           expect(yield* ask(1n, 2n)).toEqual([1n, 2n])
           yield* hide(1)
-          yield* tell(1)
+          yield* report(1)
           yield* moved
           expect(yield* ask(1n, 2n)).toEqual([2n])
         })
@@ -91,13 +91,13 @@ describeDatabases(
 
       it.effect("is of an edition that ends with any change, within a second, and of each place by itself", () =>
         Effect.gen(function* () {
-          const { edition, from, told } = yield* prepare
+          const { edition, from, told: received } = yield* prepare
           const { moved } = yield* Changes
           const first = yield* from(edition)
           expect(yield* edition).not.toBe(first)
           expect(yield* from(edition)).toBe(first)
-          expect(told.statements).toBe(1)
-          yield* tell(1)
+          expect(received.statements).toBe(1)
+          yield* report(1)
           expect(yield* from(edition)).toBe(first)
           yield* TestClock.adjust("1 second")
           const second = yield* from(edition)

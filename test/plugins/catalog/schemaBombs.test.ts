@@ -13,7 +13,7 @@ const named = (count: number, make: (at: number) => unknown): Json =>
   Object.fromEntries(many(count, (at) => [`p${at}`, make(at)]))
 const of = (schema: Json): Json => ({ properties: { a: schema } })
 
-const judge = (schema: Json, info: unknown) => makeValidator()(info, schema, JSON.stringify(schema))
+const check = (schema: Json, info: unknown) => makeValidator()(info, schema, JSON.stringify(schema))
 
 /** Without its bound the first takes half a minute, and the others from a tenth of a second up. */
 const bombs: ReadonlyArray<readonly [name: string, schema: Json, info: Json, detail: string]> = [
@@ -95,7 +95,7 @@ const bombs: ReadonlyArray<readonly [name: string, schema: Json, info: Json, det
 
 describe("a schema made to take long", () => {
   it.each(bombs)("is stopped: %s [S256][S288]", (_, schema, info, detail) => {
-    expect(judge(schema, info)?.detail).toBe(detail)
+    expect(check(schema, info)?.detail).toBe(detail)
   })
 
   it("takes no later judgement with it: work is counted for each anew", () => {
@@ -109,7 +109,7 @@ describe("a schema made to take long", () => {
 })
 
 describe("an honest schema", () => {
-  const valid = (schema: Json, info: unknown) => judge(schema, info) === undefined
+  const valid = (schema: Json, info: unknown) => check(schema, info) === undefined
   it("is judged as the standard says, where we do it our own way", () => {
     expect(valid({ uniqueItems: true }, [1, "1", { a: 1, b: 2 }, [1]])).toBe(true)
     expect(

@@ -15,18 +15,18 @@ import { answerOf, openStore } from "./store.ts"
 const unchanged: Recorded = { decision: "unchanged", resourceId: 1n, versionHash: "v1", standing: "as it was" }
 const seconds = 1_000
 
-const rememberedAt = (at: number, recorded: Recorded = unchanged) => {
-  const remembered = new OutcomeCache()
-  remembered.keep("digest", recorded, at)
+const cachedAt = (at: number, recorded: Recorded = unchanged) => {
+  const cached = new OutcomeCache()
+  cached.keep("digest", recorded, at)
   return {
-    remembered,
-    stands: (standing: string, at: number) => remembered.confirm(new Map([[1n, standing]]), at),
-    isKnown: (at: number) => remembered.recall("digest", at) !== undefined
+    remembered: cached,
+    stands: (standing: string, at: number) => cached.confirm(new Map([[1n, standing]]), at),
+    isKnown: (at: number) => cached.recall("digest", at) !== undefined
   }
 }
 
 it("is known for half a minute, and as long again from each look that found its resource as it was", () => {
-  const { isKnown, stands } = rememberedAt(0)
+  const { isKnown, stands } = cachedAt(0)
   expect([isKnown(30 * seconds), isKnown(30 * seconds + 1)]).toEqual([true, false])
   stands("as it was", 20 * seconds)
   expect([isKnown(50 * seconds), isKnown(50 * seconds + 1)]).toEqual([true, false])
@@ -35,7 +35,7 @@ it("is known for half a minute, and as long again from each look that found its 
 })
 
 it("is judged anew once its resource stands otherwise, however lately it was judged", () => {
-  const { isKnown, stands } = rememberedAt(10 * seconds)
+  const { isKnown, stands } = cachedAt(10 * seconds)
   // Read before it was judged: nothing follows from it.
   stands("otherwise", 9 * seconds)
   expect(isKnown(11 * seconds)).toBe(true)
@@ -44,7 +44,7 @@ it("is judged anew once its resource stands otherwise, however lately it was jud
 })
 
 it("is judged anew every ten minutes, however its resource stands", () => {
-  const { isKnown, stands } = rememberedAt(0)
+  const { isKnown, stands } = cachedAt(0)
   stands("as it was", 599 * seconds)
   expect([isKnown(600 * seconds), isKnown(600 * seconds + 1)]).toEqual([true, false])
 })
@@ -57,22 +57,22 @@ it("is judged anew half a minute after it changed a listing, or was held or refu
     { decision: "rejected", reason: "payto_conflict", resourceId: 1n }
   ]
   for (const recorded of outcomes) {
-    const { isKnown, stands } = rememberedAt(0, recorded)
+    const { isKnown, stands } = cachedAt(0, recorded)
     stands("as it was", 20 * seconds)
     expect([recorded.decision, isKnown(30 * seconds), isKnown(31 * seconds)]).toEqual([recorded.decision, true, false])
   }
 })
 
 it("takes sixteen million characters at most, those that were known longest give way", () => {
-  const remembered = new OutcomeCache()
+  const cached = new OutcomeCache()
   const texts = Array.from({ length: 17 }, (_, at) => `${at}`.padEnd(1_000_000, "x"))
-  for (const text of texts) remembered.keep(text, unchanged, 0)
-  const isKnown = (at: number) => remembered.recall(texts[at]!, 0) !== undefined
+  for (const text of texts) cached.keep(text, unchanged, 0)
+  const isKnown = (at: number) => cached.recall(texts[at]!, 0) !== undefined
   expect([isKnown(0), isKnown(1), isKnown(16)]).toEqual([false, true, true])
-  remembered.keep(texts[16]!, unchanged, 0)
+  cached.keep(texts[16]!, unchanged, 0)
   expect(isKnown(1)).toBe(true)
-  remembered.forget()
-  for (const text of texts.slice(1)) remembered.keep(text, unchanged, 0)
+  cached.forget()
+  for (const text of texts.slice(1)) cached.keep(text, unchanged, 0)
   expect(isKnown(1)).toBe(true)
 })
 
@@ -85,21 +85,21 @@ describeDatabases(
         "stands as it did while the same declaration would change nothing, and otherwise once it would",
         timed(
           Effect.gen(function* () {
-            const { declare, look, sightings, sql } = yield* openStore()
+            const { declare, look: probe, sightings, sql } = yield* openStore()
             yield* declare()
             const [id] = (yield* sql<{ id: bigint }>`select id from catalog_resources`).map(({ id }) => id)
             const standing = Effect.map(readStates(sql, [id!]), (all) => all.get(id!))
-            const told: Array<string | undefined> = []
-            yield* sightings.onStanding((standings) => told.push(standings.get(id!)))
+            const reported: Array<string | undefined> = []
+            yield* sightings.onStanding((standings) => reported.push(standings.get(id!)))
             const same = yield* declare()
             expect(same).toMatchObject({ decision: "unchanged", standing: yield* standing })
             yield* sightings.touch(id!, new Date(0), undefined)
             yield* sightings.flush
-            expect(told).toEqual([same.standing])
+            expect(reported).toEqual([same.standing])
             const changes: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown>]> = [
               ["the same words by its owner", declare({}, { grade: "declared" })],
               ["other words by its owner", declare({ description: "Another thing" }, { grade: "declared" })],
-              ["those words by its origin", look(answerOf({ said: [{ description: "Another thing" }] }))],
+              ["those words by its origin", probe(answerOf({ said: [{ description: "Another thing" }] }))],
               ["another recipient", sql`update catalog_resources set pay_tos = '{GOTHER}'`],
               ["quarantined", sql`update catalog_resources set state = 'quarantined', state_reason = 'operator'`],
               ["nobody has paid", sql`update catalog_resources set verification = 'unverified'`]

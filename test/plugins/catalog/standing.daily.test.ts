@@ -74,7 +74,7 @@ describeDatabases(
         "puts what is merely claimed last, behind what was sold, declared or said by its origin, each newest first",
         timed(
           Effect.gen(function* () {
-            const { ask, changed, declare, lookAt, sell } = yield* openBrowse
+            const { ask, changed, declare, lookAt: probeAt, sell } = yield* openBrowse
             const sold = yield* declare(at("sold"), { payer: "GP1" })
             yield* declare(at("declared"), { payer: "GP2", grade: "declared" })
             yield* declare(at("asked"), { payer: "GP3" })
@@ -82,7 +82,7 @@ describeDatabases(
             yield* declare(at("claimed"), { payer: "GP5" })
             yield* declare(at("later"), { payer: "GP6" })
             expect((yield* ask()).names).toEqual(["declared/0", "later/0", "claimed/0", "dusty/0", "asked/0", "sold/0"])
-            yield* lookAt(at("asked").resource, answerOf({ said: [at("asked")] }))
+            yield* probeAt(at("asked").resource, answerOf({ said: [at("asked")] }))
             yield* changed
             yield* sell(sold.resourceId!, "GBUYER", "Gsold")
             const order = ["asked/0", "declared/0", "sold/0", "later/0", "claimed/0", "dusty/0"]
@@ -186,27 +186,27 @@ describeDatabases(
                 join catalog_activity a on a.resource_id = r.id`,
               (rows) => {
                 const of = new Map(rows.map((row) => [new URL(row.resource).hostname.split(".")[0]!, row]))
-                const told = (name: string) =>
+                const reported = (name: string) =>
                   [of.get(name)!.earned, of.get(name)!.recent, of.get(name)!.sales].map(Number)
-                return (names: ReadonlyArray<string>) => names.map((name) => told(name).join(" "))
+                return (names: ReadonlyArray<string>) => names.map((name) => reported(name).join(" "))
               }
             )
             expect((yield* earned)(ring)).toEqual(["2 2 2", "1 1 1", "1 1 1", "1 1 1"])
             const since = new Date((yield* now).getTime() - 1_000)
-            const lookFrom = Effect.fnUntraced(function* (after: string) {
+            const probeFrom = Effect.fnUntraced(function* (after: string) {
               return yield* findCircles({ now: yield* now, since, after })
             })
-            const look = lookFrom("")
+            const probe = probeFrom("")
             // More pay and are paid than one statement starts from.
-            const first = yield* look
-            expect(first.lost + (yield* lookFrom(first.last!)).lost).toBe(37)
+            const first = yield* probe
+            expect(first.lost + (yield* probeFrom(first.last!)).lost).toBe(37)
             yield* changed
-            const told = yield* earned
-            expect(told(ring)).toEqual(["1 1 1", "0 0 0", "0 0 0", "0 0 0"])
-            expect(told(chain)).toEqual(["0 0 0", "1 1 1", "2 2 2"])
-            expect(told(market).every((one) => one === "3 3 3")).toBe(true)
-            expect(told(large).every((one) => one === "0 0 0")).toBe(true)
-            expect(yield* look).toMatchObject({ lost: 0 })
+            const notified = yield* earned
+            expect(notified(ring)).toEqual(["1 1 1", "0 0 0", "0 0 0", "0 0 0"])
+            expect(notified(chain)).toEqual(["0 0 0", "1 1 1", "2 2 2"])
+            expect(notified(market).every((one) => one === "3 3 3")).toBe(true)
+            expect(notified(large).every((one) => one === "0 0 0")).toBe(true)
+            expect(yield* probe).toMatchObject({ lost: 0 })
             const { names } = yield* ask({ limit: 100 })
             for (const name of ["rb", "rc", "rd", "ca"]) expect(names.slice(37)).toContain(`${name}/0`)
             // Once in a circle, always: paying again earns nothing.

@@ -112,7 +112,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     return yield* record(declarationOf(said), full)
   })
   /** A look at the one resource that is due, or at any. */
-  const look = Effect.fnUntraced(function* (answer: OriginAnswer) {
+  const probe = Effect.fnUntraced(function* (answer: OriginAnswer) {
     yield* sql`update catalog_probes set due_at = ${yield* now}, leased_until = null`
     const leased = yield* Effect.forEach([true, false], (stands) =>
       Effect.flatMap(now, (now) => leaseProbes(sql, now, stands))
@@ -121,7 +121,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     return yield* apply(due!.id, due!.fence, answer, yield* now)
   })
   /** A look at this resource, due or not. */
-  const lookAt = Effect.fnUntraced(function* (resource: string, answer: OriginAnswer) {
+  const probeAt = Effect.fnUntraced(function* (resource: string, answer: OriginAnswer) {
     const [due] = yield* sql<{ id: bigint; fence: bigint }>`update catalog_probes p set fence = p.fence + 1
       from catalog_resources r where r.id = p.resource_id and r.resource = ${resource}
       returning p.resource_id as id, p.fence`
@@ -161,8 +161,8 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     sql,
     now,
     declare,
-    look,
-    lookAt,
+    look: probe,
+    lookAt: probeAt,
     listing,
     prices,
     activity,

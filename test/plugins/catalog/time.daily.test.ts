@@ -103,7 +103,7 @@ const open = Effect.gen(function* () {
           order by d.id`,
       (rows) => rows.map(({ by, from, move, reason, to }) => `${by} ${move}: ${from} → ${to}, ${reason}`)
     )
-  const told = Effect.map(
+  const reported = Effect.map(
     sql<{ change: string }>`select data->>'change' as change from kernel_facts where type = ${changedFact} order by id`,
     (rows) => rows.map(({ change }) => change)
   )
@@ -113,7 +113,7 @@ const open = Effect.gen(function* () {
     list,
     stateOf,
     moves,
-    told,
+    told: reported,
     now,
     age: Effect.provideContext(ageCatalog, parts),
     journal: Context.get(parts, Sightings),
@@ -143,7 +143,7 @@ describeDatabases(
           "revives it, each with its reason [S98][S100][S290]",
         timed(
           Effect.gen(function* () {
-            const { age, changes, journal, list, moves, now, stateOf, told } = yield* open
+            const { age, changes, journal, list, moves, now, stateOf, told: reported } = yield* open
             const { resourceId } = yield* list(a)
             yield* TestClock.adjust(168 * hour)
             yield* age
@@ -158,7 +158,7 @@ describeDatabases(
             expect(yield* stateOf(a)).toBe("active")
             yield* age
             expect(yield* moves(a)).toEqual([listed, wentStale, returned])
-            expect(yield* told).toEqual(["listed", "went_stale", "returned"])
+            expect(yield* reported).toEqual(["listed", "went_stale", "returned"])
           })
         )
       )
@@ -214,7 +214,7 @@ describeDatabases(
         "works in bounded steps, in one turn of its actor until nothing is left",
         timed(
           Effect.gen(function* () {
-            const { age, list, parts, sql, told } = yield* open
+            const { age, list, parts, sql, told: notified } = yield* open
             yield* list(a)
             yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at,
               verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at,
@@ -236,7 +236,7 @@ describeDatabases(
             yield* Effect.provideContext(startAge, parts)
             yield* Deferred.await(done)
             expect(yield* stale).toBe(1_101)
-            expect((yield* told).filter((change) => change === "went_stale")).toHaveLength(1_101)
+            expect((yield* notified).filter((change) => change === "went_stale")).toHaveLength(1_101)
           })
         )
       )

@@ -10,7 +10,7 @@ import { AccountSeal } from "../../../kernel/accounts/AccountSeal.ts"
 import { Network } from "../../../kernel/config/Network.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { describedFaults } from "../analytics/support.ts"
+import { describedErrors } from "../analytics/support.ts"
 import { eventually } from "../../support/eventually.ts"
 
 const shop = "shop-secret-0123456789"
@@ -85,7 +85,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set })
-        const faults = describedFaults((yield* facilitator.ask("/openapi.json")).json)
+        const errors = describedErrors((yield* facilitator.ask("/openapi.json")).json)
         const [seller, rival] = [yield* facilitator.account(), yield* facilitator.account()]
         yield* pay(facilitator, seller.publicKey(), "http://127.0.0.1:9/mine")
         yield* pay(facilitator, rival.publicKey(), "http://127.0.0.1:9/theirs")
@@ -109,7 +109,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
           ["/catalog/v1/account", listings],
           ["/analytics/v1/account", totals]
         ] as const)
-          expect([path, faults(path, answer)]).toEqual([path, []])
+          expect([path, errors(path, answer)]).toEqual([path, []])
         expect(sales.json.items.map((one: any) => one.pay_to)).toEqual([seller.publicKey(), seller.publicKey()])
         expect(totals.json).toMatchObject({ address: seller.publicKey(), total_transactions: "2" })
         expect(listings.json.listings).toMatchObject([{ resource: "http://127.0.0.1:9/mine", status: "active" }])
@@ -234,42 +234,43 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
           yield* browser.signIn(Keypair.random())
         ]
         const path = ["/catalog/v1/account"]
-        const told = (cookie: string) => Effect.map(statuses(facilitator, cookie, path), ([line]) => line!.slice(0, 3))
-        expect(yield* told(first!.cookie)).toBe("200")
+        const reported = (cookie: string) =>
+          Effect.map(statuses(facilitator, cookie, path), ([line]) => line!.slice(0, 3))
+        expect(yield* reported(first!.cookie)).toBe("200")
         // A page elsewhere cannot end it.
         const foreign = yield* facilitator.ask("/dashboard/account", {
           method: "DELETE",
           headers: { cookie: first!.cookie }
         })
-        expect([foreign.status, yield* told(first!.cookie)]).toEqual([403, "200"])
+        expect([foreign.status, yield* reported(first!.cookie)]).toEqual([403, "200"])
         const closed = yield* signOut(facilitator, first!.cookie)
         expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_account=; .*Max-Age=0$/)
-        expect([yield* told(first!.cookie), yield* told(second!.cookie)]).toEqual(["401", "200"])
+        expect([yield* reported(first!.cookie), yield* reported(second!.cookie)]).toEqual(["401", "200"])
         // An ended session ends no other.
         yield* signOut(facilitator, first!.cookie, "/dashboard/account?everywhere=1")
-        expect(yield* told(second!.cookie)).toBe("200")
+        expect(yield* reported(second!.cookie)).toBe("200")
         const again = yield* browser.signIn(seller)
         yield* signOut(facilitator, again.cookie, "/dashboard/account?everywhere=1")
-        expect([yield* told(second!.cookie), yield* told(again.cookie)]).toEqual(["401", "401"])
-        expect(yield* told(third!.cookie)).toBe("200")
+        expect([yield* reported(second!.cookie), yield* reported(again.cookie)]).toEqual(["401", "401"])
+        expect(yield* reported(third!.cookie)).toBe("200")
         const token = third!.cookie.split("=")[1]!
         for (const forged of [
           token.slice(0, -1) + (token.endsWith("A") ? "B" : "A"),
           `${"A".repeat(32)}.${token.split(".")[1]}`,
           token.split(".")[0]!
         ])
-          expect(yield* told(`tollkeeper_account=${forged}`)).toBe("401")
-        expect(yield* told(`tollkeeper_session=${token}`)).toBe("401")
+          expect(yield* reported(`tollkeeper_account=${forged}`)).toBe("401")
+        expect(yield* reported(`tollkeeper_session=${token}`)).toBe("401")
         // With the rows out of reach nobody is taken for nobody, and what nobody was given costs no look at them.
         yield* facilitator.sql`alter table kernel_account_sessions rename to out_of_reach`
-        expect(yield* told(third!.cookie)).toBe("503")
-        expect(yield* told(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")
+        expect(yield* reported(third!.cookie)).toBe("503")
+        expect(yield* reported(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")
         yield* facilitator.sql`alter table out_of_reach rename to kernel_account_sessions`
         const endsIn = (seconds: number) =>
           Effect.andThen(
             facilitator.sql`update kernel_account_sessions set until = now() + ${seconds} * interval '1 second'
               where account <> ${seller.publicKey()}`,
-            told(third!.cookie)
+            reported(third!.cookie)
           )
         // Twelve hours, and five minutes for what clocks differ by: one with more left is of a clock that was ahead.
         expect(yield* endsIn(12 * 3_600 + 290)).toBe("200")

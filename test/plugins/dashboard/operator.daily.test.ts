@@ -6,7 +6,7 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { openEvents } from "../../support/eventStream.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { describedFaults } from "../analytics/support.ts"
+import { describedErrors } from "../analytics/support.ts"
 import { eventually } from "../../support/eventually.ts"
 
 const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
@@ -52,10 +52,10 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set: [plugins] })
-        const faults = describedFaults((yield* facilitator.ask("/openapi.json")).json)
+        const errors = describedErrors((yield* facilitator.ask("/openapi.json")).json)
         const ask = Effect.fnUntraced(function* (path: string) {
           const answer = yield* facilitator.ask(path, { headers: bearer(ops) })
-          expect(faults(path, answer)).toEqual([])
+          expect(errors(path, answer)).toEqual([])
           return answer
         })
         const live = yield* openEvents(`${facilitator.url}/analytics/v1/events`, bearer(ops))

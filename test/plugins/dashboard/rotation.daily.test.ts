@@ -9,7 +9,7 @@ import { channels } from "../../../runtime/commands/channels.ts"
 import { keys } from "../../../runtime/commands/keys.ts"
 import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
-import { describedFaults } from "../analytics/support.ts"
+import { describedErrors } from "../analytics/support.ts"
 
 const ops = "operator-secret-012345"
 const authorization = `Bearer ${ops}`
@@ -32,10 +32,10 @@ describe("a rotation of keys asked for over HTTP", () => {
           environment: { SPONSOR_SECRET_FILE: `${folder}/sponsor`, OPERATOR_API_KEYS: `ops:${ops}` },
           set: ["plugins=[ledger-local,x402-exact,catalog,dashboard]"]
         })
-        const faults = describedFaults((yield* facilitator.ask("/openapi.json")).json)
-        const look = Effect.gen(function* () {
+        const errors = describedErrors((yield* facilitator.ask("/openapi.json")).json)
+        const read = Effect.gen(function* () {
           const answer = yield* facilitator.ask("/dashboard/v1/rotations", { headers: { authorization } })
-          expect([answer.status, faults("/dashboard/v1/rotations", answer)]).toEqual([200, []])
+          expect([answer.status, errors("/dashboard/v1/rotations", answer)]).toEqual([200, []])
           return answer.json.items[0]
         })
         const rotate = (plan: string, headers: Record<string, string> = { authorization }) =>
@@ -46,7 +46,7 @@ describe("a rotation of keys asked for over HTTP", () => {
           })
         const sponsor = Effect.map(facilitator.ask("/supported"), ({ json }) => json.kinds[0].signer as string)
         expect((yield* facilitator.ask("/dashboard/v1/rotations")).status).toBe(401)
-        const first = yield* look
+        const first = yield* read
         expect(first).toMatchObject({
           what: "sponsor",
           now: { sponsor: old.publicKey() },
@@ -55,24 +55,24 @@ describe("a rotation of keys asked for over HTTP", () => {
         expect((yield* rotate(first.plan)).status).toBe(409)
 
         yield* write(next, old)
-        const told = yield* look
-        expect(told).toMatchObject({
+        const reported = yield* read
+        expect(reported).toMatchObject({
           now: { sponsor: old.publicKey() },
           next: { sponsor: next.publicKey(), former_sponsors: [old.publicKey()] },
           refused: null
         })
         // Looking takes nothing; nobody but an operator asks for it; and other keys than were told are not taken.
         expect(yield* sponsor).toBe(old.publicKey())
-        expect((yield* rotate(told.plan, {})).status).toBe(401)
+        expect((yield* rotate(reported.plan, {})).status).toBe(401)
         yield* write(stranger, old)
-        const other = yield* rotate(told.plan)
+        const other = yield* rotate(reported.plan)
         expect([other.status, other.json.message]).toEqual([
           409,
           expect.stringContaining("other keys than were planned")
         ])
         expect(yield* sponsor).toBe(old.publicKey())
         yield* write(next, old)
-        expect((yield* rotate(told.plan)).json).toEqual({ done: true })
+        expect((yield* rotate(reported.plan)).json).toEqual({ done: true })
         expect(yield* sponsor).toBe(next.publicKey())
         const moves = yield* facilitator.ask("/dashboard/v1/moves", { headers: { authorization } })
         const line = { by: "ops", move: "rotate", subject: "sponsor", note: "a year has passed" }
@@ -100,7 +100,7 @@ describe("a rotation of keys asked for over HTTP", () => {
           { ...by, note: "no reason was given", outcome: expect.stringContaining("is still") },
           { ...by, note: "another year", outcome: "done" }
         ])
-        expect(faults("/dashboard/v1/moves", list)).toEqual([])
+        expect(errors("/dashboard/v1/moves", list)).toEqual([])
         const taken = yield* sponsor
 
         // What cannot be read is told, and takes nothing.

@@ -29,10 +29,10 @@ const start = async (...args: ReadonlyArray<string>) => {
     signal: signal as string | null
   }))
   let text = ""
-  const hear = (chunk: string) => (text += chunk)
-  child.stderr.setEncoding("utf8").on("data", hear)
+  const receive = (chunk: string) => (text += chunk)
+  child.stderr.setEncoding("utf8").on("data", receive)
   const greeted = new Promise<void>((resolve) => {
-    child.stdout.setEncoding("utf8").on("data", (chunk: string) => /\n {2}USDC/.test(hear(chunk)) && resolve())
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => /\n {2}USDC/.test(receive(chunk)) && resolve())
   })
   const stop = (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => {
     running.delete(stop)

@@ -73,8 +73,8 @@ const accountKey = (key: Keypair): string =>
   xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: key.xdrAccountId() })).toXdr("base64")
 
 /** A fault of everything that is asked for entries. */
-const entries = (fault: RpcFault): ReadonlyArray<Partial<Faults>> => [
-  { onRpc: (method) => (method === "getLedgerEntries" ? fault : undefined) }
+const entries = (error: RpcFault): ReadonlyArray<Partial<Faults>> => [
+  { onRpc: (method) => (method === "getLedgerEntries" ? error : undefined) }
 ]
 
 const simulation = Effect.fnUntraced(function* (from: Keypair, to: Keypair) {
@@ -287,7 +287,7 @@ describe("an upstream that cannot be asked", () => {
     entries: [{ key: "AAAA", xdr: "AAAA", lastModifiedLedgerSeq: 1 }]
   })
   const behind = (result: unknown) => ({ entries: [], latestLedger: (result as any).latestLedger - 500 })
-  const faults: ReadonlyArray<readonly [RpcFault, RegExp]> = [
+  const errors: ReadonlyArray<readonly [RpcFault, RegExp]> = [
     [{ kind: "status", status: 500 }, /HTTP 500/],
     [{ kind: "status", status: 200 }, /not JSON/],
     [{ kind: "error", code: -32_603, message: "no database" }, /error -32603: no database/],
@@ -305,8 +305,8 @@ describe("an upstream that cannot be asked", () => {
       const tx = yield* on(upstream, transaction(payer, [paymentTo(payee, "1")]))
       const simulated = yield* on(upstream, simulation(payer, payee))
       const fork = yield* forkOf(known)
-      for (const [fault, words] of faults) {
-        yield* upstream.setFaults(entries(fault))
+      for (const [failure, words] of errors) {
+        yield* upstream.setFaults(entries(failure))
         for (const asking of [
           request("getLedgerEntries", { keys: [accountKey(payer)] }),
           request("sendTransaction", { transaction: tx.toEnvelope().toXdr("base64") }),
@@ -331,10 +331,10 @@ describe("an upstream that cannot be asked", () => {
   )
 
   /** Plays a fault for the first so many questions for entries, and counts all of them. */
-  const atFirst = (times: number, fault: RpcFault) => {
+  const atFirst = (times: number, problem: RpcFault) => {
     const met = { questions: 0 }
     const onRpc: Faults["onRpc"] = (method) =>
-      method === "getLedgerEntries" && ++met.questions <= times ? fault : undefined
+      method === "getLedgerEntries" && ++met.questions <= times ? problem : undefined
     return { met, faults: [{ onRpc }] }
   }
 

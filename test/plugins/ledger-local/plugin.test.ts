@@ -92,9 +92,9 @@ describe("the embedded ledger as a plugin", () => {
       const where = Effect.map(Context.get(services, StartupBanner).read, ({ lines }) =>
         lines.flatMap(({ where }) => where)
       )
-      const told = yield* eventually(where, (where) => where.some((line) => line.startsWith("no HTTPS")))
-      expect(told.join("\n")).not.toContain("https://")
-      expect(told.at(-1)).toContain(`port ${httpsPort} is taken`)
+      const reported = yield* eventually(where, (where) => where.some((line) => line.startsWith("no HTTPS")))
+      expect(reported.join("\n")).not.toContain("https://")
+      expect(reported.at(-1)).toContain(`port ${httpsPort} is taken`)
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 

@@ -131,7 +131,7 @@ export const operationCode = (result: xdr.TransactionResult | undefined, index =
 }
 
 /** What diagnostic events in base64 tell, a line each: the error, the words and what they name. */
-export const toldBy = (events: ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
+export const reportedBy = (events: ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
   (events ?? []).map((base64) => {
     const { topics, data } = xdr.DiagnosticEvent.fromXdr(base64, "base64").event.body.v0
     const error = topics[1]!.toXdrObject() as { error?: { type: number; code: number } }

@@ -16,7 +16,7 @@ const stores = "mcp-tools-pay/stores.slow.test.ts"
 const replicas = "mcp-tools-pay/replicas.slow.test.ts"
 const sellers = "mcp-tools-pay/sellers.daily.test.ts"
 const transports = "mcp-tools/transports.daily.test.ts"
-const faults = "mcp-tools/faults.test.ts"
+const errors = "mcp-tools/faults.test.ts"
 const references = "mcp-tools/Reference.test.ts"
 const safeFetch = "../kernel/http/safeFetch.test.ts"
 
@@ -76,7 +76,7 @@ const foreseen: ReadonlyArray<Held> = [
     "asks the person behind a client without sessions too, whose answer is good for"
   ],
   ["calls that race one budget", http, "does not get more than the budget from calls made at once"],
-  ["a listing that instructs the agent", faults, "pass through unchanged, hostile or not, with warnings beside them"]
+  ["a listing that instructs the agent", errors, "pass through unchanged, hostile or not, with warnings beside them"]
 ]
 
 const found: ReadonlyArray<Held> = [

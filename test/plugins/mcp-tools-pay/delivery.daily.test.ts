@@ -23,11 +23,11 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
         const { ref, seller } = yield* HttpWorld
         const client = yield* paying([enabled])
         const before = yield* facilitator.balance(agent.publicKey())
-        for (const [what, change, faults] of httpReceipts) {
+        for (const [what, change, errors] of httpReceipts) {
           seller.behaviour = { paid: (reply, settled) => withReceipt(reply, change(settled)) }
           const { body } = yield* fetched(client, ref)
           expect([what, body["json"]?.celsius, body["receipt"]?.status]).toEqual([what, 17, "settled"])
-          expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, faults])
+          expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, errors])
           expect(body["receipt"].transaction).toBe(seller.settlements.at(-1)!["transaction"])
         }
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * BigInt(httpReceipts.length))
@@ -42,7 +42,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
         const client = yield* paying()
         const before = yield* facilitator.balance(agent.publicKey())
-        for (const [what, change, faults] of receipts) {
+        for (const [what, change, failures] of receipts) {
           seller.behaviour = {
             paid: (result) => {
               const receipt = change(result["_meta"]["x402/payment-response"])
@@ -55,7 +55,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
           const began = performance.now()
           const { body } = yield* pay(client, ref, own)
           expect([what, body["structuredContent"], body["code"]]).toEqual([what, { sum: own.a + own.b }, undefined])
-          expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, faults])
+          expect([what, body["receipt"].sellerReceiptFaults]).toEqual([what, failures])
           expect(performance.now() - began).toBeLessThan(30_000)
         }
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * BigInt(receipts.length))

@@ -407,8 +407,8 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
           seller.behaviour = { paid }
           const own = query()
           const { body } = yield* fetched(client, ref, { query: own })
-          const { sellerReceiptFaults, status } = body["receipt"] ?? {}
-          expect(body["code"] ?? `${status}: ${sellerReceiptFaults.join()}`).toBe(code)
+          const { sellerReceiptFaults: sellerReceiptErrors, status } = body["receipt"] ?? {}
+          expect(body["code"] ?? `${status}: ${sellerReceiptErrors.join()}`).toBe(code)
           // Neither the same call nor another one is signed for while the first may still be spent.
           yield* fetched(client, ref, { query: own })
           expect((yield* fetched(client, ref)).body["code"]).toBe("BUDGET_EXCEEDED")

@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import type { Facilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
-import { type Json, standIn } from "../mcp-tools/support.ts"
+import { type Json, substitute } from "../mcp-tools/support.ts"
 
 export const httpAmount = 3_000n
 
@@ -108,7 +108,7 @@ export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Pick<Fa
     return seller.behaviour.paid === undefined ? honest : seller.behaviour.paid(honest, settled)
   }
 
-  const origin = yield* standIn((request, response) => {
+  const origin = yield* substitute((request, response) => {
     void (async () => {
       const header = request.headers["payment-signature"] ?? request.headers["x-payment"]
       const payment = typeof header === "string" ? decode(header) : undefined

@@ -174,7 +174,7 @@ describe("a keystore", () => {
         const crypto = yield* Crypto
         const { file, key } = sealed(agent.secret())
         const refused = (path: string, key: string) => Effect.flip(openKeystore(crypto, path, Redacted.make(key)))
-        const faults = [
+        const errors = [
           yield* refused(file, "0".repeat(64)),
           yield* refused(`${file}.none`, key),
           yield* refused(file, key.slice(2))
@@ -185,13 +185,13 @@ describe("a keystore", () => {
           const bytes = Buffer.from(altered[member], "base64")
           bytes[0]! ^= 1
           writeFileSync(file, JSON.stringify({ ...altered, [member]: bytes.toString("base64") }))
-          faults.push(yield* refused(file, key))
+          errors.push(yield* refused(file, key))
         }
         writeFileSync(file, text.replace("aes-256-gcm", "aes-256-cbc"))
-        faults.push(yield* refused(file, key))
-        for (const fault of faults) {
-          expect(fault._tag).toBe("SettingsRefused")
-          expect(JSON.stringify(fault)).not.toContain(key)
+        errors.push(yield* refused(file, key))
+        for (const error of errors) {
+          expect(error._tag).toBe("SettingsRefused")
+          expect(JSON.stringify(error)).not.toContain(key)
         }
         expect((yield* Effect.flip(readSeed("x", Redacted.make(`${agent.secret()}A`)))).message).not.toContain(
           agent.secret()

@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { sentenceOf } from "../../../runtime/sentence.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
-import { listedResource, pageOf, standInJson, startTools } from "../mcp-tools/support.ts"
+import { listedResource, pageOf, substituteJson, startTools } from "../mcp-tools/support.ts"
 import { sealed } from "./payWorld.ts"
 
 const keystore = sealed(Keypair.random().secret())
@@ -27,7 +27,7 @@ interface Departure {
 }
 
 const start = Effect.fnUntraced(function* ({ environment = {}, set = [] }: Departure) {
-  const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
+  const facilitatorUrl = yield* substituteJson(pageOf(listedResource()))
   return yield* startTools({
     facilitatorUrl,
     set: [...conditions, ...set],

@@ -72,25 +72,25 @@ const twoPolicies = Effect.fnUntraced(function* (shared: unknown) {
   const caller = { principal: "key:agent", session: "s", ask: () => Effect.sync(() => ++asked > 0) }
   return {
     asked: () => asked,
-    judge: (at: number, made = 0) => policies[at]!.judge(invocation, caller, made)
+    judge: (at: number, made = 0) => policies[at]!.verify(invocation, caller, made)
   }
 })
 
 /** The first call has its approval and is at the seller: nothing is reserved yet. */
 const facts = (shared: unknown) =>
   Effect.gen(function* () {
-    const { asked, judge } = yield* twoPolicies(shared)
-    const giveBack = yield* judge(0)
+    const { asked, judge: verify } = yield* twoPolicies(shared)
+    const giveBack = yield* verify(0)
     expect(asked()).toBe(1)
-    for (const at of [0, 1]) yield* judge(at)
+    for (const at of [0, 1]) yield* verify(at)
     expect(asked()).toBe(1)
     // It came to no payment, and the identical call goes on with the same approval.
     yield* giveBack
-    yield* judge(0)
-    yield* judge(1)
+    yield* verify(0)
+    yield* verify(1)
     expect(asked()).toBe(1)
     // The next payment is another question.
-    yield* judge(1, 1)
+    yield* verify(1, 1)
     expect(asked()).toBe(2)
   }).pipe(Effect.scoped)
 

@@ -30,14 +30,14 @@ export const receipts: ReadonlyArray<ReceiptShape<unknown>> = [
 /** In a header: its text as it is sent; undefined sends none. */
 export const httpReceipts: ReadonlyArray<ReceiptShape<string | undefined>> = [
   ...receipts.map(
-    ([what, change, faults]) =>
+    ([what, change, errors]) =>
       [
         what,
         (settled: Json) => {
           const receipt = change(settled)
           return receipt === undefined ? undefined : encode(receipt)
         },
-        faults
+        errors
       ] as const
   ),
   ["two receipts", (settled) => `${encode(settled)}, ${encode({})}`, ["receipt"]],

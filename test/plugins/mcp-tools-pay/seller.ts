@@ -12,7 +12,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Facilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { mcpDeclaration } from "../catalog/support.ts"
-import { type Json, standIn } from "../mcp-tools/support.ts"
+import { type Json, substitute } from "../mcp-tools/support.ts"
 
 export const amount = 2_000n
 export const inputSchema = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } } as const
@@ -60,7 +60,7 @@ const both = (body: Json, more: Json = {}) => ({
 
 export const startSeller = Effect.fnUntraced(function* (facilitator: Pick<Facilitator, "url">, payTo: string) {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
-  const base = yield* standIn((request, response) => {
+  const base = yield* substitute((request, response) => {
     const chunks: Array<Buffer> = []
     request
       .on("data", (chunk: Buffer) => chunks.push(chunk))

@@ -17,7 +17,7 @@ import { plugin as mcpTools } from "../../../plugins/mcp-tools/plugin.ts"
 import { makeCatalogue } from "../../../runtime/App.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { payingSet } from "../mcp-tools-pay/payWorld.ts"
-import { askRaw, type Json, listedResource, pageOf, standInJson, startTools } from "./support.ts"
+import { askRaw, type Json, listedResource, pageOf, substituteJson, startTools } from "./support.ts"
 
 it.effect("the tool server builds neither database nor ledger, and paying adds the ledger's RPC alone [S6]", () =>
   Effect.gen(function* () {
@@ -39,7 +39,7 @@ it.effect("the tool server builds neither database nor ledger, and paying adds t
 
 it.effect("a signer that no plugin pays with is refused, by the name of the plugin that would [S249]", () =>
   Effect.gen(function* () {
-    const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
+    const facilitatorUrl = yield* substituteJson(pageOf(listedResource()))
     const refused = yield* Effect.flip(
       startTools({
         facilitatorUrl,
@@ -57,7 +57,7 @@ it.effect("a signer that no plugin pays with is refused, by the name of the plug
 
 it.effect("without a signer the plugin that pays brings no tool [S201]", () =>
   Effect.gen(function* () {
-    const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
+    const facilitatorUrl = yield* substituteJson(pageOf(listedResource()))
     const set = payingSet({ ledgerUrl: "http://127.0.0.1:1024" })
     const url = yield* startTools({ facilitatorUrl, set })
     const { result } = (yield* askRaw(url, "tools/list")).body

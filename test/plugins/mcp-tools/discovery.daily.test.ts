@@ -15,7 +15,7 @@ import { call, connectHttp, type Json, startTools } from "./support.ts"
 const root = new URL("../../../", import.meta.url).pathname
 const search = "x402_search_resources"
 const get = "x402_get_resource"
-const weather = "https://weather.example/v1/now"
+const conditions = "https://weather.example/v1/now"
 const calculator = "https://tools.example/mcp"
 
 class World extends Context.Service<
@@ -40,19 +40,19 @@ class World extends Context.Service<
           }),
           (body) => verified(facilitator, body)
         )
-      yield* list(weather, queryDeclaration(), 1_000n)
+      yield* list(conditions, queryDeclaration(), 1_000n)
       yield* list(calculator, mcpDeclaration("add"), 2_000n)
       yield* eventually(
         Effect.map(facilitator.ask("/discovery/resources"), ({ json }) =>
-          json.items.some(({ resource }: Json) => resource === weather)
+          json.items.some(({ resource }: Json) => resource === conditions)
         )
       )
       const toolsUrl = yield* startTools({ facilitatorUrl: facilitator.url })
       // What is listed no payment changes: it is gone, and listed anew at another price.
       const relist = Effect.andThen(
-        facilitator.sql`delete from catalog_resources where resource = ${weather}`,
+        facilitator.sql`delete from catalog_resources where resource = ${conditions}`,
         facilitator.ask("/discovery/resources")
-      ).pipe(Effect.andThen(list(weather, queryDeclaration(), 7_777n)), Effect.asVoid)
+      ).pipe(Effect.andThen(list(conditions, queryDeclaration(), 7_777n)), Effect.asVoid)
       return { facilitator, toolsUrl, relist }
     })
   )
@@ -76,7 +76,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
         scheme: "exact",
         limit: 5
       })
-      expect(found.body["resources"].map(({ resource }: Json) => resource.resource)).toEqual([weather])
+      expect(found.body["resources"].map(({ resource }: Json) => resource.resource)).toEqual([conditions])
       expect(found.body["pagination"].limit).toBe(5)
     }).pipe(Effect.scoped)
   )
@@ -88,7 +88,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
       const second = yield* call(client, search, { limit: 1, cursor: first.body["pagination"].cursor })
       expect([first, second].map(({ body }) => body["resources"][0].resource.resource).sort()).toEqual([
         calculator,
-        weather
+        conditions
       ])
       expect(second.body["pagination"].cursor).toBeNull()
     }).pipe(Effect.scoped)
@@ -173,8 +173,8 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
         })
         const transport = new StdioClientTransport({ command, args, stderr: "pipe" })
         const client = new Client({ name: "agent", version: "1.0.0" })
-        const faults: Array<Error> = []
-        client.onerror = (error) => void faults.push(error)
+        const errors: Array<Error> = []
+        client.onerror = (error) => void errors.push(error)
         yield* Effect.promise(() => client.connect(transport))
         const { body } = yield* call(client, search)
         expect(body["resources"]).toHaveLength(2)
@@ -183,7 +183,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
         yield* Effect.promise(() => client.close())
         // The client kills a process that has not ended by itself.
         expect(program.signalCode).toBe(null)
-        expect(faults).toEqual([])
+        expect(errors).toEqual([])
         expect(existsSync(join(folder, "state", "database"))).toBe(false)
       }).pipe(Effect.scoped)
   )

@@ -9,15 +9,15 @@ import {
   listedResource,
   pageOf,
   revision,
-  standIn,
-  standInJson,
+  substitute,
+  substituteJson,
   startTools
 } from "./support.ts"
 
 const key = "0123456789abcdef"
 const search = "x402_search_resources"
 
-const facilitator = standInJson(pageOf(listedResource()))
+const facilitator = substituteJson(pageOf(listedResource()))
 const start = (set: ReadonlyArray<string> = [], environment: Record<string, string> = {}) =>
   Effect.flatMap(facilitator, (facilitatorUrl) => startTools({ facilitatorUrl, set, environment }))
 
@@ -89,7 +89,7 @@ it.live("a call without a session that is under way when the process stops is an
       answer = resolve
     })
     let release = () => {}
-    const facilitatorUrl = yield* standIn((_, response) => {
+    const facilitatorUrl = yield* substitute((_, response) => {
       release = () =>
         void response
           .writeHead(200, { "content-type": "application/json" })
@@ -113,7 +113,7 @@ it.live("a call goes on in the trace that its metadata names, up to the facilita
   Effect.gen(function* () {
     const traceId = "0af7651916cd43dd8448eb211c80319c"
     const seen: Array<unknown> = []
-    const facilitatorUrl = yield* standIn((request, response) => {
+    const facilitatorUrl = yield* substitute((request, response) => {
       seen.push(request.headers["traceparent"])
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(pageOf(listedResource())))
     })

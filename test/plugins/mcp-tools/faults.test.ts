@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { call, connectHttp, listedResource, pageOf, standIn, standInJson, startTools } from "./support.ts"
+import { call, connectHttp, listedResource, pageOf, substitute, substituteJson, startTools } from "./support.ts"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
 
 const search = "x402_search_resources"
 const get = "x402_get_resource"
 const ref = encodeReference({ type: "http", url: "https://weather.example/v1", toolName: "" })
 
-const faultOf = Effect.fnUntraced(function* (facilitatorUrl: string, set: ReadonlyArray<string> = []) {
+const errorOf = Effect.fnUntraced(function* (facilitatorUrl: string, set: ReadonlyArray<string> = []) {
   const client = yield* connectHttp(yield* startTools({ facilitatorUrl, set }))
   // A client that has read the list holds every answer to the listed schema, faults included.
   yield* Effect.promise(() => client.listTools())
@@ -32,38 +32,38 @@ describe("a facilitator that does not behave", () => {
         pageOf({ type: "http" }),
         pageOf({ type: "mcp", resource: "https://a.example/" })
       ]) {
-        expect((yield* faultOf(yield* standInJson(body)))["code"]).toBe("UPSTREAM_PROTOCOL_ERROR")
+        expect((yield* errorOf(yield* substituteJson(body)))["code"]).toBe("UPSTREAM_PROTOCOL_ERROR")
       }
     }).pipe(Effect.scoped)
   )
 
   it.effect("is an UPSTREAM_PROTOCOL_ERROR when its answer is too long or nested too deeply [S238]", () =>
     Effect.gen(function* () {
-      const long = yield* standInJson(pageOf(listedResource({ description: "x".repeat(70_000) })))
-      expect(yield* faultOf(long, ["network_security.max_response_bytes=65536"])).toMatchObject({
+      const long = yield* substituteJson(pageOf(listedResource({ description: "x".repeat(70_000) })))
+      expect(yield* errorOf(long, ["network_security.max_response_bytes=65536"])).toMatchObject({
         code: "UPSTREAM_PROTOCOL_ERROR",
         details: { reason: "too_large" }
       })
       let deep: unknown = 1
       for (let level = 0; level < 20; level++) deep = { deep }
-      const nested = yield* standInJson(pageOf(listedResource({ extensions: { deep } })))
-      expect((yield* faultOf(nested, ["network_security.max_json_depth=16"]))["code"]).toBe("UPSTREAM_PROTOCOL_ERROR")
+      const nested = yield* substituteJson(pageOf(listedResource({ extensions: { deep } })))
+      expect((yield* errorOf(nested, ["network_security.max_json_depth=16"]))["code"]).toBe("UPSTREAM_PROTOCOL_ERROR")
     }).pipe(Effect.scoped)
   )
 
   it.live("is an UPSTREAM_TIMEOUT that may be retried when it is silent, away or overloaded [S233, S238]", () =>
     Effect.gen(function* () {
-      const silent = yield* standIn(() => undefined)
-      expect(yield* faultOf(silent, ["network_security.timeout_ms=200"])).toMatchObject({
+      const silent = yield* substitute(() => undefined)
+      expect(yield* errorOf(silent, ["network_security.timeout_ms=200"])).toMatchObject({
         code: "UPSTREAM_TIMEOUT",
         retryable: true,
         details: { reason: "timeout" }
       })
-      expect(yield* faultOf("http://127.0.0.1:1024")).toMatchObject({
+      expect(yield* errorOf("http://127.0.0.1:1024")).toMatchObject({
         code: "UPSTREAM_TIMEOUT",
         details: { reason: "unreachable" }
       })
-      expect(yield* faultOf(yield* standInJson({ error: "search_disabled" }, 503))).toMatchObject({
+      expect(yield* errorOf(yield* substituteJson({ error: "search_disabled" }, 503))).toMatchObject({
         code: "UPSTREAM_TIMEOUT",
         details: { error: "search_disabled" }
       })
@@ -72,14 +72,14 @@ describe("a facilitator that does not behave", () => {
 
   it.effect("is an UNTRUSTED_REDIRECT when it points to another origin or round in circles [S228, S238]", () =>
     Effect.gen(function* () {
-      const elsewhere = yield* standInJson(pageOf(listedResource()))
-      const away = yield* standIn((_, response) =>
+      const elsewhere = yield* substituteJson(pageOf(listedResource()))
+      const away = yield* substitute((_, response) =>
         response.writeHead(302, { location: `${elsewhere}/discovery/resources` }).end()
       )
-      expect(yield* faultOf(away)).toMatchObject({ code: "UNTRUSTED_REDIRECT", retryable: false })
+      expect(yield* errorOf(away)).toMatchObject({ code: "UNTRUSTED_REDIRECT", retryable: false })
       let hops = 0
-      const circle = yield* standIn((_, response) => response.writeHead(302, { location: `/again?${++hops}` }).end())
-      expect((yield* faultOf(circle, ["network_security.max_redirects=2"]))["code"]).toBe("UNTRUSTED_REDIRECT")
+      const circle = yield* substitute((_, response) => response.writeHead(302, { location: `/again?${++hops}` }).end())
+      expect((yield* errorOf(circle, ["network_security.max_redirects=2"]))["code"]).toBe("UNTRUSTED_REDIRECT")
       expect(hops).toBe(3)
     }).pipe(Effect.scoped)
   )
@@ -87,7 +87,7 @@ describe("a facilitator that does not behave", () => {
   it.effect("is asked over so many connections and no more [S238]", () =>
     Effect.gen(function* () {
       let [open, most] = [0, 0]
-      const slow = yield* standIn((_, response) => {
+      const slow = yield* substitute((_, response) => {
         most = Math.max(most, ++open)
         setTimeout(() => {
           open -= 1
@@ -108,11 +108,11 @@ describe("a facilitator that does not behave", () => {
 
   it.effect("on a private address or by plain HTTP is refused unless the operator says so [S236, S237]", () =>
     Effect.gen(function* () {
-      const local = yield* standInJson(pageOf(listedResource()))
+      const local = yield* substituteJson(pageOf(listedResource()))
       const plain = yield* Effect.flip(startTools({ facilitatorUrl: local, set: ["facilitator.allow_insecure=false"] }))
       expect(plain).toMatchObject({ _tag: "SettingsRefused", path: "facilitator.base_url" })
       const secure = local.replace("http:", "https:")
-      expect(yield* faultOf(secure, ["facilitator.allow_insecure=false"])).toMatchObject({
+      expect(yield* errorOf(secure, ["facilitator.allow_insecure=false"])).toMatchObject({
         code: "UNTRUSTED_REDIRECT",
         details: { reason: "blocked" }
       })
@@ -126,7 +126,7 @@ describe("what an agent asks wrongly", () => {
     () =>
       Effect.gen(function* () {
         const client = yield* connectHttp(
-          yield* startTools({ facilitatorUrl: yield* standInJson(pageOf(listedResource())) })
+          yield* startTools({ facilitatorUrl: yield* substituteJson(pageOf(listedResource())) })
         )
         const wrong: ReadonlyArray<readonly [string, Record<string, unknown>]> = [
           [search, { secret: "SABC" }],
@@ -162,7 +162,7 @@ describe("what an agent asks wrongly", () => {
 
   it.effect("is INVALID_ARGUMENT with the facilitator's words when its filters do not fit [S224]", () =>
     Effect.gen(function* () {
-      const facilitatorUrl = yield* standInJson({ error: "invalid_cursor", details: ["cursor: not ours"] }, 400)
+      const facilitatorUrl = yield* substituteJson({ error: "invalid_cursor", details: ["cursor: not ours"] }, 400)
       const client = yield* connectHttp(yield* startTools({ facilitatorUrl }))
       const { body } = yield* call(client, search, { cursor: "c1.forged" })
       expect(body).toMatchObject({
@@ -177,12 +177,12 @@ describe("what an agent asks wrongly", () => {
     () =>
       Effect.gen(function* () {
         const asked: Array<string> = []
-        const facilitatorUrl = yield* standIn((request, response) => {
+        const facilitatorUrl = yield* substitute((request, response) => {
           asked.push(`${request.method} ${request.url?.split("?")[0]}`)
           response.writeHead(404, { "content-type": "application/json" }).end('{"error":"not_found"}')
         })
         let reached = 0
-        const victim = yield* standIn((_, response) => {
+        const victim = yield* substitute((_, response) => {
           reached += 1
           response.end()
         })
@@ -206,7 +206,7 @@ describe("the seller's words", () => {
         status: "stale",
         unknown: { member: [1, "two", null] }
       })
-      const client = yield* connectHttp(yield* startTools({ facilitatorUrl: yield* standInJson(pageOf(hostile)) }))
+      const client = yield* connectHttp(yield* startTools({ facilitatorUrl: yield* substituteJson(pageOf(hostile)) }))
       const [found] = (yield* call(client, search)).body["resources"]
       expect(found.resource).toEqual(hostile)
       expect(found.wrapper.status).toBe("stale")
@@ -221,7 +221,7 @@ describe("the seller's words", () => {
   it.effect("come with a warning when an mcp:// name is no address that can be connected to [S197]", () =>
     Effect.gen(function* () {
       const symbolic = listedResource({ type: "mcp", resource: "mcp://calculator", toolName: "add" })
-      const facilitatorUrl = yield* standInJson(pageOf(symbolic))
+      const facilitatorUrl = yield* substituteJson(pageOf(symbolic))
       const warningsOf = Effect.fnUntraced(function* (set: ReadonlyArray<string>) {
         const client = yield* connectHttp(yield* startTools({ facilitatorUrl, set }))
         return (yield* call(client, search)).body["resources"][0].wrapper.warnings

@@ -84,10 +84,10 @@ describe("a tool", () => {
     Effect.gen(function* () {
       const refused = yield* Effect.flip(tool.run({ text: 1, args: 2, more: 3 }, caller))
       if (!("code" in refused)) throw new Error("an input is asked for")
-      const { faults } = refused.details as { readonly faults: ReadonlyArray<string> }
-      expect([refused.code, faults.length]).toEqual(["INVALID_ARGUMENT", 3])
+      const { faults: errors } = refused.details as { readonly faults: ReadonlyArray<string> }
+      expect([refused.code, errors.length]).toEqual(["INVALID_ARGUMENT", 3])
       for (const member of ["text", "args", "more"])
-        expect(faults.filter((fault) => fault.includes(`["${member}"]`))).toEqual([
+        expect(errors.filter((error) => error.includes(`["${member}"]`))).toEqual([
           expect.stringMatching(/^[A-Z].* at \["/)
         ])
     })

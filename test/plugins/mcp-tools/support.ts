@@ -139,7 +139,7 @@ export const askRaw = (url: string, method: string, params: Json = {}, asked: As
   })
 
 /** A plain HTTP server on a free port, for as long as the Scope. */
-export const standIn = (
+export const substitute = (
   answer: (request: IncomingMessage, response: ServerResponse) => void
 ): Effect.Effect<string, never, Scope.Scope> =>
   Effect.map(
@@ -163,8 +163,8 @@ export const standIn = (
   )
 
 /** Answers every request with one JSON body. */
-export const standInJson = (body: unknown, status = 200) =>
-  standIn((_request, response) =>
+export const substituteJson = (body: unknown, status = 200) =>
+  substitute((_request, response) =>
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
   )
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { payingSet, sealed } from "../mcp-tools-pay/payWorld.ts"
-import { askRaw, call, connectHttp, type Json, listedResource, pageOf, standInJson, startTools } from "./support.ts"
+import { askRaw, call, connectHttp, type Json, listedResource, pageOf, substituteJson, startTools } from "./support.ts"
 
 /** The tokenizer is of the tools of `test/tools`, and no package of the project. */
 const tokenizer = new URL("../../tools/node_modules/gpt-tokenizer/esm/encoding/o200k_base.js", import.meta.url)
@@ -28,7 +28,7 @@ const listings = Array.from({ length: 5 }, (_, at) =>
 )
 
 const paying = Effect.gen(function* () {
-  const facilitatorUrl = yield* standInJson(pageOf(...listings))
+  const facilitatorUrl = yield* substituteJson(pageOf(...listings))
   const { file, key } = sealed(Keypair.random().secret())
   return yield* startTools({
     facilitatorUrl,
@@ -89,7 +89,7 @@ describe("the tools", () => {
 
   it.effect("give a client of a revision without structured results the whole as text", () =>
     Effect.gen(function* () {
-      const url = yield* startTools({ facilitatorUrl: yield* standInJson(pageOf(...listings)) })
+      const url = yield* startTools({ facilitatorUrl: yield* substituteJson(pageOf(...listings)) })
       const post = (body: Json, session?: string) =>
         Effect.promise(async () => {
           const answer = await fetch(`${url}/mcp`, {

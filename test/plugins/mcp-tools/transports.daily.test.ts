@@ -10,8 +10,8 @@ import {
   type Json,
   listedResource,
   pageOf,
-  standIn,
-  standInJson,
+  substitute,
+  substituteJson,
   startTools
 } from "./support.ts"
 import { eventually } from "../../support/eventually.ts"
@@ -73,7 +73,7 @@ const begin = Effect.fnUntraced(function* (url: string, options: Sent = {}) {
   return { ...answer, session: String(answer.headers["mcp-session-id"]) }
 })
 
-const facilitator = standInJson(pageOf(listedResource()))
+const facilitator = substituteJson(pageOf(listedResource()))
 const start = (set: ReadonlyArray<string> = [], environment: Record<string, string> = {}) =>
   Effect.flatMap(facilitator, (facilitatorUrl) => startTools({ facilitatorUrl, set, environment }))
 
@@ -186,7 +186,7 @@ describe("Streamable HTTP", () => {
   it.effect("ends no session for another while a call on it is under way [S183]", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<() => void>()
-      const facilitatorUrl = yield* standIn((_, response) => {
+      const facilitatorUrl = yield* substitute((_, response) => {
         const answer = () =>
           void response
             .writeHead(200, { "content-type": "application/json" })
@@ -316,7 +316,7 @@ describe("a cancelled call", () => {
   it.live("ends its stream, and the stream of a batch with the last of its calls", () =>
     Effect.gen(function* () {
       const asked: Array<() => void> = []
-      const facilitatorUrl = yield* standIn((_, response) => {
+      const facilitatorUrl = yield* substitute((_, response) => {
         asked.push(() =>
           response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(pageOf(listedResource())))
         )
@@ -559,7 +559,7 @@ describe("health", () => {
     () =>
       Effect.gen(function* () {
         let asked = 0
-        const facilitatorUrl = yield* standIn((_, response) => {
+        const facilitatorUrl = yield* substitute((_, response) => {
           asked += 1
           response.writeHead(503).end()
         })

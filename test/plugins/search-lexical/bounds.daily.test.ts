@@ -76,10 +76,10 @@ describeDatabases(
   (layer) => {
     it.effect("costs a dozen statements at most when it is new, and two when it is known [S117]", () =>
       Effect.gen(function* () {
-        const { feedback, lent, reader, sql, store } = yield* indexed
+        const { feedback, lent: expanded, reader, sql, store } = yield* indexed
         let asked = 0
         let all = 0
-        yield* lent.registerSimilarTerms((word) => {
+        yield* expanded.registerSimilarTerms((word) => {
           asked += 1
           return Effect.succeed(words.filter((one) => one !== word).map((one) => ({ word: one, likeness: 0.9 })))
         })

@@ -40,7 +40,7 @@ const few: ReadonlyArray<ResourceDocument> = [
 const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
   Array.from({ length: count }, (_, at) => named(at + 101, `Service ${at}`, "A common thing."))
 
-const lookAt = (plan: CandidatePlan): RankLookup => ({ plan, filters: "after", documentsMax: 600 })
+const readAt = (plan: CandidatePlan): RankLookup => ({ plan, filters: "after", documentsMax: 600 })
 
 /** An index of these documents in a language, and of nothing that an earlier test wrote. */
 const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
@@ -169,7 +169,10 @@ describeDatabases(
     it.effect("marks nothing among a few documents, where every word is rare", () =>
       Effect.gen(function* () {
         const { reader, store } = yield* indexed(few)
-        const { telling } = yield* reader.read("do my neighbours really enjoy old museums", yield* store.answering)
+        const { discriminative: telling } = yield* reader.read(
+          "do my neighbours really enjoy old museums",
+          yield* store.answering
+        )
         expect(telling).toBeUndefined()
       })
     )
@@ -327,11 +330,11 @@ describeDatabases(
         ])
         const asked = Effect.all([ids("lawyer"), ids("laywer"), ids("graders"), ids("leaves"), ids("photo")])
         const spelt = ["lawyer", "graders", "leaves", "photo"]
-        const lent = words.registerSimilarTerms((word) =>
+        const expanded = words.registerSimilarTerms((word) =>
           Effect.succeed(spelt.includes(word) ? [{ word, likeness: 1 }] : [{ word: "unheard", likeness: 0.9 }])
         )
         expect((yield* asked).map(([first]) => first)).toEqual([101, 101, 102, 103, 104])
-        const found = yield* Effect.scoped(Effect.andThen(lent, asked))
+        const found = yield* Effect.scoped(Effect.andThen(expanded, asked))
         expect(found.map(([first]) => first)).toEqual([undefined, 101, 102, 103, 104])
       })
     )
@@ -517,8 +520,8 @@ describeDatabases(
           expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
           // One statement, which reads them by their ids and nothing of the crowd.
           const plan = scanAll(read.terms)
-          const look: RankLookup = { plan, filters: "after", documentsMax: 2_000, among: ids }
-          const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, look }).compile()
+          const inspect: RankLookup = { plan, filters: "after", documentsMax: 2_000, among: ids }
+          const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, read: inspect }).compile()
           const explained = yield* sql.unsafe<Record<string, string>>(`explain ${statement}`, [...values]).unprepared
           const text = explained.map((row) => Object.values(row)[0]).join("\n")
           expect(text).toContain("id = ANY")
@@ -566,7 +569,7 @@ describeDatabases(
               sql,
               state,
               { ...read, terms, mass: weight },
-              { condition: () => sql`true`, limit: 20, look: lookAt(scanAll(terms)) }
+              { condition: () => sql`true`, limit: 20, read: readAt(scanAll(terms)) }
             ).compile()
             statements.add(text)
             for (const value of values) types.add(value === null ? "string" : typeof value)
@@ -583,8 +586,8 @@ describeDatabases(
         const state = yield* store.answering
         const textOf = Effect.fnUntraced(function* (query: string) {
           const read = yield* reader.read(query, state)
-          const look = lookAt(scanAll(read.terms))
-          return rankStatement(sql, state, read, { condition: () => sql`true`, limit: 20, look }).compile()[0]
+          const find = readAt(scanAll(read.terms))
+          return rankStatement(sql, state, read, { condition: () => sql`true`, limit: 20, read: find }).compile()[0]
         })
         // Among two thousand, of which six hundred are enough: an index in the order of ids comes upon them soon.
         expect(yield* textOf("common")).toContain("order by id limit")
@@ -626,7 +629,7 @@ describeDatabases(
           const read = yield* reader.read(query, state)
           const plan = planCandidates(read.terms, state.documents, 200)
           const [text, parameters] = rankStatement(sql, state, read, {
-            look: { plan, filters: "after", documentsMax: 800 },
+            read: { plan, filters: "after", documentsMax: 800 },
             condition: () => sql`true`,
             limit: 20
           }).compile()

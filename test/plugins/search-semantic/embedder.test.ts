@@ -81,7 +81,7 @@ describe("an embeddings endpoint", () => {
 
   it.live("is believed only as far as its answer checks", () =>
     Effect.gen(function* () {
-      const faults: Array<readonly [unknown, string]> = [
+      const errors: Array<readonly [unknown, string]> = [
         [[{ index: 0, embedding: [1, "1"] }], "a vector holds what is not a number"],
         [[{ index: 0, embedding: [1, null] }], "a vector holds what is not a number"],
         [[{ index: 0, embedding: [1, 2, 3] }], "a vector has 3 numbers, 2 are required"],
@@ -91,7 +91,7 @@ describe("an embeddings endpoint", () => {
         [[], "0 vectors for 1 texts"],
         ["nothing", "the endpoint's answer cannot be read"]
       ]
-      for (const [data, message] of faults) {
+      for (const [data, message] of errors) {
         const endpoint = yield* startEndpoint(said(data))
         expect((yield* Effect.flip(embed({ url: endpoint.url }))).message).toBe(message)
       }
@@ -127,9 +127,9 @@ describe("an embeddings endpoint", () => {
       const late = yield* Effect.flip(embed({ url: silent.url, timeoutMillis: 50 }))
       expect(late.message).toBe("the endpoint did not answer in time")
       for (const url of ["http://127.0.0.1:1/", "ftp://127.0.0.1/", "no address"]) {
-        const fault = yield* Effect.flip(embed({ url }))
-        expect([url, fault.message]).toEqual([url, "the endpoint cannot be reached"])
-        expect(JSON.stringify(fault)).not.toContain(key)
+        const error = yield* Effect.flip(embed({ url }))
+        expect([url, error.message]).toEqual([url, "the endpoint cannot be reached"])
+        expect(JSON.stringify(error)).not.toContain(key)
       }
     }).pipe(Effect.scoped)
   )

@@ -7,7 +7,7 @@ import { refineSearch } from "../../../plugins/search-semantic/index/VectorIndex
 const hit = (id: number): Hit => ({ id: BigInt(id), score: 1 / id, relevance: 1 / id })
 
 const ids = (
-  looked: ReadonlyArray<number>,
+  observed: ReadonlyArray<number>,
   exact: ReadonlyArray<number>,
   { filtered = true, limit = 40 }: { readonly filtered?: boolean; readonly limit?: number } = {}
 ) =>
@@ -15,7 +15,7 @@ const ids = (
     Effect.map(
       refineSearch(
         { filtered, limit },
-        () => Effect.succeed({ hits: looked.map(hit), isAll: false }),
+        () => Effect.succeed({ hits: observed.map(hit), isAll: false }),
         () => Effect.succeed(exact.map(hit))
       ),
       (hits) => hits.map(({ id }) => Number(id))
@@ -49,9 +49,9 @@ it("ranks exactly what a filter leaves only where the nearest hold too few of it
 })
 
 it("looks under a filter twice as far as its share of the first look would take, and everywhere where it is little", async () => {
-  const looks = (found: number, filtered: boolean) => {
+  const reads = (found: number, filtered: boolean) => {
     const asked: Array<number> = []
-    const looking = refineSearch(
+    const reading = refineSearch(
       { filtered, limit: 60 },
       (far) => {
         asked.push(far)
@@ -59,10 +59,10 @@ it("looks under a filter twice as far as its share of the first look would take,
       },
       () => Effect.succeed([])
     )
-    return Effect.runPromise(Effect.as(looking, asked))
+    return Effect.runPromise(Effect.as(reading, asked))
   }
-  expect(await looks(10, true)).toEqual([180, 720])
-  expect(await looks(3, true)).toEqual([180, 1_000])
-  expect(await looks(1, true)).toEqual([180])
-  expect(await looks(10, false)).toEqual([80, 1_000])
+  expect(await reads(10, true)).toEqual([180, 720])
+  expect(await reads(3, true)).toEqual([180, 1_000])
+  expect(await reads(1, true)).toEqual([180])
+  expect(await reads(10, false)).toEqual([80, 1_000])
 })

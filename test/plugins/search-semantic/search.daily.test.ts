@@ -229,8 +229,8 @@ describe.each(databaseKinds)("search on %s", (database) => {
         (facilitator, endpoint) =>
           Effect.gen(function* () {
             let query = 0
-            for (const fault of ["status", "hang", "length", "nonsense", "zero"] as const) {
-              endpoint.fault.current = fault
+            for (const failure of ["status", "hang", "length", "nonsense", "zero"] as const) {
+              endpoint.fault.current = failure
               const answer = yield* search(facilitator, { query: `weather ${query++}`, mode: "hybrid" })
               expect([answer.status, answer.json.partialResults]).toEqual([200, true])
               expect(names(answer).length).toBeGreaterThan(0)

@@ -195,11 +195,11 @@ describe("exact", () => {
           const reasonOf = (tamper: PaymentTamper, amount?: bigint) =>
             Effect.map(
               Effect.result(Effect.flatMap(paymentWith(tamper, amount), (payment) => scheme.verify(payment, "settle"))),
-              (judged) =>
-                judged._tag === "Failure"
-                  ? judged.failure.operation
-                  : isRefusal(judged.success)
-                    ? judged.success.reason
+              (verified) =>
+                verified._tag === "Failure"
+                  ? verified.failure.operation
+                  : isRefusal(verified.success)
+                    ? verified.success.reason
                     : "ok"
             )
           expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")

@@ -11,7 +11,7 @@ import { type Facilitator, startFacilitator } from "../../support/facilitator.ts
 
 const price = 10n
 
-const isJudged = ({ status }: { readonly status: number }) => status === 200
+const isVerified = ({ status }: { readonly status: number }) => status === 200
 
 it.live(
   "a contract's archived balance is restored by its payment, and beyond the fee ceiling the payment is refused",
@@ -25,7 +25,7 @@ it.live(
       const payTo = StrKey.encodeContract(randomBytes(32))
       const payer = yield* facilitator.account()
       const pay = Effect.map(facilitator.payment({ payer, payTo, amount: price }), ({ body }) => body)
-      const ask = (route: Facilitator["verify"]) => eventually(Effect.flatMap(pay, route), isJudged)
+      const ask = (route: Facilitator["verify"]) => eventually(Effect.flatMap(pay, route), isVerified)
       const first = yield* ask(facilitator.settle)
       expect(first.json.success, first.text).toBe(true)
       const living = yield* ask(strict.verify)

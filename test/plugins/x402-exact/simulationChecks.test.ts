@@ -112,8 +112,8 @@ it.each([
 
 it("refuses a fee above the ceiling, and names both figures", () => {
   expect(reasonOf(simulated([transfer()], 200_000n))).toBeUndefined()
-  const fault = checkSimulation(simulated([transfer()], 200_001n), promise, ceilings)
-  expect(fault).toEqual([`${exact}_fee_exceeds_maximum`, "the resource fee is 200001 stroops, the ceiling 200000"])
+  const error = checkSimulation(simulated([transfer()], 200_001n), promise, ceilings)
+  expect(error).toEqual([`${exact}_fee_exceeds_maximum`, "the resource fee is 200001 stroops, the ceiling 200000"])
   const total = checkSimulation(simulated([transfer()], 150_000n), promise, { ...ceilings, totalStroopsMax: 150_100n })
   expect(total?.[0]).toBe(`${exact}_fee_exceeds_maximum`)
 })

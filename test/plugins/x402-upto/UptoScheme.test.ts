@@ -144,7 +144,8 @@ const simulatedIn = (ledger: Ledger) => {
   }
 }
 
-const reasonOf = (judged: unknown) => (isRefusal(judged) ? judged.reason.replace("invalid_upto_ledger_", "") : "valid")
+const reasonOf = (verified: unknown) =>
+  isRefusal(verified) ? verified.reason.replace("invalid_upto_ledger_", "") : "valid"
 
 describe("upto", () => {
   it.effect("lets no authorization of the facilitator out at verify: it stands as the simulation's source", () =>

@@ -40,7 +40,7 @@ it.live.each(databaseKinds)(
           where payer = ${payer.publicKey()}`
         expect(record).toMatchObject({ state: "settled", of: 1 })
         const moved = BigInt(record!.amount)
-        for (const [asked, told] of settled) expect([asked, told]).toEqual([moved, String(moved)])
+        for (const [asked, reported] of settled) expect([asked, reported]).toEqual([moved, String(moved)])
         // What comes later, of whatever amount and wherever, moves nothing.
         for (const amount of [max - moved, max, 0n])
           expect((yield* two.settle(payment.settleBody(amount))).json.success).toBe(false)

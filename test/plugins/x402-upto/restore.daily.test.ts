@@ -11,7 +11,7 @@ import type { Answer } from "../../support/facilitator.ts"
 import { startUpto, type UptoFacilitator } from "./world.ts"
 
 const used = 400n
-const isJudged = ({ status }: { readonly status: number }) => status === 200
+const isVerified = ({ status }: { readonly status: number }) => status === 200
 const overCeiling =
   /^\d+ archived entries would be restored by the payment; the resource fee is \d+ stroops, the ceiling 100000\. /
 
@@ -34,12 +34,12 @@ it.live(
       const verify = (at: UptoFacilitator) =>
         eventually(
           Effect.flatMap(at.upto({ payer, payTo }), ({ verifyBody }) => at.verify(verifyBody)),
-          isJudged
+          isVerified
         )
       const settle = (at: UptoFacilitator): Effect.Effect<Answer> =>
         eventually(
           Effect.flatMap(at.upto({ payer, payTo }), ({ settleBody }) => at.settle(settleBody(used))),
-          isJudged
+          isVerified
         )
       const first = yield* settle(facilitator)
       expect(first.json.success, first.text).toBe(true)

@@ -169,7 +169,7 @@ const simulated = (
   }) as SimulationAnswer
 
 const ceilings = { resourceStroopsMax: 100_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 100_100n }
-const faultOf = (answer: SimulationAnswer, added = 0n) =>
+const errorOf = (answer: SimulationAnswer, added = 0n) =>
   checkSimulation(answer, settlement, ceilings, added)?.[0].replace("invalid_upto_ledger_", "")
 
 describe("a simulation", () => {
@@ -177,23 +177,23 @@ describe("a simulation", () => {
     const noise = { ...transferred, type: 2 } as ContractEvent
     const events = [approved, transferred, closed, ended]
     const all = [...events.map((event) => diagnostic(event)), diagnostic(transferred, false), diagnostic(noise)]
-    expect(faultOf(simulated(1n, all))).toBeUndefined()
-    expect(faultOf(simulated(1n, [...all, diagnostic(transferred)]))).toBe("event_wrong_sequence")
-    expect(faultOf(simulated(1n, [Uint8Array.of(1, 2, 3)]))).toBe("event_unreadable")
+    expect(errorOf(simulated(1n, all))).toBeUndefined()
+    expect(errorOf(simulated(1n, [...all, diagnostic(transferred)]))).toBe("event_wrong_sequence")
+    expect(errorOf(simulated(1n, [Uint8Array.of(1, 2, 3)]))).toBe("event_unreadable")
   })
 
   it("stays within each ceiling, and at verify leaves room for the facilitator's own authorization", () => {
-    expect(faultOf(simulated(99_900n))).toBeUndefined()
-    expect(faultOf(simulated(99_901n))).toBe("payload_fee_exceeds_maximum")
-    expect(faultOf(simulated(100_001n))).toBe("payload_fee_exceeds_maximum")
-    expect(faultOf(simulated(99_900n - ownAuthorizationStroops), ownAuthorizationStroops)).toBeUndefined()
-    expect(faultOf(simulated(99_901n - ownAuthorizationStroops), ownAuthorizationStroops)).toBe(
+    expect(errorOf(simulated(99_900n))).toBeUndefined()
+    expect(errorOf(simulated(99_901n))).toBe("payload_fee_exceeds_maximum")
+    expect(errorOf(simulated(100_001n))).toBe("payload_fee_exceeds_maximum")
+    expect(errorOf(simulated(99_900n - ownAuthorizationStroops), ownAuthorizationStroops)).toBeUndefined()
+    expect(errorOf(simulated(99_901n - ownAuthorizationStroops), ownAuthorizationStroops)).toBe(
       "payload_fee_exceeds_maximum"
     )
     // A restoration within the ceilings is paid for; beyond them the reason says that it is the restoration.
     const restoring = (fee: bigint) => ({ ...simulated(fee), restoredEntries: 1 }) as SimulationAnswer
-    expect(faultOf(restoring(99_900n))).toBeUndefined()
-    expect(faultOf(restoring(99_901n))).toBe("restore_required")
+    expect(errorOf(restoring(99_900n))).toBeUndefined()
+    expect(errorOf(restoring(99_901n))).toBe("restore_required")
     const roomy = { ...ceilings, totalStroopsMax: 900_000n }
     expect(checkSimulation(simulated(100_001n), settlement, roomy, 0n)?.[1]).toMatch(/ceiling 100000/)
   })
@@ -212,7 +212,7 @@ describe("a simulation", () => {
       expect(isSpent(refused(code))).toBe(false)
     }
     expect(isSpent(refused("Error(Auth, ExistingValue)"))).toBe(true)
-    expect(faultOf({ _tag: "RestoreRequired", latestLedger: 1 } as SimulationAnswer)).toBe("restore_required")
+    expect(errorOf({ _tag: "RestoreRequired", latestLedger: 1 } as SimulationAnswer)).toBe("restore_required")
   })
 })
 

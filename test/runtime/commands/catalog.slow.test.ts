@@ -48,13 +48,13 @@ it.live(
             )
           )
         expect((yield* catalog("remove", url, "--note", "spam")).trim()).toBe(`${url}: active → removed`)
-        const told = JSON.parse(yield* catalog("observations", url)) as {
+        const reported = JSON.parse(yield* catalog("observations", url)) as {
           readonly listings: ReadonlyArray<{
             readonly status: string
             readonly decisions: ReadonlyArray<{ readonly by: string }>
           }>
         }
-        expect([told.listings[0]?.status, told.listings[0]?.decisions[0]?.by]).toEqual(["removed", "operator"])
+        expect([reported.listings[0]?.status, reported.listings[0]?.decisions[0]?.by]).toEqual(["removed", "operator"])
         expect((yield* catalog("restore", url)).trim()).toBe(`${url}: removed → active`)
         expect(yield* catalog("remove", "https://nowhere.example.com/")).toContain(
           "there is no listing of https://nowhere.example.com/"

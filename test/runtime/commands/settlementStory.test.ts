@@ -84,16 +84,16 @@ const around = {
   now: new Date("2026-01-01T00:01:00Z")
 }
 
-const told = (changes: Partial<SettlementRecord>, others: Partial<SettlementHistory> = {}) =>
+const reported = (changes: Partial<SettlementRecord>, others: Partial<SettlementHistory> = {}) =>
   linesOf(storyOf({ ...life, ...others, record: { ...record, ...changes } }, around)).join("\n")
 
 it("tells each step of an open payment, its bids and answers, and lets nobody pay again", () => {
-  const text = told({})
+  const text = reported({})
   expect(text).toContain("12345 of USDC-CONTRACT (0.0012345 USDC) from PAYER to SELLER for https://shop.example/report")
   expect(text).toContain(`trace ${"1".repeat(32)}`)
   expect(text).toContain("2025-12-31T23:59:59.000Z, judged anew")
   expect(text).toContain("2025-12-31T23:59:59.500Z, channel CHANNEL, its number 77")
-  expect(told({}, { leasedAt: null })).toMatch(/lease {5}channel CHANNEL, its number 77/)
+  expect(reported({}, { leasedAt: null })).toMatch(/lease {5}channel CHANNEL, its number 77/)
   expect(text).toContain("50000 stroops reserved of the budget of key:shop for 2026-01-01")
   expect(text).toMatch(
     /1: the payment, bid 200 stroops.*sent by ledger 1001: refused by the node.*\(txINSUFFICIENT_FEE\)/
@@ -104,7 +104,7 @@ it("tells each step of an open payment, its bids and answers, and lets nobody pa
   expect(text).toContain("nobody pays again")
   expect(text).toContain(`settlements give-up ${record.id}`)
   expect(text).not.toContain("secret-of-the-scheme")
-  expect(told({}, { attempts: [{ ...life.attempts[0]!, sentStatus: null, sentLedger: null }] })).toContain(
+  expect(reported({}, { attempts: [{ ...life.attempts[0]!, sentStatus: null, sentLedger: null }] })).toContain(
     "not sent yet"
   )
 })
@@ -116,28 +116,28 @@ it("tells what was answered of a settled one, by whether it has an identifier", 
     moved: Option.some(12_345n),
     feeChargedStroops: Option.some(12_000n)
   } as const
-  expect(told(settled)).toContain("nobody has fetched the success yet")
+  expect(reported(settled)).toContain("nobody has fetched the success yet")
   const deliveredAt = new Date("2026-01-01T00:00:09Z")
-  const given = told(settled, { deliveredAt })
+  const given = reported(settled, { deliveredAt })
   expect(given).toContain(
     "settled in ledger 1003; 12345 of USDC-CONTRACT (0.0012345 USDC) moved; 12000 stroops charged"
   )
   expect(given).toMatch(/given at 2026-01-01T00:00:09\.000Z; the same settle now hears settle_ledger_already_settled/)
-  expect(told({ ...settled, identifier: Option.some("order-1") }, { deliveredAt })).toContain("it is read again")
+  expect(reported({ ...settled, identifier: Option.some("order-1") }, { deliveredAt })).toContain("it is read again")
   expect(given).toMatch(/open {6}nothing$/m)
 })
 
 it("tells how long the authorization of a failed one lives, and that an expired one is dead", () => {
   const failed = { state: "failed", reason: Option.some("settle_ledger_transaction_failed") } as const
-  expect(told(failed)).toMatch(/failed \(settle_ledger_transaction_failed\); no money moved/)
-  expect(told(failed)).toContain("nothing here; the authorization lives until ledger 1012, 8 from now")
-  const expired = told({ state: "expired", reason: Option.some("settle_ledger_transaction_expired") })
+  expect(reported(failed)).toMatch(/failed \(settle_ledger_transaction_failed\); no money moved/)
+  expect(reported(failed)).toContain("nothing here; the authorization lives until ledger 1012, 8 from now")
+  const expired = reported({ state: "expired", reason: Option.some("settle_ledger_transaction_expired") })
   expect(expired).toContain("the authorization is dead and no money moved")
   expect(expired).toContain("the payer may sign anew without any risk")
 })
 
 it("hands an unresolved one to the operator, with the command that ends it", () => {
-  const text = told({ state: "unresolved" })
+  const text = reported({ state: "unresolved" })
   expect(text).toContain("whether it landed")
   expect(text).toContain(`settlements resolve ${record.id} --note WHY --as settled --ledger N --fee-stroops N`)
   expect(text).not.toMatch(/no money moved|without any risk/)

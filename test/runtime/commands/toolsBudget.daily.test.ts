@@ -49,8 +49,8 @@ const start = async () => {
   child = spawn(process.execPath, [cli, "tools", "--state", state, ...settings], { cwd: root, env: environment })
   let text = ""
   child.stderr!.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk))
-  for (let looks = 0; instancesOf(state).length === 0; looks++) {
-    if (looks > 600 || child.exitCode !== null) throw new Error(`the tool server does not start:\n${text}`)
+  for (let reads = 0; instancesOf(state).length === 0; reads++) {
+    if (reads > 600 || child.exitCode !== null) throw new Error(`the tool server does not start:\n${text}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

@@ -126,15 +126,15 @@ for (const of of ["a bare server", "the server of the process"] as const)
       Effect.gen(function* () {
         const { port } = yield* reader(of)
         const socket = yield* send(port, [`${head("content-length: 1")}1${head("content-length: 1")}2`])
-        const told = yield* Effect.callback<string>((resume) => {
+        const result = yield* Effect.callback<string>((resume) => {
           let text = ""
           socket.on("data", (chunk: Buffer) => {
             text += chunk.toString()
             if (text.includes("read 2")) resume(Effect.succeed(text))
           })
         })
-        expect(told.indexOf("read 1")).toBeGreaterThan(0)
-        expect(told.indexOf("read 1")).toBeLessThan(told.indexOf("read 2"))
+        expect(result.indexOf("read 1")).toBeGreaterThan(0)
+        expect(result.indexOf("read 1")).toBeLessThan(result.indexOf("read 2"))
       })
     )
   })

@@ -122,16 +122,16 @@ describe("a line of the log [S343]", () => {
   const isSent = Effect.fnUntraced(function* (line: Record<string, unknown>, isSampled: boolean, message = "request") {
     const sent: Array<boolean> = []
     const logger = Logger.make((entry) => void sent.push(isLineSent(entry)))
-    const told = Effect.annotateLogs(Effect.logInfo(message), line)
-    yield* Effect.provide(requested(told, isSampled), Logger.layer([logger]))
+    const result = Effect.annotateLogs(Effect.logInfo(message), line)
+    yield* Effect.provide(requested(result, isSampled), Logger.layer([logger]))
     return sent
   })
   const verified = { method: "POST", path: "/verify", status: 200, payer: "G…" }
-  const looked = { method: "GET", path: "/health/ready", status: 200 }
+  const observed = { method: "GET", path: "/health/ready", status: 200 }
 
   it.effect("of what went well is sent with its trace, and not without", () =>
     Effect.gen(function* () {
-      for (const line of [verified, looked, { ...looked, path: "/health" }]) {
+      for (const line of [verified, observed, { ...observed, path: "/health" }]) {
         expect(yield* isSent(line, true)).toEqual([true])
         expect(yield* isSent(line, false)).toEqual([false])
       }
@@ -143,10 +143,10 @@ describe("a line of the log [S343]", () => {
       for (const line of [
         { ...verified, reason: "invalid_ledger_auth_expired" },
         { ...verified, status: 503 },
-        { ...looked, status: 503 },
+        { ...observed, status: 503 },
         { ...verified, path: "/settle" },
         { ...verified, path: "/verify/more" },
-        { ...looked, path: "/healthy" }
+        { ...observed, path: "/healthy" }
       ])
         expect(yield* isSent(line, false), JSON.stringify(line)).toEqual([true])
       expect(yield* isSent(verified, false, "an endpoint failed")).toEqual([true])
@@ -157,8 +157,8 @@ describe("a line of the log [S343]", () => {
     Effect.gen(function* () {
       const sent: Array<boolean> = []
       const logger = Logger.make((entry) => void sent.push(isLineSent(entry)))
-      const told = Effect.annotateLogs(Effect.logInfo("request"), verified)
-      yield* Effect.provide(told, Logger.layer([logger]))
+      const outcome = Effect.annotateLogs(Effect.logInfo("request"), verified)
+      yield* Effect.provide(outcome, Logger.layer([logger]))
       expect(sent).toEqual([true])
     })
   )

@@ -39,8 +39,8 @@ const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, faults, invocati
     if (next === undefined) continue
     if (next.signedInLedger < first.expirationLedger && !isAnswered)
       say(`${next.id} was signed while ${first.id} could still move`)
-    const told = receipts.find(({ paymentIdentifier }) => paymentIdentifier === next.id)
-    if (!isAnswered && told !== undefined && !(told.replaces ?? []).includes(first.id))
+    const reported = receipts.find(({ paymentIdentifier }) => paymentIdentifier === next.id)
+    if (!isAnswered && reported !== undefined && !(reported.replaces ?? []).includes(first.id))
       say(`the receipt of ${next.id} does not name ${first.id}, which it replaces`)
   }
   for (const { output } of answers) {

@@ -121,7 +121,7 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
     } as never),
     Layer.succeed(PaymentSeal, makeSeal(crypto, Redacted.make(new Uint8Array(32)))),
     Layer.succeed(Payer, seedPayer(crypto, Redacted.make(Uint8Array.from(payerKey.rawSecretKey())))),
-    Layer.succeed(Policy, { judge: () => Effect.succeed(Effect.void), explain: () => Effect.die("not asked") })
+    Layer.succeed(Policy, { verify: () => Effect.succeed(Effect.void), explain: () => Effect.die("not asked") })
   )
 }
 

@@ -347,8 +347,8 @@ export class Ranker extends Context.Service<
 
       const rank = Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
         if (!isFiltered(request.filters)) return yield* rankSought({ ...request, ...unfiltered })
-        const looking = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot), atOnce)
-        return yield* rankSought({ ...request, few: Fiber.join(looking) })
+        const probing = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot), atOnce)
+        return yield* rankSought({ ...request, few: Fiber.join(probing) })
       })
 
       return Ranker.of({ rank })

@@ -190,7 +190,7 @@ const witnessedOf = (
   fitness: ReturnType<typeof fitnessOf>
 ): ReadonlyArray<Fused> => {
   const isFit = ({ id }: Fused): boolean => fitness === undefined || fitness(id) >= fittingMin
-  const isWitnessed = ({ id, standings }: Fused): boolean =>
+  const isWitnessed = ({ id, standings: standings }: Fused): boolean =>
     evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
   const witnessed = all.filter((hit) => isWitnessed(hit) && (evident.has(hit.id) || isFit(hit)))
   return witnessed.length > 0 || fitness === undefined ? witnessed : all.filter(isFit)
@@ -202,7 +202,7 @@ const witnessedOf = (
  * whether there is an answer at all, would hide what means are clear about.
  */
 const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): ReadonlyArray<Fused> => {
-  const relevanceOf = ({ standings }: Fused) =>
+  const relevanceOf = ({ standings: standings }: Fused) =>
     (standings.lexical?.relevance ?? 0) + (standings.embedded?.relevance ?? 0)
   const all = hits.map((hit) => ({ ...hit, score: relevanceOf(hit) })).sort(byScore)
   return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
@@ -243,17 +243,17 @@ export const fuse = (
       if (isEvident === true) evident.add(id)
     })
   }
-  const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
+  const isRelevant = ({ standings: standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const all = [...fused.values()].sort(byScore)
   // An operator's model tells whether there is an answer, and its relevances are no match for those of words and means.
   const isModelAsked = branches.some(({ mode }) => mode === "semantic")
   if (!isFitting) return isModelAsked ? [] : inOrderOfRelevance(all, relevanceMin).slice(0, nearestMax)
-  const isOrderTold = (bests.get("lexical") ?? 0) >= bestMin || isModelAsked
+  const isOrderReported = (bests.get("lexical") ?? 0) >= bestMin || isModelAsked
   const isSure = hasConfidentBranch(bests, bestMin)
-  if (isSure && isOrderTold) return all.filter(isRelevant)
+  if (isSure && isOrderReported) return all.filter(isRelevant)
   const fitness = fitnessOf(branches)
   const shown = isSure ? all.filter(isRelevant) : witnessedOf(all, evident, fitness)
-  const isByRelevance = fitness !== undefined && !isOrderTold && shown.length > 0
+  const isByRelevance = fitness !== undefined && !isOrderReported && shown.length > 0
   return isByRelevance ? inOrderOfRelevance(all, relevanceMin) : shown
 }

@@ -47,7 +47,10 @@ const centDollars = 0.01
 /** How relevant each hit is by all branches together. */
 const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
   new Map(
-    hits.map(({ id, standings }) => [id, Object.values(standings).reduce((sum, { relevance }) => sum + relevance, 0)])
+    hits.map(({ id, standings: standings }) => [
+      id,
+      Object.values(standings).reduce((sum, { relevance }) => sum + relevance, 0)
+    ])
   )
 
 /** Claims that rank before evidence by the margin alone: under a flood the rest of a first page is evidence's. */

@@ -33,11 +33,11 @@ export const areAlike = (a: string, b: string): boolean => {
   const [short, long] = a.length < b.length ? [a.length, b.length] : [b.length, a.length]
   if (short === 0 || short < alikeShare * long) return false
   // Of two long texts the smallest hashes of both stand for all of them.
-  const looked = long === hashesMax ? hashesMax : Infinity
+  const probed = long === hashesMax ? hashesMax : Infinity
   // So many words of one text alone are too many, whatever the rest have in common: most texts are told by a few.
   const ownMax = (1 / alikeShare - 1) * short
   let [at, other, both, own] = [0, 0, 0, 0]
-  while (both + own < looked && own <= ownMax && (at < a.length || other < b.length)) {
+  while (both + own < probed && own <= ownMax && (at < a.length || other < b.length)) {
     const one = at < a.length ? a.charCodeAt(at) : Infinity
     const two = other < b.length ? b.charCodeAt(other) : Infinity
     if (one === two) both++

@@ -99,8 +99,8 @@ const status = Effect.gen(function* () {
 })
 
 const generations = Effect.fnUntraced(function* (request: Request) {
-  const { faults, limit, offset } = readPaging(queryOf(request), pagingBounds)
-  if (faults.length > 0) return invalid(faults)
+  const { issues: errors, limit, offset } = readPaging(queryOf(request), pagingBounds)
+  if (errors.length > 0) return invalid(errors)
   const all = (yield* statusOf("semantic")).generations
   return listed(request, {
     items: all.slice(offset, offset + limit),
@@ -129,8 +129,8 @@ const makeMissed = Effect.gen(function* () {
   return Effect.fnUntraced(function* (request: Request) {
     const hours = hoursIn(request)
     if (hours === undefined) return wrongHours
-    const { faults, limit, offset } = readPaging(queryOf(request), pagingBounds)
-    return faults.length > 0 ? invalid(faults) : listed(request, (yield* read(`${hours} ${limit} ${offset}`)).report)
+    const { issues: errors, limit, offset } = readPaging(queryOf(request), pagingBounds)
+    return errors.length > 0 ? invalid(errors) : listed(request, (yield* read(`${hours} ${limit} ${offset}`)).report)
   })
 })
 

@@ -34,7 +34,7 @@ interface TotalRow {
   readonly at3: bigint
   readonly at5: bigint
   /** Impressions that were read, counted or not. */
-  readonly looked: bigint
+  readonly probed: bigint
   readonly journal: bigint | null
 }
 
@@ -140,5 +140,5 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       (select max(position) - min(position) from kernel_facts) as journal
     from attributed`
   const modes = yield* modesOf(sql, since)
-  return { report: reportOf(hours, total!, modes), examined: total!.looked + (total!.journal ?? 0n) }
+  return { report: reportOf(hours, total!, modes), examined: total!.probed + (total!.journal ?? 0n) }
 })

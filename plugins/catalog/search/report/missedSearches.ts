@@ -23,7 +23,7 @@ const millisPerDay = 86_400_000
 const gather = "1 second"
 
 /** Whether a word may name somebody or be a secret: an address, a link, a key, a long number. */
-const isTelling = (word: string): boolean =>
+const isReporting = (word: string): boolean =>
   word.length > wordLengthMax || word.includes("@") || word.includes("/") || word.replace(/[^0-9]/g, "").length > 5
 
 /** A query as it is kept; empty when nothing of it is. */
@@ -32,7 +32,7 @@ export const keptWords = (query: string): string => {
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== "")
-    .map((word) => (isTelling(word) ? "…" : word))
+    .map((word) => (isReporting(word) ? "…" : word))
   return words.every((word) => word === "…") ? "" : [...words.join(" ")].slice(0, wordsLengthMax).join("").trim()
 }
 

@@ -66,7 +66,7 @@ export class EventLog {
   failed(contractId: Uint8Array | null, error: HostError): void {
     if (this.#logged.has(error)) return
     this.#logged.add(error)
-    if (!error.isTold) return
+    if (!error.isReported) return
     const data = error.args.length === 0 ? str(error.message) : vec([str(error.message), ...error.args])
     this.#diagnostic(contractId, [sym("error"), { type: 2, error: error.scError }], data)
   }

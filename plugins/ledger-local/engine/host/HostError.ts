@@ -44,20 +44,20 @@ export class HostError extends Error {
   readonly code: HostErrorCode | number
   readonly args: ErrorArguments
   /** False where the network's log says nothing of the error; its message is for our own people then. */
-  readonly isTold: boolean
+  readonly isReported: boolean
 
   private constructor(
     errorType: HostErrorType,
     code: HostErrorCode | number,
     message: string,
     args: ErrorArguments,
-    isTold = true
+    isNotified = true
   ) {
     super(message)
     this.errorType = errorType
     this.code = code
     this.args = args
-    this.isTold = isTold
+    this.isReported = isNotified
   }
 
   static of(

@@ -220,7 +220,7 @@ export class Storage {
     const before = hasTtl(key) ? this.#peek(id, key) : this.store.get(id)
     this.#access(id, key, true)
     // The network looks whether an entry with a time to live is there, and at it when it is.
-    if (hasTtl(key)) for (let looks = before === undefined ? 1 : 2; looks > 0; looks--) this.#spendRead(id)
+    if (hasTtl(key)) for (let reads = before === undefined ? 1 : 2; reads > 0; reads--) this.#spendRead(id)
     this.#spendWrite(id)
     this.store.set(id, { lastModifiedLedgerSeq: this.#ledgerSeq, data, ext: before?.ext ?? { v: 0 } })
     if (!hasTtl(key)) return

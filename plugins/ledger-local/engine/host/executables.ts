@@ -22,8 +22,8 @@ export const externalRefKey = ({ executableOwner, tag }: ExternalRef): LedgerKey
 /** Refuses a reference to an entry that does not exist. */
 export const requireExternalRef = (host: ContractHost, reference: ExternalRef): void => {
   if (host.storage.get(externalRefKey(reference)) !== undefined) return
-  const told: ReadonlyArray<ScVal> = [addressVal(reference.executableOwner), { type: 14, str: reference.tag }]
-  throw HostError.of("Storage", "MissingValue", "executable reference entry does not exist", told)
+  const reported: ReadonlyArray<ScVal> = [addressVal(reference.executableOwner), { type: 14, str: reference.tag }]
+  throw HostError.of("Storage", "MissingValue", "executable reference entry does not exist", reported)
 }
 
 const hashIn = (host: ContractHost, reference: ExternalRef): Uint8Array => {

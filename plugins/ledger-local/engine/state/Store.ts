@@ -23,7 +23,7 @@ export class Store {
   readonly isPartial: boolean
   #own = new Map<KeyString, LedgerEntry | undefined>()
   /** How what lies below looks from here. */
-  #look: ((entry: LedgerEntry) => LedgerEntry) | undefined
+  #lookup: ((entry: LedgerEntry) => LedgerEntry) | undefined
 
   private constructor(parent: Store | undefined, isPartial = parent?.isPartial ?? false) {
     this.parent = parent
@@ -53,11 +53,11 @@ export class Store {
 
   get(key: KeyString): LedgerEntry | undefined {
     let store: Store | undefined = this
-    let looking: Store | undefined
+    let reading: Store | undefined
     while (store !== undefined) {
       const own: LedgerEntry | undefined = store.#own.get(key)
-      if (own !== undefined || store.#own.has(key)) return looking === undefined ? own : looking.#seen(key, own)
-      if (store.#look !== undefined) looking = store
+      if (own !== undefined || store.#own.has(key)) return reading === undefined ? own : reading.#seen(key, own)
+      if (store.#lookup !== undefined) reading = store
       store = store.parent
     }
     if (this.isPartial) throw new NotFetched([key])
@@ -122,14 +122,14 @@ export class Store {
   }
 
   /** An overlay in which the entries of this store are as `look` has them, the same each time; not to be committed. */
-  lookedAt(look: (entry: LedgerEntry) => LedgerEntry): Store {
+  observedAt(lookup: (entry: LedgerEntry) => LedgerEntry): Store {
     const overlay = new Store(this)
-    overlay.#look = look
+    overlay.#lookup = lookup
     return overlay
   }
 
   #seen(key: KeyString, entry: LedgerEntry | undefined): LedgerEntry | undefined {
-    const seen = entry === undefined ? undefined : this.#look!(entry)
+    const seen = entry === undefined ? undefined : this.#lookup!(entry)
     if (seen !== entry && seen !== undefined) this.#own.set(key, seen)
     return seen
   }

@@ -56,8 +56,8 @@ const call = (vm: Vm, contract: bigint, fn: bigint, args: bigint, words: string)
 }
 
 const requireAuth = (vm: Vm, address: bigint, args: ReadonlyArray<ScVal>): void => {
-  const who = vm.address(address)
-  vm.nested(() => vm.host.auth.require(who, args))
+  const caller = vm.address(address)
+  vm.nested(() => vm.host.auth.require(caller, args))
 }
 
 const malformedAuth = (): HostError => HostError.of("Auth", "InvalidInput", "invoker authorization is malformed")
@@ -243,8 +243,8 @@ export const callFunctions: HostFunctions = {
   },
   "a.a": (vm, address) => {
     // delegate_account_auth
-    const who = vm.address(address)
-    vm.nested(() => vm.host.auth.delegate(vm.host.frame.authCheck, who))
+    const caller = vm.address(address)
+    vm.nested(() => vm.host.auth.delegate(vm.host.frame.authCheck, caller))
   },
 
   "c._": (vm, content) => {

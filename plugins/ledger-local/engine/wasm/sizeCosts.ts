@@ -43,7 +43,7 @@ const readIn = (call: Call): number => call.sizes.list(number(call, 1))
 
 /** A map from keys and values in the contract's memory; the sparse kind looks at the order of the keys twice. */
 const mapFromMemory =
-  (looks: number) =>
+  (reads: number) =>
   (call: Call): number => {
     const { sizes, vm } = call
     const keys = vm.readTexts(number(call, 0), number(call, 2))
@@ -52,7 +52,7 @@ const mapFromMemory =
       length > SMALL_SYMBOL_MAX ? sizes.text(length, true) + sizes.visit : 0
     )
     const linear = sizes.allocated(32 * keys.length) + sizes.copied(80 * keys.length)
-    return linear + sizes.visits(values) + sumOf(keys, ({ length }) => sizes.symbol(length)) + looks * ordered
+    return linear + sizes.visits(values) + sumOf(keys, ({ length }) => sizes.symbol(length)) + reads * ordered
   }
 
 const mapToMemory = (call: Call): number => {

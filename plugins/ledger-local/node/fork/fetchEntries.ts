@@ -87,13 +87,13 @@ const readItem = (crypto: EngineCrypto, at: ForkedAt, item: typeof Item.Type): F
 const ask = Effect.fnUntraced(function* (crypto: EngineCrypto, at: ForkedAt, keys: ReadonlyArray<KeyString>) {
   const upstream = yield* Upstream
   const params = { keys: keys.map((key) => toBase64(fromLatin1(key))) }
-  const look = upstream.ask("getLedgerEntries", params, Entries)
-  let answer = yield* look
+  const lookup = upstream.ask("getLedgerEntries", params, Entries)
+  let answer = yield* lookup
   const isSoonThere = ({ latestLedger: latest }: typeof Entries.Type) =>
     latest < at.sequence && latest >= at.sequence - BEHIND_MAX
-  for (let looks = 1; looks < LOOKS_MAX && isSoonThere(answer); looks++) {
+  for (let reads = 1; reads < LOOKS_MAX && isSoonThere(answer); reads++) {
     yield* Effect.sleep(PAUSE)
-    answer = yield* look
+    answer = yield* lookup
   }
   const { entries, latestLedger } = answer
   if (latestLedger < at.sequence)

@@ -28,7 +28,7 @@ interface Leg {
 }
 
 /** One leg of the path, or why the payment fails. */
-const walk = (
+const traverse = (
   context: ApplyContext,
   type: PathOperation,
   leg: Leg,
@@ -89,7 +89,7 @@ export const pathPaymentStrictReceive: OperationRules<2> = {
     let worked = 0
     for (const send of [...op.path.toReversed(), op.sendAsset]) {
       if (sameAsset(send, asset)) continue
-      const leg = walk(
+      const leg = traverse(
         context,
         2,
         { send, sendMax: INT64_MAX, receive: asset, receiveMax: amount },
@@ -122,7 +122,7 @@ export const pathPaymentStrictSend: OperationRules<13> = {
     let worked = 0
     for (const receive of [...op.path, op.destAsset]) {
       if (sameAsset(receive, asset)) continue
-      const leg = walk(
+      const leg = traverse(
         context,
         13,
         { send: asset, sendMax: amount, receive, receiveMax: INT64_MAX },

@@ -17,7 +17,7 @@ const noticedMillis = 200
 /** What a question to the store takes. */
 const takenMillis = 10
 /** Between a place and the lease: what judging takes. */
-const judgedMillis = 40
+const verifiedMillis = 40
 
 const world = (ledgerSeconds: number) => {
   let free = channels
@@ -63,7 +63,7 @@ const world = (ledgerSeconds: number) => {
   return { layer, hold }
 }
 
-interface Told {
+interface Reported {
   readonly principal: string
   readonly settled: boolean
   readonly millis: number
@@ -75,16 +75,16 @@ it.effect.each([1, 5])(
     const { hold, layer } = world(ledgerSeconds)
     return Effect.gen(function* () {
       const pool = yield* ChannelPool
-      const told: Array<Told> = []
+      const reported: Array<Reported> = []
       const pay = Effect.fnUntraced(function* (principal: string) {
         const from = yield* Clock.currentTimeMillis
         const place = yield* pool.enter(principal, Duration.seconds(25))
         let settled = false
         if (place._tag === "Place") {
-          yield* Effect.sleep(Duration.millis(judgedMillis))
+          yield* Effect.sleep(Duration.millis(verifiedMillis))
           settled = Option.isSome(yield* place.lease)
         }
-        told.push({ principal, settled, millis: (yield* Clock.currentTimeMillis) - from })
+        reported.push({ principal, settled, millis: (yield* Clock.currentTimeMillis) - from })
         if (settled) yield* hold
       })
       const everyMillis = Math.floor((ledgerSeconds * 1_000) / (10 * channels))
@@ -95,11 +95,11 @@ it.effect.each([1, 5])(
         yield* TestClock.adjust(everyMillis)
       }
       yield* TestClock.adjust("30 seconds")
-      const settled = told.filter((one) => one.settled).length
-      const refused = told.filter((one) => !one.settled && one.principal === "flood").map(({ millis }) => millis)
+      const settled = reported.filter((one) => one.settled).length
+      const refused = reported.filter((one) => !one.settled && one.principal === "flood").map(({ millis }) => millis)
       // Who waits in vain does so because its estimate was wrong: one in a hundred at most.
       const late = refused.filter((millis) => millis > 250).length / refused.length
-      const calm = told.filter(({ principal }) => principal === "calm")
+      const calm = reported.filter(({ principal }) => principal === "calm")
       expect(late).toBeLessThan(0.01)
       expect(settled).toBeGreaterThan(0.9 * ((seconds * channels) / ledgerSeconds))
       expect(calm.every((one) => one.settled)).toBe(true)
@@ -117,7 +117,7 @@ it.effect.each([1, 1.3])(
       const pay = Effect.fnUntraced(function* (caller: number) {
         const place = yield* pool.enter("anonymous", Duration.seconds(25))
         if (place._tag === "Full") return void refused.push(`${caller}: ${place.retryAfterMillis}`)
-        yield* Effect.sleep(Duration.millis(judgedMillis))
+        yield* Effect.sleep(Duration.millis(verifiedMillis))
         if (Option.isNone(yield* place.lease)) return void refused.push(`${caller}: in vain`)
         yield* hold
       })

@@ -38,11 +38,11 @@ const worldOf = (transactionsPerLedger: number | undefined) => {
       })
   }
   /** Which of so many open ones one look tells of, by ledgers. */
-  const told = (looks: ReadonlyArray<readonly [ledger: number, open: number]>) =>
+  const reported = (polls: ReadonlyArray<readonly [ledger: number, open: number]>) =>
     Effect.gen(function* () {
       const scan = yield* makeScanner
       const answers: Array<number> = []
-      for (const [ledger, open] of looks) {
+      for (const [ledger, open] of polls) {
         now.sequence = ledger
         answers.push((yield* scan(openOnes(open, ledger - 1))).size)
       }
@@ -52,7 +52,7 @@ const worldOf = (transactionsPerLedger: number | undefined) => {
       Effect.provideService(LedgerClock, { now: Effect.sync(() => ({ ...now })) } as never),
       Effect.provideService(Authorizations, {} as never)
     )
-  return { scans, told }
+  return { scans, told: reported }
 }
 
 describe("the follower's look through ledgers", () => {
@@ -60,9 +60,9 @@ describe("the follower's look through ledgers", () => {
     "tells of all open settlements in one call where little stands in a ledger, and of a single one never",
     () =>
       Effect.gen(function* () {
-        const { scans, told } = worldOf(20)
+        const { scans, told: reported } = worldOf(20)
         expect(
-          yield* told([
+          yield* reported([
             [1_001, 20],
             [1_002, 1],
             [1_003, 4]
@@ -76,9 +76,9 @@ describe("the follower's look through ledgers", () => {
     "is not taken where a ledger holds more than questions cost, until many are open or an hour has passed",
     () =>
       Effect.gen(function* () {
-        const { scans, told } = worldOf(250)
+        const { scans, told: notified } = worldOf(250)
         expect(
-          yield* told([
+          yield* notified([
             [1_001, 5],
             [1_002, 20],
             [1_003, 51],
@@ -92,9 +92,9 @@ describe("the follower's look through ledgers", () => {
 
   it.effect("is not tried again and again where ledgers cannot be looked through", () =>
     Effect.gen(function* () {
-      const { scans, told } = worldOf(undefined)
+      const { scans, told: received } = worldOf(undefined)
       expect(
-        yield* told([
+        yield* received([
           [1_001, 5],
           [1_002, 5],
           [1_003, 5]

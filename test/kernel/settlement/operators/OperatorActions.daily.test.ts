@@ -48,10 +48,10 @@ for (const kind of databaseKinds) {
           const sql = yield* SqlClient.SqlClient
           yield* sql`update kernel_settlements set recorded_at = clock_timestamp() - interval '1 hour'
             where state in ('settled', 'unresolved')`
-          const told = yield* (yield* OperatorReports).unended
-          expect(told).toMatchObject({ open: 1, unresolved: 1 })
-          expect(told.oldestOpenSeconds).toBeLessThan(3_600)
-          expect(told.oldestUnresolvedSeconds).toBeGreaterThanOrEqual(3_600)
+          const reported = yield* (yield* OperatorReports).unended
+          expect(reported).toMatchObject({ open: 1, unresolved: 1 })
+          expect(reported.oldestOpenSeconds).toBeLessThan(3_600)
+          expect(reported.oldestUnresolvedSeconds).toBeGreaterThanOrEqual(3_600)
         })
       )
 

@@ -78,9 +78,9 @@ it.effect("a sponsor that cannot pay is read each five seconds, whoever brings a
     seen.isAttended = false
     seen.balanceStroops = 0n
     yield* readsIn(60)
-    const fault = yield* Effect.forkChild(sponsor.problem("exact"))
+    const error = yield* Effect.forkChild(sponsor.problem("exact"))
     yield* readsIn(1)
-    expect((yield* Fiber.join(fault))._tag).toBe("Some")
+    expect((yield* Fiber.join(error))._tag).toBe("Some")
     yield* readsIn(60)
     expect(yield* readsIn(60)).toBe(12)
   }).pipe(Effect.provide(layer))

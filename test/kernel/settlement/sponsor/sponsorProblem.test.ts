@@ -16,31 +16,31 @@ const enough: SponsorStatus = {
   channelStroopsLeast: 50_000_000n,
   oldestOpenSeconds: 3
 }
-const faultOf = (change: Partial<SponsorStatus>, asked = 10_000n) =>
+const errorOf = (change: Partial<SponsorStatus>, asked = 10_000n) =>
   sponsorProblem({ ...enough, ...change }, asked, ceilings)
 
 describe("a settlement", () => {
   it("can be paid for with the most it may cost above the reserve and what open ones may cost", () => {
     expect(spendable(enough)).toBe(205_000n)
-    expect(faultOf({})).toBeUndefined()
+    expect(errorOf({})).toBeUndefined()
   })
 
   it("cannot with a stroop less, with a stroop more owed, or with a larger reserve", () => {
     const short = "the sponsor's balance does not cover another transaction"
     const { balanceStroops, reserveStroops } = enough.account!
-    expect(faultOf({ account: { balanceStroops: balanceStroops - 1n, reserveStroops } })).toBe(short)
-    expect(faultOf({ owedStroops: enough.owedStroops + 1n })).toBe(short)
-    expect(faultOf({ account: { balanceStroops, reserveStroops: reserveStroops + 5_000_000n } })).toBe(short)
+    expect(errorOf({ account: { balanceStroops: balanceStroops - 1n, reserveStroops } })).toBe(short)
+    expect(errorOf({ owedStroops: enough.owedStroops + 1n })).toBe(short)
+    expect(errorOf({ account: { balanceStroops, reserveStroops: reserveStroops + 5_000_000n } })).toBe(short)
   })
 
   it("cannot without the sponsor's account, or without a channel that is on the ledger", () => {
-    expect(faultOf({ account: undefined })).toBe("the sponsor's account is not on the ledger")
-    expect(faultOf({ channelsUsable: 0 })).toBe("no channel can be used")
+    expect(errorOf({ account: undefined })).toBe("the sponsor's account is not on the ledger")
+    expect(errorOf({ channelsUsable: 0 })).toBe("no channel can be used")
   })
 
   it("cannot while the network asks more than may be bid, be it for the bid's ceiling or that of both", () => {
     const dear = "the network asks more for inclusion than may be bid"
-    expect(faultOf({}, 10_001n)).toBe(dear)
+    expect(errorOf({}, 10_001n)).toBe(dear)
     expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n })).toBe(dear)
     expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n })).toBeUndefined()
   })

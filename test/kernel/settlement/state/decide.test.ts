@@ -181,9 +181,9 @@ describe("a settlement is decided by proof from the ledger", () => {
       transaction: "other"
     })
     const strangers = (ledger: number) => search({ spending: elsewhere(ledger) })
-    const looked = (ledger: number) => absent(expires + 1, { ...late, search: strangers(ledger) })
-    expect(endOf(freed, looked(recordedLedger - 1))).toBeUndefined()
-    expect(endOf(freed, looked(recordedLedger))).toMatchObject({ reason: "settle_ledger_authorization_spent" })
+    const polled = (ledger: number) => absent(expires + 1, { ...late, search: strangers(ledger) })
+    expect(endOf(freed, polled(recordedLedger - 1))).toBeUndefined()
+    expect(endOf(freed, polled(recordedLedger))).toMatchObject({ reason: "settle_ledger_authorization_spent" })
   })
 
   it("fails a dead authorization once every ledger of its life was looked through in vain", () => {
@@ -221,11 +221,11 @@ describe("a hash that is absent", () => {
       toLedger: 1_005,
       before: 0
     })
-    const look = (changes: Parameters<typeof search>[0]) =>
+    const poll = (changes: Parameters<typeof search>[0]) =>
       absent(expires, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
     const other = executed({ ledger: 1_005, innerHash: "other", feeChargedStroops: 700n })
     expect(
-      endOf(settlement(), look({ spending: { _tag: "Ours", executed: other, amountTransferred: 10n } }))
+      endOf(settlement(), poll({ spending: { _tag: "Ours", executed: other, amountTransferred: 10n } }))
     ).toMatchObject({
       state: "settled",
       transaction: "other",
@@ -233,22 +233,22 @@ describe("a hash that is absent", () => {
       feeUnknown: false,
       channel: { sequenceUsed: false, ledger: expires }
     })
-    expect(decide(settlement(), look({ toLedger: 1_004 }), options)).toEqual({ _tag: "Wait" })
+    expect(decide(settlement(), poll({ toLedger: 1_004 }), options)).toEqual({ _tag: "Wait" })
   })
 
   it("is told at the bound that somebody else used the authorization, and waits where nobody shows who", () => {
     const spent = { snapshot: snapshot({ ledger: expires, nonce: 1_005 }) }
-    const look = (latestLedger: number, changes: Parameters<typeof search>[0]) =>
+    const read = (latestLedger: number, changes: Parameters<typeof search>[0]) =>
       absent(latestLedger, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
-    expect(endOf(settlement(), look(expires, { spending: elsewhere(1_005) }))).toMatchObject({
+    expect(endOf(settlement(), read(expires, { spending: elsewhere(1_005) }))).toMatchObject({
       state: "failed",
       reason: "settle_ledger_authorization_spent",
       feeChargedStroops: 0n,
       feeUnknown: false,
       channel: { sequenceUsed: false, ledger: expires }
     })
-    expect(decide(settlement(), look(expires, {}), options)).toEqual({ _tag: "Wait" })
-    expect(endOf(settlement(), look(expires + 720, {}))?.state).toBe("unresolved")
+    expect(decide(settlement(), read(expires, {}), options)).toEqual({ _tag: "Wait" })
+    expect(endOf(settlement(), read(expires + 720, {}))?.state).toBe("unresolved")
   })
 
   it("is not judged by what the nonce was before its number was used", () => {
@@ -335,8 +335,8 @@ describe("a hash that is absent", () => {
     ["its scheme is off", passed({ nonce: "unknown" }), undefined],
     ["the spending is not shown", passed({ nonce: 1_004 }), search({ fromLedger: 1_004, toLedger: 1_004 })],
     ["its channel's account is gone", snapshot({ sequence: undefined, ledger: expires + 1 }), search()]
-  ])("is left to an operator, its reservation charged, when %s", (_, known, looked) => {
-    const after = (latest: number) => absent(latest, { snapshot: known, search: looked })
+  ])("is left to an operator, its reservation charged, when %s", (_, known, polled) => {
+    const after = (latest: number) => absent(latest, { snapshot: known, search: polled })
     expect(endOf(freed, after(expires + unresolvedAfterLedgers - 1))).toBeUndefined()
     expect(endOf(freed, after(expires + unresolvedAfterLedgers))).toMatchObject({
       state: "unresolved",

@@ -269,8 +269,8 @@ for (const kind of databaseKinds) {
             const birth = yield* Effect.forkChild(settlements.record(newSettlement(1, stale)))
             const waits = sql`select 1 from pg_stat_activity
               where datname = current_database() and wait_event_type = 'Lock'`
-            let looks = 0
-            while ((yield* waits).length === 0) expect((looks += 1), "a birth waits for the lease").toBeLessThan(50_000)
+            let polls = 0
+            while ((yield* waits).length === 0) expect((polls += 1), "a birth waits for the lease").toBeLessThan(50_000)
             yield* mayCommit.open
             yield* Fiber.join(taking)
             expect(yield* Fiber.join(birth)).toEqual({ _tag: "FenceLost" })
@@ -671,10 +671,10 @@ for (const kind of databaseKinds) {
               [101n, null],
               [null, null]
             ])
-            const told = yield* sql`select subject, type, principal, data->>'feeChargedStroops' as fee,
+            const reported = yield* sql`select subject, type, principal, data->>'feeChargedStroops' as fee,
               data->>'moved' as moved from kernel_facts where type <> 'settlement.recorded' order by subject`
             const inOrder = ids.map((id, at) => ({ id, at })).toSorted((a, b) => (a.id < b.id ? -1 : 1))
-            expect(told).toEqual(
+            expect(reported).toEqual(
               inOrder.map(({ at, id }) => ({
                 subject: id,
                 type: `settlement.${outcomes[at]!.state}`,
@@ -762,20 +762,20 @@ for (const kind of databaseKinds) {
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
-            const told = (number: number, outcome: Parameters<typeof settlements.resolve>[1]) =>
+            const notified = (number: number, outcome: Parameters<typeof settlements.resolve>[1]) =>
               Effect.gen(function* () {
                 yield* settlements.record(newSettlement(number, yield* lease))
                 yield* settlements.resolve(idOf(number), outcome)
                 return (yield* settlements.byIds([idOf(number)]))[0]!.transaction
               })
-            expect(yield* told(1, outcomeOf("settled", { transaction: hashOf("b9") }))).toEqual(
+            expect(yield* notified(1, outcomeOf("settled", { transaction: hashOf("b9") }))).toEqual(
               Option.some(hashOf("b9"))
             )
-            expect(yield* told(2, outcomeOf("failed", { transaction: hashOf("c9") }))).toEqual(
+            expect(yield* notified(2, outcomeOf("failed", { transaction: hashOf("c9") }))).toEqual(
               Option.some(hashOf("a2"))
             )
-            expect(yield* told(3, outcomeOf("failed", { transaction: undefined }))).toEqual(Option.none())
-            expect(yield* told(4, outcomeOf("expired"))).toEqual(Option.some(hashOf("a4")))
+            expect(yield* notified(3, outcomeOf("failed", { transaction: undefined }))).toEqual(Option.none())
+            expect(yield* notified(4, outcomeOf("expired"))).toEqual(Option.some(hashOf("a4")))
             const found = yield* settlements.lookup("key:a", { hash: hashOf("b9") })
             expect(found.map(({ id }) => id)).toEqual([idOf(1)])
           }),

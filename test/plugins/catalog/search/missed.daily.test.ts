@@ -18,7 +18,7 @@ const plugins = "plugins=[ledger-local,x402-exact,catalog,search-lexical]"
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 const path = "/analytics/v1/search/missed?hours=24"
 
-const look = (facilitator: Facilitator, query: string, init?: RequestInit) =>
+const probe = (facilitator: Facilitator, query: string, init?: RequestInit) =>
   Effect.map(facilitator.ask(`/discovery/search?query=${encodeURIComponent(query)}`, init), ({ json, status }) =>
     expect([status, json.resources]).toEqual([200, []])
   )
@@ -72,16 +72,16 @@ describe.each(databaseKinds)("searches without a result on %s", (database) => {
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set: [plugins], channels: 1 })
         yield* list(facilitator)
-        for (const init of [undefined, bearer(shop), bearer(shop)]) yield* look(facilitator, "Zebra  maps", init)
-        yield* look(facilitator, "=1+1 tides of bob@example.com", bearer(shop))
-        yield* look(facilitator, "bob@example.com", bearer(shop))
-        const told = yield* until(facilitator, (items) => items.length === 2 && items[0].times === "3")
-        expect(told.items.map(({ sessions, times, words }: any) => [words, sessions, times])).toEqual([
+        for (const init of [undefined, bearer(shop), bearer(shop)]) yield* probe(facilitator, "Zebra  maps", init)
+        yield* probe(facilitator, "=1+1 tides of bob@example.com", bearer(shop))
+        yield* probe(facilitator, "bob@example.com", bearer(shop))
+        const reported = yield* until(facilitator, (items) => items.length === 2 && items[0].times === "3")
+        expect(reported.items.map(({ sessions, times, words }: any) => [words, sessions, times])).toEqual([
           ["zebra maps", "2", "3"],
           ["=1+1 tides of …", "1", "1"]
         ])
-        expect(told.pagination).toMatchObject({ limit: 50, offset: 0 })
-        expect(Option.getOrThrow(csvOf(told))).toContain("\r\n'=1+1 tides of …,")
+        expect(reported.pagination).toMatchObject({ limit: 50, offset: 0 })
+        expect(Option.getOrThrow(csvOf(reported))).toContain("\r\n'=1+1 tides of …,")
         for (const init of [undefined, bearer(shop)]) expect((yield* facilitator.ask(path, init)).status).toBe(401)
         for (const query of ["hours=0", "hours=721", "hours=24&limit=x"])
           expect((yield* facilitator.ask(`/analytics/v1/search/missed?${query}`, bearer(ops))).status).toBe(400)
@@ -131,10 +131,10 @@ describe("a search of which nothing speaks for an answer", () => {
           cursor: null
         })
         const agent = yield* connectHttp(yield* startTools({ facilitatorUrl: facilitator.url }))
-        const told = (query: string) => call(agent, "x402_search_resources", { query: decodeURIComponent(query) })
-        const warned = ({ body }: Effect.Success<ReturnType<typeof told>>) =>
+        const reported = (query: string) => call(agent, "x402_search_resources", { query: decodeURIComponent(query) })
+        const warned = ({ body }: Effect.Success<ReturnType<typeof reported>>) =>
           body["resources"].map(({ wrapper }: any) => /^nearest_only:/.test(wrapper.warnings[0]))
-        const [sure, guessed] = [yield* told(answered!), yield* told(unanswered!)]
+        const [sure, guessed] = [yield* reported(answered!), yield* reported(unanswered!)]
         expect(sure.body["nearestOnly"]).toBe(undefined)
         expect(warned(sure)).not.toContain(true)
         expect(guessed.body["nearestOnly"]).toBe(true)
@@ -161,7 +161,7 @@ describe("a facilitator that keeps no words", () => {
         // The impressions are written one turn after the other, beside which the words would have been.
         const impressions = facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`
         for (const written of [1, 2, 3]) {
-          yield* look(facilitator, "zebra maps")
+          yield* probe(facilitator, "zebra maps")
           yield* eventually(impressions, ([row]) => row!.count >= written)
         }
         expect((yield* facilitator.ask(path, bearer(ops))).json.items).toEqual([])

@@ -55,18 +55,18 @@ describe("the friendbot", () => {
     "makes an account with XLM, its USDC line and USDC in one transaction that stands in the history",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      const who = keypair("newcomer")
-      const funded = (yield* ledger.fund(who.publicKey(), { usdcUnits: 5_0000000n }))!
+      const caller = keypair("newcomer")
+      const funded = (yield* ledger.fund(caller.publicKey(), { usdcUnits: 5_0000000n }))!
       const { status, envelopeXdr } = yield* ledger.call("getTransaction", { hash: funded.hash })
       expect(status).toBe("SUCCESS")
       const { operations } = (xdr.TransactionEnvelope.fromXdr(envelopeXdr, "base64").value as any).tx
       expect(operations.map(({ body }: any) => body.type)).toEqual(["createAccount", "changeTrust", "payment"])
       expect(yield* eventsIn(funded.ledger)).toEqual([
-        ["transfer", bot, who.publicKey(), "native", 10_000_0000000n],
-        ["mint", who.publicKey(), USDC_NAME, 5_0000000n]
+        ["transfer", bot, caller.publicKey(), "native", 10_000_0000000n],
+        ["mint", caller.publicKey(), USDC_NAME, 5_0000000n]
       ])
-      expect(yield* counts(who)).toMatchObject({ balance: 10_000_0000000n, subentries: 1 })
-      expect((yield* lineOf(who, usdcAsset))!.balance).toBe(5_0000000n)
+      expect(yield* counts(caller)).toMatchObject({ balance: 10_000_0000000n, subentries: 1 })
+      expect((yield* lineOf(caller, usdcAsset))!.balance).toBe(5_0000000n)
     })
   )
 
@@ -74,14 +74,14 @@ describe("the friendbot", () => {
     "pays again what exists, leaves a line's limit alone, and only opens the line for nothing",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      const who = yield* fund("who")
-      expect(yield* lineOf(who, usdcAsset)).toBeUndefined()
-      yield* ledger.fund(who.publicKey(), { usdcUnits: 0n })
-      expect((yield* lineOf(who, usdcAsset))!.balance).toBe(0n)
-      yield* done(who, Operation.changeTrust({ asset: usdcAsset, limit: "3" }))
-      expect(yield* ledger.fund(who.publicKey(), { usdcUnits: 2_0000000n })).toBeDefined()
-      expect(yield* lineOf(who, usdcAsset)).toMatchObject({ balance: 2_0000000n, limit: 3_0000000n })
-      expect((yield* counts(who)).balance).toBe(30_000_0000000n - 100n)
+      const party = yield* fund("who")
+      expect(yield* lineOf(party, usdcAsset)).toBeUndefined()
+      yield* ledger.fund(party.publicKey(), { usdcUnits: 0n })
+      expect((yield* lineOf(party, usdcAsset))!.balance).toBe(0n)
+      yield* done(party, Operation.changeTrust({ asset: usdcAsset, limit: "3" }))
+      expect(yield* ledger.fund(party.publicKey(), { usdcUnits: 2_0000000n })).toBeDefined()
+      expect(yield* lineOf(party, usdcAsset)).toMatchObject({ balance: 2_0000000n, limit: 3_0000000n })
+      expect((yield* counts(party)).balance).toBe(30_000_0000000n - 100n)
     })
   )
 

@@ -19,12 +19,12 @@ const killedAfter = (folder: string, count: number) =>
     const child = spawn(process.execPath, isDeno ? ["run", "-A", script, folder] : [script, folder], {
       stdio: ["ignore", "pipe", "inherit"]
     })
-    let told = ""
+    let reported = ""
     child.stdout.on("data", (chunk: Buffer) => {
-      told += chunk.toString()
-      if (told.split("\n").length > count) child.kill("SIGKILL")
+      reported += chunk.toString()
+      if (reported.split("\n").length > count) child.kill("SIGKILL")
     })
-    child.on("exit", () => resume(Effect.succeed(told.split("\n").slice(0, -1))))
+    child.on("exit", () => resume(Effect.succeed(reported.split("\n").slice(0, -1))))
   })
 
 describe("the journal", () => {
@@ -34,16 +34,16 @@ describe("the journal", () => {
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
         const folder = yield* files.makeTempDirectoryScoped()
-        let told: ReadonlyArray<string> = []
+        let reported: ReadonlyArray<string> = []
         for (const count of [5, 40]) {
           const more = yield* killedAfter(folder, count)
           expect(more.length).toBeGreaterThanOrEqual(count)
-          told = [...told, ...more]
+          reported = [...reported, ...more]
         }
         yield* Effect.gen(function* () {
           const ledger = yield* LocalLedger
-          for (const hash of told) expect((yield* ledger.call("getTransaction", { hash })).status).toBe("SUCCESS")
-          expect(ledger.ledger.latest.sequence).toBeGreaterThanOrEqual(1_000 + told.length)
+          for (const hash of reported) expect((yield* ledger.call("getTransaction", { hash })).status).toBe("SUCCESS")
+          expect(ledger.ledger.latest.sequence).toBeGreaterThanOrEqual(1_000 + reported.length)
         }).pipe(open(folder))
       }).pipe(Effect.scoped, Effect.provide(platform)),
     240_000

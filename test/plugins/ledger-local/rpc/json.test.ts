@@ -120,8 +120,13 @@ describe("an answer in JSON", () => {
       const [{ events }, eventsInJson] = yield* both("getEvents", { startLedger: 1_000 })
       expect(events.length).toBeGreaterThan(2)
       // As the network's own converter has it, which the SDK's differs from.
-      const [, told] = yield* both("getTransaction", { hash })
-      expect(Object.keys(told.events.transactionEventsJson[0].event)).toEqual(["ext", "contract_id", "type_", "body"])
+      const [, reported] = yield* both("getTransaction", { hash })
+      expect(Object.keys(reported.events.transactionEventsJson[0].event)).toEqual([
+        "ext",
+        "contract_id",
+        "type_",
+        "body"
+      ])
       for (const [i, event] of events.entries())
         hold([
           [event.topic, eventsInJson.events[i].topicJson, xdr.ScVal],

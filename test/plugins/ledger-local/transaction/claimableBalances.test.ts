@@ -36,7 +36,7 @@ const create = (asset: Asset, amount: string, claimants: ReadonlyArray<Claimant>
     ...(source === undefined ? {} : { source })
   })
 
-const anyTime = (who: Keypair): Claimant => new Claimant(who.publicKey())
+const anyTime = (caller: Keypair): Claimant => new Claimant(caller.publicKey())
 
 /** The id in the form of the operations' arguments, out of a creation's result. */
 const idIn = (result: any): string => `00000000${Buffer.from(result.balanceId.v0).toString("hex")}`

@@ -95,13 +95,13 @@ export const entriesOf = <Type extends LedgerEntryData["type"]>(type: Type) =>
     )
   )
 
-const idOf = (who: Keypair): PublicKey => publicKey(who.rawPublicKey())
+const idOf = (caller: Keypair): PublicKey => publicKey(caller.rawPublicKey())
 
 const entry = (key: LedgerKey) => Effect.map(LocalLedger, ({ ledger }) => ledger.store.get(keyString(key)))
 
 /** An account's counts: what it holds, and for whom. */
-export const counts = Effect.fnUntraced(function* (who: Keypair) {
-  const { account } = (yield* entry(accountKey(idOf(who))))!.data as Extract<LedgerEntryData, { type: 0 }>
+export const counts = Effect.fnUntraced(function* (caller: Keypair) {
+  const { account } = (yield* entry(accountKey(idOf(caller))))!.data as Extract<LedgerEntryData, { type: 0 }>
   const v2 = account.ext.v === 1 && account.ext.v1.ext.v === 2 ? account.ext.v1.ext.v2 : undefined
   return {
     balance: account.balance,
@@ -113,21 +113,21 @@ export const counts = Effect.fnUntraced(function* (who: Keypair) {
 })
 
 /** The trustline of an issued asset, or of a pool's shares by its id. */
-export const lineOf = Effect.fnUntraced(function* (who: Keypair, of: Asset | Uint8Array) {
+export const lineOf = Effect.fnUntraced(function* (caller: Keypair, of: Asset | Uint8Array) {
   const asset: TrustLineAsset =
     of instanceof Uint8Array ? { type: 3, liquidityPoolId: of } : of.toTrustLineXdrObject().toXdrObject()
-  const found = (yield* entry(trustLineKey(idOf(who), asset)))?.data
+  const found = (yield* entry(trustLineKey(idOf(caller), asset)))?.data
   return found?.type === 1 ? found.trustLine : undefined
 })
 
 /** Lets the account pay down to exactly what it must keep, and `stroops` more. */
-export const drain = Effect.fnUntraced(function* (who: Keypair, to: string, stroops = 0n) {
+export const drain = Effect.fnUntraced(function* (caller: Keypair, to: string, stroops = 0n) {
   const { ledger } = yield* LocalLedger
-  const { balance, subentries, sponsoring, sponsored } = yield* counts(who)
+  const { balance, subentries, sponsoring, sponsored } = yield* counts(caller)
   const kept = BigInt(2 + subentries + sponsoring - sponsored) * ledger.options.settings.baseReserveStroops
   const amount = balance - kept - stroops - 100n
   yield* done(
-    who,
+    caller,
     Operation.payment({
       destination: to,
       asset: native,

@@ -6,7 +6,7 @@ import { Asset, Claimant, type Keypair, Operation, type xdr } from "@stellar/ste
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
 import { apply, fund, operationCode, transaction } from "../support.ts"
 import { entriesOf, give, issue, native, poolId, sharesOf, test, withBody } from "./classic.ts"
-import { balancesOf, faultsOf, follow } from "./ledgerInvariants.ts"
+import { balancesOf, errorsOf, follow } from "./ledgerInvariants.ts"
 
 /** A small generator with a seed, so that a failure can be seen again. */
 const randomOf = (seed: number) => {
@@ -62,7 +62,7 @@ describe(`a wild market (seed ${SEED})`, () => {
   const pick = <A>(list: ReadonlyArray<A>): A => list[random(list.length)]!
   const units = (): string => `${1 + random(400)}.${random(10)}`
 
-  const exchanges = ({ gold, iron, holders }: World): ReadonlyArray<(who: Keypair) => xdr.Operation> => {
+  const exchanges = ({ gold, iron, holders }: World): ReadonlyArray<(caller: Keypair) => xdr.Operation> => {
     const pair = (): readonly [Asset, Asset] => {
       const [from, to] = [pick([native, gold, iron]), pick([native, gold, iron])]
       return from.equals(to) ? pair() : [from, to]
@@ -106,7 +106,7 @@ describe(`a wild market (seed ${SEED})`, () => {
     ]
   }
 
-  const pooling = ({ pools }: World): ReadonlyArray<(who: Keypair) => xdr.Operation> => [
+  const pooling = ({ pools }: World): ReadonlyArray<(party: Keypair) => xdr.Operation> => [
     () => Operation.changeTrust({ asset: pick(pools), ...(random(4) === 0 ? { limit: "0" } : {}) }),
     () =>
       Operation.liquidityPoolDeposit({
@@ -198,7 +198,7 @@ describe(`a wild market (seed ${SEED})`, () => {
         if (meta !== undefined) follow(balances, meta)
         const code = operationCode(result, operations.length === 1 ? 0 : 1) ?? "none"
         codes.set(code, (codes.get(code) ?? 0) + 1)
-        expect([step, faultsOf(ledger.store, ledger.options.settings)]).toEqual([step, []])
+        expect([step, errorsOf(ledger.store, ledger.options.settings)]).toEqual([step, []])
       }
       expect(balances.list).toEqual(balancesOf(ledger.store).list)
       const succeeded = [...codes.keys()].filter((code) => code.endsWith("Success"))

@@ -124,7 +124,7 @@ const count = (entries: ReadonlyArray<LedgerEntry>): Counts => {
   return counts
 }
 
-const accountFaults = (account: AccountEntry, counts: Counts, settings: NetworkSettings): Array<string> => {
+const accountErrors = (account: AccountEntry, counts: Counts, settings: NetworkSettings): Array<string> => {
   const id = accountStrKey(account.accountId)
   const { selling, buying } = accountLiabilities(account)
   const facts: ReadonlyArray<readonly [string, bigint, bigint]> = [
@@ -134,15 +134,15 @@ const accountFaults = (account: AccountEntry, counts: Counts, settings: NetworkS
     ["selling", selling, counts.promised.of(`${id} native selling`)],
     ["buying", buying, counts.promised.of(`${id} native buying`)]
   ]
-  const faults = facts
+  const errors = facts
     .filter(([, said, is]) => said !== is)
     .map(([what, said, is]) => `${id} ${what} ${said}, not ${is}`)
   return availableBalance(account, settings.baseReserveStroops) < 0n
-    ? [...faults, `${id} is below its reserve`]
-    : faults
+    ? [...errors, `${id} is below its reserve`]
+    : errors
 }
 
-const lineFaults = (line: TrustLineEntry, counts: Counts): Array<string> => {
+const lineErrors = (line: TrustLineEntry, counts: Counts): Array<string> => {
   const { selling, buying } = trustLiabilities(line)
   const id = accountStrKey(line.accountId)
   if (line.balance < selling || line.balance < 0n || line.balance + buying > line.limit) return [`${id} overran a line`]
@@ -157,21 +157,21 @@ const lineFaults = (line: TrustLineEntry, counts: Counts): Array<string> => {
 }
 
 /** What does not hold; empty when all is well. */
-export const faultsOf = (store: Store, settings: NetworkSettings): ReadonlyArray<string> => {
+export const errorsOf = (store: Store, settings: NetworkSettings): ReadonlyArray<string> => {
   const entries = [...store.entries()]
   const counts = count(entries)
   return entries.flatMap(({ data }) => {
-    if (data.type === 0) return accountFaults(data.account, counts, settings)
-    if (data.type === 1) return lineFaults(data.trustLine, counts)
+    if (data.type === 0) return accountErrors(data.account, counts, settings)
+    if (data.type === 1) return lineErrors(data.trustLine, counts)
     if (data.type !== 5) return []
     const id = hex(data.liquidityPool.liquidityPoolId)
     const { totalPoolShares, poolSharesTrustLineCount, reserveA, reserveB } = data.liquidityPool.body.constantProduct
-    const faults = []
-    if (totalPoolShares !== counts.shares.of(id)) faults.push(`pool ${id} has other shares`)
-    if (poolSharesTrustLineCount !== counts.shareLines.of(id)) faults.push(`pool ${id} counts other lines`)
+    const errors = []
+    if (totalPoolShares !== counts.shares.of(id)) errors.push(`pool ${id} has other shares`)
+    if (poolSharesTrustLineCount !== counts.shareLines.of(id)) errors.push(`pool ${id} counts other lines`)
     if ((totalPoolShares === 0n) !== (reserveA === 0n) || (totalPoolShares === 0n) !== (reserveB === 0n))
-      faults.push(`pool ${id} has reserves without shares, or shares of nothing`)
-    return faults
+      errors.push(`pool ${id} has reserves without shares, or shares of nothing`)
+    return errors
   })
 }
 
@@ -201,8 +201,8 @@ export const balancesOf = (store: Store): Sums => {
 /** Moves in `balances` what a transaction's events tell, its fee included. */
 export const follow = (balances: Sums, meta: xdr.TransactionMeta): void => {
   const { operations, events: ofTransaction } = meta.value as any
-  const told = [...ofTransaction.map(({ event }: any) => event), ...operations.flatMap(({ events }: any) => events)]
-  for (const { body } of told) {
+  const reported = [...ofTransaction.map(({ event }: any) => event), ...operations.flatMap(({ events }: any) => events)]
+  for (const { body } of reported) {
     const [name, ...topics] = body.v0.topics.map(scValToNative) as [string, ...Array<string>]
     const data = scValToNative(body.v0.data)
     if (name === "set_authorized") continue

@@ -24,7 +24,7 @@ import {
   operationCode,
   passphrase,
   send,
-  toldBy,
+  reportedBy,
   transaction
 } from "../support.ts"
 
@@ -61,9 +61,9 @@ const done = Effect.fnUntraced(function* (
 })
 
 /** What the ledger tells of the operation beside its code, refused at once or applied. */
-const toldOf = Effect.fnUntraced(function* (...args: Parameters<typeof done>) {
+const reportedOf = Effect.fnUntraced(function* (...args: Parameters<typeof done>) {
   const { raw, refusal } = yield* done(...args)
-  return toldBy(raw?.diagnosticEventsXdr ?? refusal)
+  return reportedBy(raw?.diagnosticEventsXdr ?? refusal)
 })
 
 const liveUntil = Effect.fnUntraced(function* (key: xdr.LedgerKey) {
@@ -136,9 +136,9 @@ describe("ExtendFootprintTTL", () => {
       const longest = testnet.ttl.maxEntryLedgers - 1
       expect((yield* done(owner, extendTo(longest + 1), { readOnly: [key] })).code).toBe(malformed)
       expect([
-        ...(yield* toldOf(owner, extendTo(500), { readWrite: [key] })),
-        ...(yield* toldOf(owner, extendTo(500), { readOnly: [accountKey(owner)] })),
-        ...(yield* toldOf(owner, extendTo(longest + 1), { readOnly: [key] }))
+        ...(yield* reportedOf(owner, extendTo(500), { readWrite: [key] })),
+        ...(yield* reportedOf(owner, extendTo(500), { readOnly: [accountKey(owner)] })),
+        ...(yield* reportedOf(owner, extendTo(longest + 1), { readOnly: [key] }))
       ]).toEqual([
         "Error(Storage, InvalidInput) read-write footprint must be empty for ExtendFootprintTTL operation",
         "Error(Storage, InvalidInput) only entries with TTL (contract data or code entries) can have it extended",
@@ -155,7 +155,7 @@ describe("ExtendFootprintTTL", () => {
       const { owner, key, until } = yield* deployed
       const poor = yield* done(owner, extendTo(1_000_000), { readOnly: [key], resourceFee: 60_000 })
       expect(poor.code).toBe("extendFootprintTtlInsufficientRefundableFee")
-      expect(toldBy(poor.raw?.diagnosticEventsXdr)).toEqual([
+      expect(reportedBy(poor.raw?.diagnosticEventsXdr)).toEqual([
         expect.stringMatching(
           /refundable resource fee was not sufficient to cover the ledger storage rent: \{\} > \{\} \d+ \d+$/
         )
@@ -207,8 +207,8 @@ describe("RestoreFootprint", () => {
       expect((yield* done(owner, restore, { readWrite: [temporaryKey(key)] })).code).toBe(malformed)
       expect((yield* done(owner, restore, { readWrite: [accountKey(owner)] })).code).toBe(malformed)
       expect([
-        ...(yield* toldOf(owner, restore, { readOnly: [key] })),
-        ...(yield* toldOf(owner, restore, { readWrite: [temporaryKey(key)] }))
+        ...(yield* reportedOf(owner, restore, { readOnly: [key] })),
+        ...(yield* reportedOf(owner, restore, { readWrite: [temporaryKey(key)] }))
       ]).toEqual([
         "Error(Storage, InvalidInput) read-only footprint must be empty for RestoreFootprint operation",
         "Error(Storage, InvalidInput) only persistent Soroban entries can be restored"
@@ -227,7 +227,7 @@ describe("RestoreFootprint", () => {
       yield* ledger.closeMany(LIVES + 1)
       const many = yield* done(owner, restore, { readWrite: [key], bytes: 40 })
       expect(many.code).toBe("restoreFootprintResourceLimitExceeded")
-      expect(toldBy(many.raw?.diagnosticEventsXdr)).toEqual([
+      expect(reportedBy(many.raw?.diagnosticEventsXdr)).toEqual([
         expect.stringMatching(/operation byte-read resources exceeds amount specified \d+ 40$/)
       ])
       expect((yield* done(owner, restore, { readWrite: [key], resourceFee: price - 1 })).code).toBe(

@@ -182,8 +182,8 @@ describe("LiquidityPoolDeposit", () => {
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       const stranger = yield* fund("stranger")
-      const is = (operation: xdr.Operation, expected: string, who: Keypair = holder) =>
-        Effect.map(code(who, operation), (answer) => expect(answer).toBe(`liquidityPoolDeposit${expected}`))
+      const is = (operation: xdr.Operation, expected: string, caller: Keypair = holder) =>
+        Effect.map(code(caller, operation), (answer) => expect(answer).toBe(`liquidityPoolDeposit${expected}`))
       const raw = (parts: object) => withBody(deposit(shares, "1", "1"), parts)
       const price = (n: number, d: number) => ({ n, d })
       yield* is(raw({ maxAmountA: 0n }), "Malformed")
@@ -249,8 +249,8 @@ describe("LiquidityPoolWithdraw", () => {
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       yield* done(holder, deposit(shares, "100", "400"))
-      const is = (operation: xdr.Operation, expected: string, who: Keypair = holder) =>
-        Effect.map(code(who, operation), (answer) => expect(answer).toBe(`liquidityPoolWithdraw${expected}`))
+      const is = (operation: xdr.Operation, expected: string, caller: Keypair = holder) =>
+        Effect.map(code(caller, operation), (answer) => expect(answer).toBe(`liquidityPoolWithdraw${expected}`))
       const raw = (parts: object) => withBody(withdraw(shares, "1"), parts)
       yield* is(raw({ amount: 0n }), "Malformed")
       yield* is(raw({ minAmountA: -1n }), "Malformed")

@@ -5,7 +5,7 @@ import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, type Keypair, Operation, SorobanDataBuilder, type xdr } from "@stellar/stellar-sdk"
 import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
-import { account, fund, keypair, operationCode, send, toldBy, transaction } from "../support.ts"
+import { account, fund, keypair, operationCode, send, reportedBy, transaction } from "../support.ts"
 import { code, done, drain, issue, native, type Needs, test, together, withBody } from "./classic.ts"
 
 const INT64_MAX = (1n << 63n) - 1n
@@ -81,7 +81,7 @@ describe("payments", () => {
       Effect.gen(function* () {
         const { asset, holder, issuer } = yield* guarded
         const stranger = yield* fund("stranger")
-        const to = (who: Keypair, amount = "1") => pay(asset, who.publicKey(), amount)
+        const to = (caller: Keypair, amount = "1") => pay(asset, caller.publicKey(), amount)
         for (const bound of bounds)
           expect(yield* code(holder, withBody(to(issuer), { [bound]: 0n }))).toBe(`${name}Malformed`)
         yield* expectCodes(holder, {
@@ -270,7 +270,7 @@ describe("a contract's upload beyond the network's size", () => {
       })
       const { code: outer, diagnosticEventsXdr, error, status } = yield* send(upload)
       expect([status, outer, operationCode(error)]).toEqual(["ERROR", "txFailed", "invokeHostFunctionSuccess"])
-      expect(toldBy(diagnosticEventsXdr)).toEqual([
+      expect(reportedBy(diagnosticEventsXdr)).toEqual([
         "Error(Budget, ExceededLimit) uploaded Wasm size exceeds network config maximum contract size 65 64"
       ])
     }),

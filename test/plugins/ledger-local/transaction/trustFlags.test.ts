@@ -32,11 +32,11 @@ describe("SetTrustLineFlags", () => {
       const { issuer, asset } = yield* issue("issuer", "GOLD", REVOCABLE)
       const holder = yield* fund("holder")
       yield* give(issuer, holder, asset, "5")
-      const told = (on: boolean) => [["set_authorized", holder.publicKey(), named(asset), on]]
-      expect((yield* done(issuer, flags(holder, asset, AUTHORIZED, 0))).events).toEqual(told(true))
-      expect((yield* done(issuer, flags(holder, asset, MAINTAIN, AUTHORIZED))).events).toEqual(told(false))
-      expect((yield* done(issuer, flags(holder, asset, 0, MAINTAIN))).events).toEqual(told(false))
-      expect((yield* done(issuer, allow(holder, asset, AUTHORIZED))).events).toEqual(told(true))
+      const reported = (on: boolean) => [["set_authorized", holder.publicKey(), named(asset), on]]
+      expect((yield* done(issuer, flags(holder, asset, AUTHORIZED, 0))).events).toEqual(reported(true))
+      expect((yield* done(issuer, flags(holder, asset, MAINTAIN, AUTHORIZED))).events).toEqual(reported(false))
+      expect((yield* done(issuer, flags(holder, asset, 0, MAINTAIN))).events).toEqual(reported(false))
+      expect((yield* done(issuer, allow(holder, asset, AUTHORIZED))).events).toEqual(reported(true))
     })
   )
 

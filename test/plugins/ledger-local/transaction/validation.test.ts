@@ -14,7 +14,7 @@ import {
   operationCode,
   passphrase,
   send,
-  toldBy,
+  reportedBy,
   transaction
 } from "../support.ts"
 
@@ -202,7 +202,7 @@ describe("what a transaction is refused for", () => {
       const invalid = { status: "ERROR", code: "txSorobanInvalid" }
       const noted = yield* refused((tx) => (tx.memo = { type: 2, id: 1n }))
       expect(noted).toMatchObject(invalid)
-      expect(toldBy(noted.diagnostics)).toEqual([
+      expect(reportedBy(noted.diagnostics)).toEqual([
         "Error(Value, InvalidInput) Soroban transactions are not allowed to use memo or muxed source account"
       ])
       expect(
@@ -226,10 +226,12 @@ describe("what a transaction is refused for", () => {
         yield* refused((tx) => (tx.ext.sorobanData.ext = { v: 1, resourceExt: { archivedSorobanEntries: [0] } }))
       ).toMatchObject(invalid)
       expect(yield* refused((tx) => (tx.ext.sorobanData.resourceFee = 10n))).toMatchObject(invalid)
-      const told = yield* refused((tx) => (tx.ext.sorobanData.resourceFee = BigInt(tx.fee) + 1n))
-      expect(told).toMatchObject(invalid)
+      const reported = yield* refused((tx) => (tx.ext.sorobanData.resourceFee = BigInt(tx.fee) + 1n))
+      expect(reported).toMatchObject(invalid)
       const words = "transaction `sorobanData.resourceFee` is higher than the full transaction fee"
-      expect(toldBy(told.diagnostics)).toEqual([expect.stringContaining(`Error(Value, ExceededLimit) ${words}`)])
+      expect(reportedBy(reported.diagnostics)).toEqual([
+        expect.stringContaining(`Error(Value, ExceededLimit) ${words}`)
+      ])
       expect((yield* refused((tx) => (tx.ext.sorobanData.resourceFee = -1n))).code).toBe("txMalformed")
       expect((yield* refused(() => undefined)).status).toBe("PENDING")
     }).pipe(Effect.provide(ledgerLayer()))

@@ -12,7 +12,7 @@ import type { SearchValues } from "../../../../../plugins/catalog/search/searchS
 import { rerank } from "../../../../../plugins/catalog/search/rank/rerank.ts"
 import { resourceDocument } from "../../../search-lexical/resourceDocument.ts"
 
-interface Heard {
+interface Received {
   body?: any
   headers?: IncomingHttpHeaders
 }
@@ -23,7 +23,10 @@ interface Answer {
 }
 
 /** A server that answers as told: a status and a body, by what was asked, or never. */
-const reranker = (told: Answer | "silence" | ((body: unknown) => Answer | Promise<Answer>), heard: Heard = {}) =>
+const reranker = (
+  reported: Answer | "silence" | ((body: unknown) => Answer | Promise<Answer>),
+  received: Received = {}
+) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(() => {
@@ -32,10 +35,10 @@ const reranker = (told: Answer | "silence" | ((body: unknown) => Answer | Promis
           request
             .on("data", (chunk) => (text += String(chunk)))
             .on("end", () => {
-              heard.body = JSON.parse(text)
-              heard.headers = request.headers
-              if (told === "silence") return
-              const answering = typeof told === "function" ? told(heard.body) : told
+              received.body = JSON.parse(text)
+              received.headers = request.headers
+              if (reported === "silence") return
+              const answering = typeof reported === "function" ? reported(received.body) : reported
               void Promise.resolve(answering).then(({ body, status }) =>
                 response
                   .writeHead(status ?? 200, { "content-type": "application/json" })
@@ -115,9 +118,9 @@ const interfaces: Readonly<Record<"cohere" | "tei" | "llamacpp", Spoken>> = {
 }
 
 /** A server that speaks one of them, and scores the texts as told. */
-const speaking = (spoken: Spoken, scores: ReadonlyArray<number>, heard: Array<unknown>) =>
+const speaking = (spoken: Spoken, scores: ReadonlyArray<number>, received: Array<unknown>) =>
   reranker((body: any) => {
-    heard.push(body)
+    received.push(body)
     const members = Object.entries(body as Record<string, unknown>)
     const isFit =
       Object.entries(spoken.required).every(([name, holds]) => holds(body[name])) &&
@@ -141,10 +144,10 @@ const portOf = (url: string, provider: "cohere" | "tei" | "llamacpp" | "http", m
 describe("a reranker's interface", () => {
   it.live.each(["cohere", "tei", "llamacpp"] as const)("of %s is spoken as its server has it", (provider) =>
     Effect.gen(function* () {
-      const heard: Array<unknown> = []
-      const order = yield* portOf(yield* speaking(interfaces[provider], [0.1, 0.9, 0.5], heard), provider)
+      const received: Array<unknown> = []
+      const order = yield* portOf(yield* speaking(interfaces[provider], [0.1, 0.9, 0.5], received), provider)
       expect(yield* order("weather", documents)).toEqual([1, 2, 0])
-      expect(heard).toHaveLength(1)
+      expect(received).toHaveLength(1)
       // None of them takes what is said to all at once.
       const all = yield* portOf(yield* speaking(interfaces[provider], [1, 2, 3], []), "http")
       expect((yield* Effect.flip(all("weather", documents)))._tag).toBe("RerankingFailed")
@@ -153,10 +156,10 @@ describe("a reranker's interface", () => {
 
   it.live("is asked once by searches that ask the same, by eight at once, and left alone when it fails", () =>
     Effect.gen(function* () {
-      const heard: Array<any> = []
+      const observed: Array<any> = []
       const waiting: Array<() => void> = []
       const held = yield* reranker((body: any) => {
-        heard.push(body)
+        observed.push(body)
         return new Promise((resolve) => waiting.push(() => resolve({ body: byScore([1, 3, 2]) })))
       })
       const order = yield* portOf(held, "tei")
@@ -164,11 +167,11 @@ describe("a reranker's interface", () => {
       const others = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7], (at) =>
         Effect.forkChild(order(`other ${at}`, documents))
       )
-      while (heard.length < 8) yield* Effect.sleep("10 millis")
+      while (observed.length < 8) yield* Effect.sleep("10 millis")
       expect((yield* Effect.flip(order("one more", documents))).message).toContain("busy")
       for (const end of waiting) end()
       for (const one of [...twins, ...others]) expect(yield* Fiber.join(one)).toEqual([1, 2, 0])
-      expect(heard.map(({ query }) => query).filter((query) => query === "same")).toHaveLength(1)
+      expect(observed.map(({ query }) => query).filter((query) => query === "same")).toHaveLength(1)
 
       let asked = 0
       const failing = yield* reranker(() => {
@@ -186,16 +189,16 @@ describe("a reranker's interface", () => {
 describe("a reranker", () => {
   it.live("gives the order in either spelling, and is told no more than it needs", () =>
     Effect.gen(function* () {
-      const heard: Heard = {}
+      const received: Received = {}
       const scores = [0.1, 0.9, 0.5]
       const results = scores.map((relevance_score, index) => ({ index, relevance_score }))
-      expect(yield* ask(yield* reranker({ body: { results } }, heard), Option.some(Redacted.make("secret")))).toEqual([
-        1, 2, 0
-      ])
+      expect(
+        yield* ask(yield* reranker({ body: { results } }, received), Option.some(Redacted.make("secret")))
+      ).toEqual([1, 2, 0])
       expect(yield* ask(yield* reranker({ body: scores.map((score, index) => ({ index, score })) }))).toEqual([1, 2, 0])
-      expect(heard.headers?.authorization).toBe("Bearer secret")
-      expect(heard.body).toMatchObject({ model: "m", query: "weather", top_n: 3 })
-      expect(heard.body.documents.every((text: string) => text.length <= 2_000)).toBe(true)
+      expect(received.headers?.authorization).toBe("Bearer secret")
+      expect(received.body).toMatchObject({ model: "m", query: "weather", top_n: 3 })
+      expect(received.body.documents.every((text: string) => text.length <= 2_000)).toBe(true)
     })
   )
 

@@ -8,7 +8,7 @@ import { succeeded } from "../World.ts"
 import { call, contract, hostImport, signed, VOID_BODY } from "./assemble.ts"
 
 /** The log of a call of `run`, without the call itself. */
-const told = (code: Uint8Array): ReadonlyArray<string> =>
+const reported = (code: Uint8Array): ReadonlyArray<string> =>
   call(code)
     .diagnostics.filter(({ event }) => symbolText(event.body.v0.topics[0]) !== "fn_call")
     .map(({ event }) => [...event.body.v0.topics, event.body.v0.data].map(valueText).join(" "))
@@ -22,7 +22,7 @@ const contractError = word((7n << 32n) | 3n)
 describe("the log of a contract that fails", () => {
   it("names the error, the host function and the contract's function", () => {
     const body = [...contractError, 0x10, 0]
-    expect(told(contract({ body, imports: [hostImport("x", "5", 3)] }))).toEqual([
+    expect(reported(contract({ body, imports: [hostImport("x", "5", 3)] }))).toEqual([
       'error Error(Contract, #7) ["failing with contract error", 7]',
       'error Error(Contract, #7) "escalating error to VM trap from failed host function call: fail_with_error"',
       'log ["VM call trapped with HostError", run, Error(Contract, #7)]'
@@ -36,7 +36,7 @@ describe("the log of a contract that fails", () => {
     })
 
   it("tells of a call of another contract that failed, on the way out", () => {
-    expect(told(calling("_"))).toEqual([
+    expect(reported(calling("_"))).toEqual([
       'error Error(Context, InvalidAction) "Contract re-entry is not allowed"',
       'error Error(Context, InvalidAction) ["contract call failed", run, []]',
       'error Error(Context, InvalidAction) "escalating error to VM trap from failed host function call: call"',
@@ -45,14 +45,14 @@ describe("the log of a contract that fails", () => {
   })
 
   it("tells of one that the caller caught, and goes on", () => {
-    expect(told(calling("0")).slice(0, 2)).toEqual([
+    expect(reported(calling("0")).slice(0, 2)).toEqual([
       'error Error(Context, InvalidAction) "Contract re-entry is not allowed"',
       'error Error(Context, InvalidAction) ["contract try_call failed", run, []]'
     ])
   })
 
   it("says nothing of a value of another type but which host function was given it", () => {
-    const lines = told(contract({ body: [...u32(1), 0x10, 0], imports: [hostImport("v", "3", 3)] }))
+    const lines = reported(contract({ body: [...u32(1), 0x10, 0], imports: [hostImport("v", "3", 3)] }))
     expect(lines).toEqual([
       'error Error(Value, UnexpectedType) "escalating error to VM trap from failed host function call: vec_len"',
       'log ["VM call trapped with HostError", run, Error(Value, UnexpectedType)]'

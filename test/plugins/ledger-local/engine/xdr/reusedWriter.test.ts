@@ -51,7 +51,7 @@ describe("a kept buffer", () => {
   it("refuses what is nested too deep, as the SDK does", () => {
     let deep: ScVal = { type: 3, u32: 1 }
     for (let i = 0; i < 2_000; i++) deep = { type: 16, vec: [deep] }
-    const told = (encode: () => unknown): string => {
+    const reported = (encode: () => unknown): string => {
       try {
         encode()
       } catch (error) {
@@ -59,8 +59,8 @@ describe("a kept buffer", () => {
       }
       return "nothing"
     }
-    expect(told(() => xdr.ScVal.schema.encode(deep))).toContain("max recursion depth")
-    expect(told(() => codec.ScVal.encode(deep))).toBe(told(() => xdr.ScVal.schema.encode(deep)))
+    expect(reported(() => xdr.ScVal.schema.encode(deep))).toContain("max recursion depth")
+    expect(reported(() => codec.ScVal.encode(deep))).toBe(reported(() => xdr.ScVal.schema.encode(deep)))
   })
 
   it.effect("holds whole ledgers as the SDK writes them", () =>

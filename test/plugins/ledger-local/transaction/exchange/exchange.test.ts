@@ -39,13 +39,13 @@ const sell = (selling: Asset, buying: Asset, amount: string, price: string, offe
   Operation.manageSellOffer({ selling, buying, amount, price, offerId })
 
 /** The balance and what is promised of it, by asset. */
-const holding = Effect.fnUntraced(function* (who: Keypair, asset: Asset) {
+const holding = Effect.fnUntraced(function* (caller: Keypair, asset: Asset) {
   const { ledger } = yield* LocalLedger
   for (const { data } of ledger.store.entries()) {
     if (
       data.type === 0 &&
       asset.isNative() &&
-      Buffer.compare(data.account.accountId.ed25519, who.rawPublicKey()) === 0
+      Buffer.compare(data.account.accountId.ed25519, caller.rawPublicKey()) === 0
     ) {
       const liabilities = data.account.ext.v === 1 ? data.account.ext.v1.liabilities : { buying: 0n, selling: 0n }
       return { balance: data.account.balance, ...liabilities, subentries: data.account.numSubEntries }
@@ -53,7 +53,7 @@ const holding = Effect.fnUntraced(function* (who: Keypair, asset: Asset) {
     if (
       data.type === 1 &&
       !asset.isNative() &&
-      Buffer.compare(data.trustLine.accountId.ed25519, who.rawPublicKey()) === 0
+      Buffer.compare(data.trustLine.accountId.ed25519, caller.rawPublicKey()) === 0
     ) {
       const liabilities = data.trustLine.ext.v === 1 ? data.trustLine.ext.v1.liabilities : { buying: 0n, selling: 0n }
       return { balance: data.trustLine.balance, ...liabilities, subentries: 0 }
