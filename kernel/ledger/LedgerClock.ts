@@ -122,21 +122,14 @@ const makeFollower = Effect.gen(function* () {
     return yield* rpc.latestLedgers
   })
 
-  const warnOfSkew = warningOf(skew)
-
   /** Looks once, and says how what is believed has changed. Fails when no endpoint answers. */
   const poll = Effect.gen(function* () {
     polledAt = yield* monotonicMillis
     const first = yield* rpc.latestLedger
     const second = yield* secondPoll(first, yield* monotonicMillis)
     const machineMillis = yield* Clock.currentTimeMillis
-    const polled = {
-      first,
-      second,
-      at: yield* monotonicMillis,
-      closeInterval: pace(),
-      machineSeconds: machineMillis / 1_000
-    }
+    const at = yield* monotonicMillis
+    const polled = { first, second, at, closeInterval: pace(), machineSeconds: machineMillis / 1_000 }
     const before = belief
     if (before === undefined) return (belief = initialHead(polled)) === undefined ? "none" : "advanced"
     const believed = selectHead(before, polled)
@@ -155,7 +148,7 @@ const makeFollower = Effect.gen(function* () {
         Effect.annotateLogs({ from: before.newest.sequence, to: belief.newest.sequence })
       )
     }
-    yield* warnOfSkew
+    yield* warningOf(skew)
     return believed.change
   }).pipe(withSpanIfSampled("LedgerClock.look"))
 
@@ -274,7 +267,11 @@ const makeCatchUp = Effect.fnUntraced(function* <E>(poll: Effect.Effect<void, E>
   }
 })
 
-const notFollowed = (message: string) => new LedgerUnavailable({ operation: "getLatestLedger", message })
+const currentOf = ({ isFresh, time }: LedgerStatus): Effect.Effect<LedgerTime, LedgerUnavailable> => {
+  if (time !== undefined && isFresh) return Effect.succeed(time)
+  const message = time === undefined ? "no ledger is known yet" : "the ledger does not advance"
+  return Effect.fail(new LedgerUnavailable({ operation: "getLatestLedger", message }))
+}
 
 export class LedgerClock extends Context.Service<
   LedgerClock,
@@ -338,11 +335,7 @@ export class LedgerClock extends Context.Service<
           : catchingUp.done
       )
 
-      const now = Effect.flatMap(follower.standing, ({ isFresh, time }) =>
-        time !== undefined && isFresh
-          ? Effect.succeed(time)
-          : Effect.fail(notFollowed(time === undefined ? "no ledger is known yet" : "the ledger does not advance"))
-      )
+      const now = Effect.flatMap(follower.standing, currentOf)
 
       return LedgerClock.of({
         now,

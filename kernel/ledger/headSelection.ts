@@ -178,7 +178,7 @@ const observeAhead = (
   const relations = answers.map((one) => relationOf(belief, one, at, pace))
   if (relations.includes("same") && !isStalled(belief, at, pace)) return undefined
   const ahead = answers.filter((_, index) => relations[index] === "ahead")
-  const alone = ahead.length === answers.length ? undefined : { aloneSince: at, looks: 0 }
+  const alone = ahead.length === answers.length ? undefined : { aloneSince: at, polls: 0 }
   const before = belief.candidateAhead
   const isContinued = (one: LatestLedger) =>
     before !== undefined &&

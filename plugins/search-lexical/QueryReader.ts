@@ -9,9 +9,9 @@ import { setBounded } from "../../kernel/cache/setBounded.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { SimilarTerm, Term } from "./planCandidates.ts"
 import {
-  type SimilarTerms,
   type Alternatives,
   type Counted,
+  type SimilarTerms,
   type TermInterpretation,
   Vocabulary
 } from "./Vocabulary.ts"
@@ -274,10 +274,7 @@ const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
     }
   })
 
-/**
- * What the words of a query in another language are in English, of what documents hold, and how much a document could
- * be worth that had all of it.
- */
+/** English terms of a query in another language that documents hold, and the score of a document with all of them. */
 const makeTranslated = (vocabulary: Vocabulary["Service"]) =>
   Effect.fnUntraced(function* (query: string, heldWords: ReadonlySet<string | undefined>, state: IndexState) {
     const translations = translationsOf(query)
@@ -296,14 +293,27 @@ const makeTranslated = (vocabulary: Vocabulary["Service"]) =>
       mass += most * held
       for (const { counted, weight } of found) {
         const share = (2 * translatedShare * held) / (found.length + 1)
-        terms.set(
-          counted.lexeme,
-          termOf(counted, () => share * weight)
-        )
+        const shared = () => share * weight
+        terms.set(counted.lexeme, termOf(counted, shared))
       }
     }
     return { covered: new Set(translations.flatMap(({ covers }) => covers)), terms, mass }
   })
+
+/** Terms of the query's translation and of its subject, without its own. */
+const relatedTerms = (
+  translated: ReadonlyMap<string, Term>,
+  about: ReadonlyArray<Counted>,
+  asked: ReadonlySet<string>,
+  weightOf: WeightOf
+): ReadonlyArray<Term> =>
+  [
+    ...[...translated].filter(([lexeme]) => !asked.has(lexeme)).map(([, term]) => term),
+    ...distinct(about, new Set([...asked, ...translated.keys()])).map((one) => ({
+      ...termOf(one, weightOf),
+      weight: aboutShare * weightOf(one)
+    }))
+  ].slice(0, termsMax)
 
 export class QueryReader extends Context.Service<
   QueryReader,
@@ -313,8 +323,7 @@ export class QueryReader extends Context.Service<
     QueryReader,
     Effect.gen(function* () {
       const vocabulary = yield* Vocabulary
-      const apart = makeApart(vocabulary)
-      const aboutOf = makeAboutOf(vocabulary)
+      const [apart, aboutOf] = [makeApart(vocabulary), makeAboutOf(vocabulary)]
       const translatedOf = makeTranslated(vocabulary)
 
       const readAnew = Effect.fnUntraced(function* (
@@ -367,13 +376,7 @@ export class QueryReader extends Context.Service<
           translated.mass +
           direct.reduce((sum, { weight }) => sum + weight, 0) +
           unknown.reduce((sum, one) => sum + missing(one), 0)
-        const related = [
-          ...[...translated.terms].filter(([lexeme]) => !asked.has(lexeme)).map(([, term]) => term),
-          ...distinct(about, new Set([...asked, ...translated.terms.keys()])).map((one) => ({
-            ...termOf(one, weightOf),
-            weight: aboutShare * weightOf(one)
-          }))
-        ].slice(0, termsMax)
+        const related = relatedTerms(translated.terms, about, asked, weightOf)
         return {
           // Where no document holds a word of the query, what it is about is looked for itself.
           terms: terms.length === 0 ? related : terms,

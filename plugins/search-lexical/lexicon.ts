@@ -1,5 +1,5 @@
 // Words of Spanish, Russian and Japanese in English, written by hand for this program: a line is the English of
-// listings, then what means it in each of the three languages. Words of trades and of everyday life, not of any listing.
+// listings, then what means it in each of the three languages. Words of trades and everyday life, not of any listing.
 // A word with a star stands for all that begin with it; a sign of `~` before a word says that English has it too, which
 // is read as Spanish beside other Spanish alone. Spanish words are without their marks. `translations.ts` reads it.
 export const lexicon = `
@@ -34,7 +34,7 @@ compare comparison > comparar, comparador, comparacion > сравн* > 比較, �
 buy shop > comprar, compra, tienda > купить, покуп*, магазин* > 買い物, 購入, 通販, 店舗
 sell > vender, venta > продать, продаж* > 売る, 販売
 discount coupon > descuento, cupon, cupones, oferta > скидк*, купон*, промокод* > 割引, クーポン
-exchange rate currency > divisa, tipo de cambio, cambio, moneda, dolar, dolares > курс*, валют*, обмен* > 為替, 両替, 通貨, レート
+exchange rate currency > divisa, tipo de cambio, cambio, moneda, dolar > курс*, валют*, обмен* > 為替, 両替, 通貨, レート
 dollar > dolar, dolares > доллар* > ドル
 bitcoin crypto > ~bitcoin, criptomoneda > биткоин*, биткойн*, крипт* > ビットコイン, 仮想通貨, 暗号資産
 token crypto > ~token, ~tokens > токен* > トークン
@@ -104,7 +104,8 @@ sentiment > sentimiento, opinion > тональност*, отзыв* > 感情, 
 review > resena, opiniones > отзыв* > 口コミ, レビュー
 voice speech > ~voz, habla > голос*, речь, речи > 音声, 声
 speech synthesis > leer en voz alta, locucion > озвуч*, прочитай вслух > 読み上げ, 音声合成
-transcription transcribe > transcribir, transcripcion, grabacion > расшифр*, транскри*, речь в текст, запис* разговор* > 文字起こし, 書き起こし, 文字に起こ, 録音
+transcription transcribe > transcribir, transcripcion, grabacion > расшифр*, транскри*, речь в текст > 文字起こし, 書き起こし, 録音
+transcription transcribe > transcribir > запис* разговор* > 文字に起こ
 meeting > reunion > совещан*, встреч*, собран* > 会議, ミーティング, 打ち合わせ
 audio sound > ~audio, sonido > аудио*, звук* > 音, オーディオ
 noise > ruido > шум, шума > 騒音, ノイズ

@@ -626,7 +626,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a ledger of any age", "isFresh: ageMillis <=", "isFresh: ageMillis >= 0 || ageMillis <="],
     ["endpoints that differ are asked alike", "yield* rpc.setUnfit(", "void ("],
     ["what is in doubt is refused", "Effect.andThen(poll, follower.noDoubt)", "poll"],
-    ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""],
+    ["nobody hears of a clock that is wrong", "    yield* warningOf(skew)\n", ""],
     [
       "ledgers looked for as often while nobody pays",
       "Math.max(betweenPolls(polls, isAttended), restUntil(polls, isAttended) - at)",

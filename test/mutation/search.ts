@@ -67,7 +67,7 @@ const provided = {
 }
 
 export const mutations: ReadonlyArray<Mutation> = [
-  weighed("what is merely claimed is worth as much", "given * weights.unproven_share", "given"),
+  weighed("what is merely claimed is worth as much", "weights.unproven_share * wished", "wished"),
   provides("a mode without a provider is whole", "isModeAsked ? promised[mode]", "(false as boolean) ? promised[mode]"),
   provides("the default mode is partial", "isModeAsked ? promised[mode]", "isModeAsked || mode ? promised[mode]"),
   provides(

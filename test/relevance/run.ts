@@ -4,9 +4,10 @@
 // bootstrap intervals and floors. Then the project's own five sets (`judged.ts`), as everybody has it: by half, how
 // many queries find a right answer first and among three, and what is found where there is no answer; and the three
 // sets of questions in other languages. Price queries and those without a fitting resource stand apart. `--only NAME`
-// runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's
-// first ten beside what was judged. `leave-one-set-out` prints each own set's shares when nothing was chosen on it,
-// beside the tuned ones (`leaveOneSetOut.ts`). The last line is the figures.
+// runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half tuning` or
+// `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside what was
+// judged. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
+// (`leaveOneSetOut.ts`). The last line is the figures.
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import process from "node:process"

@@ -77,7 +77,7 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
       [dayOf(at), always].map((day) => ({
         key: { role, day, address, asset },
         sums: { ...counted, failed: status === "failed" ? 1n : 0n },
-        heard: { networks: network, schemes: scheme, facilitators: facilitatorId },
+        received: { networks: network, schemes: scheme, facilitators: facilitatorId },
         at
       }))
     ),

@@ -105,6 +105,17 @@ const listFor = Effect.fnUntraced(function* (
 /** Of some resources those that pass the filters now, in their order. */
 type Passing = (ids: ReadonlyArray<bigint>, filters: Filters) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
 
+const makePassing =
+  (catalog: Catalog["Service"], sql: SqlClient.SqlClient): Passing =>
+  (ids, filters) =>
+    ids.length === 0
+      ? Effect.succeed([])
+      : Effect.map(
+          sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) with ordinality v (id, place)
+            where ${catalog.condition(filters, { id: "v.id" })} order by v.place`.unprepared,
+          (rows) => rows.map(({ id }) => id)
+        )
+
 /** The page of a list. Its cursor carries the list, and what passed the filters then need not pass them now. */
 const pageOf = Effect.fnUntraced(function* (
   { catalog, passing }: { readonly catalog: Catalog["Service"]; readonly passing: Passing },
@@ -153,15 +164,7 @@ export class Searcher extends Context.Service<
     Searcher,
     Effect.gen(function* () {
       const catalog = yield* Catalog
-      const sql = yield* SqlClient.SqlClient
-      const passing: Passing = (ids, filters) =>
-        ids.length === 0
-          ? Effect.succeed([])
-          : Effect.map(
-              sql<{ id: bigint }>`select v.id from unnest(${`{${ids.join(",")}}`}::int8[]) with ordinality v (id, place)
-                where ${catalog.condition(filters, { id: "v.id" })} order by v.place`.unprepared,
-              (rows) => rows.map(({ id }) => id)
-            )
+      const passing = makePassing(catalog, yield* SqlClient.SqlClient)
       const rankings = { made: (yield* Ranker).rank, kept: yield* rankingCache }
       const settings = yield* SearchSettings
       const registry = yield* Search

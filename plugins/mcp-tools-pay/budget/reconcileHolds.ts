@@ -2,8 +2,8 @@
 // the transaction that the seller named carries it; released when the last ledger of the authorization has closed
 // without it. What was reserved and never signed is released after a while. A turn that comes after the nonce entry is
 // past its life scans every ledger in which the authorization could be spent, as the kept payment says; a payment that
-// was never kept has not left its process, and is released then. Where the node does not have those ledgers any more the
-// reservation stays held; an operator decides it.
+// was never kept has not left its process, and is released then. Where the node does not have those ledgers any more
+// the reservation stays held; an operator decides it.
 import { Clock, Duration, Effect } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"

@@ -27,9 +27,9 @@ const argumentsMax = 300
 
 /**
  * An approval is for this call, on these terms, and no other, and for its next payment alone: one that is given back
- * while another call of the invocation pays lets no further payment pass. The terms are those that the payment is signed
- * with, and what the person reads of the resource. The listing's version is none of them: a seller declares its listing
- * again with each payment, and a member that no question shows would ask the person a second time.
+ * while another call of the invocation pays lets no further payment pass. The terms are those that the payment is
+ * signed with, and what the person reads of the resource. The listing's version is none of them: a seller declares its
+ * listing again with each payment, and a member that no question shows would ask the person a second time.
  */
 const approvalId = (crypto: Crypto["Service"], { about, bought, key, option }: Invocation, made: number): string => {
   const { amount, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = option

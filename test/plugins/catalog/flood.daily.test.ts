@@ -1,6 +1,6 @@
 // A free flood and copies, over HTTP: what nothing stands for does not stand before settled payers at about equal
-// relevance, padding makes no other text, one payer has three places, an original stands before its copies, and what has
-// evidence is found however many claims fill the candidates.
+// relevance, padding makes no other text, one payer has three places, an original stands before its copies, and what
+// has evidence is found however many claims fill the candidates.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"

@@ -9,7 +9,6 @@ import { type Envelope, readEnvelope, transactionIn } from "../../../kernel/stel
 import type { Random } from "../random.ts"
 import { sorobanDataXdr } from "../simulatedScheme.ts"
 import type { VirtualTime } from "../VirtualTime.ts"
-import type { AgentWorld, Process } from "./AgentWorld.ts"
 
 /** A payment as a seller has it. */
 export interface Signed {
@@ -43,6 +42,13 @@ export const authorizationIn = (text: string) => {
   const { nonce, signatureExpirationLedger } = credentialsOf(entry)!
   return { envelope, nonce: BigInt(nonce), expirationLedger: signatureExpirationLedger }
 }
+
+/** A call of one process to a node. */
+type Call = <A>(
+  operation: string,
+  read: Effect.Effect<A, LedgerUnavailable>,
+  away: () => LedgerUnavailable
+) => Effect.Effect<A, LedgerUnavailable>
 
 export class AgentLedger {
   sequence = 1_000
@@ -103,7 +109,7 @@ export class AgentLedger {
   }
 
   /** The ledger by the nodes of one process. */
-  rpcOf(world: AgentWorld, process: Process): LedgerRpc["Service"] {
+  rpcOf(call: Call): LedgerRpc["Service"] {
     const asked = <A>(operation: string, answer: (latest: number) => A | LedgerUnavailable) => {
       const away = () => new LedgerUnavailable({ operation, message: "away" })
       const read = Effect.suspend((): Effect.Effect<A, LedgerUnavailable> => {
@@ -111,7 +117,7 @@ export class AgentLedger {
         const value = answer(this.sequence - lag)
         return value instanceof LedgerUnavailable ? Effect.fail(value) : Effect.succeed(value)
       })
-      return world.call(process, operation, read, away)
+      return call(operation, read, away)
     }
     const oldest = (latest: number) => Math.max(900, latest - this.retention)
     const executed = ({ amount, asset, hash, ledger, payer, payTo }: Landed) => ({

@@ -1,5 +1,5 @@
-// A seller that an agent pays, honest or not. What an honest one sells is bound to the payment's nonce: the same payment
-// sent again is settled once and has the same answer, or the reason why it has none.
+// A seller that an agent pays, honest or not. What an honest one sells is bound to the payment's nonce: the same
+// payment sent again is settled once and has the same answer, or the reason why it has none.
 import { Effect } from "effect"
 import { fault, type ToolFault } from "../../../plugins/mcp-tools/contract.ts"
 import type { PaidAnswer, Seller } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"

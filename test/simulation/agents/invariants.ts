@@ -2,7 +2,7 @@
 import type { Reservation } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { isHonest } from "./AgentSeller.ts"
 import type { AgentWorld, Sent } from "./AgentWorld.ts"
-import type { Buyer } from "./simulateAgents.ts"
+import type { Buyer } from "./Buyer.ts"
 
 interface Run {
   readonly world: AgentWorld

@@ -10,7 +10,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { fault, type ToolFault, ToolsConfig } from "../../../plugins/mcp-tools/contract.ts"
 import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
-import type { Invocation, Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
+import type { Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
 import { PaymentPolicyCheck } from "../../../plugins/mcp-tools-pay/call/PaymentPolicyCheck.ts"
 import { makePurchase } from "../../../plugins/mcp-tools-pay/call/makePurchase.ts"
 import { OpenPayments } from "../../../plugins/mcp-tools-pay/call/OpenPayments.ts"
@@ -21,11 +21,11 @@ import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuil
 import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/PaymentSeal.ts"
 import { seedPayer } from "../../../plugins/mcp-tools-pay/payer/seedPayer.ts"
 import { Policy } from "../../../plugins/mcp-tools-pay/policy/Policy.ts"
-import type { PaymentOption } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { AgentSeller, sellerKinds } from "./AgentSeller.ts"
 import { AgentWorld, type Process } from "./AgentWorld.ts"
+import { amount, Buyer } from "./Buyer.ts"
 import { violationsOf } from "./invariants.ts"
 
 export interface AgentReport {
@@ -37,7 +37,6 @@ export interface AgentReport {
 const stormMillis = 600_000
 /** Virtual time after which each call must have its answer, and each hold its end. */
 const calmMillis = 2_400_000
-const amount = 2_000n
 const agentsMin = 3
 const agentsMax = 6
 /** Payments that the day's budget covers. */
@@ -54,49 +53,6 @@ interface Running {
   services: Context.Context<Purchases> | undefined
 }
 
-/** An answer that an agent has got, and the payment that it names. */
-interface Delivered {
-  readonly output: Output
-  readonly atMillis: number
-}
-
-/** One agent's call, made until it has its answer. */
-export class Buyer {
-  readonly invocation: Invocation
-  readonly seller: AgentSeller
-  readonly answers: Array<Delivered> = []
-  readonly faults: Array<{ readonly fault: ToolFault; readonly atMillis: number }> = []
-  /** Payments whose answer had left its process when its agent hung up. */
-  readonly lost = new Set<unknown>()
-  readonly maxTimeoutSeconds: number
-  isAsking = 0
-
-  constructor(name: string, seller: AgentSeller, maxTimeoutSeconds: number) {
-    const { asset, payTo } = seller
-    const option: PaymentOption = {
-      scheme: "exact",
-      network: "ledger:testnet",
-      asset,
-      amount,
-      payTo,
-      maxTimeoutSeconds,
-      feesSponsored: true,
-      extra: "{}",
-      sent: { network: "ledger:testnet" }
-    }
-    this.seller = seller
-    this.maxTimeoutSeconds = maxTimeoutSeconds
-    this.invocation = {
-      key: name,
-      ref: `v1.${name}`,
-      versionHash: "v",
-      option,
-      about: { kind: "mcp", origin: `https://${name}.example`, grade: "provisional" },
-      bought: { title: name, action: name, arguments: {} }
-    }
-  }
-}
-
 const identifierOf = ({ receipt }: Output): unknown =>
   (receipt as { readonly paymentIdentifier?: unknown } | undefined)?.paymentIdentifier
 
@@ -104,7 +60,10 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
   const crypto = { ...nodeCrypto, randomBytes: (length: number) => world.random.bytes(length) }
   return Layer.mergeAll(
     Layer.succeed(Crypto, crypto),
-    Layer.succeed(LedgerRpc, world.ledger.rpcOf(world, process)),
+    Layer.succeed(
+      LedgerRpc,
+      world.ledger.rpcOf((operation, read, away) => world.call(process, operation, read, away))
+    ),
     Layer.succeed(BudgetStore, world.storeOf(process)),
     Layer.succeed(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] } as never),
     Layer.succeed(WireVocabulary, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" }),

@@ -133,7 +133,7 @@ const askAll = Effect.fnUntraced(function* (
 /** Of some resources those that pass a request's filters. */
 type Passing = (ids: ReadonlyArray<bigint>, request: Sought) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
 
-/** A branch that gave as many hits as it was asked for is asked again where fewer of the first of them have evidence. */
+/** A branch with all the hits that were requested is queried again where fewer of its first hits have evidence. */
 const evidencedMin = pageSize
 
 interface Evidenced {
@@ -141,8 +141,6 @@ interface Evidenced {
   /** Hits with evidence, where they were asked for by themselves. */
   readonly evidenced: ReadonlySet<bigint>
 }
-
-const noEvidence: ReadonlySet<bigint> = new Set()
 
 const withHits = (answer: Answered, added: ReadonlyArray<Hit>): Answered => {
   if (added.length === 0) return answer
@@ -159,10 +157,10 @@ const withEvidenced = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Evidenced, SqlError.SqlError> {
   const isFull = (answer: Answered): boolean => foundBy(answer) >= answer.asked
   const long = answered.filter((answer) => isFull(answer) || answer.hits.length > consideredMax)
-  if (long.length === 0) return { answered, evidenced: noEvidence }
+  if (long.length === 0) return { answered, evidenced: new Set() }
   const filters: Filters = { ...request.filters, hasEvidence: true }
   const passing = yield* rare.passing(filters, request.snapshot)
-  if (passing?.length === 0) return { answered, evidenced: noEvidence }
+  if (passing?.length === 0) return { answered, evidenced: new Set() }
   const ids = [...new Set(long.flatMap(({ hits }) => hits.map(({ id }) => id)))]
   const among = passing === undefined ? yield* signals.evidencedAmong(ids) : new Set(passing)
   const enough = Math.min(evidencedMin, passing?.length ?? evidencedMin)

@@ -122,8 +122,8 @@ const answerability = (branches: ReadonlyArray<Ranked>, words: number): number |
 
 /**
  * Whether any hit is more than the likest by chance: by a rare word of the query, by words alone, by an operator's
- * model, or by words and means together, of whose words it must hold enough. Where the query's number of words is given,
- * by the statistic above instead, unless a model was asked.
+ * model, or by words and means together, of whose words it must hold enough. Where the query's number of words is
+ * given, by the statistic above instead, unless a model was asked.
  */
 export const isAnyFitting = (
   branches: ReadonlyArray<Ranked>,
