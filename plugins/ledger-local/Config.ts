@@ -1,4 +1,4 @@
-// The settings of the embedded ledger: where it listens, how it closes, how much it remembers, and the faults it plays.
+// Settings of the embedded ledger: listening address, closing of ledgers, retention, and injected faults.
 import { Context, Effect, Layer } from "effect"
 import { choice, flag, integer, list, section, text } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
@@ -53,7 +53,7 @@ const ledger = section("local_ledger", "The embedded ledger.", {
   transactions_per_ledger: integer({ default: 1_000, min: 1, max: 10_000, doc: "Transactions in one ledger at most." }),
   faults: list(Schema.String, {
     default: [],
-    doc: "Faults to play, such as `drop=0.1` or `rpc=getTransaction:503:0.2`."
+    doc: "Faults to inject, such as `drop=0.1` or `rpc=getTransaction:503:0.2`."
   })
 })
 

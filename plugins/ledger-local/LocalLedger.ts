@@ -1,7 +1,7 @@
-// The embedded ledger as a service: JSON-RPC without sockets, closing by hand, funding, and faults to order. Time comes
-// from Effect's Clock, so a test moves it. With a folder the ledger survives the process; without one it lives in
-// memory. What it is made of is loaded when the first one is opened: a process without a ledger has no use for all that
-// executes contracts.
+// The embedded ledger as a service: JSON-RPC without sockets, manual closing, funding, and injected faults. Time comes
+// from Effect's Clock, so a test controls it. With a folder the ledger survives the process; without one it lives in
+// memory. The implementation is loaded when the first ledger is opened, so a process without a ledger does not load the
+// contract engine.
 import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { ForkRefused } from "./node/fork/ForkedEntries.ts"
@@ -27,7 +27,7 @@ export class LocalLedger extends Context.Service<LocalLedger, OpenedLedger>()("t
       )
     )
 
-  /** A ledger that goes on from another network's state; in `folder`, or in memory. */
+  /** A ledger that continues from another network's state; in `folder`, or in memory. */
   static readonly layerFork = (
     options: LocalLedgerOptions,
     folder: string | undefined
@@ -41,7 +41,7 @@ export class LocalLedger extends Context.Service<LocalLedger, OpenedLedger>()("t
       Effect.flatMap(opening, ({ openFork }) => openFork(options, folder))
     )
 
-  /** A ledger in memory, closed by hand unless told otherwise. */
+  /** A ledger in memory, closed by hand unless `options` say otherwise. */
   static readonly layerTest = (options: LocalLedgerOptions = {}): Layer.Layer<LocalLedger, never, Crypto> =>
     Layer.effect(
       LocalLedger,

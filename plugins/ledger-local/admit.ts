@@ -1,6 +1,6 @@
-// Who may ask the embedded ledger. It has no keys and gives money away, so at the loopback address it answers programs
-// and our own pages alone: a Host that is this machine's (or the test network's, whose names official clients have
-// built in), and no page of another origin. At another address it was put there for others, and answers any Host.
+// Access control of the embedded ledger. It has no keys and gives money away, so at the loopback address it answers
+// only programs and our own pages: the Host must be this machine's (or the test network's, whose names official clients
+// hard-code), and pages of another origin are refused. At any other address it serves others and accepts any Host.
 import { Effect } from "effect"
 import { parseHostName, isCrossOrigin, isLoopback } from "../../kernel/http/hostValidation.ts"
 import { servedNames } from "./node/certificate.ts"
@@ -26,7 +26,7 @@ const corsOf = (origin: string): Readonly<Record<string, string>> => ({
   vary: "origin"
 })
 
-/** Answers with `handle` who may ask, and lets the page that may read the answer. */
+/** Answers an admitted request with `handle`, and lets an allowed page read the answer. */
 export const admit =
   ({ allowedOrigins, host }: AdmitOptions, handle: (request: Request) => Effect.Effect<Response>) =>
   (request: Request): Effect.Effect<Response> => {

@@ -1,6 +1,6 @@
 // The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`,
 // the friendbot, Horizon's ledgers, and what no network offers: `/advance`, `/snapshot`, `/revert`, `/dump` and, when
-// ledgers are closed by hand, `/close`. Who may ask is `admit.ts`'s. Nothing is answered 500 for what a client sends.
+// ledgers are closed by hand, `/close`. Access control is in `admit.ts`. No client input is answered with 500.
 import { Effect } from "effect"
 import { decodeHolder } from "./node/decodeHolder.ts"
 import { horizonLedgers } from "./node/horizon.ts"
@@ -158,7 +158,7 @@ const ledgers = (ledger: LocalLedger["Service"], url: URL): Response => {
 
 interface Route {
   readonly methods: ReadonlyArray<string>
-  /** What the path is for, told to who comes with another method. */
+  /** The path's purpose, returned to a caller with another method. */
   readonly purpose: string
   readonly answer: (ledger: LocalLedger["Service"], request: Request, url: URL) => Effect.Effect<Response>
 }
@@ -210,7 +210,7 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ],
   [
     "/dump",
-    { methods: ["GET"], purpose: "GET tells the whole state", answer: (ledger) => Effect.sync(() => dump(ledger)) }
+    { methods: ["GET"], purpose: "GET returns the whole state", answer: (ledger) => Effect.sync(() => dump(ledger)) }
   ]
 ])
 

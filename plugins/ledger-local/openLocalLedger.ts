@@ -52,11 +52,11 @@ export interface OpenedLedger {
   readonly dropSnapshot: (id: string) => Effect.Effect<boolean>
   /** 10 000 XLM and, when asked, USDC for a `G…` or `C…`, in a ledger of its own; `undefined` when it is refused. */
   readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined, UpstreamFailed>
-  /** Replaces the faults in effect; an empty list is a quiet network. */
+  /** Replaces the faults in effect; an empty list injects none. */
   readonly setFaults: (faults: ReadonlyArray<Partial<Faults>>) => Effect.Effect<void>
   /** Whether an account exists as of the latest ledger. */
   readonly exists: (id: PublicKey) => Effect.Effect<boolean, UpstreamFailed>
-  /** The machine inside, for looking at. */
+  /** The machine inside, for inspection. */
   readonly ledger: Ledger
   readonly passphrase: string
   /** True when no clock closes ledgers. */
@@ -118,7 +118,7 @@ export const openLedger = Effect.fnUntraced(function* (
   return opened
 })
 
-/** Opens one that goes on from another network's state. */
+/** Opens one that continues from another network's state. */
 export const openFork = Effect.fnUntraced(
   function* (options: LocalLedgerOptions, folder: string | undefined) {
     const forked = yield* openForkedEntries(yield* Crypto, folder)

@@ -1,6 +1,6 @@
 // A ledger's beginning as a file: accounts by name with what they hold, contracts of given wasm, and how far time has
-// gone, all by real transactions that stand in the history. The same file gives the same addresses everywhere. What
-// cannot be read or done is refused with the place in the file, and the ledger does not start.
+// advanced, all by real transactions in the history. The same file gives the same addresses everywhere. What cannot be
+// read or done is refused with the place in the file, and the ledger does not start.
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { addressStrKey, codec, type ScVal, type Transaction } from "./engine/xdr/Xdr.ts"

@@ -1,6 +1,6 @@
-// The embedded ledger on the network and on the clock: an HTTP listener at once, an HTTPS one as soon as its
-// certificate is there (which does not hold up the start), and an actor that closes ledgers. All of it ends with the
-// Scope. A port that is taken fails the start, for HTTPS it is a warning.
+// The embedded ledger on the network and on the clock: an HTTP listener immediately, an HTTPS one as soon as its
+// certificate exists (which does not delay the start), and an actor that closes ledgers. All of it ends with the Scope.
+// A port that is taken fails the start; for HTTPS it is a warning.
 import { Deferred, Effect, Path } from "effect"
 import { Listeners } from "../../kernel/platform/Listeners.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
@@ -19,7 +19,7 @@ export interface Serving {
    * opened.
    */
   readonly secured: Effect.Effect<Secured | undefined>
-  /** The HTTPS listener as it stands now. */
+  /** The current state of the HTTPS listener. */
   readonly securing: Effect.Effect<"opening" | Secured | undefined>
 }
 

@@ -1,6 +1,6 @@
-// The embedded ledger by itself, for somebody who needs only a Stellar RPC: what the command `tollkeeper ledger` runs.
-// In memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC are there from the start,
-// with keys that are the same everywhere.
+// The embedded ledger alone, for users that need only a Stellar RPC: what the command `tollkeeper ledger` runs. In
+// memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC exist from the start, with keys
+// that are the same everywhere.
 import { Effect, type FileSystem, Layer, type Path, Schema, type Scope } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { HttpCalls } from "../../kernel/platform/HttpCalls.ts"
@@ -49,14 +49,14 @@ export interface StandaloneOptions {
   readonly faults?: ReadonlyArray<string>
   /** Absent: in memory. */
   readonly folder?: string
-  /** Address of the RPC whose network's state the ledger goes on from. */
+  /** Address of the RPC whose network's state the ledger continues from. */
   readonly fork?: string
   readonly seedAccounts?: boolean
   /** A file of accounts and contracts to begin with; see `runScript.ts`. */
   readonly script?: string
   /** Gives up what follows a damaged line of the journal. */
   readonly repair?: boolean
-  /** Seconds since 1970 at which the clock stands; absent: the machine's. */
+  /** Fixed time of the clock, in seconds since 1970; absent: the machine's. */
   readonly startTime?: bigint
   /** Randomness that follows from this word. */
   readonly seed?: string
@@ -121,7 +121,7 @@ const timeProblem = ({ close, closeMillisMax, seed, startTime }: StandaloneOptio
     ? "contracts have a time only where the clock closes ledgers: not with --close manual, --seed or --time"
     : undefined
 
-/** Starts a ledger that runs until the Scope closes, and tells where it is. */
+/** Starts a ledger that runs until the Scope closes, and returns its addresses. */
 export const standalone = Effect.fnUntraced(function* (
   options: StandaloneOptions
 ): Effect.fn.Return<

@@ -22,8 +22,8 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
   )
 
 /**
- * What is told when the process is ready. The HTTPS listener may open a moment later, at the port that is configured;
- * where that port was taken, whoever answers there is another.
+ * The banner's lines when the process is ready. The HTTPS listener may open a moment later, at the configured port; if
+ * that port was taken, another program answers there.
  */
 const greet = Effect.fnUntraced(function* (serving: Serving, { host, httpsPort }: ConfigValues) {
   const greeting = yield* StartupBanner

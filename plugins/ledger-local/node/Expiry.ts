@@ -1,6 +1,6 @@
-// Which temporary entries end when, so that closing a ledger can evict what expired without looking through the state.
-// Every payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent
-// entries are never evicted here: an expired one is archived where it lies, until somebody restores it.
+// Index of temporary entries by expiry, so that closing a ledger evicts expired ones without scanning the state. Every
+// payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent entries
+// are never evicted here: an expired one is archived where it lies, until it is restored.
 import { EntryType } from "../engine/xdr/types.ts"
 import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"

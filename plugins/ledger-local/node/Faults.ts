@@ -1,6 +1,6 @@
-// Faults to order, for tests and for anybody who likes to see a client cope: transactions that are dropped, delayed or
-// refused, answers that fail, come late, come old, come wrong or are lost after the work was done. A fault decides from
-// what it sees; the ledger asks it at each point. `noFaults` is the quiet network.
+// Injected faults, for tests of clients: transactions that are dropped, delayed or refused, answers that fail, come
+// late, come stale, come wrong or are lost after the work was done. A fault decides from what it sees; the ledger asks
+// it at each point. `noFaults` injects nothing.
 import type { Frame } from "../transaction/Frame.ts"
 import type { TxErrorCode } from "../transaction/Wire.ts"
 
@@ -13,7 +13,7 @@ export type RpcFault =
   | { readonly kind: "lost" }
   /** The answer comes after a while. */
   | { readonly kind: "late"; readonly millis: number }
-  /** No answer at all; the connection stays open until the client gives up. */
+  /** No answer; the connection stays open until the client times out. */
   | { readonly kind: "silent" }
   /** The answer of a node that is some ledgers behind. */
   | { readonly kind: "stale"; readonly ledgers: number }
@@ -37,7 +37,7 @@ export const noFaults: Faults = {
   onRpc: () => undefined
 }
 
-/** Several faults at once; of those that answer, the first decides. */
+/** Combines several faults; of those that answer, the first decides. */
 export const combineFaults = (all: ReadonlyArray<Partial<Faults>>): Faults => ({
   onSend: (frame) => first(all, (faults) => faults.onSend?.(frame)),
   drops: (frame) => all.some((faults) => faults.drops?.(frame) === true),

@@ -83,7 +83,7 @@ export class History {
     this.#forget()
   }
 
-  /** Changes how much is kept; less takes effect at once. */
+  /** Changes how much is kept; a lower limit takes effect immediately. */
   retain(retention: Retention): void {
     this.#retention = retention
     this.#forget()

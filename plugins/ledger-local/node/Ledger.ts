@@ -1,6 +1,6 @@
 // The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked
 // for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
-// write it to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times
+// write it to disk in between; what arrives meanwhile is validated against the old ledger, as on a network. Close times
 // never go back, and no two ledgers have the same, unless they would run further ahead of the clock than they may. Over
 // a fork's state its methods may throw `NotFetched`, before anything has changed, and are then called anew.
 import { EnvelopeType } from "../engine/xdr/types.ts"
@@ -95,10 +95,10 @@ export interface Defect {
   readonly error: unknown
 }
 
-/** Defects that wait to be told. */
+/** Maximum number of defects waiting to be reported. */
 const DEFECTS_MAX = 100
 
-/** Ledgers whose state can still be looked at, for answers of a node that lags. */
+/** Ledgers whose state can still be read, for answers of a node that lags. */
 const PAST_LEDGERS = 64
 
 export class Ledger {
@@ -155,7 +155,7 @@ export class Ledger {
     return this.history.latest
   }
 
-  /** Keeps a defect for the owner to tell. */
+  /** Keeps a defect for the owner to report. */
   report(during: string, error: unknown): void {
     if (this.#defects.length < DEFECTS_MAX) this.#defects.push({ during, error })
   }
@@ -167,7 +167,7 @@ export class Ledger {
     return taken
   }
 
-  /** The ledger that transactions are judged for (the next one) or applied in. */
+  /** The ledger that transactions are validated for (the next one) or applied in. */
   context(ledgerSeq: number, closeTime: bigint): LedgerContext {
     const { crypto, networkId, settings, contracts } = this.options
     return {
@@ -203,7 +203,7 @@ export class Ledger {
     return view
   }
 
-  /** Judges an envelope and lets it wait for the next ledger. `now` in seconds. */
+  /** Validates an envelope and queues it for the next ledger. `now` in seconds. */
   send(envelope: TransactionEnvelope, bytes: Uint8Array, now: bigint): SendAnswer {
     const frame = this.frame(envelope, bytes)
     if (frame === undefined) {
@@ -212,7 +212,7 @@ export class Ledger {
       return { status: "ERROR", hash, error: errorResult(code) }
     }
     const hash = toHex(frame.hash)
-    // Before a fault is played, which would be played again with every attempt.
+    // Fetch first: a fault injected before it would be injected again with every attempt.
     this.store.require(accountKeysOf(frame))
     const injected = this.faults.onSend(frame)
     if (injected === "TRY_AGAIN_LATER") return { status: injected, hash }
@@ -250,21 +250,21 @@ export class Ledger {
     return { status: "PENDING", hash }
   }
 
-  /** Judges; a defect on the way is an internal error of the transaction. */
+  /** Validates; a defect on the way is an internal error of the transaction. */
   #validate(frame: Frame, ledger: LedgerContext, closeTimeTolerance: bigint): ReturnType<typeof validate> {
     try {
       return validate(frame, ledger, this.store, closeTimeTolerance)
     } catch (error) {
       if (missingIn(error) !== undefined) throw error
-      this.report("judging a transaction", error)
+      this.report("validating a transaction", error)
       return { error: errorResult(TxCode.internalError), diagnostics: [] }
     }
   }
 
   /**
-   * Computes the next ledger from what waits. Nothing changes before `publish`, but that a transaction with which no
-   * ledger can be computed is thrown out of the queue. With `isCutOff` nothing can be fetched for a fork's state: what
-   * needs more than is there goes on waiting.
+   * Computes the next ledger from the queue. Nothing changes before `publish`, except that a transaction with which no
+   * ledger can be computed is removed from the queue. With `isCutOff` nothing can be fetched for a fork's state:
+   * transactions that need more keep waiting.
    */
   prepareClose(now: bigint, isCutOff = false): ClosedLedger {
     const closeTime = this.#closeTime(now)
@@ -300,7 +300,7 @@ export class Ledger {
     }
   }
 
-  /** A ledger of the house's own transactions, in which `waived` need not have signed; the queue stays as it is. */
+  /** A ledger of the ledger's own transactions, in which `waived` need not have signed; the queue is unchanged. */
   prepareAside(now: bigint, frames: ReadonlyArray<Frame>, waived: PublicKey | undefined): ClosedLedger {
     const ledger = this.context(this.latest.sequence + 1, this.#closeTime(now))
     return this.#close({ ...ledger, waived }, frames, this.options.settings.baseFeeStroops, {

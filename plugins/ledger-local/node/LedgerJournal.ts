@@ -1,9 +1,9 @@
 // The ledger on disk: a snapshot and a journal of the ledgers after it, one line of JSON each, in a folder of its own.
-// A ledger is appended before anybody can see it, so what a client was told survives `kill -9` (not a power cut:
-// nothing is synced). Each line has a checksum: one that is damaged or missing is said, and what follows is given up
-// only when asked to. So does the snapshot, and the one is never without the other: where either is gone, that is said
-// too. A torn last line is a ledger that never happened. When the journal has grown, a new snapshot is written beside
-// the old one and takes its place in one rename; lines that the snapshot covers already are passed over when reading.
+// A ledger is appended before it becomes visible, so what a client was answered survives `kill -9` (not a power cut:
+// nothing is synced). Each line, and the snapshot, has a checksum: damage or a gap is reported, and what follows is
+// dropped only on request. The snapshot and the journal exist only together; a missing one is reported too. A torn last
+// line is a ledger that never happened. When the journal has grown, a new snapshot is written beside the old one and
+// replaces it in one rename; lines that the snapshot covers already are skipped when reading.
 import { Data, Effect, FileSystem, Path, Scope } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Store } from "../engine/state/Store.ts"
@@ -74,14 +74,14 @@ interface Place {
   readonly damagedFile: string
 }
 
-/** Refuses what is damaged; to repair it, keeps the journal as it was and goes on. */
+/** Refuses what is damaged; to repair it, backs up the journal and continues. */
 const onDamage = Effect.fnUntraced(function* (
   { damagedFile, folder }: Place,
   repair: boolean,
   said: string,
   text: string | undefined
 ) {
-  if (!repair) return yield* refuse(`${said}; \`tollkeeper ledger --state ${folder} --repair\` goes on from there`)
+  if (!repair) return yield* refuse(`${said}; \`tollkeeper ledger --state ${folder} --repair\` continues from there`)
   if (text === undefined) return yield* Effect.logWarning(said)
   yield* (yield* FileSystem.FileSystem).writeFileString(damagedFile, text, { mode: 0o600 })
   yield* Effect.logWarning(`${said}; the journal as it was is in ${damagedFile}`)
@@ -95,7 +95,7 @@ const snapshotOfText = Effect.fnUntraced(function* (
 ) {
   const snapshot = readSnapshot(yield* Crypto, text)
   if (snapshot === undefined) {
-    const said = `${snapshotFile} is not what was written, and nothing stands in for it`
+    const said = `${snapshotFile} is not what was written, and nothing replaces it`
     return yield* refuse(`${said}; put back a copy of it, or begin a ledger in another folder with --state DIR`)
   }
   if (isOf(snapshot, networkId)) return snapshot

@@ -1,6 +1,6 @@
 // The ledger with its clock and its files: what an earlier run left or a new beginning, closed one ledger at a time. A
-// close is computed, written down and published in one step that nothing interrupts, so that nobody sees a ledger that
-// is not on disk. Its clock is Effect's, which a test moves, and may be set ahead of it. A fork computes until it meets
+// close is computed, written down and published in one uninterruptible step, so that no reader sees a ledger that is
+// not on disk. Its clock is Effect's, which a test controls, and may be set ahead of it. A fork computes until it meets
 // what is not fetched yet, fetches it, and computes anew; a ledger that is due closes without what cannot be fetched.
 import { Clock, Effect, Ref, Semaphore } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -50,7 +50,7 @@ export interface MachineOptions {
   /** Gives up what follows a damaged line of the journal; otherwise it is a defect. */
   readonly repair?: boolean
   readonly faults?: ReadonlyArray<Partial<Faults>>
-  /** Seconds since 1970 at which the clock stands: it moves with ledgers and when it is set, and never by itself. */
+  /** Fixed time of the clock, in seconds since 1970: it advances only with ledgers and when it is set. */
   readonly startTime?: bigint
   /** Randomness that follows from this word. */
   readonly seed?: string
@@ -71,7 +71,7 @@ export interface LedgerMachine {
   readonly revert: (id: string) => Effect.Effect<Snapshot | undefined>
   /** Forgets a snapshot; false when there is none. */
   readonly drop: (id: string) => Effect.Effect<boolean>
-  /** Looks at the ledger, or computes something that changes nothing; again, when a fork had to fetch what it is of. */
+  /** Reads the ledger, or computes something that changes nothing; repeated when a fork had to fetch entries for it. */
   readonly lookup: <A>(find: () => A) => Effect.Effect<A, UpstreamFailed>
   /**
    * Runs computations that take long one at a time, and lets everything else that is due go before each: a ledger
@@ -86,7 +86,7 @@ export interface LedgerMachine {
   readonly closeNext: Effect.Effect<ClosedLedger>
   /** Closes the next ledger for the clock; while close times are ahead of it, every second one of the empty ones. */
   readonly closeDue: Effect.Effect<void>
-  /** Tells what the ledger met that it did not expect. */
+  /** Logs the ledger's unexpected errors. */
   readonly reportDefects: Effect.Effect<void>
 }
 
@@ -104,7 +104,7 @@ const closeMillisMax = ({ close, closeMillisMax: chosen, seed, startTime }: Mach
   chosen ??
   (typeof close === "number" && seed === undefined && startTime === undefined ? close * CLOSE_SHARE : undefined)
 
-/** Times that a fork asks its upstream while one thing is computed; a contract cannot look at as many entries. */
+/** Fetches that a fork makes for one computation at most; a contract cannot read as many entries. */
 const ROUNDS_MAX = 500
 
 const report = (ledger: Ledger): Effect.Effect<void> =>
@@ -125,7 +125,7 @@ interface Parts {
   readonly clock: LedgerClock
   /** Absent: in memory. */
   readonly journal: LedgerJournal | undefined
-  /** Absent: the ledger began by itself. */
+  /** Absent: the ledger is not a fork. */
   readonly forked: ForkedEntries | undefined
 }
 
@@ -147,7 +147,7 @@ const readingAt =
     return Effect.suspend(() => attempt(1))
   }
 
-/** One change at a time, each whole or not at all, and on disk before it is seen. */
+/** One change at a time, each whole or without effect, and on disk before it is seen. */
 const machineOf = (parts: Parts): LedgerMachine => {
   const { clock, forked, journal, ledger, passphrase } = parts
   const closing = Semaphore.makeUnsafe(1)
@@ -274,7 +274,7 @@ const settingsFor = Effect.fnUntraced(function* (options: MachineOptions, forked
   })
 })
 
-/** Opens the ledger in `folder`, or one in memory; with `forked`, one that goes on from another network's state. */
+/** Opens the ledger in `folder`, or one in memory; with `forked`, one that continues from another network's state. */
 export const openMachine = Effect.fnUntraced(function* (
   options: MachineOptions,
   folder: string | undefined,
@@ -289,7 +289,7 @@ export const openMachine = Effect.fnUntraced(function* (
   const settings = yield* settingsFor(options, forked)
   const clock = clockOf(startTime)
   if (folder !== undefined && forked === undefined && (yield* keepsFork(folder)))
-    return yield* new ForkRefused({ message: `${folder} holds a fork: --fork URL goes on with it` })
+    return yield* new ForkRefused({ message: `${folder} holds a fork: --fork URL continues it` })
   const journal =
     folder === undefined
       ? undefined

@@ -1,7 +1,7 @@
-// The waiting line for the next ledger, with the network's own rules: one transaction per sequence account, a fee bump
-// may replace it for ten times its inclusion fee, and what has waited for four ledgers is dropped and its envelope
-// refused for ten. An account that merely pays for somebody counts as busy for the other kind of transaction (classic
-// or contract), as on the network. Nothing here looks at time.
+// The queue for the next ledger, with the network's own rules: one transaction per sequence account, a fee bump may
+// replace it for ten times its inclusion fee, and what has waited for four ledgers is dropped and its envelope refused
+// for ten. An account that only pays fees for another counts as busy for the other kind of transaction (classic or
+// contract), as on the network. Nothing here reads the time.
 import { latin1, type PublicKey } from "../engine/xdr/Xdr.ts"
 import type { Frame } from "../transaction/Frame.ts"
 
@@ -20,12 +20,13 @@ interface Waiting {
   age: number
 }
 
-/** What the queue says before the transaction itself is judged. */
+/** The queue's decision before the transaction itself is validated. */
 export type Admission =
   | { readonly is: "duplicate" | "tryAgainLater" | "badSequence" }
   | { readonly is: "feeTooLow"; readonly leastFeeStroops: bigint }
   /**
-   * May be judged; `payerBusyStroops` is what the fee source has promised already, apart from what this one replaces.
+   * May be validated; `payerBusyStroops` is what the fee source has promised already, apart from what this one
+   * replaces.
    */
   | { readonly is: "open"; readonly payerBusyStroops: bigint }
 
@@ -66,7 +67,7 @@ export class Queue {
     return { is: "open", payerBusyStroops: this.#promised(frame.feeSource) - freed }
   }
 
-  /** Adds a judged transaction, in place of the one it replaces. */
+  /** Adds a validated transaction, in place of the one it replaces. */
   add(frame: Frame): void {
     const before = this.#waiting.get(name(frame.source))
     this.#remove(name(frame.source))

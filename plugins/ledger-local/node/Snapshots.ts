@@ -1,6 +1,6 @@
-// What a ledger was at moments that somebody named, to go back to: state, history and clock, each kept until it is
-// dropped or the process ends. What they share with the present is not copied, so that one costs what changed since,
-// and a table of the entries.
+// Named snapshots of a ledger, to revert to: state, history and clock, each kept until it is dropped or the process
+// ends. What they share with the present is not copied, so that one costs what changed since, and a table of the
+// entries.
 import type { LedgerImage } from "./Ledger.ts"
 
 /** Snapshots at a time; another one is refused until one is dropped. */

@@ -1,7 +1,7 @@
 // The self-signed certificate of the HTTPS listener: for this machine and for the test network's Horizon, whose name
 // official clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
-// (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make. A file appears whole or not at
-// all, the certificate last: who sees it may use it, and a start that is cut short leaves nothing broken behind.
+// (`NODE_EXTRA_CA_CERTS`). The library is loaded only to make one. Files are written atomically, the certificate last:
+// a reader that sees it may use it, and an interrupted start leaves nothing broken behind.
 import { Clock, Effect, FileSystem, Path, Result } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { toHex } from "./text.ts"
@@ -34,7 +34,7 @@ const generate = Effect.fnUntraced(function* () {
       notBeforeDate: new Date(now - HOUR_MILLIS),
       notAfterDate: new Date(now + YEARS_MILLIS),
       extensions: [
-        // A leaf: whoever trusts it trusts this ledger at these names, and no certificate that its key might sign.
+        // A leaf: trusting it means trusting this ledger at these names, and no certificate that its key might sign.
         { name: "basicConstraints", cA: false, critical: true },
         { name: "keyUsage", digitalSignature: true, critical: true },
         { name: "extKeyUsage", serverAuth: true },

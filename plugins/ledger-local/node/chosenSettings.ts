@@ -1,5 +1,5 @@
-// The network's settings as somebody chose them for a ledger of their own: its protocol, how large contract
-// transactions may be, and how long new contract entries live. What is not chosen is as on the test network.
+// The network's settings as chosen for a local ledger: its protocol, how large contract transactions may be, and how
+// long new contract entries live. Settings that are not chosen are the test network's.
 import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.ts"
 
 /** The protocols whose rules the engine has. */

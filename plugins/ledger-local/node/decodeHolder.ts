@@ -1,4 +1,4 @@
-// A `G…` or `C…` address as who it names: an account or a contract; anything else is nothing.
+// A `G…` or `C…` address as the account or contract it names; undefined for anything else.
 import { decodeStrKey } from "../engine/xdr/StrKey.ts"
 import { accountAddress, contractAddress, publicKey, type ScAddress } from "../engine/xdr/Xdr.ts"
 

@@ -1,7 +1,7 @@
-// The friendbot: 10 000 XLM for an account or a contract, and on request an amount of USDC, by transactions that stand
-// in the history like anybody's. An account gets both in one transaction, which opens its USDC trustline where there is
-// none: that one signature the ledger does not ask for, since the friendbot cannot give it. A contract gets each asset
-// by a call of its contract. Each request is a ledger of its own and does not wait for the next one.
+// The friendbot: 10 000 XLM for an account or a contract, and on request an amount of USDC, by ordinary transactions in
+// the history. An account gets both in one transaction, which opens its USDC trustline if it has none: that one
+// signature is waived, since the friendbot cannot give it. A contract gets each asset by a call of its contract. Each
+// request is a ledger of its own and does not wait for the next one.
 import { AddressType } from "../engine/xdr/types.ts"
 import { invokeHostFunction } from "../engine/host/Host.ts"
 import { keyString, trustLineKey } from "../engine/state/LedgerKeys.ts"
@@ -67,7 +67,7 @@ const fundOperation = (ledger: Ledger, id: PublicKey): Operation => ({
       : { type: 1, paymentOp: { destination: muxed(id), asset: native, amount: FRIENDBOT_STROOPS } }
 })
 
-/** Opens the account's USDC line where there is none, and pays it; nothing for the issuer, who needs neither. */
+/** Opens the account's USDC line if it has none, and pays it; nothing for the issuer, which needs neither. */
 const usdcOperations = (ledger: Ledger, id: PublicKey, units: bigint): ReadonlyArray<Operation> => {
   if (equalBytes(id.ed25519, usdcIssuerId.ed25519)) return []
   const operations: Array<Operation> = []
@@ -165,7 +165,7 @@ const contractFrames = (
 
 /**
  * Computes the friendbot's ledger for one account or contract. `usdcUnits` undefined leaves USDC alone; 0 only opens an
- * account's trustline. Undefined when the ledger would refuse it, such as for a full line; then nothing happens at all.
+ * account's trustline. Undefined, without any effect, when the ledger would refuse it, such as for a full line.
  */
 export const prepareFunding = (
   ledger: Ledger,

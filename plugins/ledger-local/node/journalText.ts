@@ -30,7 +30,7 @@ interface LedgerLine {
     readonly set: string
     readonly results: string
     readonly feePool: string
-    /** Absent while nobody has made an offer. */
+    /** Absent until the first offer. */
     readonly lastOfferId?: string
     readonly transactions: ReadonlyArray<TransactionLine>
   }

@@ -7,8 +7,8 @@
 //   rpc=METHOD:503[:0.2]        a method (or `*`) answers this HTTP status
 //   rpc-error=METHOD:-32603[:0.2]  a JSON-RPC error
 //   lost=METHOD[:0.2]           the work is done, its answer is lost
-//   silent=METHOD[:0.2]         no answer at all
-//   late=METHOD:2000[:0.2]      the answer comes after so many milliseconds
+//   silent=METHOD[:0.2]         no answer
+//   late=METHOD:2000[:0.2]      the answer comes after this many milliseconds
 //   stale=3[:0.5]               answers of a node that is three ledgers behind
 //
 // Chance is decided by the transaction's or the call's number, spread evenly, so a run can be repeated.

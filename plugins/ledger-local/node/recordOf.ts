@@ -1,5 +1,4 @@
-// A transaction that was applied, as the history keeps it: encoded, so that what is remembered is small and costs
-// nothing until somebody asks.
+// An applied transaction as the history keeps it: encoded, so that the record is small and is decoded only on request.
 import type { Applied } from "../transaction/applyTransaction.ts"
 import type { LedgerContext } from "../transaction/Context.ts"
 import type { Frame } from "../transaction/Frame.ts"

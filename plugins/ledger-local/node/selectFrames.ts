@@ -1,5 +1,5 @@
-// What goes into the next ledger of what waits: the best bids first, as far as there is room in number and in
-// instructions, and what everybody then pays.
+// Selects the transactions of the next ledger from the queue: the best bids first, up to the limits in number and in
+// instructions, and the price that all of them pay.
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { Frame } from "../transaction/Frame.ts"
 import { type CloseLimit, instructionsOf } from "./CloseLimit.ts"
@@ -42,7 +42,7 @@ export const selectFrames = (
   return { frames, deferred, isFull }
 }
 
-/** Of a full ledger everybody pays what the least of the included bid, otherwise the base fee; stroops an operation. */
+/** The least included bid if the ledger is full, otherwise the base fee; stroops an operation. */
 export const priceOf = (
   frames: ReadonlyArray<Frame>,
   isFull: boolean,

@@ -1,5 +1,5 @@
 // The total order of everything that happens on the ledger in one number: ledger, transaction and operation packed into
-// 64 bits. Cursors and event ids are made of it. Transaction 0 stands before all transactions, the greatest after all.
+// 64 bits. Cursors and event ids are made of it. Transaction 0 sorts before all transactions, the greatest after all.
 export const TRANSACTION_MAX = (1 << 20) - 1
 
 export const toid = (ledger: number, transaction: number, operation: number): bigint =>

@@ -1,4 +1,4 @@
-// What a method sees of the ledger: usually the present, for the sake of a fault also the past. Methods read from here
+// What a method sees of the ledger: usually the present, under an injected fault also the past. Methods read from here
 // and never from the ledger's own notion of the latest state.
 import type { Store } from "../engine/state/Store.ts"
 import type { LedgerRecord } from "../node/History.ts"
@@ -22,7 +22,7 @@ export interface View {
   readonly randomBytes: (length: number) => Uint8Array
 }
 
-/** The present, or the state of a node that lags by `behind` ledgers (as far back as is remembered). */
+/** The present, or the state of a node that lags by `behind` ledgers (as far back as is kept). */
 export const viewOf = (
   ledger: Ledger,
   network: NetworkFacts,

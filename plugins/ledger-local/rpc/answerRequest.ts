@@ -1,5 +1,5 @@
-// A JSON-RPC request against the ledger as it is now, or as a fault has it: refused, lost, late, of a node that lags,
-// or altered on the way back. What goes wrong inside becomes an error of the answer.
+// Answers a JSON-RPC request against the current ledger, or as an injected fault has it: refused, lost, late, of a node
+// that lags, or altered on the way back. An internal error becomes an error of the answer.
 import { Effect } from "effect"
 import type { RpcFault } from "../node/Faults.ts"
 import type { LedgerMachine } from "../node/LedgerMachine.ts"
@@ -50,29 +50,29 @@ const answer = Effect.fnUntraced(function* (
   )
 })
 
-const withError = Effect.fnUntraced(function* (
-  error: RpcFault,
+const withFault = Effect.fnUntraced(function* (
+  fault: RpcFault,
   id: unknown,
   answered: (ledgersBehind?: number) => Effect.Effect<RpcResponse>
 ): Effect.fn.Return<RpcResponse, Unanswered> {
-  switch (error.kind) {
+  switch (fault.kind) {
     case "error":
-      return errorResponse(id, error.code, error.message)
+      return errorResponse(id, fault.code, fault.message)
     case "status":
-      return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: error.status })
+      return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: fault.status })
     case "silent":
       return yield* Effect.never
     case "lost":
       yield* answered()
       return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: 504 })
     case "late":
-      yield* Effect.sleep(error.millis)
+      yield* Effect.sleep(fault.millis)
       return yield* answered()
     case "stale":
-      return yield* answered(error.ledgers)
+      return yield* answered(fault.ledgers)
     case "wrong": {
       const response = yield* answered()
-      return "result" in response ? { ...response, result: error.change(response.result) } : response
+      return "result" in response ? { ...response, result: fault.change(response.result) } : response
     }
   }
 })
@@ -85,6 +85,6 @@ export const answerRequest = Effect.fn("LocalLedger.rpc")(function* (
   const read = readRequest(request)
   if (!("method" in read)) return read
   const answered = (ledgersBehind?: number) => answer(machine, friendbotUrl, read, ledgersBehind)
-  const error = machine.ledger.faults.onRpc(read.method, read.params)
-  return yield* error === undefined ? answered() : withError(error, read.id, answered)
+  const fault = machine.ledger.faults.onRpc(read.method, read.params)
+  return yield* fault === undefined ? answered() : withFault(fault, read.id, answered)
 })

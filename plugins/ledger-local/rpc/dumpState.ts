@@ -1,6 +1,6 @@
-// The whole state as text, one line of JSON each: first which ledger it is, then every entry as `getLedgerEntries` has
-// it, in the order of its key, so that two dumps can be compared line by line. The last ledgers that contract entries
-// live in stand with them.
+// The whole state as text, one line of JSON each: first the ledger's number and hash, then every entry as
+// `getLedgerEntries` has it, in the order of its key, so that two dumps can be compared line by line. Contract entries
+// include the last ledger they live in.
 import { EntryType } from "../engine/xdr/types.ts"
 import { keyOfEntry } from "../engine/state/LedgerKeys.ts"
 import { toHex } from "../node/text.ts"

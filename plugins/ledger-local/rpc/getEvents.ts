@@ -1,6 +1,6 @@
 // getEvents: contract events of a range of ledgers, by contract and by topic. Five filters, each with five contracts
-// and five topic patterns of up to four segments; `*` stands for any one segment, a trailing `**` for any number more.
-// Fee events stand before and after all transactions of their ledger.
+// and five topic patterns of up to four segments; `*` matches any one segment, a trailing `**` any number more. Fee
+// events sort before and after all transactions of their ledger.
 import { EventType } from "../engine/xdr/types.ts"
 import { decodeStrKey, encodeStrKey } from "../engine/xdr/StrKey.ts"
 import { codec, type ContractEvent } from "../engine/xdr/Xdr.ts"
@@ -14,7 +14,7 @@ import { rangeFields, type View } from "./View.ts"
 
 const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 10_000
-/** Ledgers one request may look through. */
+/** Maximum number of ledgers one request may scan. */
 export const SCAN_LEDGERS_MAX = 10_000
 const FILTERS_MAX = 5
 const CONTRACTS_MAX = 5

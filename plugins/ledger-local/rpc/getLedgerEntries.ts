@@ -1,4 +1,4 @@
-// getLedgerEntries: up to 200 keys at once; what does not exist is left out of the answer, the order of the rest is
+// getLedgerEntries: up to 200 keys per request; a missing entry is left out of the answer, the order of the rest is
 // kept. Contract entries come with the last ledger they live in, archived ones too.
 import { EntryType } from "../engine/xdr/types.ts"
 import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
@@ -21,7 +21,7 @@ const decodeKey = (value: unknown, index: number): LedgerKey => {
     const bytes = fromBase64(value as string)
     if (bytes !== undefined && bytes.length <= KEY_BYTES_MAX) return codec.LedgerKey.decode(bytes)
   } catch {
-    // told below
+    // reported below
   }
   throw invalidParams(`cannot unmarshal key value ${String(value)} at index ${index}`)
 }

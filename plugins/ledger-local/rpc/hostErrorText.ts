@@ -1,5 +1,5 @@
-// The text in which the RPC tells a failed simulation: the error, then the event log with the newest event first. Codes
-// and main messages are the network's own; how deep the log goes is this engine's.
+// The text of a failed simulation in the RPC: the error, then the event log with the newest event first. Codes and main
+// messages are the network's own; how deep the log goes is this engine's.
 import { EventType, ScErrorType, ScType } from "../engine/xdr/types.ts"
 import { encodeStrKey } from "../engine/xdr/StrKey.ts"
 import { errorCodes, errorTypes, type HostError } from "../engine/host/HostError.ts"

@@ -1,4 +1,4 @@
-// Answers with their XDR as JSON (SEP-51), for who asks with `xdrFormat: "json"`: the same answer, with each encoded
+// Answers with their XDR as JSON (SEP-51), for requests with `xdrFormat: "json"`: the same answer, with each encoded
 // field in place of its base64 under the name that Stellar RPC gives it. Fields that the real RPC does not leave out
 // (`headerXdr`, `metadataXdr`, a state change's `before` and `after`) are empty or null then, as there.
 import * as xdr from "@stellar/stellar-sdk/xdr"

@@ -9,7 +9,7 @@ import { rangeFields, type View } from "./View.ts"
 /** The version this RPC answers as; its answers follow that release's shapes. */
 export const RPC_VERSION = "28.0.0"
 
-/** Seconds without a new ledger after which a node calls itself unhealthy, and at least so many intervals. */
+/** Seconds, and intervals, without a new ledger after which a node reports itself unhealthy; the larger counts. */
 const LATENCY_MAX_SECONDS = 30n
 const LATENCY_MAX_INTERVALS = 4n
 
@@ -49,7 +49,7 @@ export const getVersionInfo = ({ ledger }: View) => ({
   protocolVersion: ledger.options.settings.protocolVersion
 })
 
-/** Ledgers over which fees are told. */
+/** Ledgers over which fees are reported. */
 const FEE_LEDGERS = 50
 const percentiles = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99] as const
 

@@ -48,7 +48,7 @@ export const ledgerCloseMeta = (settings: NetworkSettings, record: LedgerRecord)
       })),
       upgradesProcessing: [],
       scpInfo: [],
-      // The average of the network's samples, as nodes tell it and as the configuration entry has it.
+      // The average of the network's samples, as nodes report it and as the configuration entry has it.
       totalByteSizeOfLiveSorobanState: settings.fees.stateSizeBytes,
       evictedKeys: record.evicted.map(keyOfString)
     }

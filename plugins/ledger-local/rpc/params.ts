@@ -1,5 +1,5 @@
-// Reading a method's parameters: an object, `{}` or nothing; each field of the kind it must be. A wrong one is refused
-// with the real RPC's code before anything else is looked at, and in words that name the field and what it takes.
+// Reads a method's parameters: an object, `{}` or nothing; each field of its type. A wrong one is refused with the real
+// RPC's code before any other check, in a message that names the field and what it takes.
 import { invalidParams } from "./RpcError.ts"
 
 export type Params = Readonly<Record<string, unknown>>

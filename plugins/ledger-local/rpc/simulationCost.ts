@@ -64,7 +64,7 @@ const changingSize = (body: OperationBody, footprint: LedgerFootprint): number =
 
 const leastBody: OperationBody = { type: 26, restoreFootprintOp: { ext: { v: 0 } } }
 const noFootprint: LedgerFootprint = { readOnly: [], readWrite: [] }
-/** What stands around operation and footprint, whatever they are. */
+/** Fixed bytes around operation and footprint. */
 const AROUND_BYTES = largestSize(leastBody, noFootprint) - changingSize(leastBody, noFootprint)
 
 /** That size padded: the larger of 10 % and 500 bytes more. */

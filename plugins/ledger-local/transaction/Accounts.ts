@@ -118,7 +118,7 @@ export const maintainsLiabilities = (flags: number): boolean =>
 
 /**
  * The trustline with a changed balance, or nothing when it is overdrawn or over its limit, or when its balance must not
- * move at all. What was promised before may still be kept with the lesser authorization, and pool shares need none.
+ * move. Earlier promises may still be kept with the lesser authorization, and pool shares need none.
  */
 export const withAddedTrustBalance = (line: TrustLineEntry, delta: bigint): TrustLineEntry | undefined => {
   if (delta === 0n) return line
@@ -133,7 +133,7 @@ export const withAddedTrustBalance = (line: TrustLineEntry, delta: bigint): Trus
 export const poolUses = (line: TrustLineEntry): number =>
   line.ext.v === 1 && line.ext.v1.ext.v === 2 ? line.ext.v1.ext.v2.liquidityPoolUseCount : 0
 
-/** The trustline with so many more pools that use it. */
+/** The trustline with its count of pools changed. */
 export const withPoolUses = (line: TrustLineEntry, more: number): TrustLineEntry => {
   const v2 = { liquidityPoolUseCount: poolUses(line) + more, ext: { v: 0 as const } }
   return { ...line, ext: { v: 1, v1: { liabilities: trustLiabilities(line), ext: { v: 2, v2 } } } }

@@ -66,7 +66,7 @@ const memoValue = (memo: Memo): ScVal | undefined => {
   }
 }
 
-/** Who holds an asset: an account, a claimable balance or a liquidity pool. */
+/** The holder of an asset: an account, a claimable balance or a liquidity pool. */
 export type Party = MuxedAccount | Extract<ScAddress, { type: 3 | 4 }>
 
 export const balanceParty = (claimableBalanceId: ClaimableBalanceId): Party => ({ type: 3, claimableBalanceId })
@@ -95,7 +95,7 @@ export class ClassicEvents {
     this.#memo = memo
   }
 
-  /** A movement of an asset, told as mint, burn or transfer. */
+  /** A movement of an asset, reported as mint, burn or transfer. */
   moved(asset: Asset, from: Party, to: Party, amount: bigint, withMemo = true): void {
     const [source, target] = [partyAddress(from), partyAddress(to)]
     const minted = issues(from, asset)

@@ -38,7 +38,7 @@ export interface LedgerContext {
   /** Resource fees appear in the meta (extension v1). */
   readonly sorobanMetaFees: boolean
   readonly contracts?: ContractRuntime
-  /** An account whose signature is not asked for: the friendbot's, when it opens a line for somebody. */
+  /** An account whose signature is waived: the friendbot's recipient, when its trustline is opened. */
   readonly waived?: PublicKey | undefined
   /** The ledger's counter of offers; a transaction that succeeds moves it on. */
   readonly offerIds: OfferIds
@@ -81,7 +81,7 @@ export interface ApplyContext extends CheckContext {
   readonly restored: Map<KeyString, Restored>
 }
 
-/** What is wrong with a contract operation as it stands, and what a node tells about it. */
+/** An invalid contract operation, with the node's diagnostic. */
 export interface Flaw {
   /** The operation's own (inner) code; absent where the network leaves that of an operation that never ran. */
   readonly code?: number

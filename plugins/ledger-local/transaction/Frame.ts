@@ -1,5 +1,5 @@
-// A transaction envelope taken apart once: the inner transaction, its signatures, hashes, fees and sources, in the
-// terms that validation, the queue and the ledger share. A frame is immutable and cheap to keep; it never judges the
+// A transaction envelope parsed once: the inner transaction, its signatures, hashes, fees and sources, in the terms
+// that validation, the queue and the ledger share. A frame is immutable and cheap to keep; it does not validate the
 // envelope, except that an envelope whose fee fields make no sense has no frame (`undefined`), which is refused as
 // malformed.
 import { AccountType, EnvelopeType } from "../engine/xdr/types.ts"

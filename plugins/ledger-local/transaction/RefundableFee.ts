@@ -1,5 +1,5 @@
 // The refundable part of a contract transaction's resource fee: rent and events are paid out of it as they come up, and
-// what is left goes back to whoever paid. A transaction that fails consumed nothing of it.
+// the rest is refunded to the payer. A transaction that fails consumed nothing of it.
 export class RefundableFee {
   readonly maximumStroops: bigint
   rentStroops = 0n

@@ -85,7 +85,7 @@ export class SignatureChecker {
   }
 }
 
-/** The last four bytes of the payload; a shorter one stands at the front, padded with zeros. */
+/** The last four bytes of the payload; a shorter one is padded with zeros at the end. */
 const payloadHint = (payload: Uint8Array): Uint8Array => hintOf(payload)
 
 /** An account's signers with its master key, when that has weight. */

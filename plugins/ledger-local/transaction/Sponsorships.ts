@@ -1,5 +1,5 @@
-// The sponsorships in effect within one transaction: who has begun to sponsor whom, and not ended it. What they paid
-// for stays recorded in the entries (see reserves.ts).
+// The open sponsorships within one transaction: sponsor by sponsored account, begun and not ended. What they paid for
+// stays recorded in the entries (see reserves.ts).
 import { equalBytes, latin1, type PublicKey } from "../engine/xdr/Xdr.ts"
 
 /** The sponsorships in effect: sponsored account → its sponsor. */

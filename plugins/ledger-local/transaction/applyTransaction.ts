@@ -1,6 +1,6 @@
-// A transaction's way through a ledger, in the network's phases: the fee is charged for all first, then each is
-// prepared (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was
-// not used goes back. Nothing fails here: whatever happens is in the result. What the engine does not implement is
+// A transaction's path through a ledger, in the network's phases: the fee is charged for all first, then each is
+// prepared (validated again, sequence number consumed, one-time signers removed) and run, and when all have run what
+// was not used is refunded. Nothing fails here: every outcome is in the result. What the engine does not implement is
 // thrown as `Unsupported`, and only `runOrInternalError` catches.
 import { SignerKeyType } from "../engine/xdr/types.ts"
 import { NotFetched } from "../engine/state/NotFetched.ts"
@@ -34,7 +34,7 @@ export interface Applying {
   /** Its place in the ledger, from 0. */
   readonly place: number
   readonly feeStroops: bigint
-  /** What the inner transaction of a fee bump would have been charged by itself. */
+  /** What the inner transaction of a fee bump would have been charged alone. */
   readonly innerFeeStroops: bigint
   readonly feeChanges: ReadonlyArray<LedgerEntryChange>
   readonly refundable: RefundableFee | undefined
@@ -115,7 +115,7 @@ const failWith = (applying: Applying, code: Applying["code"]): void => {
   applying.refundable?.reset()
 }
 
-/** A signer that stood for this very transaction has done its work. */
+/** Removes the one-time signer of this transaction's hash. */
 const removeOneTimeSigner = (txn: Txn, id: PublicKey, hash: Uint8Array): void => {
   const account = txn.peekAccount(id)
   const at =
@@ -133,7 +133,7 @@ const changesOfFeeSource = (frame: Frame, ledger: LedgerContext, store: Store): 
   return changes
 }
 
-/** Phase 2: judges the transaction once more, consumes its sequence number and checks the operations' signatures. */
+/** Phase 2: validates the transaction again, consumes its sequence number and checks the operations' signatures. */
 export const prepare = (applying: Applying, ledger: LedgerContext, store: Store): void => {
   const { frame } = applying
   const outerChanges = frame.isFeeBump ? changesOfFeeSource(frame, ledger, store) : []
@@ -285,9 +285,9 @@ export const refund = (applying: Applying, ledger: LedgerContext, store: Store):
 }
 
 /**
- * Whatever is thrown while a transaction runs, what the engine does not implement or a defect of the engine, becomes an
- * internal error of that transaction: its fee is spent, nothing else happens. What was thrown is the result. Only what
- * a fork has yet to fetch is thrown on.
+ * An exception while a transaction runs (an unimplemented feature or a defect of the engine) becomes an internal error
+ * of that transaction: its fee is spent, nothing else happens. The exception is the result. Only `NotFetched` is
+ * rethrown.
  */
 export const runOrInternalError = (applying: Applying, ledger: LedgerContext, store: Store): unknown => {
   try {

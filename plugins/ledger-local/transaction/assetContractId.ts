@@ -1,5 +1,5 @@
-// The address of an asset's contract, which follows from the network and the asset alone. Answers are remembered
-// (bounded), since every payment event asks for one.
+// The address of an asset's contract, which follows from the network and the asset alone. Results are cached (bounded),
+// since every payment event asks for one.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { type Asset, codec, latin1 } from "../engine/xdr/Xdr.ts"
 import { codecs } from "./Wire.ts"

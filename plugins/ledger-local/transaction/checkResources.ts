@@ -1,6 +1,6 @@
 // What a contract transaction may declare: instructions, bytes, entries and keys within the network's limits, keys that
-// a contract can use at all, and archived entries named in order. The answer is the diagnostic that the network would
-// show, or nothing when all is well.
+// a contract can use, and archived entries named in order. The answer is the diagnostic that the network would show, or
+// nothing when all is well.
 import { AssetType, EntryType } from "../engine/xdr/types.ts"
 import { hasTtl, isDiskKey, keyString } from "../engine/state/LedgerKeys.ts"
 import type { HostErrorCode, HostErrorType } from "../engine/host/HostError.ts"
@@ -136,7 +136,7 @@ export const resourceProblem = (frame: Frame, ledger: LedgerContext): Diagnostic
   )
 }
 
-/** A key that stands twice in a footprint. */
+/** A duplicate key in a footprint. */
 export const duplicateProblem = (frame: Frame): DiagnosticEvent | undefined => {
   const { readOnly, readWrite } = frame.soroban!.resources.footprint
   const keys = new Set([...readOnly, ...readWrite].map(keyString))

@@ -1,5 +1,5 @@
-// Claimable balances as entries: amounts that nobody holds until one of up to ten claimants takes them. Whoever paid
-// the reserve is the entry's sponsor. A balance of an asset that its issuer may claw back is marked so when created.
+// Claimable balances as entries: amounts without a holder until one of up to ten claimants takes them. The payer of the
+// reserve is the entry's sponsor. A balance of an asset that its issuer may claw back is marked so when created.
 import { EntryType } from "../engine/xdr/types.ts"
 import { codec, type LedgerEntry, type LedgerKey } from "../engine/xdr/Xdr.ts"
 import type { ApplyContext } from "./Context.ts"

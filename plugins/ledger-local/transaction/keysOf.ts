@@ -1,5 +1,5 @@
-// The entries that a transaction is certain to look at, as far as they can be told without running it: its accounts,
-// and the footprint of a contract operation. A fork fetches them at once and not one after the other.
+// The entries that a transaction is certain to read, as far as they are known without running it: its accounts, and the
+// footprint of a contract operation. A fork fetches them in one batch.
 import { EntryType } from "../engine/xdr/types.ts"
 import { accountKeyString, keyString, type KeyString } from "../engine/state/LedgerKeys.ts"
 import { accountOf, type Frame } from "./Frame.ts"

@@ -1,6 +1,6 @@
-// Who pays the reserve of a new entry: its owner, or the account that began to sponsor the owner earlier in the same
-// transaction. Sponsorships in effect live only as long as the transaction; what they sponsored stays recorded in the
-// entries. Every function either changes all accounts concerned or none, and says why not.
+// The payer of the reserve of a new entry: its owner, or the account that began to sponsor the owner earlier in the
+// same transaction. Sponsorships in effect live only as long as the transaction; what they sponsored stays recorded in
+// the entries. Every function either changes all accounts concerned or none, and returns why not.
 import { AssetType, EntryType } from "../engine/xdr/types.ts"
 import type { AccountEntry, LedgerEntry, PublicKey } from "../engine/xdr/Xdr.ts"
 import {
@@ -46,14 +46,14 @@ export const counted = (account: AccountEntry, key: "numSponsoring" | "numSponso
 
 const sponsoredBy = (sponsoringId: PublicKey): LedgerEntry["ext"] => ({ v: 1, v1: { sponsoringId, ext: { v: 0 } } })
 
-/** Whether an account could pay so many more reserves of others. */
+/** True if an account can pay `count` more reserves of others. */
 export const canSponsor = (context: ApplyContext, sponsor: AccountEntry, reserves: number): ReserveOutcome => {
   const reserve = context.ledger.settings.baseReserveStroops
   if (availableBalance(sponsor, reserve) < BigInt(reserves) * reserve) return "lowReserve"
   return sponsoringFits(sponsor, reserves) ? "ok" : "tooManySponsoring"
 }
 
-/** Creates an account entry; its own balance must cover its reserve unless somebody sponsors it. */
+/** Creates an account entry; its own balance must cover its reserve unless it is sponsored. */
 export const createAccount = (context: ApplyContext, account: AccountEntry): ReserveOutcome => {
   const { txn } = context
   const entry: LedgerEntry = { lastModifiedLedgerSeq: txn.ledgerSeq, data: { type: 0, account }, ext: { v: 0 } }
@@ -112,7 +112,7 @@ export const removeSubentry = (context: ApplyContext, owner: AccountEntry, entry
   txn.putAccount(counted(txn.loadAccount(sponsorId)!, "numSponsoring", -reserves))
 }
 
-/** Creates a claimable balance, which nobody owns: its creator sponsors it, or who sponsors its creator does. */
+/** Creates a claimable balance, which has no owner: its creator sponsors it, or its creator's sponsor does. */
 export const createBalance = (context: ApplyContext, creator: PublicKey, entry: LedgerEntry): ReserveOutcome => {
   const sponsor = context.txn.loadAccount(context.sponsorships.sponsorOf(creator) ?? creator)!
   const able = canSponsor(context, sponsor, reservesOf(entry))
@@ -120,13 +120,13 @@ export const createBalance = (context: ApplyContext, creator: PublicKey, entry: 
   return able
 }
 
-/** Writes an entry that nobody owns with its sponsor, without asking whether the sponsor can pay. */
+/** Writes an entry without an owner with its sponsor, without asking whether the sponsor can pay. */
 export const putSponsored = ({ txn }: ApplyContext, sponsor: AccountEntry, entry: LedgerEntry): void => {
   txn.putAccount(counted(sponsor, "numSponsoring", reservesOf(entry)))
   txn.put({ ...entry, ext: sponsoredBy(sponsor.accountId) })
 }
 
-/** Gives back what sponsoring an entry that nobody else owns took: an account's own, or a claimable balance's. */
+/** Gives back what sponsoring an entry without another owner took: an account's own, or a claimable balance's. */
 export const removeSponsored = ({ txn }: ApplyContext, entry: LedgerEntry): void => {
   const sponsorId = sponsorOf(entry)
   if (sponsorId !== null) txn.putAccount(counted(txn.loadAccount(sponsorId)!, "numSponsoring", -reservesOf(entry)))

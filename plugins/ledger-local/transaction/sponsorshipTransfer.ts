@@ -1,5 +1,5 @@
 // Handing the reserve of something that exists from one payer to another: from its owner to a sponsor, back, or from
-// one sponsor to the next. Whoever takes it over must be able to; either all counts move or none.
+// one sponsor to the next. The new payer must be able to pay; either all counts move or none.
 import { EntryType } from "../engine/xdr/types.ts"
 import { equalBytes, type LedgerEntry, type LedgerKey, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { availableBalance, signerSponsors, withExtV2 } from "./Accounts.ts"
@@ -12,7 +12,7 @@ import { compareSignerKeys } from "./signerKeys.ts"
 export type Handover = ReserveOutcome | "notSponsor" | "onlyTransferable"
 
 interface Reserve {
-  /** Who pays when nobody sponsors; nobody of a claimable balance. */
+  /** The payer without a sponsor; absent for a claimable balance. */
   readonly owner: PublicKey | null
   readonly sponsor: PublicKey | null
   readonly reserves: number
@@ -36,13 +36,13 @@ const ownerOf = ({ data }: LedgerEntry): PublicKey | null => {
   }
 }
 
-/** Who pays from now on: whoever sponsors the source now, unless that is the owner. */
+/** The new payer: the source's sponsor now, unless that is the owner. */
 const nextSponsor = ({ sponsorships, source }: ApplyContext, { owner, sponsor }: Reserve): PublicKey | null => {
   const next = sponsorships.sponsorOf(source)
   return next === undefined || same(next, owner ?? sponsor!) ? null : next
 }
 
-/** Moves the counts of accounts; the caller writes down who the sponsor is. */
+/** Moves the counts of accounts; the caller records the sponsor. */
 const handOver = (context: ApplyContext, reserve: Reserve, to: PublicKey | null): Handover => {
   const { txn, ledger } = context
   const { owner, sponsor: from, reserves } = reserve

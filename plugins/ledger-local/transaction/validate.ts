@@ -1,6 +1,6 @@
-// Whether a transaction may enter the queue or be applied, judged in the network's own order so that the first failing
+// Whether a transaction may enter the queue or be applied, checked in the network's own order so that the first failing
 // rule gives the same result code. `commonValid` is used for both; when applying, the fee has been charged already, the
-// time is the ledger's own, and a failure still tells whether the sequence number was consumed.
+// time is the ledger's own, and a failure still reports whether the sequence number was consumed.
 import { AccountType, EntryType, MemoType, PreconditionsType, SignerKeyType } from "../engine/xdr/types.ts"
 import { minimumInclusionFeeStroops, nonRefundableFeeStroops } from "../engine/state/Fees.ts"
 import type { Store } from "../engine/state/Store.ts"
@@ -28,7 +28,7 @@ import {
 /** How far a transaction got. From `sequence` on its sequence number is consumed when it is applied. */
 export type Reached = "nothing" | "sequence" | "auth" | "valid"
 
-export interface Judgement {
+export interface ValidationResult {
   readonly reached: Reached
   /** The failure; undefined when valid. */
   readonly code: TxErrorCode | undefined
@@ -119,7 +119,7 @@ const areExtraSignersMalformed = ({ tx: { cond } }: Frame): boolean => {
   )
 }
 
-/** A contract operation stands alone; classic operations carry no contract data. */
+/** A contract operation must be the only one; classic operations carry no contract data. */
 const isMixed = ({ tx, isSoroban }: Frame): boolean =>
   tx.operations.some((operation) => isSorobanOperation(operation) !== isSoroban) ||
   (isSoroban && tx.operations.length !== 1)
@@ -159,9 +159,9 @@ const fail = (
   code: TxErrorCode,
   reached: Reached = "nothing",
   diagnostics: ReadonlyArray<DiagnosticEvent> = []
-): Judgement => ({ reached, code, diagnostics })
+): ValidationResult => ({ reached, code, diagnostics })
 
-const beforeSequence = (frame: Frame, ledger: LedgerContext, options: CheckOptions): Judgement | undefined => {
+const beforeSequence = (frame: Frame, ledger: LedgerContext, options: CheckOptions): ValidationResult | undefined => {
   if (areExtraSignersMalformed(frame)) return fail(TxCode.malformed)
   if (frame.tx.operations.length === 0) return fail(TxCode.missingOperation)
   if (isMixed(frame)) return fail(TxCode.malformed)
@@ -183,7 +183,7 @@ export const commonValid = (
   store: Store,
   checker: SignatureChecker,
   options: CheckOptions
-): Judgement => {
+): ValidationResult => {
   const early = beforeSequence(frame, ledger, options)
   if (early !== undefined) return early
   const account = readAccount(store, frame.source)
@@ -224,7 +224,7 @@ export const operationAuthProblem = (
   return checker.checkMissingAccount(source) ? undefined : outer(OpCode.badAuth)
 }
 
-/** What an operation is refused for, and what a node tells about it. */
+/** The refusal of an operation, with the node's diagnostic. */
 export interface OperationProblem {
   readonly result: OperationResult
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
@@ -256,7 +256,7 @@ const plain = (feeCharged: bigint, code: TxErrorCode): TransactionResult => ({
   ext: { v: 0 }
 })
 
-/** A result without operations, for an envelope that has no frame or was refused before it was looked into. */
+/** A result without operations, for an envelope that has no frame or was refused before its operations were read. */
 export const errorResult = (code: TxErrorCode, feeCharged = 0n): TransactionResult => plain(feeCharged, code)
 
 /** What the network reports as charged for a transaction that it refuses: its least price, not a charge. */

@@ -1,7 +1,6 @@
-// Contract authorization: who has authorized which call. Enforcing, each `require_auth` must match a node of a given
-// entry, whose signature, expiry and nonce are checked once, when its root is first used, and anew after a rollback.
-// Recording, the entries that would be needed are built. The direct caller contract, and what it authorized for its
-// callee, need no entry.
+// Contract authorization. Enforcing, each `require_auth` must match a node of a given entry, whose signature, expiry
+// and nonce are checked once, when its root is first used, and anew after a rollback. Recording, the entries that would
+// be needed are built. The direct caller contract, and what it authorized for its callee, need no entry.
 import { AddressType, CredentialsType, EntryType, ScType } from "../xdr/types.ts"
 import { Price } from "../host/instructionPrices.ts"
 import { valuesIn } from "../xdr/valueSizes.ts"

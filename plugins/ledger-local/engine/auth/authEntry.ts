@@ -40,7 +40,7 @@ const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>, prot
   }
 }
 
-/** The address credentials of any form, or undefined when the source account stands for itself. */
+/** The address credentials of any form, or undefined for source account credentials. */
 export const credentialsOf = (entry: SorobanAuthorizationEntry): SorobanAddressCredentials | undefined => {
   const credentials = entry.credentials
   switch (credentials.type) {

@@ -1,7 +1,7 @@
 // The maps from a field to the curves of BLS12-381, as RFC 9380 gives them (sections 6.6.2, 6.6.3 and 8.8, appendices
-// E.2 and E.3): simplified Shallue-van de Woestijne-Ulas onto an isogenous curve, then the isogeny. What comes out is
-// on the curve and need not be in its subgroup: the network's functions stop there, where hashing goes on to clear the
-// cofactor, so the library's own `mapToCurve` cannot be used. The numbers are those of the RFC, in hexadecimal.
+// E.2 and E.3): simplified Shallue-van de Woestijne-Ulas onto an isogenous curve, then the isogeny. The result is on
+// the curve but need not be in its subgroup: the network's functions do not clear the cofactor, so the library's own
+// `mapToCurve` cannot be used. The numbers are those of the RFC, in hexadecimal.
 import { isogenyMap, mapToCurveSimpleSWU } from "@noble/curves/abstract/hash-to-curve.js"
 import { bls12_381 } from "@noble/curves/bls12-381.js"
 

@@ -1,7 +1,7 @@
 // The permutations of Poseidon (https://eprint.iacr.org/2019/458) and Poseidon2 (https://eprint.iacr.org/2023/323) over
 // a prime field, with the constants given: rounds in which every element goes through the S-box, then rounds in which
-// the first one does, then full ones again. What a step costs is told before it is done, in numbers of operations, and
-// whoever is told may refuse to go on.
+// the first one does, then full ones again. Each step reports its number of operations before it runs, so a callback
+// can abort by throwing.
 import type { IField } from "@noble/curves/abstract/modular.js"
 
 export interface Permutation {
@@ -16,7 +16,7 @@ export interface Permutation {
   readonly powers: (times: number) => void
   /** Copies of single elements. */
   readonly copies: (times: number) => void
-  /** A new list of so many elements. */
+  /** A new list of `size` elements. */
   readonly collects: (size: number) => void
   /** A new list of the results of a step that may fail for each element. */
   readonly collectsResults: (size: number) => void

@@ -1,7 +1,7 @@
-// What the network charges for its maps of a call's entries: one says which keys may be accessed, one holds the
-// entries, both are sorted lists of the whole footprint. A look-up goes through each by halves; a write makes the
-// second one anew, copying and comparing all of it; each frame keeps a copy to go back to. Sizes are those that the
-// network's host declares for its own types.
+// What the network charges for its maps of a call's entries: one holds the keys that may be accessed, one holds the
+// entries, both are sorted lists of the whole footprint. A lookup is a binary search in each; a write rebuilds the
+// second, copying and comparing all of it; each frame keeps a copy for rollback. Sizes are those that the network's
+// host declares for its own types.
 import type { CpuCosts } from "../state/cpuCosts.ts"
 import { costOf } from "./InstructionMeter.ts"
 import { EntryType, ScType } from "../xdr/types.ts"
@@ -200,7 +200,7 @@ export class EntryMaps {
     return this.#halved(bytes, this.keys.length) + searched + this.#copy(bytes)
   }
 
-  /** A list made anew of so many items, in order. */
+  /** A rebuilt list of `count` items, in order. */
   #remade(bytes: number, count: number, adjacent: number): number {
     const all = bytes * count
     return this.#copy(LIST_BYTES) + this.#allocate(all) + 2 * this.#copy(all) + adjacent
@@ -260,8 +260,8 @@ export class EntryMaps {
   }
 
   /**
-   * Making the maps, of the places in the order in which the footprint names them: the writable ones come first in the
-   * one map and last in the other. `isThere` tells which have an entry.
+   * Building the maps, of the places in footprint order: the writable ones come first in the one map and last in the
+   * other. `isThere` is true for places that have an entry.
    */
   build(
     readOnly: ReadonlyArray<number>,
@@ -273,7 +273,7 @@ export class EntryMaps {
     const [existing, missing]: [Array<number>, Array<number>] = [[], []]
     for (const place of [...readOnly, ...readWrite]) if (isThere(place)) existing.push(place)
     const timed = existing.filter((place) => this.keys[place]!.type >= EntryType.contractData)
-    // Looking for what is missing, among all that is there by then.
+    // Searching for missing entries among the existing ones.
     cost += this.#copy(ACCESS_BYTES * count)
     for (const [place, key] of this.keys.entries()) {
       const searched = this.#searchedAll(place)
@@ -288,7 +288,7 @@ export class EntryMaps {
     return cost + this.#grown(ENTRY_BYTES, [...existing, ...missing]) + this.snapshot
   }
 
-  /** Going through both maps for what has changed; `isThere` tells which places had an entry. */
+  /** Comparing both maps for changes; `isThere` is true for places that had an entry. */
   compare(isThere: (place: number) => boolean): number {
     const timed: Array<number> = []
     for (const [place, key] of this.keys.entries())

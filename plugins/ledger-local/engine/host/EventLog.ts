@@ -62,7 +62,7 @@ export class EventLog {
     this.#diagnostic(contractId, [sym("log")], args.length === 0 ? text : vec([text, ...args]))
   }
 
-  /** The error where it arose, if the network tells of it; passing through further frames it is not repeated. */
+  /** Logs the error where it arose, if the network reports it; further frames do not repeat it. */
   failed(contractId: Uint8Array | null, error: HostError): void {
     if (this.#logged.has(error)) return
     this.#logged.add(error)
@@ -80,7 +80,7 @@ export class EventLog {
     return this.#entries.filter(({ event, failed }) => !failed && event.type !== DIAGNOSTIC).map(({ event }) => event)
   }
 
-  /** The network cannot write its log out, because a value in it is nested too deeply: it tells nothing then. */
+  /** Withholds the log: the network cannot encode it, because a value in it is nested too deeply. */
   withhold(): void {
     this.#isWithheld = true
   }

@@ -202,7 +202,7 @@ export class HostContext implements ContractHost {
     }
   }
 
-  /** The code of the contract that begins; that it is missing its caller's log tells. */
+  /** The code of the contract that begins; missing code is logged in the caller's frame. */
   #codeOf(wasmHash: Uint8Array): LedgerEntry {
     try {
       return this.storage.require(contractCodeKey(wasmHash))

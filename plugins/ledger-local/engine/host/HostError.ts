@@ -69,12 +69,12 @@ export class HostError extends Error {
     return new HostError(errorType, code, message, args)
   }
 
-  /** An error of which the network tells nothing where it arises, such as that of a value of another type. */
+  /** An error that the network does not report where it arises, such as a value of the wrong type. */
   static silent(errorType: Exclude<HostErrorType, "Contract">, code: HostErrorCode, message: string): HostError {
     return new HostError(errorType, code, message, [], false)
   }
 
-  /** The same error in other words, which are told. */
+  /** The same error with another message, which is reported. */
   saying(message: string, args: ErrorArguments = []): HostError {
     return new HostError(this.errorType, this.code, message, args)
   }

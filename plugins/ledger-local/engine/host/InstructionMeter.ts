@@ -36,7 +36,7 @@ export class InstructionMeter {
     this.#memoryBytes = memoryBytesMax
     this.#memoryBytesMax = memoryBytesMax
     this.#instructionsMax = Math.min(INSTRUCTIONS_MAX, instructionsMax)
-    // Far more than what so many instructions buy on the network, because units are rough.
+    // Far more than these instructions buy on the network, because units are rough.
     this.#work = Math.min(WORK_MAX, instructionsMax)
   }
 
@@ -78,14 +78,14 @@ export class InstructionMeter {
     this.spend(costOf(cost, size))
   }
 
-  /** The same so many times over; the sum. */
+  /** Charges one cost `times` times; returns the sum. */
   chargeEach(cost: CpuCost, times: number, size = 0): number {
     const instructions = times * costOf(cost, size)
     this.spend(instructions)
     return instructions
   }
 
-  /** A new list whose items have so many bytes together, behind a head of `headBytes`. */
+  /** A new list of `bytes` bytes of items, behind a head of `headBytes`. */
   chargeList(headBytes: number, bytes: number): void {
     this.charge(this.costs.memCpy, headBytes)
     this.charge(this.costs.memAlloc, bytes)

@@ -1,8 +1,7 @@
 // Random numbers for contracts, as the network makes them: ChaCha20 from a seed of 32 bytes, which goes through an HMAC
-// with a public key first, because whoever gave it may have chosen it. A transaction has one generator, each contract
-// frame gets one of its own from it when it first asks, and may seed that anew. Nobody sees another frame's numbers.
-// The drawing of ranges and the shuffle follow the network's library to the bit, so that a seed leads to the same
-// numbers there.
+// with a public key first, because its author may have chosen it. A transaction has one generator; each contract frame
+// derives its own on first use and may reseed it. Frames do not see each other's numbers. Drawing from ranges and the
+// shuffle follow the network's library to the bit, so a seed gives the same numbers as there.
 import type { EngineCrypto } from "../EngineCrypto.ts"
 
 const MASK64 = (1n << 64n) - 1n
@@ -108,7 +107,7 @@ export class Random {
     return out
   }
 
-  /** A generator of a seed that somebody chose. */
+  /** A generator from a chosen seed. */
   static ofSeed(crypto: Hmac, seed: Uint8Array): Random {
     return new Random(crypto.hmacSha256(EXTRACTOR_KEY, seed))
   }

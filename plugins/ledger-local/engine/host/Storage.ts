@@ -28,7 +28,7 @@ interface Touched {
   write: boolean
 }
 
-/** How the network's log names an entry, and what it tells of it. */
+/** The name of an entry in the network's log, and the values logged with it. */
 const named = (key: LedgerKey): readonly [name: string, value: ReadonlyArray<ScVal>, owner: ReadonlyArray<ScVal>] => {
   switch (key.type) {
     case EntryType.contractData: {
@@ -219,7 +219,7 @@ export class Storage {
     const id = keyString(key)
     const before = hasTtl(key) ? this.#peek(id, key) : this.store.get(id)
     this.#access(id, key, true)
-    // The network looks whether an entry with a time to live is there, and at it when it is.
+    // The network checks that an entry with a time to live exists, and reads it if it does.
     if (hasTtl(key)) for (let reads = before === undefined ? 1 : 2; reads > 0; reads--) this.#spendRead(id)
     this.#spendWrite(id)
     this.store.set(id, { lastModifiedLedgerSeq: this.#ledgerSeq, data, ext: before?.ext ?? { v: 0 } })
@@ -292,8 +292,8 @@ export class Storage {
   }
 
   /**
-   * Lets the entry live for up to `extendTo` more ledgers, by `least` to `most` ledgers at once: by fewer it is left
-   * alone, and more are not given. A read-only access (CAP-78).
+   * Extends the entry's life to `extendTo` more ledgers, by `least` to `most` ledgers: a smaller extension is skipped,
+   * a larger one is capped. A read-only access (CAP-78).
    */
   extendWithin(key: LedgerKey, extendTo: number, least: number, most: number): void {
     this.#spend(key, 0, 0)

@@ -140,7 +140,7 @@ export class ValueCosts {
     return this.copied(PAIR_BYTES * steps) + steps * this.compared(key, key)
   }
 
-  /** A map made anew, whose order is looked at. */
+  /** A rebuilt map, whose order is checked. */
   remade(entries: ReadonlyArray<ScMapEntry>): number {
     const bytes = PAIR_BYTES * entries.length
     return this.list(bytes) + this.copied(bytes) + sumOf(entries.slice(1), ({ key }) => this.compared(key, key))

@@ -1,6 +1,6 @@
 // Creating contracts: the contract of an asset, a contract from uploaded wasm, and the upload itself. A contract's id
 // is the hash of the network and of what it is made from, so the same asset has one contract per network. A deployer's
-// address must authorize the creation; an asset's contract needs nobody's leave.
+// address must authorize the creation; an asset's contract needs no authorization.
 import { EntryType, ExecutableType, PreimageType } from "../xdr/types.ts"
 import type { ContractHost } from "./HostTypes.ts"
 import { Price } from "./instructionPrices.ts"
@@ -58,7 +58,7 @@ const store = (host: ContractHost, args: CreateContractArgs): Uint8Array => {
   return contractId
 }
 
-/** Contracts built for an earlier protocol have no constructor, whatever they export. */
+/** Contracts built for an earlier protocol have no constructor, regardless of their exports. */
 const CONSTRUCTORS_SINCE = 22
 
 /** The network instantiates a new contract's module to see which protocol it was built for. */

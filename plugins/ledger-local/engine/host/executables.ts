@@ -1,6 +1,6 @@
 // What a contract runs: wasm by its hash, the built-in contract of an asset, or, since protocol 28 (CAP-85), wasm whose
-// hash stands in an entry of another contract, its owner, under a tag. Whoever upgrades that entry upgrades every
-// contract that refers to it. Such entries are persistent, hold the hash of wasm that exists, and are never removed.
+// hash is in a tagged entry of another contract, its owner. Upgrading that entry upgrades every contract that refers to
+// it. Such entries are persistent, hold the hash of wasm that exists, and are never removed.
 import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import { contractCodeKey, contractDataKey, Durability } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, structMap, sym, vec } from "../xdr/ScVal.ts"
@@ -15,7 +15,7 @@ export const EXTERNAL_REFS_SINCE = 28
 
 const HASH_BYTES = 32
 
-/** Where the hash of the wasm stands. */
+/** Key of the entry that holds the hash of the wasm. */
 export const externalRefKey = ({ executableOwner, tag }: ExternalRef): LedgerKey =>
   contractDataKey(executableOwner, { type: 22, executableTag: tag }, Durability.persistent)
 

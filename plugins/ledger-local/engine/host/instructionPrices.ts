@@ -20,7 +20,7 @@ export const Price = {
   /** For making the contract of an asset, and of an issued one beside that. */
   assetCreated: 17_463,
   issuedAssetCreated: 21_247,
-  /** For making a contract of uploaded code, and for looking whether it has a constructor. */
+  /** For making a contract of uploaded code, and for checking whether it has a constructor. */
   contractCreated: 5_494,
   constructorCall: 5_208,
   /** For each argument of a contract call that is no number. */
@@ -41,7 +41,7 @@ export const Price = {
   instancePut: 8_323
 } as const
 
-/** Of an ed25519 signature over a message of so many bytes, by an account or asked for by a contract. */
+/** Of an ed25519 signature over a message by its size in bytes, by an account or asked for by a contract. */
 export const chargeSignature = (meter: InstructionMeter, messageBytes: number): void => {
   meter.charge(meter.costs.computeEd25519PubKey)
   meter.charge(meter.costs.verifyEd25519Sig, messageBytes)

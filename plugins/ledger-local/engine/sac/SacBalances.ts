@@ -167,7 +167,7 @@ export class SacBalances {
     if (!this.isAuthorized(owner)) throw fail(SacError.balanceDeauthorized, "balance is deauthorized")
   }
 
-  /** Debits whatever the authorization flag says, as a clawback does. */
+  /** Debits regardless of the authorization flag, as a clawback does. */
   spendUnchecked(owner: ScAddress, amount: bigint): void {
     if (owner.type === AddressType.account) {
       if (amount > INT64_MAX) throw fail(SacError.overflow, "spent amount is too large for an i64")
@@ -237,7 +237,7 @@ export class SacBalances {
     storage.put(key, { type: 0, account: newAccount(owner.accountId, amount, input.ledgerSeq) })
   }
 
-  /** Refuses unless the balance can be clawed back, before any authorization is looked at. */
+  /** Refuses unless the balance can be clawed back, before any authorization is checked. */
   checkClawback(owner: ScAddress): void {
     if (owner.type !== AddressType.account) {
       const balance = this.#contractBalance(owner)

@@ -1,6 +1,5 @@
-// The instance of a Stellar Asset Contract: which asset it stands for, its metadata and its administrator, as they are
-// kept in instance storage. Reading is cached by the instance value, since every call needs it and it almost never
-// changes.
+// The instance of a Stellar Asset Contract: its asset, metadata and administrator, as kept in instance storage. Reading
+// is cached by the instance value, since every call needs it and it almost never changes.
 import { AssetType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import {

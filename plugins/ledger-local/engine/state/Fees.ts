@@ -35,9 +35,8 @@ export const rent1KbStroops = (fees: FeeRates): bigint => {
 }
 
 /**
- * The part of the resource fee that is charged whatever happens: compute, disk reads, writes, history and bandwidth.
- * `txSizeBytes` is the size of the (inner) envelope. Archived entries restored on the way count as disk reads; give
- * their number.
+ * The non-refundable part of the resource fee: compute, disk reads, writes, history and bandwidth. `txSizeBytes` is the
+ * size of the (inner) envelope. Archived entries restored on the way count as disk reads; give their number.
  */
 export const nonRefundableFeeStroops = (
   settings: NetworkSettings,

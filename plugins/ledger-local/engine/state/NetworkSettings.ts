@@ -76,7 +76,7 @@ export interface NetworkSettings {
   readonly cpuCosts: CpuCosts
   /** The flags of the ledger's header, by which validators switch off what liquidity pools do; 0 is none. */
   readonly ledgerFlags: number
-  /** Keys, in the store's form, whose entries nobody may trade with; empty on every network today. */
+  /** Keys, in the store's form, of frozen entries; empty on every network today. */
   readonly frozenKeys: ReadonlySet<KeyString>
   /** Hashes of transactions, a character per byte, that may touch them all the same. */
   readonly freezeBypass: ReadonlySet<string>

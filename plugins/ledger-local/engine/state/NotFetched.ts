@@ -1,6 +1,6 @@
-// What is thrown when a fork's state is looked at where it has not been fetched yet. Nothing is decided by it: whoever
-// began the work fetches the entries and begins anew. So nobody on the way may take it for an absent entry, a failure
-// of a contract or a defect.
+// Thrown when a fork reads state that has not been fetched yet. It decides nothing: the caller that began the work
+// fetches the entries and starts over. Code in between must not take it for an absent entry, a contract failure or a
+// defect.
 import type { KeyString } from "./LedgerKeys.ts"
 
 export class NotFetched extends Error {

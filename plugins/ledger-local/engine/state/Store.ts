@@ -2,7 +2,7 @@
 // them down, dropping the child rolls them back, so a failed host function, operation or transaction leaves no trace.
 // Entries are immutable values: change one by setting a changed copy. The root has no parent and can be exported and
 // imported. A partial root is that of a fork: it holds what was fetched of another network's state, present or absent,
-// and looking at anything else throws `NotFetched`.
+// and reading anything else throws `NotFetched`.
 import { keyOfEntry, type KeyString, keyString } from "./LedgerKeys.ts"
 import { codec, type LedgerEntry, type LedgerKey } from "../xdr/Xdr.ts"
 import { NotFetched } from "./NotFetched.ts"
@@ -22,7 +22,7 @@ export class Store {
   /** True when what is not here may exist all the same, and has to be fetched to be known. */
   readonly isPartial: boolean
   #own = new Map<KeyString, LedgerEntry | undefined>()
-  /** How what lies below looks from here. */
+  /** Maps each entry below this overlay when it is read. */
   #lookup: ((entry: LedgerEntry) => LedgerEntry) | undefined
 
   private constructor(parent: Store | undefined, isPartial = parent?.isPartial ?? false) {
@@ -34,7 +34,7 @@ export class Store {
     return new Store(undefined)
   }
 
-  /** A root that holds nothing yet of the state that it stands for. */
+  /** A partial root: nothing of its network's state is fetched yet. */
   static partial(): Store {
     return new Store(undefined, true)
   }
@@ -74,7 +74,7 @@ export class Store {
     return !this.isPartial
   }
 
-  /** Of a partial state, throws `NotFetched` for all of the keys that are not known, so that they come at once. */
+  /** Of a partial state, throws one `NotFetched` for all unknown keys, so that they are fetched in one batch. */
   require(keys: Iterable<KeyString>): void {
     if (!this.isPartial) return
     const unknown = [...keys].filter((key) => !this.knows(key))
@@ -121,7 +121,7 @@ export class Store {
     return new Store(this)
   }
 
-  /** An overlay in which the entries of this store are as `look` has them, the same each time; not to be committed. */
+  /** An overlay that reads this store's entries through `lookup`, which must be deterministic; not to be committed. */
   observedAt(lookup: (entry: LedgerEntry) => LedgerEntry): Store {
     const overlay = new Store(this)
     overlay.#lookup = lookup

@@ -1,5 +1,5 @@
-// The size of a ledger entry's XDR, which rent, read and write limits are measured in. Entries are immutable, so each
-// one is encoded once and its size remembered for as long as the entry itself lives.
+// The size of a ledger entry's XDR, the unit of rent, read and write limits. Entries are immutable, so each one is
+// encoded once and its size cached for as long as the entry lives.
 import { codec, type LedgerEntry } from "../xdr/Xdr.ts"
 
 const sizes = new WeakMap<LedgerEntry, number>()

@@ -102,7 +102,7 @@ export const i256 = (value: bigint): ScVal => ({
   }
 })
 
-/** About the bytes a value takes by itself; what it refers to was counted when that was made. */
+/** Approximate bytes of a value alone; what it refers to was counted when that was made. */
 const shallowBytes = (value: ScVal): number => {
   switch (value.type) {
     case ScType.bytes:

@@ -48,7 +48,7 @@ export class Vm {
     this.#fuel.value = this.#given
   }
 
-  /** The contract stands still: the fuel it used is taken from the budget. */
+  /** The contract is paused: the fuel it used is taken from the budget. */
   pause(): void {
     const used = this.#given - (this.#fuel.value as number)
     this.#given -= used
@@ -65,20 +65,20 @@ export class Vm {
     this.chargeEach(name, 1, size)
   }
 
-  /** The same so many times over. */
+  /** Charges one cost `times` times. */
   chargeEach(name: CpuCostName, times: number, size = 0): void {
     const instructions = this.host.meter.chargeEach(this.host.meter.costs[name], times, size)
     this.payWork(instructions >> WORK_SHIFT)
   }
 
-  /** A new list or a new string of so many bytes, and `more` for its head. */
+  /** A new list or a new string of `bytes` bytes, and `more` for its head. */
   chargeCopied(bytes: number, more = 0): void {
     this.charge("memCpy", LIST_BYTES + more)
     this.charge("memAlloc", bytes)
     this.charge("memCpy", bytes)
   }
 
-  /** A new object of the host; one that is handed to the contract is looked at once more. */
+  /** A new object of the host; one that is passed to the contract is visited once more. */
   chargeObject(): void {
     this.charge("memAlloc", OBJECT_BYTES)
   }
@@ -93,7 +93,7 @@ export class Vm {
     return isObjectWord(word)
   }
 
-  /** The value of an argument; an object's type is looked at, which has a price. */
+  /** The value of an argument; checking an object's type has a price. */
   checked(word: bigint): ScVal {
     if (this.isObject(word)) this.charge("visitObject")
     return this.values.value(word)
@@ -120,7 +120,7 @@ export class Vm {
     this.host.meter.takeMemory((this.#memory?.buffer.byteLength ?? 0) - this.#paid)
   }
 
-  /** When the contract has ended: its memory is nobody's any more. */
+  /** Releases the memory of a contract that has ended. */
   release(): void {
     this.host.meter.holdMemory(-this.#held)
     this.#held = 0

@@ -68,7 +68,7 @@ const checkEnvironment = ({ environmentProtocol, prerelease, imports }: Prepared
 const trap = (code: HostErrorCode, what: string, fn: string): HostError =>
   HostError.of("WasmVm", code, `VM call trapped: ${what}`, [sym(fn)])
 
-/** The network's error for whatever a contract's function `fn` ended with. */
+/** The network's error for the error that ended a contract's function `fn`. */
 const trapOf = (error: unknown, vm: Vm, fn: string): unknown => {
   if (error instanceof HostError || error instanceof Unsupported || error instanceof NotFetched) return error
   if (vm.isEmpty) return HostError.of("Budget", "ExceededLimit", "VM call trapped: OutOfFuel", [sym(fn)])
@@ -97,7 +97,7 @@ export class WasmRuntime implements ContractRuntime {
   readonly #observe: Observe | undefined
   #isLimited = false
 
-  /** `observe` hears of each call of a host function. */
+  /** `observe` is called for each call of a host function. */
   constructor(limit?: TimeLimit, observe?: Observe) {
     this.#limit = limit
     this.#observe = observe
@@ -164,7 +164,7 @@ export class WasmRuntime implements ContractRuntime {
   }
 }
 
-/** What an instance begins with; when that is too much, it is the caller's log that tells. */
+/** An instance's initial memory; exceeding the limit is logged in the caller's frame. */
 const chargeMemory = (host: ContractHost, bytes: number): void => {
   try {
     host.meter.growMemory(bytes)
@@ -188,7 +188,7 @@ type Word = (...args: Array<bigint>) => bigint
 
 const TRAPPED = str("VM call trapped with HostError")
 
-/** A host function's error ends the contract that called it, which the network tells beside the error itself. */
+/** A host function's error ends the contract that called it; the network reports this in addition to the error. */
 const escalating = <A>(vm: Vm, id: string, work: () => A): A => {
   try {
     return work()
@@ -271,7 +271,7 @@ const run = (
   }
 }
 
-/** Runs the contract's function; what ends it, a host function's error included, is told as the network tells it. */
+/** Runs the contract's function; errors, those of host functions included, are reported as the network reports them. */
 const enter = (vm: Vm, call: ContractCall, fn: Word): bigint => {
   try {
     return fn(...call.args.map((arg) => vm.values.word(arg)))

@@ -41,7 +41,7 @@ import type { HostFunctions, Vm } from "./Vm.ts"
 const K256_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 const P256_HALF_ORDER = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8n
 
-/** Calls another contract; that it failed is told by `words`. */
+/** Calls another contract; a failure is logged with `words`. */
 const call = (vm: Vm, contract: bigint, fn: bigint, args: bigint, words: string): ScVal => {
   const contractId = vm.contract(contract)
   const name = latin1(vm.text(fn, 15))

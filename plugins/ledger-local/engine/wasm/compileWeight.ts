@@ -1,7 +1,7 @@
-// How much a function asks of the compiler below. Wherever paths of the code part or meet, a compiler looks at every
-// local variable and every value on the stack, so that a few kilobytes of branches over fifty thousand locals take it
-// minutes and all memory, and no deadline can interrupt it. The network's interpreter has no such place; contracts that
-// compilers make stay far below the limit.
+// The compile cost of a function. Wherever paths of the code part or meet, a compiler processes every local variable
+// and every value on the stack, so that a few kilobytes of branches over fifty thousand locals take it minutes and all
+// memory, and no deadline can interrupt it. The network's interpreter has no such cost; compiler output stays far below
+// the limit.
 import { BinaryReader, Malformed } from "./BinaryReader.ts"
 import { NO_RESULT, Op, readInstruction } from "./opcodes.ts"
 import type { FunctionType } from "./readModule.ts"
@@ -65,8 +65,8 @@ interface Block {
 }
 
 /**
- * The weight of the code between the reader's ends in a function with so many local variables, its parameters among
- * them. Throws `Malformed` when it exceeds `most`, as soon as that is known.
+ * The weight of the code between the reader's ends, by the function's number of local variables, parameters included.
+ * Throws `Malformed` as soon as it exceeds `most`.
  */
 export const compileWeight = (
   reader: BinaryReader,

@@ -1,6 +1,6 @@
-// What the host does for a contract, in units of a few nanoseconds: each host function takes its share before it does
-// anything, so that a contract that makes the host work in a loop stops as soon as one that counts in a loop. What a
-// function moves besides (bytes, values) it pays by itself. These are bounds on time, not prices.
+// What the host does for a contract, in units of a few nanoseconds: each host function is charged before it runs, so a
+// contract that makes the host work in a loop stops as soon as one that counts in a loop. Data that a function moves
+// (bytes, values) is charged separately. These are bounds on time, not prices.
 
 /** What most functions take: some arithmetic, and an allocation. */
 const OTHER = 200
@@ -15,7 +15,7 @@ const dear: Readonly<Record<string, number>> = {
   // Calls of other contracts; a wasm contract pays for its instance too.
   "d._": 25_000,
   "d.0": 25_000,
-  // Storage looks up keys by hash and guards the footprint.
+  // Storage reads keys by hash and guards the footprint.
   "l._": 2_500,
   "l.0": 2_500,
   "l.1": 2_500,

@@ -1,5 +1,5 @@
-// The names by which the network's diagnostics tell of host functions, by the short names under which contracts import
-// them: `a._` is `require_auth_for_args`.
+// The names of host functions in the network's diagnostics, by the short names under which contracts import them:
+// `a._` is `require_auth_for_args`.
 
 /** By module: the short names, each one character, and the long ones in the same order. */
 const named: Readonly<Record<string, readonly [short: string, long: string]>> = {
@@ -76,5 +76,5 @@ const names: ReadonlyMap<string, string> = new Map(
   )
 )
 
-/** The name of a host function, such as `a._`; what has none is told by its short one. */
+/** The name of a host function, such as `a._`; the short name where there is no long one. */
 export const hostFunctionName = (id: string): string => names.get(id) ?? id

@@ -1,9 +1,8 @@
-// Puts fuel charges into a function, so that no code runs on without paying and every run costs what the network's
-// interpreter takes for it: where code begins to run that may run alone (a function, a loop, either side of an `if`),
-// all that it holds up to the next such place is paid at once, and running out is a trap. What moves many bytes pays
-// for its length besides. Only instructions on the list of `opcodes.ts` pass; naming the globals that hold the fuel,
-// which are no part of the module as it was uploaded, is refused with them. Types are left to the engine's own
-// validation, which sees the result.
+// Puts fuel charges into a function, so that all code is paid for and every run costs what the network's interpreter
+// takes for it. Each straight stretch of code (from a function's, loop's or `if` branch's start to the next such place)
+// is paid in one charge; running out is a trap. Instructions that move many bytes also pay by length. Only instructions
+// on the list of `opcodes.ts` pass, and code that names the added fuel globals is refused. Types are left to the
+// engine's own validation, which sees the result.
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
 import { MEMORY_PAGES_MAX } from "./readModule.ts"
 import { Bulk, NO_RESULT, Op, readInstruction, ValueType } from "./opcodes.ts"
@@ -14,7 +13,7 @@ const BLOCK = 1
 /** Bytes that a bulk instruction moves for one unit of fuel, as a power of two, and entries of a table. */
 const BYTES_SHIFT = 6
 const ENTRIES_SHIFT = 3
-/** Fuel for each page that `memory.grow` asks for, as a power of two: what the network takes for so many bytes. */
+/** Fuel for each page that `memory.grow` asks for, as a power of two: the network's charge for a page of bytes. */
 const PAGE_SHIFT = 11
 
 /** The globals added behind the module's own. */
@@ -52,7 +51,7 @@ const takePages = ({ fuel, grows }: Tank, local: number): Array<number> => {
     Op.localTee,
     ...leb(local),
     ...take(fuel, [...constant(0), ...price, ...isTooMany, Op.select]),
-    // Whoever asks too often has no fuel left.
+    // Too many growths empty the fuel.
     ...take(grows, constant(1), [...MINUS_ONE, Op.globalSet, ...leb(fuel)])
   ]
 }
@@ -114,7 +113,7 @@ class Charges {
     return stretch
   }
 
-  /** `chunk` is where a charge for what follows would stand; `depth` the block that a `br_if` leaves. */
+  /** `chunk` is where a charge for the following code would be placed; `depth` the block that a `br_if` leaves. */
   follow(op: number, fuel: number, chunk: number, depth: number): void {
     switch (op) {
       case Op.block:
@@ -186,8 +185,8 @@ export interface InstrumentedBody {
 }
 
 /**
- * The body (locals and expression) between the reader's ends of a function with so many `parameters`, with its charges
- * against the globals of the `tank`, which stand right behind the module's own.
+ * The body (locals and expression) between the reader's ends of a function with `parameters` parameters, with its
+ * charges against the globals of the `tank`, which follow the module's own.
  */
 export const instrumentBody = (reader: BinaryReader, tank: Tank, parameters: number): InstrumentedBody => {
   const { groups, locals, bytes: declared } = readLocals(reader)

@@ -45,7 +45,7 @@ const get = (vm: Vm, key: ScVal, storage: bigint): ScVal | undefined => {
   return entry?.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
 }
 
-/** Removes an entry; that it is outside of the footprint the network's log tells twice. */
+/** Removes an entry; the network logs an entry outside the footprint twice. */
 const remove = (vm: Vm, key: LedgerKey): void => {
   try {
     vm.host.storage.delete(key)

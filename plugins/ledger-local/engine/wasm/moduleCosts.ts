@@ -40,7 +40,7 @@ const LIST_BYTES = 24
 const INPUTS_BYTES = 40
 const IMPORT_BYTES = 32
 
-/** A module that the network has not read before is looked up once more, copied, read, and linked by itself. */
+/** A module that the network has not read before is read once more, copied, parsed, and linked separately. */
 const chargeReading = ({ meter, storage }: ContractHost, inputs: CostInputs, module: ContractModule): void => {
   meter.charge(meter.costs.memCpy, HASH_BYTES)
   meter.charge(meter.costs.memAlloc, KEY_BYTES)

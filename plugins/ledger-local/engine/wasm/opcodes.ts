@@ -1,7 +1,7 @@
 // The instructions a contract may be made of: those of the first WebAssembly without floating point, sign extension and
-// bulk memory, which is how the network configures its interpreter. Everything else is refused when the code is
-// uploaded, whatever the engine below would take; so an instruction that is not known here can never be misread as
-// another. Each costs fuel as on the network: one for most, more for what goes through memory, globals or a call.
+// bulk memory, which is how the network configures its interpreter. Everything else is refused at upload, even where
+// the JavaScript engine accepts it, so an unknown instruction can never be misread as another. Each costs fuel as on
+// the network: one for most, more for what goes through memory, globals or a call.
 import { type BinaryReader, Malformed } from "./BinaryReader.ts"
 
 export const Op = {
@@ -111,7 +111,7 @@ const readBulk = (reader: BinaryReader): void => {
 }
 
 /**
- * Passes over the immediates of the instruction `op` in a module with so many globals; the fuel it costs. Throws
+ * Passes over the immediates of the instruction `op` in a module with `globals` globals; the fuel it costs. Throws
  * `Malformed` for what is not on the list.
  */
 export const readInstruction = (reader: BinaryReader, op: number, globals: number): number => {

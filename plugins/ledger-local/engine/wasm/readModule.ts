@@ -1,6 +1,6 @@
 // Reads a contract's module section by section, as strictly as the network: sections once and in order, integers only,
 // one memory and one table of bounded size, functions alone as imports, constants as initial values, no start function.
-// What it counts on the way becomes the code entry's cost inputs. Bodies of functions are not looked into here.
+// What it counts on the way becomes the code entry's cost inputs. Function bodies are not read here.
 import { BinaryReader, Malformed } from "./BinaryReader.ts"
 import type { Import } from "./hostImports.ts"
 import { Op, ValueType } from "./opcodes.ts"
@@ -22,7 +22,7 @@ export const SectionId = {
   dataCount: 12
 } as const
 
-/** The order in which sections stand; the count of data segments is told before the code that names them. */
+/** The order of sections; the count of data segments precedes the code that names them. */
 const ORDER = [1, 2, 3, 4, 5, 6, 7, 9, 12, 10, 11]
 
 /** 40 MiB, the network's memory limit of a transaction. */
@@ -129,7 +129,7 @@ const readTypes = (reader: BinaryReader): FunctionType => {
   return { parameters, results }
 }
 
-/** So many items as the number before them says; that number is bounded by what is left to read. */
+/** A list prefixed by its number of items; that number is bounded by what is left to read. */
 const list = <A>(reader: BinaryReader, read: (reader: BinaryReader) => A): Array<A> => {
   const items: Array<A> = []
   for (let left = reader.u32(); left > 0; left--) items.push(read(reader))

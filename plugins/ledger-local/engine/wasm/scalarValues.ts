@@ -21,7 +21,7 @@ export const readScalar = (vm: Vm, { field, read }: Scalars, value: ScVal): bigi
   return field.create(number)
 }
 
-/** A scalar that becomes an item of a list; as a result of its own it is looked at once more. */
+/** A scalar that becomes an item of a list; as a result of its own it is visited once more. */
 export const writeScalar = (vm: Vm, { write }: Scalars, scalar: bigint): ScVal => {
   vm.charge(write)
   chargeIfLarge(scalar, () => {

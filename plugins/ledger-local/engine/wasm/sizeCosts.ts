@@ -1,5 +1,5 @@
-// What the network charges for a host function call by the size of what it works on. What a call costs whatever it
-// works on is in `instructionPrices.ts`.
+// What the network charges for a host function call by the size of its data. The fixed cost of a call is in
+// `instructionPrices.ts`.
 import { entriesOf, HANDLE_BYTES, itemsOf, lengthOf, PAIR_BYTES, sumOf, ValueCosts } from "../host/ValueCosts.ts"
 import { ScType } from "../xdr/types.ts"
 import { SMALL_SYMBOL_MAX } from "../xdr/valueSizes.ts"
@@ -41,7 +41,7 @@ const copiedOut =
 
 const readIn = (call: Call): number => call.sizes.list(number(call, 1))
 
-/** A map from keys and values in the contract's memory; the sparse kind looks at the order of the keys twice. */
+/** A map from keys and values in the contract's memory; the sparse kind checks the order of the keys twice. */
 const mapFromMemory =
   (reads: number) =>
   (call: Call): number => {
@@ -135,7 +135,7 @@ const table: Readonly<Record<string, (call: Call) => number>> = {
   "b.o": remadeBytes,
   "l._": (call) => {
     const convert = (value: ScVal): number => call.sizes.fromHost(value)
-    // The keys of entries are priced where they are looked up.
+    // The keys of entries are priced where they are read.
     const key = call.args[2] === INSTANCE ? call.sizes.beyondOne(argument(call, 0), convert) : 0
     return key + call.sizes.beyondOne(argument(call, 1), convert)
   },

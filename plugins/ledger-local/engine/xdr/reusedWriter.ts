@@ -115,7 +115,7 @@ export const codecOf = <T>(schema: XdrType<T>): Codec<T> => {
   return {
     encode: (value) => {
       writer.reset()
-      // The library's Writer is a class with private parts, of which a codec sees only what stands above.
+      // The library's Writer is a class with private parts, of which a codec sees only the methods above.
       schema._write(value, writer as never, name)
       return writer.toUint8Array()
     },

@@ -13,7 +13,7 @@ import { forkedAtOf, Origin, readOrigin } from "./readOrigin.ts"
 import { Upstream, type UpstreamFailed, upstreamFailed } from "./Upstream.ts"
 import { privateFolder } from "../privateFolder.ts"
 
-/** Keys of another network that one fork remembers. */
+/** Maximum number of another network's keys that one fork keeps. */
 const KEYS_MAX = 1_000_000
 const TTL_PREFIX = "\0\0\0\x09"
 const FILE = "fork.jsonl"
@@ -113,7 +113,7 @@ const inFolder = Effect.fnUntraced(function* (folder: string) {
   yield* privateFolder(folder)
   const isThere = yield* files.exists(file)
   if (!isThere && (yield* files.exists(path.join(folder, "snapshot.json"))))
-    return yield* new ForkRefused({ message: `${folder} holds a ledger that began by itself, and no fork` })
+    return yield* new ForkRefused({ message: `${folder} holds a ledger that is not a fork` })
   const { fetched, origin } = isThere ? yield* read(file) : { origin: yield* readOrigin, fetched: [] }
   if (!isThere) yield* files.writeFileString(file, `${JSON.stringify(origin)}\n`, { mode: 0o600 })
   const keep: Opened["keep"] = (more) =>
@@ -130,9 +130,9 @@ export const openForkedEntries = Effect.fnUntraced(function* (crypto: EngineCryp
   for (const one of fetched) note(crypto, root, one)
   const learn = Effect.fnUntraced(function* (keys: ReadonlyArray<KeyString>) {
     if (keys.some((key) => key.startsWith(TTL_PREFIX)))
-      return yield* upstreamFailed("a time to live is told with its entry only")
+      return yield* upstreamFailed("a time to live is available with its entry only")
     if (root.size / 2 + keys.length > KEYS_MAX)
-      return yield* upstreamFailed(`a fork remembers at most ${KEYS_MAX} entries of it`)
+      return yield* upstreamFailed(`a fork keeps at most ${KEYS_MAX} entries of it`)
     const more = yield* fetchEntries(crypto, at, keys).pipe(Effect.provideService(Upstream, upstream))
     const unknown = more.filter(({ key }) => !root.knows(key))
     yield* keep(unknown)

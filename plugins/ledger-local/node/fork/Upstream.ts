@@ -1,8 +1,7 @@
-// Questions to the RPC of the network that a fork begins from: bounded in time and size, each asked once, but where
-// the other side says that it is only busy, by its status or inside an answer: public nodes allow so many questions a
-// second, and a fork asks many when it begins. What is not answered, or answered with what cannot be read, is
-// `UpstreamFailed`, and says nothing about any entry. Neither the address, which may hold a key, nor what was asked
-// stands in it.
+// Client of the RPC of the network that a fork begins from: bounded in time and size. A request is retried only while
+// the upstream reports that it is busy, by status or in the body: public nodes limit requests per second, and a fork
+// sends many when it begins. A request that is not answered, or whose answer cannot be read, is `UpstreamFailed` and
+// says nothing about any entry. Its message holds neither the address, which may contain a key, nor the request.
 import { Context, Data, Effect, Layer, Option, Schema } from "effect"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { type HttpAnswered, type HttpCall, HttpCalls } from "../../../../kernel/platform/HttpCalls.ts"
@@ -16,7 +15,7 @@ const TIMEOUT_MILLIS = 10_000
 const PAUSES_MILLIS = [250, 500, 1_000]
 /** A longer pause is not waited for. */
 const PAUSE_MILLIS_MAX = 2_000
-/** Too many questions; a gateway whose node is away for the moment. */
+/** Rate limits, and a gateway whose node is unavailable for the moment. */
 const busyStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 /** What gateways say inside an answer of HTTP 200 when too many questions were asked: a code of their own, or words. */
 const busyCodes: ReadonlySet<number> = new Set([429, 503, -32_005, -32_029])
@@ -25,7 +24,7 @@ const busyWords = /rate.?limit|too many requests|limit (exceeded|reached)|queue 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** Characters of an answer at most that may say nothing but that too many questions were asked. */
 const BUSY_CHARACTERS_MAX = 16_384
-/** Characters of an upstream's own words that are told. */
+/** Maximum length of an upstream's own message in an error, in characters. */
 const WORDS_MAX = 200
 
 const Answer = Schema.Struct({
@@ -34,7 +33,7 @@ const Answer = Schema.Struct({
 })
 const readAnswer = Schema.decodeUnknownOption(Schema.fromJsonString(Answer))
 
-const faults = {
+const failures = {
   timeout: "it did not answer in time",
   unreachable: "it was not reached",
   "too long": "its answer is too long"
@@ -112,7 +111,7 @@ export class Upstream extends Context.Service<
             Effect.mapError(ask(method, params, answer), (error) => {
               if (error === "not JSON") return upstreamFailed(`it answered ${method} with what is not JSON`)
               if (error._tag === "UpstreamFailed") return error
-              if (error._tag === "CallFailed") return upstreamFailed(faults[error.reason])
+              if (error._tag === "CallFailed") return upstreamFailed(failures[error.reason])
               return upstreamFailed(`its answer to ${method} is not of the form that Stellar RPC gives`)
             })
         })

@@ -21,7 +21,7 @@ const WEIGHT = 255
 
 const keyOf = ({ key }: Signer): Uint8Array => (key.type === 0 ? key.ed25519 : new Uint8Array(0))
 
-/** The account with another signer, whose reserve nobody asks for. */
+/** The account with another signer, whose reserve is not required. */
 const withSigner = (account: AccountEntry, signer: Signer): AccountEntry => {
   const place = account.signers.filter(
     (one) => one.key.type === 0 && compareBytes(keyOf(one), keyOf(signer)) < 0

@@ -1,7 +1,7 @@
-// Entries of the forked network by their keys, with the times to live of those that have one, as they stand when they
-// are asked for. They are taken for what they were in the ledger that the fork begins from: what has changed since
-// counts as changed in it. A key that the answer leaves out has no entry, if the node that says so has that ledger; a
-// node that is about to have it is asked again.
+// Entries of the forked network by their keys, with the times to live of those that have one, as of the request. They
+// are taken for what they were in the ledger that the fork begins from: what has changed since counts as changed in it.
+// A key that the answer leaves out has no entry, if the answering node has reached that ledger; a node that is about to
+// reach it is polled again.
 import { Effect, Schema } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
 import { hasTtl, keyOfEntry, keyString, type KeyString, ttlEntry, ttlHash } from "../../engine/state/LedgerKeys.ts"
@@ -11,11 +11,11 @@ import { codecs } from "../../transaction/Wire.ts"
 import { fromBase64, toBase64 } from "../text.ts"
 import { Upstream, upstreamFailed } from "./Upstream.ts"
 
-/** Keys that Stellar RPC takes at once. */
+/** Maximum number of keys in one Stellar RPC request. */
 const KEYS_MAX = 200
-/** Behind one address stand several nodes, and one may be so many ledgers behind another; it is waited for. */
+/** Nodes behind one address may lag by up to this many ledgers; such a node is polled again. */
 const BEHIND_MAX = 3
-const LOOKS_MAX = 8
+const READS_MAX = 8
 const PAUSE = "1 second"
 
 const Item = Schema.Struct({
@@ -91,7 +91,7 @@ const ask = Effect.fnUntraced(function* (crypto: EngineCrypto, at: ForkedAt, key
   let answer = yield* lookup
   const isSoonThere = ({ latestLedger: latest }: typeof Entries.Type) =>
     latest < at.sequence && latest >= at.sequence - BEHIND_MAX
-  for (let reads = 1; reads < LOOKS_MAX && isSoonThere(answer); reads++) {
+  for (let reads = 1; reads < READS_MAX && isSoonThere(answer); reads++) {
     yield* Effect.sleep(PAUSE)
     answer = yield* lookup
   }

@@ -1,5 +1,5 @@
-// Where a fork begins: the network, its latest ledger and the settings of that ledger, as its RPC tells them. All of it
-// is text, so that it can be kept and a fork goes on without asking again.
+// Where a fork begins: the network, its latest ledger and the settings of that ledger, as its RPC reports them. All of
+// it is text, so that it can be stored and a fork continues without asking again.
 import { Effect, Schema } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
 import { type NetworkSettings, testnet, withConfigSettings } from "../../engine/state/NetworkSettings.ts"
@@ -38,7 +38,7 @@ const HASH_BYTES = 32
 const settingKey = (configSettingId: number): string =>
   toBase64(codec.LedgerKey.encode({ type: 8, configSetting: { configSettingId } } as never))
 
-/** The latest ledger's header; nodes before protocol 26 tell it in the list of ledgers alone. */
+/** The latest ledger's header; nodes before protocol 26 report it in the list of ledgers only. */
 const readHeader = Effect.gen(function* () {
   const upstream = yield* Upstream
   const { headerXdr, sequence } = yield* upstream.ask("getLatestLedger", {}, Latest)
@@ -46,7 +46,7 @@ const readHeader = Effect.gen(function* () {
   const { ledgers } = yield* upstream.ask("getLedgers", { startLedger: sequence, pagination: { limit: 1 } }, Ledgers)
   const bytes = fromBase64(ledgers[0]?.headerXdr ?? "")
   if (bytes === undefined || bytes.length === 0)
-    return yield* upstreamFailed("it does not tell its latest ledger's header")
+    return yield* upstreamFailed("it does not report its latest ledger's header")
   // After the header comes an extension of four bytes.
   return toBase64(bytes.slice(HASH_BYTES, -4))
 })
@@ -84,7 +84,7 @@ export const settingsOf = (origin: Origin): NetworkSettings => {
   )
 }
 
-/** Asks for it; what cannot be read is told now, not when it is needed. */
+/** Reads the origin; an unreadable one fails now, not on first use. */
 export const readOrigin: Effect.Effect<Origin, UpstreamFailed, Upstream> = Effect.gen(function* () {
   const upstream = yield* Upstream
   const { passphrase } = yield* upstream.ask("getNetwork", {}, Network)

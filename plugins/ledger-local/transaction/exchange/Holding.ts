@@ -1,5 +1,5 @@
 // One account's position in one asset, wherever it is kept: the native balance in the account, an issued asset in a
-// trustline, and nowhere for the issuer itself, who can sell and take any amount. Liabilities are what open offers
+// trustline, and nowhere for the issuer itself, which can sell and take any amount. Liabilities are what open offers
 // promise; they lower what may be spent and what may still be received. Writing through a holding loads its entry, as
 // the network counts it.
 import { AssetType } from "../../engine/xdr/types.ts"
@@ -30,7 +30,7 @@ export interface Holding {
 
 const NOTHING: Holding = { available: 0n, room: 0n, maySell: false }
 
-/** Looks without loading. */
+/** Reads without loading. */
 export const holdingOf = ({ txn, ledger }: ApplyContext, id: PublicKey, asset: Asset): Holding => {
   if (asset.type === AssetType.native) {
     const account = txn.peekAccount(id)

@@ -1,6 +1,6 @@
 // Offers as entries: their keys and order, what they promise, and the book of a pair of assets. The best offer is the
 // cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book
-// is read from the whole state when somebody trades, which is rare here and keeps every other operation free of it.
+// is read from the whole state on each trade, which is rare here and keeps every other operation free of it.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import { Unsupported } from "../../engine/host/HostError.ts"
 import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/state/LedgerKeys.ts"
@@ -26,7 +26,7 @@ export const PASSIVE_FLAG = 1
 /** Every offer's key string begins like this, and no other entry's. */
 const OFFER_PREFIX = "\0\0\0\x02"
 
-/** All offers there are. Throws `Unsupported` on a fork: no node tells over its RPC which offers there are. */
+/** All offers. Throws `Unsupported` on a fork: no RPC lists offers. */
 const allOffers = ({ txn }: ApplyContext): Iterable<LedgerEntry> => {
   if (txn.store.isPartial) throw new Unsupported("the order book of a forked network")
   return txn.store.entriesUnder(OFFER_PREFIX)

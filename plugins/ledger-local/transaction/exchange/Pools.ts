@@ -1,6 +1,6 @@
-// Liquidity pools as entries: their ids, who may use them, and how long they live. A pool exists while anybody keeps a
-// trustline for its shares, and such a trustline counts itself on the owner's lines of the pool's two assets, which
-// cannot be closed meanwhile.
+// Liquidity pools as entries: their ids, access rules and lifetime. A pool exists while any account keeps a trustline
+// for its shares, and such a trustline counts itself on the owner's lines of the pool's two assets, which cannot be
+// closed meanwhile.
 import { keyString, trustLineKey } from "../../engine/state/LedgerKeys.ts"
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import {
@@ -56,7 +56,7 @@ export const isPoolFrozen = ({ ledger, source }: ApplyContext, { params }: Liqui
     (asset) => asset.type !== AssetType.native && ledger.settings.frozenKeys.has(keyString(trustLineKey(source, asset)))
   )
 
-/** The owner's line of one of a pool's assets; nothing for the native asset and for the issuer, who need none. */
+/** The owner's line of one of a pool's assets; nothing for the native asset and for the issuer, which need none. */
 const lineFor = ({ txn }: ApplyContext, owner: PublicKey, asset: Asset): TrustLineEntry | "none" | undefined =>
   asset.type === AssetType.native || isIssuer(owner, asset) ? "none" : txn.loadTrustLine(owner, asset)
 

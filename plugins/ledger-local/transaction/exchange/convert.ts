@@ -113,7 +113,7 @@ const convertByBook = (context: ApplyContext, trade: Trade): Traded => {
   return ended("partial")
 }
 
-/** What the pair's pool would do, as a whole or not at all. */
+/** What the pair's pool would exchange, in full or not. */
 const swapBy = (context: ApplyContext, trade: Trade, id: Uint8Array): Swap | undefined => {
   if (trade.rounding === "normal" || trade.offersMax === 0 || isSwitchedOff(context.ledger, PoolSwitch.trading))
     return undefined

@@ -1,7 +1,6 @@
-// The arithmetic of the exchange: how much changes hands when an offer meets somebody who takes it. Of the two,
-// whichever is worth less is used up, and rounding favours the one that stays in the book, by at most one percent
-// unless a path payment asks for more (which its own limits bound). Pure functions over `bigint` amounts of at most 63
-// bits.
+// The arithmetic of the exchange: how much changes hands when an offer is taken. Of the two sides, the one worth less
+// is used up, and rounding favors the one that stays in the book, by at most one percent unless a path payment asks for
+// more (which its own limits bound). Pure functions over `bigint` amounts of at most 63 bits.
 import { INT64_MAX } from "../Accounts.ts"
 
 /** What one unit sold costs: n units bought for d units sold, both 1 to 2^31 − 1. */

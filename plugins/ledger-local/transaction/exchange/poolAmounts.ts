@@ -74,6 +74,6 @@ export const isBadPrice = ({ amountA, amountB }: Deposit, least: Price, most: Pr
   amountA * BigInt(least.d) < amountB * BigInt(least.n) ||
   amountA * BigInt(most.d) > amountB * BigInt(most.n)
 
-/** What so many shares are worth of one reserve. */
+/** The value of a number of shares in one reserve. */
 export const withdrawalOf = (shares: bigint, { totalPoolShares }: Reserves, reserve: bigint): bigint =>
   (shares * reserve) / totalPoolShares

@@ -1,6 +1,6 @@
-// What happens to an account's pool shares when it loses all leave to hold one of the pool's assets: the lines of the
-// shares are closed, and what the shares were worth waits in claimable balances, one an asset. Whoever paid for the
-// line pays for the balances, or whoever sponsors that account at this point of the transaction.
+// What happens to an account's pool shares when it loses all authorization to hold one of the pool's assets: the lines
+// of the shares are closed, and what the shares were worth waits in claimable balances, one an asset. The payer of the
+// line's reserve pays for the balances, or the account's sponsor at this point of the transaction.
 import { AssetType } from "../../engine/xdr/types.ts"
 import { Unsupported } from "../../engine/host/HostError.ts"
 import { keyString, trustLineKey } from "../../engine/state/LedgerKeys.ts"
@@ -44,7 +44,7 @@ const redeemedId = ({ ledger, frame, index }: ApplyContext, pool: Uint8Array, as
 interface Redemption {
   readonly pool: Uint8Array
   readonly owner: PublicKey
-  /** Who paid for the line of the shares. */
+  /** The payer of the reserve of the shares' line. */
   readonly payer: PublicKey
 }
 

@@ -22,7 +22,7 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.claimClaimableBalance, code)
 
-/** What stands in the way of receiving the amount, in this operation's own words. */
+/** What prevents receiving the amount, as this operation's own code. */
 const ofCredit = new Map<number, number>([
   [creditCodes.lineFull, Code.lineFull],
   [creditCodes.noTrust, Code.noTrust],

@@ -30,7 +30,7 @@ export const lifeOf = (
   return { life: isPersistent(key) ? "archived" : "expired", entry }
 }
 
-/** What a node tells of a contract entry that is larger than the network allows now. */
+/** The node's diagnostic for a contract entry that is larger than the network allows now. */
 export const sizeProblem = (
   { settings: { limits } }: LedgerContext,
   key: LedgerKey,
@@ -45,7 +45,7 @@ export const sizeProblem = (
   return bytes <= most ? undefined : exceeded(what, BigInt(bytes), BigInt(most))
 }
 
-/** What a node tells of bytes beyond those that were declared. */
+/** The node's diagnostic for bytes beyond those that were declared. */
 export const bytesProblem = (side: "read" | "write", bytes: number, declared: number): DiagnosticEvent | undefined =>
   bytes <= declared
     ? undefined

@@ -70,7 +70,7 @@ const read = (context: ApplyContext): number => {
 
 const byId = ([a]: readonly [string, LedgerKey], [b]: readonly [string, LedgerKey]): number => (a < b ? -1 : 1)
 
-/** What a node tells of the first entry that was written beyond a limit. */
+/** The node's diagnostic for the first entry that was written beyond a limit. */
 const writeProblem = ({ frame, ledger }: ApplyContext, { changes, footprint }: HostSuccess) => {
   const { writeBytes } = frame.soroban!.resources
   let bytes = 0
@@ -84,7 +84,7 @@ const writeProblem = ({ frame, ledger }: ApplyContext, { changes, footprint }: H
   return undefined
 }
 
-/** What a node tells of events, or a return value, beyond what it allows. */
+/** The node's diagnostic for events, or a return value, over the limit. */
 const eventsProblem = ({ ledger }: ApplyContext, { events, eventsBytes }: HostSuccess) => {
   const { txEventsBytesMax } = ledger.settings.limits
   if (eventsBytes <= txEventsBytesMax) return undefined

@@ -105,7 +105,7 @@ const offerFrom = (wish: Wish, seller: OfferEntry["sellerId"], amount: bigint, f
 
 interface Slot {
   readonly flags: number
-  /** Who pays the reserve, as the entry says it. */
+  /** The payer of the reserve, as the entry has it. */
   readonly ext: LedgerEntry["ext"]
 }
 

@@ -1,5 +1,5 @@
-// RevokeSponsorship: whoever pays the reserve of an entry or a signer stops to. It goes to whoever sponsors the source
-// at this point of the transaction, otherwise to the owner; a claimable balance has no owner and can only be
+// RevokeSponsorship: the payer of an entry's or a signer's reserve stops paying. The reserve passes to the source's
+// sponsor at this point of the transaction, otherwise to the owner; a claimable balance has no owner and can only be
 // transferred.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import type { LedgerKey } from "../../engine/xdr/Xdr.ts"

@@ -1,5 +1,5 @@
-// Begin and end of a sponsorship of future reserves, within one transaction. Nobody sponsors while being sponsored, or
-// the other way round; a sponsorship still open when the operations are done fails the transaction.
+// Begin and end of a sponsorship of future reserves, within one transaction. An account cannot sponsor while being
+// sponsored, or the reverse; a sponsorship still open when the operations are done fails the transaction.
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
