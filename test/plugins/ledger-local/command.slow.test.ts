@@ -63,7 +63,7 @@ describe("tollkeeper ledger", () => {
     expect(await stop()).toEqual({ status: 0, signal: null })
   }, 240_000)
 
-  it("closes by the clock, which nobody can hurry", async () => {
+  it("closes ledgers by the clock and refuses POST /close", async () => {
     const { call, stop, url } = await start("--close", "100ms")
     const before = await latest(call)
     const started = performance.now()
@@ -106,7 +106,7 @@ describe("tollkeeper ledger", () => {
     await stop()
   }, 240_000)
 
-  it("plays the faults it is given, several at once", async () => {
+  it("injects several faults given on the command line", async () => {
     const { stop, url } = await start(
       "--close",
       "manual",
@@ -137,7 +137,7 @@ describe("tollkeeper ledger", () => {
     await stop()
   }, 240_000)
 
-  it("keeps its state in a folder through kill -9, and shares the folder with nobody", async () => {
+  it("keeps its state in a folder through kill -9 and locks the folder", async () => {
     const state = join(folder, "kept")
     const first = await start("--close", "manual", "--state", state)
     const key = Keypair.random().publicKey()
@@ -193,7 +193,7 @@ describe("tollkeeper ledger", () => {
     ["one of a ledger with a time", ["--contract-time", "1s", "--time", "2026-01-01T00:00:00Z"], /not with --close/],
     ["one of a ledger closed by hand", ["--contract-time", "1s", "--close", "manual"], /not with --close manual/],
     ["HTTPS without a folder", ["--https", "0"], /--https needs --state/],
-    ["a fault it does not know", ["--fault", "rain=1"], /no such fault; there are drop/]
+    ["an unknown fault", ["--fault", "rain=1"], /no such fault; there are drop/]
   ])(
     "refuses %s in one sentence",
     async (_, args, sentence) => {

@@ -1,4 +1,4 @@
-// What a node of the network cannot do: go back to a moment, stand still, repeat itself, show all that it holds.
+// Controls that no network node has: reverting to a snapshot, a fixed clock, reproducible ledgers, dumping the state.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
@@ -223,7 +223,7 @@ describe("a ledger with a seed and a time of its own", () => {
     }).pipe(Effect.provide(ledgerLayer({ close: 1_000 })))
   )
 
-  it.effect("goes on closing when the machine's clock is set back", () =>
+  it.effect("keeps closing ledgers when the machine's clock is set back", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       yield* TestClock.adjust("1 hour")
@@ -277,7 +277,7 @@ describe("chosen settings", () => {
     return Math.min(...ends) - ledger.ledger.latest.sequence
   })
 
-  it.effect("let a contract entry live no longer than asked for, and are told by the network's methods", () =>
+  it.effect("chosen settings cap contract entry lifetimes and are visible in the RPC", () =>
     Effect.gen(function* () {
       const settings = chosen({ minTtlLedgers: 16, protocol: 25 })
       expect(yield* deployed.pipe(Effect.provide(ledgerLayer({ settings })))).toBe(15)

@@ -1,5 +1,5 @@
-// A ledger that goes on from another one's state, which is a second embedded ledger behind a real socket: what it reads
-// there, when and how often, that it writes nothing there, and that what could not be asked is never taken for absent.
+// A fork of another ledger, which is a second embedded ledger behind a real socket: what it reads there, when and how
+// often, that it writes nothing there, and that an entry that could not be fetched is never taken for absent.
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, type Scope } from "effect"
 import { Address, Asset, Contract, Keypair, Operation, xdr } from "@stellar/stellar-sdk"
@@ -72,16 +72,16 @@ const request = (method: string, params: unknown) => ({ jsonrpc: "2.0", id: 1, m
 const accountKey = (key: Keypair): string =>
   xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: key.xdrAccountId() })).toXdr("base64")
 
-/** A fault of everything that is asked for entries. */
-const entries = (error: RpcFault): ReadonlyArray<Partial<Faults>> => [
-  { onRpc: (method) => (method === "getLedgerEntries" ? error : undefined) }
+/** Injects a fault into every request for entries. */
+const entries = (fault: RpcFault): ReadonlyArray<Partial<Faults>> => [
+  { onRpc: (method) => (method === "getLedgerEntries" ? fault : undefined) }
 ]
 
 const simulation = Effect.fnUntraced(function* (from: Keypair, to: Keypair) {
   const usdc = new Contract(USDC_CONTRACT)
   const [sender, receiver] = [from, to].map((key) => xdr.ScVal.scvAddress(xdr.ScAddress.fromJson(key.publicKey())))
   const call = usdc.call("transfer", sender!, receiver!, xdr.ScVal.fromJson({ i128: "5" }))
-  const draft = yield* transaction(keypair("nobody yet"), [call], { signers: [], sequence: 1n })
+  const draft = yield* transaction(keypair("not created yet"), [call], { signers: [], sequence: 1n })
   return request("simulateTransaction", { transaction: draft.toEnvelope().toXdr("base64") })
 })
 
@@ -131,7 +131,7 @@ describe("a fork", () => {
   )
 
   test(
-    "asks once for an entry, absent ones too, and keeps what it heard whatever happens there",
+    "a fork fetches each entry once, absent ones included, and keeps that state",
     Effect.gen(function* () {
       const known = yield* network()
       const { asked, upstream } = known
@@ -149,7 +149,7 @@ describe("a fork", () => {
   )
 
   test(
-    "asks for many keys at once",
+    "a fork fetches many keys in one request",
     Effect.gen(function* () {
       const known = yield* network()
       const keys = Array.from({ length: 200 }, (_, i) => keypair(`of many ${i}`))
@@ -194,7 +194,7 @@ describe("a fork", () => {
   )
 
   test(
-    "has what the upstream archived as archived, whether or not that tells until when it lived",
+    "a fork sees archived entries as archived, with or without their last ledger",
     Effect.gen(function* () {
       const known = yield* network({ settings: withChoices(testnet, { minTtlLedgers: 16 }) })
       const { upstream } = known
@@ -264,7 +264,7 @@ describe("a fork", () => {
   )
 
   test(
-    "does not execute what needs the upstream's order book, which no RPC tells",
+    "a fork does not execute operations that need the upstream's order book",
     Effect.gen(function* () {
       const known = yield* network()
       const seller = yield* on(known.upstream, fund("seller", 50n))
@@ -287,7 +287,7 @@ describe("an upstream that cannot be asked", () => {
     entries: [{ key: "AAAA", xdr: "AAAA", lastModifiedLedgerSeq: 1 }]
   })
   const behind = (result: unknown) => ({ entries: [], latestLedger: (result as any).latestLedger - 500 })
-  const errors: ReadonlyArray<readonly [RpcFault, RegExp]> = [
+  const failures: ReadonlyArray<readonly [RpcFault, RegExp]> = [
     [{ kind: "status", status: 500 }, /HTTP 500/],
     [{ kind: "status", status: 200 }, /not JSON/],
     [{ kind: "error", code: -32_603, message: "no database" }, /error -32603: no database/],
@@ -297,7 +297,7 @@ describe("an upstream that cannot be asked", () => {
   ]
 
   test(
-    "is told as that by every method, and never as an entry that does not exist",
+    "every method reports a failed upstream as an error, never as an absent entry",
     Effect.gen(function* () {
       const known = yield* network()
       const { upstream } = known
@@ -305,7 +305,7 @@ describe("an upstream that cannot be asked", () => {
       const tx = yield* on(upstream, transaction(payer, [paymentTo(payee, "1")]))
       const simulated = yield* on(upstream, simulation(payer, payee))
       const fork = yield* forkOf(known)
-      for (const [failure, words] of errors) {
+      for (const [failure, words] of failures) {
         yield* upstream.setFaults(entries(failure))
         for (const asking of [
           request("getLedgerEntries", { keys: [accountKey(payer)] }),
@@ -323,18 +323,18 @@ describe("an upstream that cannot be asked", () => {
         expect(answer.status).toBe(502)
         expect((yield* Effect.promise(() => answer.json() as Promise<any>)).detail).toMatch(words)
       }
-      // Nothing of it was remembered.
+      // The failures were not cached.
       yield* upstream.setFaults([])
       expect((yield* on(fork, apply(tx))).status).toBe("SUCCESS")
       expect((yield* fork.rpc(simulated)).result).toMatchObject({ results: [{}] })
     })
   )
 
-  /** Plays a fault for the first so many questions for entries, and counts all of them. */
-  const atFirst = (times: number, problem: RpcFault) => {
+  /** Injects a fault into the first `times` requests for entries, and counts all of them. */
+  const atFirst = (times: number, fault: RpcFault) => {
     const met = { questions: 0 }
     const onRpc: Faults["onRpc"] = (method) =>
-      method === "getLedgerEntries" && ++met.questions <= times ? problem : undefined
+      method === "getLedgerEntries" && ++met.questions <= times ? fault : undefined
     return { met, faults: [{ onRpc }] }
   }
 
@@ -406,8 +406,8 @@ describe("an upstream that cannot be asked", () => {
       const started = Effect.flip(forkOf(known))
       yield* known.upstream.setFaults([{ onRpc: () => ({ kind: "status", status: 403 }) }])
       expect(yield* started).toMatchObject({ _tag: "UpstreamFailed", message: expect.stringContaining("HTTP 403") })
-      const nobody = { ...known, url: "http://127.0.0.1:9" }
-      expect(yield* Effect.flip(forkOf(nobody))).toMatchObject({ message: expect.stringContaining("not reached") })
+      const unreachable = { ...known, url: "http://127.0.0.1:9" }
+      expect(yield* Effect.flip(forkOf(unreachable))).toMatchObject({ message: expect.stringContaining("not reached") })
       const later = (result: any) => {
         const header = Buffer.from(result.headerXdr, "base64")
         header.writeUInt32BE(29, 0)
@@ -425,7 +425,7 @@ describe("an upstream that cannot be asked", () => {
 
 describe("a fork in a folder", () => {
   test(
-    "goes on with what it has learned and done, without the upstream",
+    "a fork in a folder continues offline with what it fetched and closed",
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
@@ -470,9 +470,9 @@ describe("a fork in a folder", () => {
       yield* Effect.scoped(forkOf(known, {}, forked))
       yield* Effect.scoped(open(LocalLedger.layer({}, own)))
       const asOwn = yield* Effect.exit(Effect.scoped(open(LocalLedger.layer({}, forked))))
-      expect(String(asOwn)).toContain("holds a fork: --fork URL goes on with it")
+      expect(String(asOwn)).toContain("holds a fork: --fork URL continues it")
       const asFork = yield* Effect.flip(Effect.scoped(forkOf(known, {}, own)))
-      expect(asFork).toMatchObject({ _tag: "ForkRefused", message: expect.stringContaining("began by itself") })
+      expect(asFork).toMatchObject({ _tag: "ForkRefused", message: expect.stringContaining("is not a fork") })
     })
   )
 })

@@ -124,7 +124,7 @@ describe("the official client", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
-  it.live("is told the network's own codes for what cannot be paid", () =>
+  it.live("the official client gets the network's own codes for refused payments", () =>
     Effect.gen(function* () {
       const { ledger, server, url } = yield* setup
       yield* Effect.promise(() => fundAll(url))

@@ -1,4 +1,4 @@
-// What a ledger that listens stands on.
+// The platform services of a ledger that listens.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Layer } from "effect"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"

@@ -1,4 +1,4 @@
-// The ledger as a user meets it: as a plugin with its listeners, and by itself.
+// The ledger as a user meets it: as a plugin with its listeners, and standalone.
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, FileSystem, Layer, Option } from "effect"
 import * as https from "node:https"
@@ -25,7 +25,7 @@ const call = (url: string, method: string, params: unknown = {}) =>
     return (await response.json()) as { readonly result: any; readonly error?: { readonly code: number } }
   })
 
-/** A program of somebody else's at a port of its own. */
+/** Another program listening on a port. */
 const otherProgram = Effect.callback<Server>((resume) => {
   const server = createServer().listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
 })
@@ -142,7 +142,7 @@ describe("tollkeeper ledger", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("gives contracts the time it is told, and none where ledgers must come out the same", () =>
+  it.live("limits contract time as configured, and not where ledgers must be reproducible", () =>
     Effect.gen(function* () {
       const config = { ...configDefaults, closeMillisMax: 30 }
       const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()

@@ -10,7 +10,7 @@ import { account, ledgerLayer, transaction } from "./support.ts"
 
 const layer = Layer.mergeAll(ledgerLayer(), NodeFileSystem.layer, NodePath.layer)
 
-/** Runs a script that stands beside a contract whose function takes nothing and returns nothing. */
+/** Runs a script beside a contract file whose function takes nothing and returns nothing. */
 const run = Effect.fnUntraced(function* (script: unknown) {
   const files = yield* FileSystem.FileSystem
   const folder = yield* files.makeTempDirectoryScoped()
@@ -63,13 +63,15 @@ describe("a script", () => {
       expect(yield* refused({ accounts: [{ name: "Alice" }] })).toContain(`["accounts"][0]["name"]`)
       expect(yield* refused({ accounts: [{ name: "a", usdc: "1e3" }] })).toContain(`["usdc"]`)
       expect(yield* refused({ advance: { ledgers: 0 } })).toContain(`["advance"]["ledgers"]`)
-      const nobody = { name: "x", owner: "nobody", wasm: "empty.wasm" }
-      expect(yield* refused({ contracts: [nobody] })).toBe("contracts[0]: there is no account of its owner")
-      const accounts = [{ name: "nobody" }]
-      expect(yield* refused({ accounts, contracts: [{ ...nobody, wasm: "none.wasm" }] })).toBe(
+      const unowned = { name: "x", owner: "absent", wasm: "empty.wasm" }
+      expect(yield* refused({ contracts: [unowned] })).toBe("contracts[0]: there is no account of its owner")
+      const accounts = [{ name: "absent" }]
+      expect(yield* refused({ accounts, contracts: [{ ...unowned, wasm: "none.wasm" }] })).toBe(
         "contracts[0].wasm: none.wasm cannot be read"
       )
-      expect(yield* refused({ accounts, contracts: [{ ...nobody, wasm: "script.json" }] })).toMatch(/^contracts\[0\]: /)
+      expect(yield* refused({ accounts, contracts: [{ ...unowned, wasm: "script.json" }] })).toMatch(
+        /^contracts\[0\]: /
+      )
       const ledger = yield* LocalLedger
       const broke = LocalLedger.of({ ...ledger, fund: () => Effect.succeed(undefined) })
       const rich = { accounts: [{ name: "alice" }, { name: "rich", usdc: "1" }] }
@@ -77,7 +79,7 @@ describe("a script", () => {
       expect(yield* refused(rich).pipe(Effect.provideService(LocalLedger, broke))).toMatch(
         /^accounts\[1\]: the friendbot /
       )
-      expect(yield* refused({ accounts, contracts: [{ ...nobody, arguments: [{ nonsense: 1 }] }] })).toMatch(
+      expect(yield* refused({ accounts, contracts: [{ ...unowned, arguments: [{ nonsense: 1 }] }] })).toMatch(
         /^contracts\[0\]\.arguments\[0\]: /
       )
     }).pipe(Effect.scoped, Effect.provide(layer))

@@ -130,7 +130,7 @@ export const operationCode = (result: xdr.TransactionResult | undefined, index =
   return one.type === "opInner" ? one.tr.value.type : one.type
 }
 
-/** What diagnostic events in base64 tell, a line each: the error, the words and what they name. */
+/** Diagnostic events in base64 as text, a line each: the error, its message and the values it names. */
 export const reportedBy = (events: ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
   (events ?? []).map((base64) => {
     const { topics, data } = xdr.DiagnosticEvent.fromXdr(base64, "base64").event.body.v0

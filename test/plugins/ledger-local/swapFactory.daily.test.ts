@@ -148,7 +148,7 @@ const outOf = (reserveIn: bigint, reserveOut: bigint, paid: bigint) =>
   (reserveOut * paid * 997n) / (reserveIn * 1_000n + paid * 997n)
 
 describe("a swap factory", () => {
-  it.live("deploys the pool of a pair at an address that it knows, tells of it, and deploys no second one", () =>
+  it.live("a swap factory deploys a pair's pool once, at a predictable address, with an event", () =>
     Effect.gen(function* () {
       const { create, factory, made, pool } = yield* world
       expect((yield* Effect.promise(() => factory.pool({ a, b }))).result).toBe(pool)
@@ -161,7 +161,7 @@ describe("a swap factory", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
-  it.live("swaps through its pool for a trader who pays his own fees, and for one whose fees another pays", () =>
+  it.live("swaps through its pool for a trader with own or sponsored fees", () =>
     Effect.gen(function* () {
       const { client, payer, pool, trader, units } = yield* world
       const own = yield* client<Pool>(pool, trader)
@@ -174,7 +174,7 @@ describe("a swap factory", () => {
         1_010_000n,
         2_000_000n - first
       ])
-      // Back again, in a transaction of somebody else that holds the trader's signed authorization.
+      // Back again, in another account's transaction that holds the trader's signed authorization.
       const sponsored = yield* client<Pool>(pool, payer)
       const second = outOf(2_000_000n - first, 1_010_000n, first)
       const back = yield* Effect.promise(() =>

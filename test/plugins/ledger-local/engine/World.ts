@@ -88,7 +88,7 @@ export interface Signing {
 }
 
 export interface CallOptions extends Signing {
-  /** Who signs an address entry for the call; the source needs none. */
+  /** Signers of the call's address entries; the source needs none. */
   readonly by?: Key
   readonly source?: Key
   readonly auth?: ReadonlyArray<SorobanAuthorizationEntry>

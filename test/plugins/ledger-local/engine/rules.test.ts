@@ -43,7 +43,7 @@ import {
   type World
 } from "./World.ts"
 
-/** A contract that stands in the store and is run by `run`. */
+/** A contract in the store that is executed by `run`. */
 const contractOf = (world: World, run: ContractRuntime["call"]): Uint8Array => {
   world.contracts = { call: run, validate: () => ({ v: 0 }) as never, protocolOf: () => 27 }
   const access = { mode: "record", randomNonce: () => 1n, useUpgradedAuth: true, allowNonRoot: false } as const
@@ -108,7 +108,7 @@ describe("an allowance", () => {
     expect(read(given(ledgerSeq - 1, ledgerSeq + 15))).toBe(0n)
   })
 
-  it("is worth nothing when its entry has died, whatever that says", () => {
+  it("an allowance is worth nothing after its entry expires, regardless of its ledger", () => {
     expect(read(given(ledgerSeq + 15, ledgerSeq - 1))).toBe(0n)
   })
 })

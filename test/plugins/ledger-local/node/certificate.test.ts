@@ -24,7 +24,7 @@ const dyingAt = (name: string) =>
   ).pipe(Layer.provide(NodeFileSystem.layer))
 
 describe("the ledger's certificate", () => {
-  it.effect("is a leaf that can sign no other, and one of before that could is made anew", () =>
+  it.effect("replaces an old certificate that could sign others by a leaf", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()

@@ -21,7 +21,7 @@ const filling = contract({
 })
 const INSTRUCTIONS = 2_000_000
 
-/** Contracts of so many accounts, ready to be called. */
+/** Contracts of `count` accounts, ready to be called. */
 const deployed = Effect.fnUntraced(function* (count: number) {
   const ledger = yield* LocalLedger
   const sources: Array<Keypair> = []
@@ -33,7 +33,7 @@ const deployed = Effect.fnUntraced(function* (count: number) {
   return sources
 })
 
-/** A clock of its own, which each call of a contract moves by so many milliseconds. */
+/** A separate clock, which each call of a contract advances by `callMillis`. */
 const timed = Effect.fnUntraced(function* (millis: number, callMillis: number) {
   const { ledger } = yield* LocalLedger
   const contracts = ledger.options.contracts!
@@ -86,7 +86,7 @@ describe("a ledger whose contracts take long", () => {
       const ledger = yield* LocalLedger
       const sources = yield* deployed(3)
       yield* timed(10, 10)
-      const payer = yield* fund("somebody else")
+      const payer = yield* fund("another payer")
       for (const source of sources.slice(0, 2)) yield* submit(source, filling, "call", INSTRUCTIONS)
       const until = Number(ledger.ledger.latest.closeTime) + 1
       const bump = Operation.bumpSequence({ bumpTo: "0" })

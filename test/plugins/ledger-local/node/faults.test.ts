@@ -1,4 +1,4 @@
-// Faults to order, set as objects and read from text.
+// Injected faults, set as objects and read from text.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"

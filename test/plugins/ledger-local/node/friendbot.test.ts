@@ -1,5 +1,5 @@
-// The friendbot gives by transactions that anybody can read: to accounts in one transaction, to contracts by calls of
-// the assets' contracts; and where the ledger would refuse, nothing happens.
+// The friendbot funds accounts in one transaction and contracts by calls of the assets' contracts, all of it in the
+// history; where the ledger would refuse, nothing happens.
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Operation, scValToNative, StrKey, xdr } from "@stellar/stellar-sdk"
@@ -18,7 +18,7 @@ import { code, counts, done, lineOf, test } from "../transaction/classic.ts"
 const USDC_NAME = `USDC:${USDC_ISSUER}`
 const bot = friendbotAccount(engineCrypto).address
 
-/** What the transactions of a ledger emitted, as getEvents tells it. */
+/** What the transactions of a ledger emitted, from getEvents. */
 const eventsIn = Effect.fnUntraced(function* (sequence: number) {
   const ledger = yield* LocalLedger
   const { events } = yield* ledger.call("getEvents", { startLedger: sequence, filters: [{ type: "contract" }] })
@@ -52,7 +52,7 @@ const balanceOf = Effect.fnUntraced(function* (asset: string, holder: string) {
 
 describe("the friendbot", () => {
   test(
-    "makes an account with XLM, its USDC line and USDC in one transaction that stands in the history",
+    "creates an account with XLM, USDC line and USDC in one recorded transaction",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const caller = keypair("newcomer")
@@ -74,7 +74,7 @@ describe("the friendbot", () => {
     "pays again what exists, leaves a line's limit alone, and only opens the line for nothing",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      const party = yield* fund("who")
+      const party = yield* fund("party")
       expect(yield* lineOf(party, usdcAsset)).toBeUndefined()
       yield* ledger.fund(party.publicKey(), { usdcUnits: 0n })
       expect((yield* lineOf(party, usdcAsset))!.balance).toBe(0n)
@@ -86,29 +86,29 @@ describe("the friendbot", () => {
   )
 
   test(
-    "does nothing at all where the ledger would refuse",
+    "funds nothing where the ledger would refuse",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      const who = yield* fund("who", 0n)
-      yield* done(who, Operation.changeTrust({ asset: usdcAsset, limit: "3" }))
-      const before = yield* counts(who)
+      const account = yield* fund("account", 0n)
+      yield* done(account, Operation.changeTrust({ asset: usdcAsset, limit: "3" }))
+      const before = yield* counts(account)
       const sequence = ledger.ledger.latest.sequence
-      expect(yield* ledger.fund(who.publicKey(), { usdcUnits: 4_0000000n })).toBeUndefined()
+      expect(yield* ledger.fund(account.publicKey(), { usdcUnits: 4_0000000n })).toBeUndefined()
       expect(yield* ledger.fund("GABC")).toBeUndefined()
-      expect(yield* ledger.fund(keypair("who").secret())).toBeUndefined()
-      expect(yield* ledger.fund(who.publicKey(), { usdcUnits: 1_000_000_000_0000001n })).toBeUndefined()
-      expect(yield* counts(who)).toEqual(before)
+      expect(yield* ledger.fund(keypair("account").secret())).toBeUndefined()
+      expect(yield* ledger.fund(account.publicKey(), { usdcUnits: 1_000_000_000_0000001n })).toBeUndefined()
+      expect(yield* counts(account)).toEqual(before)
       expect(ledger.ledger.latest.sequence).toBe(sequence)
     })
   )
 
   test(
-    "opens no line for the issuer, and its leave to do so is nobody else's",
+    "opens no line for the issuer; only the friendbot opens lines without a signature",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       expect(yield* ledger.fund(USDC_ISSUER, { usdcUnits: 5n })).toBeDefined()
-      const [who, thief] = [yield* fund("who"), yield* fund("thief")]
-      const open = Operation.changeTrust({ asset: usdcAsset, source: who.publicKey() })
+      const [owner, thief] = [yield* fund("owner"), yield* fund("thief")]
+      const open = Operation.changeTrust({ asset: usdcAsset, source: owner.publicKey() })
       expect(yield* code(thief, open)).toBe("opBadAuth")
       const mint = Operation.payment({
         destination: thief.publicKey(),

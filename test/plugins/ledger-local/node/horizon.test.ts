@@ -9,7 +9,7 @@ const closeTimes = (page: any): ReadonlyArray<number> =>
   page._embedded.records.map((record: any) => Date.parse(record.closed_at) / 1_000)
 
 describe("the ledgers of Horizon", () => {
-  it.effect("are a second apart even when the friendbot made all of them at once", () =>
+  it.effect("lists ledgers a second apart even when the friendbot closed them concurrently", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       for (let i = 0; i < 25; i++) yield* ledger.fund(keypair(`account ${i}`).publicKey())

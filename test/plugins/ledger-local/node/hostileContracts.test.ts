@@ -1,6 +1,6 @@
-// What a stranger's contract, or a defect of the ledger's own, can do to the ledger: nothing. It closes at the next
-// turn, the transaction has ended, and everybody else's goes through. Modules go in as transactions with resources made
-// up by hand, past the simulation that would have refused them.
+// A hostile contract, or a defect of the ledger's own, does not harm the ledger: it closes at the next turn, the
+// transaction has ended, and all other transactions are applied. Modules go in as transactions with resources made up
+// by hand, past the simulation that would have refused them.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Asset, type Keypair, Operation } from "@stellar/stellar-sdk"
@@ -27,10 +27,10 @@ const live = Effect.fnUntraced(function* (name: string, wasm: Uint8Array) {
   throw new Error("there is always an end")
 })
 
-/** A payment of somebody else goes through in the next ledger, and the node calls itself healthy. */
+/** Another payer's payment is applied in the next ledger, and the node reports itself healthy. */
 const othersAreServed = Effect.gen(function* () {
   const ledger = yield* LocalLedger
-  const payer = yield* fund("somebody else")
+  const payer = yield* fund("another payer")
   const payee = yield* fund("and their shop")
   const before = (yield* account(payee.publicKey()))!.balance
   const payment = Operation.payment({ destination: payee.publicKey(), asset: Asset.native(), amount: "1" })
@@ -89,7 +89,7 @@ describe("a contract that would stop the ledger", () => {
     }).pipe(Effect.provide(layerOf()))
   )
 
-  it.effect("runs out of what it may use, and everybody else is served", () =>
+  it.effect("a contract that exhausts its budget does not affect other payers", () =>
     Effect.gen(function* () {
       const end = yield* live("mallory", endless)
       expect(end).toMatchObject({ step: "call", code: "txFailed", inner: "invokeHostFunctionResourceLimitExceeded" })
@@ -97,7 +97,7 @@ describe("a contract that would stop the ledger", () => {
     }).pipe(Effect.provide(layerOf()))
   )
 
-  it.effect("fails like any other when the platform stops it, and everybody else is served", () =>
+  it.effect("a contract stopped by the platform does not affect other payers", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const source = yield* fund("mallory")

@@ -11,7 +11,7 @@ import { account, keypair } from "../support.ts"
 const platform = Layer.mergeAll(nodeCrypto, NodeFileSystem.layer, NodePath.layer)
 const open = (folder: string, options: LocalLedgerOptions = {}) => Effect.provide(LocalLedger.layer(options, folder))
 
-/** Runs the writer until it has told `count` transactions, then kills it without warning. */
+/** Runs the writer until it has reported `count` transactions, then kills it without warning. */
 const killedAfter = (folder: string, count: number) =>
   Effect.callback<ReadonlyArray<string>>((resume) => {
     const script = fileURLToPath(new URL("journalWriter.ts", import.meta.url))
@@ -29,7 +29,7 @@ const killedAfter = (folder: string, count: number) =>
 
 describe("the journal", () => {
   it.live(
-    "keeps every transaction that anybody was told of, through kill -9",
+    "the journal keeps every acknowledged transaction through kill -9",
     () =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -49,7 +49,7 @@ describe("the journal", () => {
     240_000
   )
 
-  it.live("forgets a line that was never finished, and goes on from the one before", () =>
+  it.live("the journal drops a torn last line and continues from the one before", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
@@ -62,7 +62,7 @@ describe("the journal", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("says when a line is damaged or missing, and goes on from the one before only when asked to", () =>
+  it.live("the journal reports a damaged or missing line and repairs only on request", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const damages: ReadonlyArray<readonly [said: RegExp, damage: (lines: Array<string>) => ReadonlyArray<string>]> = [

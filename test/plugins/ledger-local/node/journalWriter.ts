@@ -1,5 +1,5 @@
-// A process that funds one account after the other in a ledger on disk, and says each one's transaction as soon as it
-// was told. Its parent kills it. Not a test by itself.
+// A process that funds one account after the other in a ledger on disk, and prints each transaction as soon as it is
+// acknowledged. Its parent kills it. Not a test on its own.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"

@@ -80,7 +80,7 @@ describe("a nonce", () => {
       expect((yield* metaOf(expiration)).evictedKeys).toEqual([])
       const evicted = (yield* metaOf(expiration + 1)).evictedKeys as ReadonlyArray<xdr.LedgerKey>
       expect(evicted.map(({ type }) => type)).toEqual(["contractData", "ttl"])
-      // Whoever kept the signed authorization finds it expired, not fresh.
+      // A replay of the signed authorization finds it expired, not fresh.
       expect(yield* pay(buyer, seller, channel, 7n, expiration)).toContain("signature has expired")
     }).pipe(Effect.provide(ledgerLayer(shortNonces)))
   )

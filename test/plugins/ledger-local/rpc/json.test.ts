@@ -16,7 +16,7 @@ interface Type {
   readonly fromJson: (json: any) => { readonly toXdr: (format: "base64") => string }
 }
 
-/** What stands in base64 and as JSON, and of which type it is. */
+/** A field in base64 and as JSON, with its type. */
 type Pair = readonly [base64: unknown, json: unknown, type: Type]
 
 const encoded = (json: unknown, type: Type): unknown =>
@@ -54,7 +54,7 @@ const world = Effect.gen(function* () {
       configure: (builder) => builder.setSorobanData(transactionData).setTimeout(0)
     })
   )
-  // The source's own authorization was not declared, so the call fails, with diagnostics to look at.
+  // The source's own authorization was not declared, so the call fails, with diagnostics to check.
   expect(paid.status).toBe("FAILED")
   const both = Effect.fnUntraced(function* (method: string, params: object = {}) {
     const base64 = yield* ledger.call(method, params)

@@ -1,4 +1,4 @@
-// What a ledger's meta tells of the state as a whole agrees with what the configuration entries tell.
+// The state figures of a ledger's meta agree with those of the configuration entries.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { xdr } from "@stellar/stellar-sdk"

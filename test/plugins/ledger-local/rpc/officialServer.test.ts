@@ -39,7 +39,7 @@ const test = (name: string, body: Effect.Effect<void, any, any>) =>
 
 describe("rpc.Server", () => {
   test(
-    "walks through events by cursor and meets each of them once, in order, whatever the page's size",
+    "pages through events by cursor, each once and in order, for any page size",
     Effect.gen(function* () {
       const { ledger, server } = yield* connected
       const a = yield* fund("a")
@@ -78,7 +78,7 @@ describe("rpc.Server", () => {
   )
 
   test(
-    "walks through transactions and ledgers by cursor",
+    "pages through transactions and ledgers by cursor",
     Effect.gen(function* () {
       const { server } = yield* connected
       for (const name of ["a", "b", "c", "d", "e"]) yield* fund(name)
@@ -104,7 +104,7 @@ describe("rpc.Server", () => {
   )
 
   test(
-    "hears the network's words at each limit",
+    "returns the network's error message at each limit",
     Effect.gen(function* () {
       const { server } = yield* connected
       const a = yield* fund("a")

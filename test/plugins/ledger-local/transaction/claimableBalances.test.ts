@@ -1,4 +1,4 @@
-// Claimable balances: who may take them and when, who pays for them, and each way in which the operations refuse.
+// Claimable balances: claimants and their conditions, the reserve's payer, and each refusal of the operations.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Claimant, type Keypair, Operation, StrKey, xdr } from "@stellar/stellar-sdk"
@@ -121,7 +121,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "is paid for by whoever sponsors its creator, whose reserve is free again once it is claimed",
+    "a claimable balance's reserve is paid by its creator's sponsor until it is claimed",
     Effect.gen(function* () {
       const [maker, taker, sponsor] = [yield* fund("maker"), yield* fund("taker"), yield* fund("sponsor")]
       const begin = Operation.beginSponsoringFutureReserves({
@@ -235,7 +235,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "is clawed back by the issuer of an asset that allows it, and by nobody else",
+    "only the issuer of a clawback-enabled asset claws back a claimable balance",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", 2 | 8)
       const { issuer: plain, asset: firm } = yield* issue("plain", "FIRM")

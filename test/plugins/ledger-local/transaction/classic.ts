@@ -99,7 +99,7 @@ const idOf = (caller: Keypair): PublicKey => publicKey(caller.rawPublicKey())
 
 const entry = (key: LedgerKey) => Effect.map(LocalLedger, ({ ledger }) => ledger.store.get(keyString(key)))
 
-/** An account's counts: what it holds, and for whom. */
+/** An account's counts of subentries and sponsored reserves. */
 export const counts = Effect.fnUntraced(function* (caller: Keypair) {
   const { account } = (yield* entry(accountKey(idOf(caller))))!.data as Extract<LedgerEntryData, { type: 0 }>
   const v2 = account.ext.v === 1 && account.ext.v1.ext.v === 2 ? account.ext.v1.ext.v2 : undefined

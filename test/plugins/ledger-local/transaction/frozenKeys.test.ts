@@ -1,5 +1,5 @@
-// A transaction that would touch what the network has frozen enters no ledger, whatever it is wrapped in; one that the
-// network has excepted does.
+// A transaction that would touch what the network has frozen enters no ledger, in any wrapping; one that the network
+// has excepted does.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Crypto } from "../../../../kernel/platform/Crypto.ts"
@@ -43,7 +43,7 @@ const frozen = (
 }
 
 const codeOf = Effect.fnUntraced(function* (source: Keypair, operation: xdr.Operation, signers = [source]) {
-  return (yield* send(yield* transaction(source, [operation], { signers }))).code ?? "goes on"
+  return (yield* send(yield* transaction(source, [operation], { signers }))).code ?? "accepted"
 })
 
 const FROZEN = "txFrozenKeyAccessed"
@@ -82,7 +82,7 @@ describe("a frozen account", () => {
 
 describe("a frozen trustline", () => {
   frozen(
-    "gives, takes and is changed by nobody, its issuer included; the account does what else it will",
+    "a frozen trustline refuses every payment and change; its account does other operations",
     [lineOf(boris)],
     Effect.fnUntraced(function* () {
       const admin = yield* usdcAdmin

@@ -1,5 +1,5 @@
-// A wild market with everything in it: whatever is done, the counts add up, nobody falls below a reserve, and the
-// events alone explain every balance.
+// A random market with every kind of entry: after each operation the counts add up, no account falls below its reserve,
+// and the events alone explain every balance.
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Claimant, type Keypair, Operation, type xdr } from "@stellar/stellar-sdk"
@@ -128,7 +128,7 @@ describe(`a wild market (seed ${SEED})`, () => {
   const balancing = (
     { gold, iron, holders }: World,
     ids: ReadonlyArray<string>
-  ): ReadonlyArray<(who: Keypair) => xdr.Operation> => [
+  ): ReadonlyArray<(holder: Keypair) => xdr.Operation> => [
     () =>
       Operation.createClaimableBalance({
         asset: pick([native, gold, iron]),
@@ -138,7 +138,7 @@ describe(`a wild market (seed ${SEED})`, () => {
     () => Operation.claimClaimableBalance({ balanceId: ids.length === 0 ? "0".repeat(72) : pick(ids) })
   ]
 
-  const keeping = ({ gold, holders }: World): ReadonlyArray<(who: Keypair) => xdr.Operation> => [
+  const keeping = ({ gold, holders }: World): ReadonlyArray<(holder: Keypair) => xdr.Operation> => [
     () => Operation.manageData({ name: `word ${random(3)}`, value: random(3) === 0 ? null : "value" }),
     () => Operation.setOptions({ signer: { ed25519PublicKey: pick(holders).publicKey(), weight: random(2) } }),
     () => Operation.revokeDataSponsorship({ account: pick(holders).publicKey(), name: `word ${random(3)}` }),
@@ -168,17 +168,20 @@ describe(`a wild market (seed ${SEED})`, () => {
     ])()
   }
 
-  /** What somebody does next, sometimes while somebody else pays the reserves. */
+  /** A holder's next operation, sometimes while another holder pays the reserves. */
   const moveOf = (all: World, ids: ReadonlyArray<string>): Move => {
     if (random(5) === 0) return { source: all.mint, operations: [issuing(all, ids)] }
-    const who = pick(all.holders)
+    const source = pick(all.holders)
     const kinds = [exchanges(all), pooling(all), balancing(all, ids), keeping(all)]
-    const operation = pick(pick(kinds))(who)
+    const operation = pick(pick(kinds))(source)
     const sponsor = pick(all.holders)
-    if (random(3) > 0 || sponsor === who) return { source: who, operations: [operation] }
-    const begin = Operation.beginSponsoringFutureReserves({ sponsoredId: who.publicKey(), source: sponsor.publicKey() })
+    if (random(3) > 0 || sponsor === source) return { source, operations: [operation] }
+    const begin = Operation.beginSponsoringFutureReserves({
+      sponsoredId: source.publicKey(),
+      source: sponsor.publicKey()
+    })
     const operations = [begin, operation, Operation.endSponsoringFutureReserves({})]
-    return { source: who, operations, signers: [who, sponsor] }
+    return { source, operations, signers: [source, sponsor] }
   }
 
   const balanceIds = Effect.map(entriesOf(4), (entries) =>

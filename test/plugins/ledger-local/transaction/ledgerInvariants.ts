@@ -1,5 +1,5 @@
-// What must hold of the ledger's entries whatever was done: counts of subentries and of sponsored reserves, promises of
-// offers, reserves, shares of pools, and that the unified asset events alone explain every balance.
+// Invariants of the ledger's entries: counts of subentries and of sponsored reserves, promises of offers, reserves,
+// shares of pools, and that the unified asset events alone explain every balance.
 import { scValToNative, StrKey, type xdr } from "@stellar/stellar-sdk"
 import type { NetworkSettings } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import type { Store } from "../../../../plugins/ledger-local/engine/state/Store.ts"
@@ -44,7 +44,7 @@ class Sums {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")
 
-/** Who owns what an entry's reserve is for; nobody of a claimable balance. */
+/** The owner of an entry's reserve; none for a claimable balance. */
 const ownerOf = ({ data }: LedgerEntry): PublicKey | undefined => {
   switch (data.type) {
     case 0:
@@ -198,7 +198,7 @@ export const balancesOf = (store: Store): Sums => {
   return sums
 }
 
-/** Moves in `balances` what a transaction's events tell, its fee included. */
+/** Applies a transaction's events to `balances`, its fee included. */
 export const follow = (balances: Sums, meta: xdr.TransactionMeta): void => {
   const { operations, events: ofTransaction } = meta.value as any
   const reported = [...ofTransaction.map(({ event }: any) => event), ...operations.flatMap(({ events }: any) => events)]

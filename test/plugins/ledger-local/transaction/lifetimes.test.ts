@@ -60,7 +60,7 @@ const done = Effect.fnUntraced(function* (
   return { ...applied, code: operationCode(applied.result) ?? applied.code }
 })
 
-/** What the ledger tells of the operation beside its code, refused at once or applied. */
+/** The ledger's diagnostics for the operation beside its code, refused on submission or applied. */
 const reportedOf = Effect.fnUntraced(function* (...args: Parameters<typeof done>) {
   const { raw, refusal } = yield* done(...args)
   return reportedBy(raw?.diagnosticEventsXdr ?? refusal)
@@ -242,7 +242,7 @@ describe("RestoreFootprint", () => {
 })
 
 describe("an envelope", () => {
-  it.effect("with a signature that nobody asked for is txBAD_AUTH_EXTRA, twice the same one included", () =>
+  it.effect("an envelope with an extra or duplicate signature is txBAD_AUTH_EXTRA", () =>
     Effect.gen(function* () {
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]
       const pay = Operation.payment({ destination: sponsor.publicKey(), asset: Asset.native(), amount: "1" })

@@ -114,7 +114,7 @@ describe("a line of pool shares", () => {
   )
 
   test(
-    "is paid for by a sponsor, who pays for two",
+    "a line of pool shares costs its sponsor two reserves",
     Effect.gen(function* () {
       const { issuer, asset: gold } = yield* issue("issuer", "GOLD")
       const holder = yield* fund("holder")
@@ -155,7 +155,7 @@ describe("a pool's parameters", () => {
 
 describe("LiquidityPoolDeposit", () => {
   test(
-    "takes everything into an empty pool, later in the pool's proportion, and tells of both transfers",
+    "LiquidityPoolDeposit fills an empty pool freely, later in proportion, and emits both transfers",
     Effect.gen(function* () {
       const { gold, holder, shares, issuer } = yield* market()
       const first = yield* done(holder, deposit(shares, "100", "400"))
@@ -318,7 +318,7 @@ const pathReceive = (to: Keypair, sendAsset: Asset, sendMax: string, destAsset: 
 
 describe("a path payment", () => {
   test(
-    "goes through the pool at its price and fee, and tells it as a transfer each way",
+    "a path payment uses the pool at its price and fee, with two transfers",
     Effect.gen(function* () {
       const { gold, holder, shares } = yield* market()
       yield* done(holder, deposit(shares, "100", "400"))
@@ -505,7 +505,7 @@ describe("the loss of an issuer's leave", () => {
   )
 
   test(
-    "lets whoever sponsors the line's payer at that moment pay for the balances, or fails",
+    "charges the current sponsor of the line's payer for the balances, or fails",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       const poor = yield* fund("poor")
@@ -556,7 +556,7 @@ describe("the amounts of a pool", () => {
     return 1n + (value % (1n << BigInt(1 + (state % bits))))
   }
 
-  it(`never let the product of the reserves fall, whatever is traded (seed ${SEED})`, () => {
+  it(`trades never lower the product of a pool's reserves (seed ${SEED})`, () => {
     let traded = 0
     for (let i = 0; i < 5_000; i++) {
       const [reserveIn, reserveOut, amount] = [random(62), random(62), random(62)]

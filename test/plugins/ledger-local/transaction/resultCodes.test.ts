@@ -17,7 +17,7 @@ const GUARDED = 1 | 2
 const leave = (trustor: Keypair, asset: Asset, authorized: boolean) =>
   Operation.setTrustLineFlags({ trustor: trustor.publicKey(), asset, flags: { authorized } })
 
-/** An issuer that lets nobody hold its asset unasked, and a holder of ten whom it has asked. */
+/** An issuer that requires authorization, and an authorized holder of ten. */
 const guarded = Effect.gen(function* () {
   const { issuer, asset } = yield* issue("guard", "GRD", GUARDED)
   const holder = yield* fund("holder")
@@ -86,7 +86,7 @@ describe("payments", () => {
           expect(yield* code(holder, withBody(to(issuer), { [bound]: 0n }))).toBe(`${name}Malformed`)
         yield* expectCodes(holder, {
           [`${name}Underfunded`]: to(issuer, "10.0000001"),
-          [`${name}NoDestination`]: to(keypair("nobody")),
+          [`${name}NoDestination`]: to(keypair("absent")),
           [`${name}NoTrust`]: to(stranger)
         })
         expect(yield* code(stranger, to(issuer))).toBe(`${name}SrcNoTrust`)
@@ -158,7 +158,7 @@ describe("offers", () => {
   }
 
   test(
-    "that are changed or deleted must exist, and belong to who changes them",
+    "offers that are changed or deleted must exist and belong to the source",
     Effect.gen(function* () {
       const { asset, holder, issuer } = yield* guarded
       yield* done(holder, Operation.manageSellOffer({ selling: asset, buying: native, amount: "1", price: "1" }))

@@ -1,5 +1,5 @@
-// Who pays the reserve of what: sponsorships begun and ended within a transaction, and their transfer, for every kind
-// of entry and for signers; each refusal, and the counts that must add up.
+// The payer of each reserve: sponsorships begun and ended within a transaction, and their transfer, for every kind of
+// entry and for signers; each refusal, and the counts that must add up.
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Claimant, type Keypair, Operation, type xdr } from "@stellar/stellar-sdk"
@@ -13,7 +13,7 @@ const begin = (sponsor: Keypair, sponsored: Keypair) =>
   Operation.beginSponsoringFutureReserves({ sponsoredId: sponsored.publicKey(), source: sponsor.publicKey() })
 const end = (sponsored: Keypair) => Operation.endSponsoringFutureReserves({ source: sponsored.publicKey() })
 
-/** Applies operations while `sponsor` pays for `sponsored`; the codes of what stands between. */
+/** Applies operations while `sponsor` pays for `sponsored`; the codes of the operations in between. */
 const under = Effect.fnUntraced(function* (
   sponsor: Keypair,
   sponsored: Keypair,
@@ -125,7 +125,7 @@ describe("a sponsorship", () => {
   )
 
   test(
-    "of a claimable balance can only be transferred, by whoever pays for it",
+    "only its sponsor can transfer the sponsorship of a claimable balance",
     Effect.gen(function* () {
       const [maker, other] = [yield* fund("maker"), yield* fund("other")]
       yield* done(
@@ -149,7 +149,7 @@ describe("a sponsorship", () => {
   )
 
   test(
-    "of a signer moves like an entry's, and stands at the signer's place in the account",
+    "a signer's sponsorship moves like an entry's and keeps the signer's position",
     Effect.gen(function* () {
       const [owner, one, two] = [yield* fund("owner"), yield* fund("one"), yield* fund("two")]
       const keys = ["first", "second", "third"].map((name) => keypair(name).publicKey())
@@ -179,12 +179,12 @@ describe("a sponsorship", () => {
       const missing = (account: string, key: string) =>
         Operation.revokeSignerSponsorship({ account, signer: { ed25519PublicKey: key } })
       expect(yield* code(owner, missing(owner.publicKey(), one.publicKey()))).toBe("revokeSponsorshipDoesNotExist")
-      expect(yield* code(owner, missing(keypair("nobody").publicKey(), keys[0]!))).toBe("revokeSponsorshipDoesNotExist")
+      expect(yield* code(owner, missing(keypair("absent").publicKey(), keys[0]!))).toBe("revokeSponsorshipDoesNotExist")
     })
   )
 
   test(
-    "comes back to the owner when the owner itself sponsors whoever gives it up",
+    "a sponsorship returns to an owner that sponsors the revoking sponsor",
     Effect.gen(function* () {
       const [owner, one] = [yield* fund("owner"), yield* fund("one")]
       yield* under(one, owner, [trust])
@@ -197,7 +197,7 @@ describe("a sponsorship", () => {
   )
 
   test(
-    "is neither given back to an owner who cannot keep the reserve, nor taken by a sponsor who cannot",
+    "a sponsorship moves only to an owner or sponsor with enough reserve",
     Effect.gen(function* () {
       const [owner, one, poor] = [yield* fund("owner"), yield* fund("one"), yield* fund("poor")]
       yield* under(one, owner, [trust])
@@ -248,7 +248,7 @@ describe("a sponsorship", () => {
   )
 
   test(
-    "is begun by nobody who is sponsored, of nobody who sponsors, only once, and must be ended",
+    "a sponsorship is not nested, begins only once, and must be ended",
     Effect.gen(function* () {
       const [a, b, c] = [yield* fund("a"), yield* fund("b"), yield* fund("c")]
       const second = (operations: ReadonlyArray<xdr.Operation>, signers: ReadonlyArray<Keypair>) =>

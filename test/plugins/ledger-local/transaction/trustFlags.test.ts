@@ -1,5 +1,5 @@
-// What an issuer may do to others' trustlines: give, lessen and take back its leave, and claw back; each refusal, and
-// what each tells.
+// What an issuer may do to others' trustlines: grant, reduce and revoke authorization, and claw back; each refusal, and
+// the events of each.
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { Account, type Asset, type Keypair, MuxedAccount, Operation } from "@stellar/stellar-sdk"
@@ -27,7 +27,7 @@ const named = (asset: Asset): string => `${asset.getCode()}:${asset.getIssuer()}
 
 describe("SetTrustLineFlags", () => {
   test(
-    "tells of the leave each time, whether or not it changed",
+    "SetTrustLineFlags emits the authorization each time, changed or not",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", REVOCABLE)
       const holder = yield* fund("holder")

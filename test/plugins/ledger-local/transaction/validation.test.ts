@@ -89,13 +89,13 @@ describe("what a transaction is refused for", () => {
     Effect.gen(function* () {
       const payer = yield* fund("payer")
       const other = yield* fund("other")
-      const nobody = keypair("nobody")
+      const absent = keypair("absent")
       const next = (yield* account(payer.publicKey()))!.seqNum + 1n
       const of = (options: Parameters<typeof transaction>[2], source = payer, amount = "1") =>
         Effect.flatMap(transaction(source, [pay(other, amount)], options), send)
       expect((yield* of({ sequence: next + 1n })).code).toBe("txBadSeq")
       expect((yield* of({ sequence: next - 1n })).code).toBe("txBadSeq")
-      expect((yield* of({ sequence: 1n }, nobody)).code).toBe("txNoAccount")
+      expect((yield* of({ sequence: 1n }, absent)).code).toBe("txNoAccount")
       expect((yield* of({ signers: [other] })).code).toBe("txBadAuth")
       expect((yield* of({ signers: [] })).code).toBe("txBadAuth")
       expect((yield* of({ signers: [payer, other] })).code).toBe("txBadAuthExtra")
@@ -268,7 +268,7 @@ describe("a fee bump", () => {
       expect((yield* cheap(299n)).code).toBe("txInsufficientFee")
       expect((yield* own("300", [payer])).code).toBe("txBadAuth")
       expect((yield* own("300", [sponsor, payer])).code).toBe("txBadAuthExtra")
-      expect((yield* own("300", undefined, keypair("nobody"))).code).toBe("txNoAccount")
+      expect((yield* own("300", undefined, keypair("absent"))).code).toBe("txNoAccount")
       expect((yield* own("99999999999999")).code).toBe("txInsufficientBalance")
       const stale = yield* transaction(payer, [pay(sponsor)], { sequence: 3n })
       const refused = yield* send(feeBump(sponsor, "300", stale))
@@ -305,8 +305,8 @@ describe("an operation's source", () => {
         yield* transaction(payer, [Operation.bumpSequence({ bumpTo: "0" })], { signers: [signer] })
       )
       expect(low.status).toBe("SUCCESS")
-      const missing = yield* transaction(payer, [pay(other, "1", keypair("nobody"))], {
-        signers: [payer, keypair("nobody")]
+      const missing = yield* transaction(payer, [pay(other, "1", keypair("absent"))], {
+        signers: [payer, keypair("absent")]
       })
       expect(operationCode((yield* apply(missing)).result)).toBe("opNoAccount")
     }).pipe(Effect.provide(ledgerLayer()))

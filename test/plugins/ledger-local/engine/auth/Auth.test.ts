@@ -71,7 +71,7 @@ describe("credentials", () => {
 })
 
 describe("authorization", () => {
-  it("refuses a call that nobody authorized", () => {
+  it("refuses an unauthorized call", () => {
     expect(errorOf(pay({ auth: [] }))).toBe("Error(Auth, InvalidAction) Unauthorized function call for address")
   })
 

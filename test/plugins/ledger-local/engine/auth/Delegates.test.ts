@@ -196,7 +196,7 @@ describe("delegated credentials", () => {
     ).toContain("address is not among the delegated signers")
   })
 
-  it("answer for the delegate that was asked, whoever comes first", () => {
+  it("delegated credentials answer for the requested delegate in any order", () => {
     const at = scene([...delegate(SECOND), ...returnVoid])
     expect(pay(at, (payload) => [signedBy(payer, payload), signedBy(sponsor, payload)].toSorted(byAddress)).ok).toBe(
       true
@@ -204,7 +204,7 @@ describe("delegated credentials", () => {
     expect(errorOf(pay(at, (payload) => [signedBy(payer, payload)]))).toBe(refused)
   })
 
-  it("do not stand for a contract account that does not ask for them", () => {
+  it("delegated credentials do not authorize a contract account that does not request them", () => {
     const own = scene(returnVoid)
     expect(pay(own, () => []).ok).toBe(true)
     const deaf = scene([0x00])

@@ -33,7 +33,7 @@ describe("the maps of a call's entries", () => {
     expect(maps.snapshot).toBe(list)
   })
 
-  it("cost the same in whatever order the footprint names its keys, but for making them", () => {
+  it("entry map costs, except for building, do not depend on footprint order", () => {
     const turned = mapsOf(keys.toReversed())
     expect([turned.read(0), turned.write(1), turned.snapshot]).toEqual([maps.read(0), maps.write(1), maps.snapshot])
     const all = (): boolean => true
@@ -43,7 +43,7 @@ describe("the maps of a call's entries", () => {
 
   it("cost nothing to compare where kinds of keys differ", () => {
     const mixed = mapsOf([keys[0]!, { type: 7, contractCode: { hash: new Uint8Array(32) } }])
-    // The account, at place 0, is probed after the code, which is told apart by its kind.
+    // The account, at place 0, is probed after the code, from which it differs by kind.
     expect(maps.read(0) - mixed.read(0)).toBe(2 * comparing)
   })
 })

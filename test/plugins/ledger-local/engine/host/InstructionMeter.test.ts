@@ -5,7 +5,7 @@ import { cpuCosts, withCpuCosts } from "../../../../../plugins/ledger-local/engi
 import { errorOf, succeeded } from "../World.ts"
 import { contract, execute, VOID_BODY, world } from "../wasm/assemble.ts"
 
-/** An acceptable module of so many bytes, made up by a custom section, with as much memory as the real ones. */
+/** An acceptable module of `bytes` bytes, padded by a custom section, with as much memory as the real ones. */
 const moduleOf = (bytes: number): Uint8Array => {
   const plain = contract({ body: VOID_BODY, memory: [0, 16] })
   const filler = bytes - plain.length - 3

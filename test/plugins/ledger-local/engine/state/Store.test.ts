@@ -69,7 +69,7 @@ describe("a store", () => {
   const key = keyString(accountKey(payer.id))
   const entry = paidWorld().store.get(key)!
 
-  it("shows a child's changes to nobody before they are committed", () => {
+  it("hides a child's changes from the parent until they are committed", () => {
     const parent = Store.empty()
     const child = parent.child()
     child.set(key, entry)

@@ -1,6 +1,6 @@
-// Host functions on BLS12-381, BN254 and Poseidon, called by a module that hands its arguments on. The vectors are
+// Host functions on BLS12-381, BN254 and Poseidon, called by a module that passes its arguments on. The vectors are
 // those of RFC 9380 (appendices J.9.1 and J.10.1), of EIP-197, of circomlib's Poseidon and of the reference of
-// Poseidon2; the instructions are those of stellar's own host, as its published observations of such calls tell them.
+// Poseidon2; the instructions are those of stellar's own host, from its published observations of such calls.
 import { grainGenConstants } from "@noble/curves/abstract/poseidon.js"
 import { bls12_381 } from "@noble/curves/bls12-381.js"
 import { bn254 } from "@noble/curves/bn254.js"

@@ -161,7 +161,7 @@ describe("times to live within bounds (CAP-78)", () => {
     return ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq - ledgerSeq : 0
   }
 
-  it("are extended to what is required, by at most the most, and not at all by less than the least", () => {
+  it("extends a time to live to the requested ledger within the minimum and maximum", () => {
     expect(extended(1, 5_000, 1, 9_999)).toBe(5_000)
     expect(extended(1, 5_000, 1, 300)).toBe(1_300)
     expect(extended(1, 1_100, 101, 300)).toBe(1_000)

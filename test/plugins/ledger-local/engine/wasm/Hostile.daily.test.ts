@@ -1,5 +1,5 @@
-// Modules that try to hang the process, to use it up, or to get at what is not theirs. Each ends with the network's own
-// error within seconds, whatever it loops over.
+// Modules that try to hang the process, to exhaust it, or to access memory outside their own. Each ends with the
+// network's own error within seconds.
 import { p256 } from "@noble/curves/nist.js"
 import process from "node:process"
 import { describe, expect, it } from "vitest"
@@ -60,7 +60,7 @@ describe("a module that changes the rules", () => {
     expect(refused(contract({ body: VOID_BODY, memory: [0, 0x81, 5] }))).toMatch(/memory too large/)
     expect(refused(contract({ body: VOID_BODY, memory: [4, 1] }))).toMatch(/64-bit/)
     expect(refused(contract({ body: VOID_BODY, memory: [3, 1, 1] }))).toMatch(/shared/)
-    // The table section stands before the memory's, so it is spliced in.
+    // The table section precedes the memory section, so it is spliced in.
     const withTable = (...tables: ReadonlyArray<ReadonlyArray<number>>): Uint8Array =>
       Uint8Array.from([...two.slice(0, at), ...section(4, ...tables), ...two.slice(at)])
     expect(refused(withTable([0x70, 0, 1], [0x70, 0, 1]))).toMatch(/more than one table/)
@@ -131,7 +131,7 @@ describe("a module of instructions that the network does not take", () => {
     ])
   })
 
-  it("hides no loop behind an instruction whose operand looks like one", () => {
+  it("refuses a disallowed instruction whose operand resembles a loop", () => {
     // `return_call 3` ends with a byte that would be read as a loop's, and the loop after it would pay nothing.
     const hidden = [0x12, 0x03, 0x0b, 0x03, 0x40, 0x0c, 0, 0x0b]
     expect(refused(contract({ body: [0x02, 0x40, ...hidden, ...VOID_BODY] }))).toMatch(/0x12 is not allowed/)
@@ -212,7 +212,7 @@ describe("a module that keeps the compiler busy", () => {
     })
     const wide = contract({ locals: [1, ...leb(49_000), I64], body: VOID_BODY })
     expect(succeeded(call(wide)).returnValue).toEqual({ type: 1 })
-    // What stands behind a jump leaves nothing on the stack of those who come after.
+    // Unreachable code after a jump leaves nothing on the stack of the code that follows.
     const dead = times(3_000, 0x02, 0x40, 0x0c, 0, ...word(1n), DROP, 0x0b)
     const valued = times(3_000, 0x02, I64, ...word(1n), 0x0b, DROP)
     expect(succeeded(call(contract({ body: [...dead, ...valued, ...VOID_BODY] }))).returnValue).toEqual({ type: 1 })
@@ -310,7 +310,7 @@ describe("a module that calls the host for ever", () => {
       "checks secp256r1 signatures",
       loopOver("c", "3", 4, [bytesAt(0, 65), bytesAt(65, 32), bytesAt(97, 64)], secp256r1)
     ],
-    ["looks for an entry", loopOver("l", "0", 2, [u32(1), word(1n)])],
+    ["checks for an entry", loopOver("l", "0", 2, [u32(1), word(1n)])],
     ["writes an entry", loopOver("l", "_", 4, [u32(1), u32(2), word(0n)])],
     ["writes an instance entry", loopOver("l", "_", 4, [u32(1), u32(2), word(2n)])],
     ["emits events", loopOver("x", "1", 2, [emptyVec, u32(1)])],

@@ -19,7 +19,7 @@ const nested = (levels: number): ScVal => {
   return value
 }
 
-/** Leaves a vector of so many levels on the stack: one level a turn of a loop. Imports are `v._` and `v.6`. */
+/** Leaves a vector of `levels` levels on the stack: one level a turn of a loop. Imports are `v._` and `v.6`. */
 const nesting = (levels: number): Array<number> => [
   ...[0x10, 0, 0x21, 0],
   ...[0x03, 0x40, 0x10, 0, 0x20, 0, 0x10, 1, 0x21, 0],
@@ -75,7 +75,7 @@ describe("a value that a transaction nests too deeply", () => {
 })
 
 describe("the measure of a value", () => {
-  it("is of all levels, however many, and of parts that stand in many places", () => {
+  it("measures all levels of a value, counting shared parts each time", () => {
     expect(deepSize(nested(200_000)).levels).toBe(200_000)
     let tree: ScVal = vec([])
     for (let i = 0; i < 60; i++) tree = vec([tree, tree])

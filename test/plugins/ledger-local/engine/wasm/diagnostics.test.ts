@@ -1,4 +1,4 @@
-// What the network's log tells when a contract ends with an error: where it arose, which host function it was, and the
+// The network's diagnostics of a contract that ends with an error: where it arose, which host function it was, and the
 // contract that trapped, for each contract on the way out.
 import { describe, expect, it } from "vitest"
 import { symbolText } from "../../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
@@ -35,7 +35,7 @@ describe("the log of a contract that fails", () => {
       imports: [hostImport("x", "7", 1), hostImport("v", "_", 1), hostImport("d", name, 4)]
     })
 
-  it("tells of a call of another contract that failed, on the way out", () => {
+  it("logs a failed call of another contract on the way out", () => {
     expect(reported(calling("_"))).toEqual([
       'error Error(Context, InvalidAction) "Contract re-entry is not allowed"',
       'error Error(Context, InvalidAction) ["contract call failed", run, []]',
@@ -44,7 +44,7 @@ describe("the log of a contract that fails", () => {
     ])
   })
 
-  it("tells of one that the caller caught, and goes on", () => {
+  it("logs a failed call that the caller caught", () => {
     expect(reported(calling("0")).slice(0, 2)).toEqual([
       'error Error(Context, InvalidAction) "Contract re-entry is not allowed"',
       'error Error(Context, InvalidAction) ["contract try_call failed", run, []]'
@@ -59,7 +59,7 @@ describe("the log of a contract that fails", () => {
     ])
   })
 
-  it("says nothing at all of a call that succeeds", () => {
+  it("logs no error for a call that succeeds", () => {
     expect(succeeded(call(contract({ body: VOID_BODY }))).diagnostics.length).toBe(2)
   })
 })

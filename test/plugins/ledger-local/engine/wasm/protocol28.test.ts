@@ -66,7 +66,7 @@ const uploaded = (on: World): World => {
 }
 
 describe("a contract that runs what another one names", () => {
-  it("runs that code, and its instance says where it stands", () => {
+  it("runs the referenced code, and its instance names the reference", () => {
     const on = uploaded(at(28))
     succeeded(call(owner(naming(PERSISTENT)), on)).changes.commit()
     const { changes } = succeeded(created(on))

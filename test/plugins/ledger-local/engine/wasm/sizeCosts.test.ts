@@ -38,7 +38,7 @@ const bytes = (length: number): Array<number> => [...u32(0), ...u32(length), ...
 describe("a host function's price", () => {
   it("holds the handle by which the contract names what it is given", () => {
     const plain = [0x42, 2, DROP]
-    // Dispatch 295, an object 442, a look at it 60 and its handle 435; the instructions of wasm are 4 each.
+    // Dispatch 295, an object 442, visiting it 60 and its handle 435; the instructions of wasm are 4 each.
     expect(more(plain, [...vecNew!, DROP])).toBeGreaterThanOrEqual(295 + 442 + 60 + 435)
   })
 

@@ -11,7 +11,7 @@ const official: Readonly<Record<StrKeyKind, (bytes: Uint8Array) => string>> = {
 }
 const kinds = Object.keys(official) as ReadonlyArray<StrKeyKind>
 
-/** Bytes that look random and are the same in every run. */
+/** Pseudo-random bytes, the same in every run. */
 const payload = (kind: StrKeyKind, seed: number): Uint8Array =>
   Uint8Array.from(
     { length: kind === "muxedAccount" ? 40 : 32 },

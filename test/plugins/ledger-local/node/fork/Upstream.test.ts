@@ -1,5 +1,5 @@
-// Questions to another network's RPC that says, in one way or another, that it is busy: asked again, so often and so
-// long and no more; and what is told when it stays so. The other side is a small server behind a real socket.
+// Retries of a busy upstream RPC, whichever way it reports that it is busy: their number, their pauses, and the error
+// when it stays busy. The upstream is a small server behind a real socket.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -64,7 +64,7 @@ describe("a busy network", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("is asked four times at most, and then told with its own words", () =>
+  it.live("asks a busy network at most four times, then fails with its message", () =>
     Effect.gen(function* () {
       for (const [said, words] of busy) {
         const { layer, met } = yield* server([said])

@@ -92,7 +92,7 @@ describe("an offer", () => {
   )
 
   test(
-    "takes the cheapest first and the oldest among equals, leaves the rest in the book, and tells it in events",
+    "an offer takes the cheapest, then oldest, leaves the rest, and emits events",
     Effect.gen(function* () {
       const [one, two, taker] = [
         yield* fund("one", 100_0000000n),
