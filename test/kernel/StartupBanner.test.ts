@@ -12,7 +12,7 @@ const reported = (address: { readonly host: string; readonly port: number } | un
   })
 
 describe("the greeting", () => {
-  it.effect("tells the facilitator's address, then what plugins added, then what to try", () =>
+  it.effect("prints the facilitator's address, plugins' lines, then commands to try", () =>
     Effect.gen(function* () {
       const { add, suggest: hint } = yield* StartupBanner
       yield* add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })

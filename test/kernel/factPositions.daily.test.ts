@@ -49,11 +49,11 @@ const unreadAfter = (facts: ReadonlyArray<Before>, cursor: { readonly xid: numbe
 const reported = (...facts: ReadonlyArray<readonly [number, string]>) =>
   facts.map(([xid, subject]) => ({ xid, subject }))
 
-describe.each(databaseKinds)("positions given to a journal of before on %s", (kind) => {
+describe.each(databaseKinds)("positions given to an existing journal on %s", (kind) => {
   const fresh = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
     Effect.provide(effect, databaseLayer(kind, []), { local: true })
 
-  it.live("a reader goes on where it stopped", () =>
+  it.live("a reader of an existing journal resumes at its cursor", () =>
     Effect.gen(function* () {
       const facts = reported([10, "a"], [11, "b"], [12, "c"])
       expect(yield* fresh(unreadAfter(facts, { xid: 11, id: 2 }))).toEqual(["c"])

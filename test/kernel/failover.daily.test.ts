@@ -28,7 +28,7 @@ const isEmpty = ({ length }: { readonly length: number }) => length === 0
 
 describe.skipIf(!isPossible)("a standby that was promoted without the last commits", () => {
   it.live(
-    "goes on: no payment fails for its channel, what was lost goes to its owner alone, streams miss nothing",
+    "a promoted standby without the last commits loses no payment or event",
     () =>
       Effect.gen(function* () {
         const primary = yield* Effect.acquireRelease(

@@ -130,7 +130,7 @@ describe.each([
   )
 })
 
-it("what came of a declaration is not known while the clock is before its judgement", () => {
+it("a declaration's result is unknown while the clock is before its validation", () => {
   const cached = new OutcomeCache()
   const recorded = { decision: "unchanged", reason: undefined, resourceId: 1n, versionHash: "v", standing: "s" }
   cached.keep("digest", recorded as never, 2 * hour)

@@ -79,7 +79,7 @@ const start = async () => {
 
 const onNode = !("Deno" in globalThis)
 
-describe.skipIf(!onNode)("the walk of a payment", () => {
+describe.skipIf(!onNode)("the path of a payment", () => {
   let world: Awaited<ReturnType<typeof start>>
   let coverage: Awaited<ReturnType<typeof inspect>>
   beforeAll(async () => {

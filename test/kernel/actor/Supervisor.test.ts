@@ -84,7 +84,7 @@ it.effect("an actor ends with the scope that started it, and its name is free ag
   )
 )
 
-it.effect("a reconciler turns at once, on each tick, and once more for wake-ups that arrive during a turn", () =>
+it.effect("a reconciler runs immediately, on each tick, and again after wake-ups mid-turn", () =>
   supervised(
     Effect.gen(function* () {
       const turns = yield* Ref.make(0)
@@ -111,7 +111,7 @@ it.effect("a reconciler turns at once, on each tick, and once more for wake-ups 
   )
 )
 
-it.effect("a reconciler that gathers has one turn for all that wakes it within the time, and its tick is as ever", () =>
+it.effect("a reconciler with `gather` batches wake-ups into one turn and keeps its tick", () =>
   supervised(
     Effect.gen(function* () {
       const turns = yield* Ref.make(0)
@@ -178,7 +178,7 @@ it.effect("a typed failure of a turn waits for the next tick; it does not count 
   )
 )
 
-it.effect("warns of a turn that keeps failing once a minute, and tells when it is over", () => {
+it.effect("logs a failing turn once a minute, and its recovery", () => {
   const said: Array<string> = []
   const received = Logger.layer([
     Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))

@@ -77,7 +77,7 @@ const errors: ReadonlyArray<ErrorBody> = [
 
 describe.each(databaseKinds)("the auditor on %s", (database) => {
   it.live(
-    "finds nothing in honest books, and each fault that is put in",
+    "the auditor finds no issue in correct books and each injected one",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database })

@@ -113,7 +113,7 @@ const lostRulesOf = (
 }
 
 describe("the auditor", () => {
-  it("agrees with a settlement that a transaction ended whose record was lost, and judges it all the same", () => {
+  it("the auditor checks and accepts a settlement ended by an unrecorded transaction", () => {
     expect(lostRulesOf()).toEqual([1])
     expect(lostRulesOf({ charged: 1_100n })).toEqual([1])
     expect(lostRulesOf({ own: true, charged: 130n })).toEqual([1])

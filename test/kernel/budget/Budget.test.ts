@@ -92,7 +92,7 @@ for (const kind of databaseKinds) {
           )
       )
 
-      it.effect("is read once for all who ask in one moment, and each has its own word", () =>
+      it.effect("the budget is read once for concurrent requests, each with its own decision", () =>
         fresh(
           Effect.gen(function* () {
             const budget = yield* Budget
@@ -147,7 +147,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("counts the days of the ledger, whatever this machine's clock says [S102]", () =>
+      it.effect("the budget counts the ledger's days, not this machine's [S102]", () =>
         fresh(
           Effect.gen(function* () {
             let ledgerMillis = middayMillis
@@ -167,7 +167,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("gives a key the bound of its own, and tells what is used of each [S245, S300]", () =>
+      it.effect("the budget bounds each key separately and reports its use [S245, S300]", () =>
         fresh(
           Effect.gen(function* () {
             const budget = yield* Budget

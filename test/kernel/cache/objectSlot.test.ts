@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { objectSlot } from "../../../kernel/cache/objectSlot.ts"
 
 describe("what is noted of an object", () => {
-  it("is told of that object alone, and by its own kind of notes alone", () => {
+  it("a slot's value belongs to one object and one slot", () => {
     const [sizes, names] = [objectSlot<object, number>(), objectSlot<object, string>()]
     const [one, other] = [{}, {}]
     sizes.set(one, 7)
@@ -12,7 +12,7 @@ describe("what is noted of an object", () => {
     expect([sizes.get(other), names.get(other)]).toEqual([undefined, undefined])
   })
 
-  it("is seen by nobody who looks at the object", () => {
+  it("a slot is not an enumerable property", () => {
     const notes = objectSlot<object, number>()
     const one = { a: 1 }
     notes.set(one, 7)

@@ -36,7 +36,7 @@ it.effect("are read beside the kernel's own, with their defaults [S302]", () =>
   })
 )
 
-it.effect("are refused when they are ill-typed, as a key that nobody contributes is", () =>
+it.effect("refuses network keys that are ill-typed or not contributed", () =>
   Effect.gen(function* () {
     for (const wrong of [{ later_limit: 10 }, { later_contract: 5 }, { latter_contract: "C1" }]) {
       const refused = yield* Effect.flip(network(wrong))
@@ -46,7 +46,7 @@ it.effect("are refused when they are ill-typed, as a key that nobody contributes
   })
 )
 
-it.effect("stand in the described settings", () =>
+it.effect("describes contributed network keys among the settings", () =>
   Effect.sync(() => {
     const described = JSON.stringify(Schema.toJsonSchemaDocument(networksSection([keys]).schema).schema)
     expect(described).toContain("later_limit")
@@ -55,7 +55,7 @@ it.effect("stand in the described settings", () =>
   })
 )
 
-it.effect("tell what speaks against pubnet", () =>
+it.effect("network keys report issues that block pubnet", () =>
   Effect.gen(function* () {
     const issuesOf = (later_contract?: string) =>
       Effect.map(

@@ -41,7 +41,7 @@ it.effect("refuses a value out of range, a misspelt key, a float as money, an un
   })
 )
 
-it.effect("tells every fault of a section, and what was meant deep in a table of networks", () =>
+it.effect("reports every issue of a section, with suggestions for nested network keys", () =>
   Effect.gen(function* () {
     const { message, path } = yield* Effect.flip(
       read(networksSection([]), {
@@ -75,7 +75,7 @@ it("a section or a key of the networks that two declare is a mistake of the prog
   expect([...gather([{ id: "c" }, declaring("a", sample, keys)]).sections.keys()]).toEqual(["sample", "networks"])
 })
 
-it.effect("a section that no plugin declares is refused, whoever claims it", () =>
+it.effect("refuses a section that no plugin declares", () =>
   Effect.gen(function* () {
     const settings = Settings.layer({ tree: {}, secret: () => Option.none() }, () => gather([]))
     const claimed = Effect.flatMap(Settings, (settings) => settings.section(sample)).pipe(

@@ -9,7 +9,7 @@ describeDatabases("the SQL client", (database, kind) => {
   layer(database, { timeout: "240 seconds" })((it) => {
     if (kind === "postgres") {
       it.effect(
-        "takes a connection that is lost within a transaction for an error, not for a defect, and goes on with another",
+        "a connection lost within a transaction is an error; the next one works",
         () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -133,7 +133,7 @@ describeDatabases("the SQL client", (database, kind) => {
     )
 
     it.effect(
-      "streams, carries large results, and hears notifications",
+      "streams, carries large results, and receives notifications",
       () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient

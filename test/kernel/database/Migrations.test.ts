@@ -65,7 +65,7 @@ for (const kind of databaseKinds) {
     )
 
     it.effect(
-      "two replicas that boot at once run each file once",
+      "two replicas that boot concurrently run each migration once",
       () =>
         Effect.gen(function* () {
           const files = yield* FileSystem.FileSystem

@@ -27,7 +27,7 @@ const makeStatements = Effect.fnUntraced(function* (callsMax: number) {
 const ask = (call: (word: string) => Effect.Effect<string, string>, words: ReadonlyArray<string>) =>
   Effect.forEach(words, (word) => Effect.forkChild(Effect.exit(call(word)), { startImmediately: true }))
 
-describe("calls that are gathered", () => {
+describe("batched calls", () => {
   it.effect("go together when they come in one moment, and with the next statement when they come later", () =>
     Effect.gen(function* () {
       const { begun, call, gate, held } = yield* makeStatements(10)
@@ -58,7 +58,7 @@ describe("calls that are gathered", () => {
     })
   )
 
-  it.effect("share a statement whatever they are where nothing says that they may not", () =>
+  it.effect("any batched calls share a statement unless keys are set", () =>
     Effect.gen(function* () {
       const held: Array<ReadonlyArray<string>> = []
       const call = yield* batched({
@@ -131,7 +131,7 @@ describe("calls that are gathered", () => {
     })
   )
 
-  it.effect("stand in their statement in the order of their keys, and each has its own answer", () =>
+  it.effect("orders batched calls by key and returns each its own answer", () =>
     Effect.gen(function* () {
       const { call, gate, held } = yield* makeStatements(10)
       yield* gate.open
@@ -141,7 +141,7 @@ describe("calls that are gathered", () => {
     })
   )
 
-  it.effect("are all told of their own statement's failure, and of no other's", () =>
+  it.effect("a failed statement fails its own batch only", () =>
     Effect.gen(function* () {
       const { call, gate } = yield* makeStatements(2)
       yield* gate.open
@@ -154,7 +154,7 @@ describe("calls that are gathered", () => {
     })
   )
 
-  it.effect("are taken back by who goes away before their statement begins", () =>
+  it.effect("a call interrupted before its statement leaves the batch", () =>
     Effect.gen(function* () {
       const { begun, call, gate, held } = yield* makeStatements(1)
       const [first, second, third] = yield* ask(call, ["a", "b", "c"])
@@ -166,7 +166,7 @@ describe("calls that are gathered", () => {
     })
   )
 
-  it.effect("go on when one who called goes away, and end with the Scope", () =>
+  it.effect("other batched calls survive an interrupted caller and end with the Scope", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { begun, call, gate } = yield* Scope.provide(makeStatements(1), scope)
@@ -184,7 +184,7 @@ describe("calls that are gathered", () => {
     })
   )
 
-  it.effect("of another statement hear nothing of one that was interrupted", () =>
+  it.effect("does not propagate interruption to other batches", () =>
     Effect.gen(function* () {
       const call = yield* batched({
         maxBatchSize: 1,

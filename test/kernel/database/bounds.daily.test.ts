@@ -157,7 +157,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
   )
 
   it.live(
-    "has no transaction open when who began it was interrupted: its connection is lent again without it",
+    "an interrupted transaction is rolled back before its connection is reused",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer(20)
@@ -182,7 +182,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
   )
 
   it.live(
-    "lends background work half of its connections: payments have one though all of it waits",
+    "background work uses at most half of the connections",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer(20)

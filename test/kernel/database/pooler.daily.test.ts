@@ -96,7 +96,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
   )
 
   it.live(
-    "in transaction mode has replicas hear of a fact at once by DATABASE_DIRECT_URL, and lends no listener without it",
+    "in transaction mode, replicas listen through DATABASE_DIRECT_URL or not at all",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer
@@ -124,7 +124,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
   )
 
   it.live(
-    "in transaction mode as DATABASE_DIRECT_URL too passes no notification on, which is said; consumers look by themselves",
+    "a pooled DATABASE_DIRECT_URL drops notifications, is reported, and consumers poll",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer
@@ -194,7 +194,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
   )
 
   it.live(
-    "or server that refuses a connection is told in its own words, and one that is silent as silent",
+    "a connection error quotes the pooler's or server's message, or its silence",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer

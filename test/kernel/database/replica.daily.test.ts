@@ -121,7 +121,7 @@ describe.skipIf(!isPossible)("a read replica", () => {
   )
 
   it.live(
-    "is no server that follows nobody",
+    "a server that does not replicate is no read replica",
     () =>
       Effect.gen(function* () {
         const server = yield* primary

@@ -171,7 +171,7 @@ const smallDisk = Effect.acquireRelease(
 
 describe.skipIf(!isPossible)("a database that accepts no writes", () => {
   it.live(
-    "is told of while the server is read-only",
+    "reports a database that refuses writes while it is read-only",
     () =>
       Effect.gen(function* () {
         const { url } = yield* ownServer
@@ -186,7 +186,7 @@ describe.skipIf(!isPossible)("a database that accepts no writes", () => {
   )
 
   it.live(
-    "is told of while a standby answers after a failover, until it is promoted",
+    "reports a database that refuses writes until a standby is promoted",
     () =>
       Effect.gen(function* () {
         const primary = yield* ownServer
@@ -212,7 +212,7 @@ describe.skipIf(!isPossible)("a database that accepts no writes", () => {
   )
 
   it.live(
-    "is told of while its commits wait for a standby that is gone",
+    "reports blocked writes while commits wait for a missing standby",
     () =>
       Effect.gen(function* () {
         const { url } = yield* ownServer
@@ -227,7 +227,7 @@ describe.skipIf(!isPossible)("a database that accepts no writes", () => {
   )
 
   it.live(
-    "is told of while its disk is full",
+    "reports a database that refuses writes while its disk is full",
     (context) =>
       Effect.gen(function* () {
         const { folder, isMounted } = yield* smallDisk

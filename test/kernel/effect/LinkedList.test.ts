@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { LinkedList } from "../../../kernel/effect/LinkedList.ts"
 
-describe("who is present", () => {
-  it("stands in the order of coming, whoever of them leaves", () => {
+describe("a linked list", () => {
+  it("keeps insertion order after any removal", () => {
     const present = new LinkedList<number>()
     expect([present.isEmpty, present.first, present.toArray()]).toEqual([true, undefined, []])
     const places = [1, 2, 3, 4].map((one) => present.append(one))
@@ -22,14 +22,14 @@ describe("who is present", () => {
     expect(present.toArray()).toEqual([5])
   })
 
-  it("leaves once", () => {
+  it("removes a node once", () => {
     const present = new LinkedList<number>()
     const [first] = [present.append(1), present.append(2)]
     expect([present.remove(first), present.remove(first)]).toEqual([true, false])
     expect(present.toArray()).toEqual([2])
   })
 
-  it("leads nobody who left to those who came after", () => {
+  it("does not retain removed nodes", () => {
     const present = new LinkedList<number>()
     const places = [present.append(1), present.append(2), present.append(3)]
     // The one between two others knew both.

@@ -7,7 +7,7 @@ import { shutdownFrom, withDeadline } from "../../../kernel/effect/withDeadline.
 const onTimeout = Effect.succeed("onTimeout")
 
 describe("a bounded wait", () => {
-  it.effect("gives what it waited for, at once or later, its failures and defects too", () =>
+  it.effect("returns the effect's result, failure or defect within the deadline", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const patience = { timeout: "1 second", scope, onTimeout } as const
@@ -22,7 +22,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends at its time, tells who is left behind and interrupts it, without waiting for that", () =>
+  it.effect("on timeout, continues while the abandoned fiber is interrupted in the background", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const reported: Array<string> = []
@@ -82,7 +82,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends by its caller's clock, whatever another's says that waits beside it", () =>
+  it.effect("each deadline follows its caller's clock", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const other = yield* TestClock.make()
@@ -185,7 +185,7 @@ describe("a bounded wait", () => {
     })
   )
 
-  it.effect("tells nobody of an interruption that is not its own, at once or later", () =>
+  it.effect("maps foreign interruption to onTimeout", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const patience = { timeout: "1 hour", scope, onTimeout } as const

@@ -27,7 +27,7 @@ describeDatabases("the journal of facts", (database, kind) => {
     )
 
     it.effect(
-      "a consumer sees every fact once, in batches, and goes on where it stopped",
+      "a consumer reads every fact once, in batches, and resumes at its cursor",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -66,7 +66,7 @@ describeDatabases("the journal of facts", (database, kind) => {
     )
 
     it.effect(
-      "tells whether a type was published since a mark, also by a transaction that was open when the mark was taken",
+      "detects a type published since a mark, including by transactions open then",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -110,7 +110,7 @@ describeDatabases("the journal of facts", (database, kind) => {
     )
 
     it.effect(
-      "new facts are read whatever was restored: a cursor beyond the journal's end, facts of another order",
+      "reads new facts after a restore with later cursors or another order",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -135,7 +135,7 @@ describeDatabases("the journal of facts", (database, kind) => {
       { timeout: 240_000 }
     )
 
-    it.effect("a consumer that stands still while facts wait is warned of once, and measured until it moves", () =>
+    it.effect("a stalled consumer is warned of once and measured until it advances", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { publish, publishedSince } = yield* Facts
@@ -172,7 +172,7 @@ describeDatabases("the journal of facts", (database, kind) => {
 
     if (kind === "postgres") {
       it.effect(
-        "who gives positions waits for whoever is giving them, and what has one keeps it",
+        "position assignment is serialized, and an assigned position is kept",
         () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -256,7 +256,7 @@ describeDatabases("the journal of facts", (database, kind) => {
       )
 
       it.effect(
-        "what a process publishes that reads nothing, another reads within seconds of hearing of it",
+        "facts of a publish-only process are read within seconds of notification",
         () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -289,7 +289,7 @@ describeDatabases("the journal of facts", (database, kind) => {
       )
 
       it.effect(
-        "a fact that commits late is read late and never skipped, and holds nobody up",
+        "a late commit is read late, never skipped, and blocks no reader",
         () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient

@@ -104,7 +104,7 @@ describeDatabases("epochs of the journal", (database) => {
       })
     )
 
-    it.effect("an end below what was read begins an epoch too, whoever serves the database", () =>
+    it.effect("a journal end below the cursor begins an epoch on any server", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const facts = yield* Facts

@@ -70,7 +70,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("refuses keys that stand twice or that JavaScript treats specially, however they are written", () =>
+  it.effect("refuses duplicate keys and keys special to JavaScript, escaped or not", () =>
     Effect.gen(function* () {
       expect(yield* issueOf('{"amount":"1","amount":"2"}')).toContain("stands twice")
       expect(yield* issueOf('{"amount":"1","\\u0061mount":"2"}')).toContain("stands twice")
@@ -95,7 +95,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("drops the member that a fault stands in, and nothing beside it", () =>
+  it.effect("drops only the member that contains an error", () =>
     Effect.gen(function* () {
       const read = (members: string, after = "") =>
         parseJsonWithMembers(bytes(`{"a":{"x":[1],"members":{${members}}${after}},"z":{"members":{"k":2}}}`), [
@@ -132,7 +132,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("still refuses all of a body for a fault beside the members", () =>
+  it.effect("refuses the whole body for an error outside the members", () =>
     Effect.gen(function* () {
       const issueOfMembers = (text: string) =>
         Effect.map(Effect.flip(parseJsonWithMembers(bytes(text), ["a", "members"])), ({ message }) => message)
@@ -146,7 +146,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("says where a fault is and nothing of what was sent", () =>
+  it.effect("an error names its position and quotes no content", () =>
     Effect.gen(function* () {
       const issue = yield* issueOf('{"private":"word","private":"word"}')
       expect(issue).toMatch(/at character 18$/)

@@ -74,7 +74,7 @@ describe("keys", () => {
     })
   )
 
-  it.effect("change on demand, stay as they were on a fault, and never vanish altogether [S325]", () => {
+  it.effect("keys reload on demand and are kept if the file is invalid [S325]", () => {
     const environment: Record<string, string> = { FACILITATOR_API_KEYS: `alice:${alice}` }
     return Effect.gen(function* () {
       const keys = yield* Keys
@@ -116,7 +116,7 @@ describe("callers", () => {
       Option.match(callers.authenticate(request), { onNone: () => "nobody", onSome: ({ source }) => source })
     )
 
-  it.effect("are a listed key or nobody, once keys are configured", () =>
+  it.effect("with keys configured, only a listed key authenticates a caller", () =>
     Effect.gen(function* () {
       expect(yield* idOf(from("10.0.0.1"))).toBe("nobody")
       expect(yield* idOf(from("10.0.0.1", { authorization: `Bearer ${alice}` }))).toBe("key:alice")
@@ -132,7 +132,7 @@ describe("callers", () => {
     }).pipe(Effect.provide(services({})))
   )
 
-  it.effect("are who a trusted proxy says, hop by hop from the nearest", () =>
+  it.effect("a caller's address follows trusted proxies from the nearest hop", () =>
     Effect.gen(function* () {
       const forwarded = (value: string, peer = "10.0.0.1") => idOf(from(peer, { "x-forwarded-for": value }))
       expect(yield* forwarded("1.2.3.4")).toBe("ip:1.2.3.4")
@@ -153,7 +153,7 @@ describe("callers", () => {
     }).pipe(Effect.provide(services({}, { server: { trusted_proxies: ["127.0.0.1"] } })))
   )
 
-  it.effect("are local only when nothing stands between", () =>
+  it.effect("a caller is local only without a proxy in between", () =>
     Effect.gen(function* () {
       const { isLocal, isOperator } = yield* Authentication
       expect([isLocal(from("127.0.0.1")), isLocal(from("::1")), isLocal(from("::ffff:127.0.0.1"))]).toEqual([

@@ -52,7 +52,7 @@ const withFacilitator =
     Effect.scoped(Effect.flatMap(startFacilitator(options), use))
 
 it.live(
-  "tells the truth about every answer of the payment routes [S2, S306, S307]",
+  "OpenAPI matches every answer of the payment routes [S2, S306, S307]",
   withFacilitator({}, (facilitator) =>
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json
@@ -148,7 +148,7 @@ it.live(
 )
 
 it.live(
-  "tells the truth about the reports on search [S168, S172, S177]",
+  "OpenAPI matches the search reports [S168, S172, S177]",
   withFacilitator({ channels: 1 }, (facilitator) =>
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json

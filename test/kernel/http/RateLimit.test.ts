@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 
-it.effect("lets twice the rate through at once, then as much as the rate, and says how long to wait [S331]", () =>
+it.effect("allows a burst of twice the rate, then the rate, with Retry-After [S331]", () =>
   Effect.gen(function* () {
     const take = makeRateLimit(5)
     for (let i = 0; i < 10; i++) expect(yield* take("a")).toBe(0)
@@ -18,7 +18,7 @@ it.effect("lets twice the rate through at once, then as much as the rate, and sa
   })
 )
 
-it.effect("counts each caller for itself, and nobody at rate 0", () =>
+it.effect("limits each caller separately, and none at rate 0", () =>
   Effect.gen(function* () {
     const take = makeRateLimit(1)
     expect([yield* take("a"), yield* take("a"), yield* take("a"), yield* take("b")]).toEqual([0, 0, 1, 0])
@@ -27,7 +27,7 @@ it.effect("counts each caller for itself, and nobody at rate 0", () =>
   })
 )
 
-it.effect("remembers no more callers than its bound, and forgets the one that asked longest ago", () =>
+it.effect("tracks a bounded number of callers and evicts the least recent", () =>
   Effect.gen(function* () {
     const take = makeRateLimit(1)
     for (const caller of ["early", "early", "late", "late"]) yield* take(caller)

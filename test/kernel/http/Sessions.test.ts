@@ -38,7 +38,7 @@ const opened = (bearer: string) =>
 const page = { host: "pay.example", origin: "http://pay.example", "x-tollkeeper-page": "1" }
 
 describe("a session", () => {
-  it.effect("stands for its key in its own role, for half a day, out of reach of scripts and other sites", () =>
+  it.effect("a session carries its key's role for 12 hours in a protected cookie", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const { cookie, session } = Option.getOrThrow(sessions.open(ops, true))
@@ -66,7 +66,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(services(keys)))
   )
 
-  it.effect("is nobody's when anything of it is changed, and of no key that is not listed", () =>
+  it.effect("refuses a session that was altered or whose key is not listed", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       expect(Option.isNone(sessions.open("nobody-secret-01234567", false))).toBe(true)
@@ -112,7 +112,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(services(keys)))
   )
 
-  it.effect("of a caller looks and does not pay, and is no operator's", () =>
+  it.effect("a caller's session reads but neither pays nor acts as operator", () =>
     Effect.gen(function* () {
       const callers = yield* Authentication
       const cookie = yield* opened(shop)

@@ -69,7 +69,7 @@ describe("principalOf", () => {
 })
 
 describe("isInstanceAddress", () => {
-  it("knows where clouds tell a machine its secrets, in every form that leads there", () => {
+  it("recognizes cloud metadata addresses in every notation", () => {
     for (const address of [
       "169.254.169.254",
       "169.254.170.2",

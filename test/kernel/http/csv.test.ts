@@ -73,7 +73,7 @@ describe("a list as CSV", () => {
     expect(csvOf({ items: [] })).toEqual(Option.some(""))
   })
 
-  it("is given to who asks for it before JSON", () => {
+  it("returns CSV to a client that prefers it to JSON", () => {
     const asks = (accept: string) => asksForCsv({ headers: { accept } } as never)
     expect(["text/csv", "text/csv, application/json;q=0.5", "TEXT/CSV;header=present"].map(asks)).toEqual([
       true,

@@ -77,7 +77,7 @@ layer(keyed, { timeout: 240_000, excludeTestServices: true })("with keys", (it) 
     })
   )
 
-  it.effect("limits each caller by itself, and says when to come back [S331]", () =>
+  it.effect("limits each caller separately with Retry-After [S331]", () =>
     Effect.gen(function* () {
       const { verify } = yield* Keyed
       const answers = yield* Effect.forEach(Array.from({ length: 15 }), () => verify("{", bearer(alice)), {
@@ -96,7 +96,7 @@ layer(keyed, { timeout: 240_000, excludeTestServices: true })("with keys", (it) 
 })
 
 layer(keyed, { timeout: 240_000, excludeTestServices: true })("with operator keys", (it) => {
-  it.effect("shows metrics to an operator and to nobody else", () =>
+  it.effect("shows metrics to operators only", () =>
     Effect.gen(function* () {
       const { ask } = yield* Keyed
       for (const headers of [{}, bearer(alice)]) expect((yield* ask("/metrics", { headers })).status).toBe(401)
@@ -132,7 +132,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     })
   )
 
-  it.effect("is alive, ready, and tells the state of search [S64, S65, S67, S68, S69, S72, S313]", () =>
+  it.effect("reports liveness, readiness and search state [S64, S65, S67, S68, S69, S72, S313]", () =>
     Effect.gen(function* () {
       const { ask } = yield* Open
       for (const path of ["/health", "/health/live"]) expect((yield* ask(path)).json).toEqual({ status: "ok" })
@@ -213,7 +213,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
   )
 
   it.effect(
-    "answers every malformed body with a word, and goes on [S1, S2, S261]",
+    "answers every malformed body with a reason, and keeps serving [S1, S2, S261]",
     () =>
       Effect.gen(function* () {
         const { account, payment, settle, verify } = yield* Open

@@ -29,14 +29,14 @@ const bodyOf = (response: HttpServerResponse.HttpServerResponse): Promise<any> =
 
 describe("guard", () => {
   for (const [what, error] of [
-    ["a defect", Effect.die(new Error("the secret of the house"))],
-    ["an error nobody expected", Effect.fail({ _tag: "Odd", text: "the secret of the house" })],
-    ["a defect that is no Error", Effect.die("the secret of the house")],
+    ["a defect", Effect.die(new Error("an internal secret"))],
+    ["an unexpected error", Effect.fail({ _tag: "Odd", text: "an internal secret" })],
+    ["a defect that is no Error", Effect.die("an internal secret")],
     ["an interruption that is not the request's own", Effect.interrupt],
     [
       "an exception",
       Effect.sync(() => {
-        throw new Error("the secret of the house")
+        throw new Error("an internal secret")
       })
     ]
   ] as const) {
@@ -93,7 +93,7 @@ describe("guard", () => {
     }
   )
 
-  it.effect("names each request apart where nobody traces, and by the caller's trace where the caller does", () => {
+  it.effect("request ids are the caller's trace id, or unique without a trace", () => {
     const { layer, lines } = logged()
     return Effect.gen(function* () {
       const places: Array<string | undefined> = []

@@ -32,7 +32,7 @@ it.effect("joins the chunks of a body up to the limit", () =>
   })
 )
 
-it.effect("stops reading at the limit, whatever the length was said to be", () =>
+it.effect("stops reading a body at the limit, regardless of Content-Length", () =>
   Effect.gen(function* () {
     let given = 0
     const endless: Body = new ReadableStream({

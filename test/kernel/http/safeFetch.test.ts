@@ -45,7 +45,7 @@ const network = (names: Record<string, ReadonlyArray<string>>, redirects: Record
 }
 
 describe("safeFetch", () => {
-  it.effect("pins a public name to the address it was judged by, for each request anew [S235]", () =>
+  it.effect("pins a host name to the checked address on each request [S235]", () =>
     Effect.gen(function* () {
       const { dialed, fetch } = network({ "a.example.com": ["93.184.216.34"] })
       expect(yield* fetch("https://a.example.com/x")).toBe("200")
@@ -90,7 +90,7 @@ describe("safeFetch", () => {
     })
   )
 
-  it.effect("dials no address at which a cloud tells a machine its secrets, whatever the settings open", () =>
+  it.effect("never dials cloud metadata addresses, regardless of settings", () =>
     Effect.gen(function* () {
       const { dialed, fetch } = network({
         "metadata.google.internal": ["169.254.169.254"],
@@ -115,7 +115,7 @@ describe("safeFetch", () => {
     })
   )
 
-  it.effect("follows a redirect only within its origin, and only so many", () =>
+  it.effect("follows a limited number of redirects within the origin", () =>
     Effect.gen(function* () {
       const names = { "a.example.com": ["93.184.216.34"], "b.example.com": ["93.184.216.35"] }
       const { dialed, fetch } = network(names, {
@@ -170,7 +170,7 @@ describe("addresses", () => {
     expect(isPublicAddress(address)).toBe(true)
   )
 
-  it("tells names of this network from public ones", () => {
+  it("distinguishes private from public host names", () => {
     for (const name of [
       "localhost",
       "localhost.",

@@ -19,13 +19,13 @@ const steady = (millis: number, count = 20, closeSeconds = millis / 1_000) =>
   Array.from({ length: count }, () => ({ ledgers: 1, millis, closeSeconds }))
 const poll = (ledgers: number, millis: number, closeSeconds = millis / 1_000) => ({ ledgers, millis, closeSeconds })
 
-it("takes the shortest pace a client may assume until it has seen three looks", () => {
+it("assumes the minimum close interval until three polls were observed", () => {
   expect(meanCloseInterval([])).toBe(1)
   expect(meanCloseInterval(steady(5_000, 2))).toBe(1)
   expect(meanCloseInterval(steady(5_000, 3))).toBe(5)
 })
 
-it("measures a steady pace exactly, and a jittered one within two hundredths", () => {
+it("measures a steady close interval exactly, a jittered one within 0.02", () => {
   expect(meanCloseInterval(steady(5_000))).toBe(5)
   const jittered = [750, 1_000, 1_250, 1_000, 1_250, 750].flatMap((millis) => [
     poll(1, millis),
@@ -34,15 +34,15 @@ it("measures a steady pace exactly, and a jittered one within two hundredths", (
   expect(Math.abs(meanCloseInterval(jittered) - 1)).toBeLessThan(0.02)
 })
 
-it("is not moved by a burst of ledgers in one look", () => {
+it("the mean close interval ignores a burst of ledgers in one poll", () => {
   expect(meanCloseInterval([...steady(1_000, 17), poll(20, 200), poll(8, 200)])).toBe(1)
 })
 
-it("is not moved by an endpoint that was away", () => {
+it("the mean close interval ignores a gap without an endpoint", () => {
   expect(meanCloseInterval([...steady(1_000, 18), poll(1, 600_000)])).toBe(1)
 })
 
-it("knows the pace of a client that counts a burst which the ledger's own pace leaves out", () => {
+it("the minimum client close interval includes bursts", () => {
   expect(minClientCloseInterval(steady(5_000, 38))).toBe(5)
   // Until twice as many ledgers were seen as a client reads, it may have read a burst before them.
   for (const seen of [0, 3, 19, 37]) expect(minClientCloseInterval(steady(5_000, seen))).toBe(1)
@@ -54,7 +54,7 @@ it("knows the pace of a client that counts a burst which the ledger's own pace l
   expect(minClientCloseInterval([...steady(1_000, 38), poll(1, 600_000)])).toBe(1)
 })
 
-it("knows what a client read some ledgers ago, and forgets it", () => {
+it("the minimum client close interval keeps recent readings and expires them", () => {
   const burst = [...steady(1_000, 28), poll(10, 500)]
   expect(minClientCloseInterval([...burst, ...steady(1_200, 30)])).toBe(9.5 / 19)
   const paces = makeCloseIntervals()
@@ -62,7 +62,7 @@ it("knows what a client read some ledgers ago, and forgets it", () => {
   expect(paces.fastest()).toBeCloseTo(1.2)
 })
 
-it("takes ledgers that rest while their close times are ahead to be as fast as these, with something in them", () => {
+it("resting ledgers with close times ahead count at their active interval", () => {
   const catchingUp = steady(2_000, 20, 1)
   expect([meanCloseInterval(catchingUp), activeCloseInterval(catchingUp)]).toEqual([2, 1])
   expect([activeCloseInterval([]), activeCloseInterval(steady(5_000, 2))]).toEqual([1, 1])
@@ -71,21 +71,21 @@ it("takes ledgers that rest while their close times are ahead to be as fast as t
   expect(activeCloseInterval(steady(5_000, 20, 0))).toBe(0.1)
 })
 
-it("knows the shortest time of late, by either clock, and forgets it", () => {
+it("keeps the shortest recent interval by either clock, then expires it", () => {
   expect(minCloseInterval([...steady(5_000), poll(1, 4_000, 4), poll(2, 9_000, 10)])).toBe(4)
   expect(minCloseInterval([poll(1, 4_000, 4), ...steady(5_000, 5)])).toBe(5)
   expect(minCloseInterval(steady(2_000, 5, 1))).toBe(1)
   expect(minCloseInterval([...steady(5_000), poll(60, 1, 60)])).toBe(0.1)
 })
 
-it("goes by close times where they are faster than the clock here", () => {
+it("uses close times where they are faster than the local clock", () => {
   // After a burst they run ahead, and the ledgers take longer until the clock has caught up.
   expect(minClientCloseInterval([...steady(1_200, 38), ...steady(2_000, 5, 1)])).toBeCloseTo((14 * 1.2 + 5) / 19)
   expect(minClientCloseInterval(steady(2_000, 38, 1))).toBe(1)
   expect(minClientCloseInterval(steady(1_000, 38, 2))).toBe(1)
 })
 
-it("stays within 0.1 and 60 seconds", () => {
+it("close intervals stay within 0.1 and 60 seconds", () => {
   expect(meanCloseInterval(steady(1))).toBe(0.1)
   expect(meanCloseInterval(steady(3_600_000))).toBe(60)
   expect(minClientCloseInterval(steady(1))).toBe(0.1)
@@ -154,7 +154,7 @@ const following = <A, E>(
 
 const nodeAt = (sequence: number | undefined): Node => ({ sequence, fees: undefined, asked: 0 })
 
-it.effect("knows the newest ledger, never an older one, and asks nobody when it is read", () => {
+it.effect("keeps the newest ledger, never an older one, and reads without requests", () => {
   const node = nodeAt(100)
   return following(node, (clock) =>
     Effect.gen(function* () {
@@ -172,7 +172,7 @@ it.effect("knows the newest ledger, never an older one, and asks nobody when it 
   )
 })
 
-it.effect("says nothing while the ledger does not advance for 30 seconds, and heals by itself", () => {
+it.effect("fails while the ledger stalls for 30 seconds, and recovers automatically", () => {
   const node = nodeAt(undefined)
   return following(node, (clock) =>
     Effect.gen(function* () {
@@ -192,7 +192,7 @@ it.effect("says nothing while the ledger does not advance for 30 seconds, and he
   )
 })
 
-it.effect("takes a reading of this moment when asked to, and fails when it cannot", () => {
+it.effect("`fresh` polls now, and fails when no endpoint answers", () => {
   const node = nodeAt(100)
   return following(node, (clock) =>
     Effect.gen(function* () {
@@ -205,7 +205,7 @@ it.effect("takes a reading of this moment when asked to, and fails when it canno
   )
 })
 
-it.effect("wakes who waits for the next ledger, and tells subscribers for as long as they live", () => {
+it.effect("wakes waiters on the next ledger and notifies subscribers until they end", () => {
   const node = nodeAt(100)
   return following(node, (clock) =>
     Effect.gen(function* () {
@@ -230,7 +230,7 @@ it.effect("wakes who waits for the next ledger, and tells subscribers for as lon
   )
 })
 
-it.effect("knows what inclusion costs, and keeps the last figures while none come", () => {
+it.effect("reports inclusion fees, keeping the last ones while none arrive", () => {
   const node = nodeAt(100)
   return following(node, (clock) =>
     Effect.gen(function* () {
@@ -246,7 +246,7 @@ it.effect("knows what inclusion costs, and keeps the last figures while none com
   )
 })
 
-it.effect("knows what the network asks: what a refusal said for 30 seconds, else what half of them paid", () => {
+it.effect("the network's fee is a refusal's for 30 seconds, else the median", () => {
   const node = nodeAt(100)
   return following(node, (clock) =>
     Effect.gen(function* () {
@@ -278,7 +278,7 @@ const close = Effect.fnUntraced(function* (ledgers: number, nodes: ReadonlyArray
 const sequenceOf = (clock: LedgerClock["Service"]) =>
   Effect.match(clock.now, { onFailure: () => undefined, onSuccess: ({ sequence }) => sequence })
 
-describe("while nobody has a payment in hand", () => {
+describe("while no payment is in progress", () => {
   /** Ledgers that close each second until the pace is known and nobody is interested any more. */
   const rested = Effect.fnUntraced(function* (node: Node, clock: LedgerClock["Service"], seconds: number) {
     yield* close(40, [node], seconds)
@@ -312,7 +312,7 @@ describe("while nobody has a payment in hand", () => {
   it.effect.each([
     [1, 1.5],
     [5, 3]
-  ])("ledgers of %d s are looked for seldom, and nobody is woken by them", ([seconds, resting]) => {
+  ])("without payments, ledgers of %d s are polled rarely and wake no subscriber", ([seconds, resting]) => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -335,7 +335,7 @@ describe("while nobody has a payment in hand", () => {
   it.effect.each([
     [1, 200],
     [5, 500]
-  ])("once somebody has, each ledger of %d s is told within %d ms, by three looks or fewer", ([seconds, millis]) => {
+  ])("with payments, each ledger of %d s is reported within %d ms, in three polls", ([seconds, millis]) => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -351,7 +351,7 @@ describe("while nobody has a payment in hand", () => {
     )
   })
 
-  it.effect("ledgers that were left out while nobody paid are told in time once somebody does", () => {
+  it.effect("reports skipped ledgers in time when payments resume", () => {
     const node = { ...nodeAt(100), closedAt: 500 }
     const next = Effect.fnUntraced(function* (seconds: number) {
       node.sequence! += 1
@@ -370,7 +370,7 @@ describe("while nobody has a payment in hand", () => {
     )
   })
 
-  it.effect("who brings one has the newest ledger before it is judged, and so has whoever comes meanwhile", () => {
+  it.effect("refreshes the ledger before verifying, once for concurrent payments", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -386,7 +386,7 @@ describe("while nobody has a payment in hand", () => {
     )
   })
 
-  it.effect("who brings one before the first look has ended waits for it, a second at most", () => {
+  it.effect("a payment during the first poll waits for it, at most a second", () => {
     const node: Node = { ...nodeAt(100), slowMillis: 400 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -402,7 +402,7 @@ describe("while nobody has a payment in hand", () => {
     )
   })
 
-  it.effect("who brings one to a node that has never answered waits a second", () =>
+  it.effect("a payment waits one second for a node that never answered", () =>
     following({ ...nodeAt(100), hangs: true }, (clock) =>
       Effect.gen(function* () {
         const early = yield* Effect.forkChild(clock.caughtUp, { startImmediately: true })
@@ -414,7 +414,7 @@ describe("while nobody has a payment in hand", () => {
     )
   )
 
-  it.effect("who brings one to a node that does not answer waits a second, and no caller's end ends the look", () => {
+  it.effect("a payment waits one second for a silent node; interruption keeps the poll", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -433,7 +433,7 @@ describe("while nobody has a payment in hand", () => {
     )
   })
 
-  it.effect("a ledger that goes on elsewhere is told all the same", () => {
+  it.effect("reports ledgers of a network that was reset", () => {
     const node = nodeAt(100_000)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -456,8 +456,8 @@ describe("while nobody has a payment in hand", () => {
   })
 })
 
-describe("what is believed of one endpoint", () => {
-  it.effect("not an answer a million ledgers ahead, however often one comes", () => {
+describe("head selection with one endpoint", () => {
+  it.effect("ignores isolated heads a million ledgers ahead, however frequent", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -472,7 +472,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not an answer a million ledgers ahead that is the last one for a while", () => {
+  it.effect("ignores a head a million ledgers ahead followed by silence", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -485,7 +485,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not a first answer that nothing follows, or that the second contradicts", () => {
+  it.effect("ignores a first head that is not confirmed or is contradicted", () => {
     const node: Node = { ...nodeAt(undefined), once: [1_000_100] }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -499,7 +499,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("a ledger far ahead that closed as much later, as soon as it moves", () => {
+  it.effect("follows a head far ahead with a matching close time once it advances", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -513,7 +513,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("a ledger far ahead that closed at the wrong time after five seconds, one that stands after thirty", () =>
+  it.effect("follows a mistimed head ahead after 5 seconds, a still one after 30", () =>
     Effect.forEach(
       [
         { ledgers: 0, node: nodeAt(100) as Node & { sequence: number }, seconds: 30 },
@@ -537,7 +537,7 @@ describe("what is believed of one endpoint", () => {
     )
   )
 
-  it.effect("a burst of ledgers as soon as it is told twice, and not as soon as it is told once", () => {
+  it.effect("follows a burst of ledgers once two polls report it", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -552,7 +552,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not two answers a million ledgers ahead, nor a few that move by fits", () => {
+  it.effect("ignores two heads a million ledgers ahead, or irregular ones", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -569,7 +569,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not several lies that are far from each other", () => {
+  it.effect("ignores several false heads far from each other", () => {
     const node: Node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -583,7 +583,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not a lie that is told twice while answers take seconds and the ledger rests", () => {
+  it.effect("ignores a false head reported twice while polls are slow", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -599,7 +599,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not a lie that moves at the wrong times beside the ledger that stands still", () => {
+  it.effect("ignores a mistimed advancing head beside a still ledger", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -613,7 +613,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not the same lie again after the truth was heard in between, however long both last", () => {
+  it.effect("ignores a repeated false head after true ones, however long both last", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -630,7 +630,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("the truth again after a lie that lasted, by its close times within two ledgers", () => {
+  it.effect("returns from a lasting false head within two ledgers by close times", () => {
     const node: Node = { ...nodeAt(100), closedAt: 1_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -645,7 +645,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("the truth again within ten seconds when the lie had a close time of its own", () => {
+  it.effect("returns within ten seconds from a false head with its own close time", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -659,7 +659,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("a network that was reset, as soon as its ledgers move: it closes later with a lower number", () => {
+  it.effect("follows a reset network (lower number, later close) once it advances", () => {
     const node: Node = { ...nodeAt(1_500_000), closedAt: 7_500_000 }
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -673,7 +673,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not one behind, be it still or catching up, while the ledger goes on elsewhere behind one address", () => {
+  it.effect("ignores a lagging node while another behind the same address advances", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -687,7 +687,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("not one behind that is all there is for a while, as long as it may be that", () => {
+  it.effect("ignores a lagging node that is alone for less than the limit", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -703,7 +703,7 @@ describe("what is believed of one endpoint", () => {
     )
   })
 
-  it.effect("nothing, when it stands still: its ledger is not fresh because it is still told", () => {
+  it.effect("a stalled ledger becomes stale although it is still reported", () => {
     const node = nodeAt(100)
     return following(node, (clock) =>
       Effect.gen(function* () {
@@ -721,7 +721,7 @@ describe("what is believed of one endpoint", () => {
 })
 
 describe("what is believed of several endpoints", () => {
-  it.effect("one that stands still loses its turn, and gets it back when it has caught up", () => {
+  it.effect("a stalled endpoint loses its priority until it has caught up", () => {
     const [still, good] = [nodeAt(100), nodeAt(100)]
     return following([still, good], (clock) =>
       Effect.gen(function* () {
@@ -742,7 +742,7 @@ describe("what is believed of several endpoints", () => {
   })
 
   it.effect(
-    "one a million ledgers ahead is not believed against the other, whichever is first and from the start",
+    "ignores an endpoint a million ledgers ahead of the other, in any order",
     () =>
       Effect.gen(function* () {
         for (const place of [0, 1]) {
@@ -762,7 +762,7 @@ describe("what is believed of several endpoints", () => {
       })
   )
 
-  it.effect("one that jumps ahead is not believed while the other stands on the ledger", () => {
+  it.effect("ignores an endpoint that jumps ahead while the other is on the ledger", () => {
     const [wrong, good] = [nodeAt(100), nodeAt(100)]
     return following([wrong, good], (clock) =>
       Effect.gen(function* () {
@@ -774,7 +774,7 @@ describe("what is believed of several endpoints", () => {
     )
   })
 
-  it.effect("what one says first proves nothing until the ledger moves or the other agrees", () =>
+  it.effect("an endpoint's first head is confirmed by progress or the other endpoint", () =>
     Effect.gen(function* () {
       const alone = nodeAt(100)
       yield* following(alone, (clock) =>
@@ -794,7 +794,7 @@ describe("what is believed of several endpoints", () => {
     })
   )
 
-  it.effect("one that was behind when it was all there was gives way to the other within two surveys", () => {
+  it.effect("a lagging endpoint yields to a recovered one within two surveys", () => {
     const [behind, good]: [Node, Node] = [nodeAt(60), nodeAt(undefined)]
     return following([behind, good], (clock) =>
       Effect.gen(function* () {
@@ -807,7 +807,7 @@ describe("what is believed of several endpoints", () => {
     )
   })
 
-  it.effect("one behind is not asked first, and is followed when it is all there is", () => {
+  it.effect("a lagging endpoint is polled last and followed only when alone", () => {
     const [behind, good] = [nodeAt(60), nodeAt(100)]
     return following([behind, good], (clock) =>
       Effect.gen(function* () {
@@ -836,7 +836,7 @@ describe("this machine's clock", () => {
     return { said, layer: Logger.layer([logger]) }
   })
 
-  it.effect("is measured by the least of ten new ledgers, and warned of once beyond five seconds", () =>
+  it.effect("clock skew is the minimum over ten ledgers, warned of once beyond 5 s", () =>
     Effect.gen(function* () {
       const node = yield* start
       const { layer, said } = yield* warnings
@@ -865,7 +865,7 @@ describe("this machine's clock", () => {
     })
   )
 
-  it.effect("does not keep an old ledger fresh by being set back", () =>
+  it.effect("setting the clock back does not keep an old ledger fresh", () =>
     Effect.gen(function* () {
       const node = yield* start
       const live = yield* Effect.clockWith(Effect.succeed)

@@ -91,7 +91,7 @@ describe("which endpoint is asked", () => {
   )
 
   live(
-    "tells of each endpoint, by its place, whether it answered the last call: one that fails, is silent, is back",
+    "reports per endpoint whether it answered the last call",
     () =>
       Effect.gen(function* () {
         const reported = Effect.map(Metric.snapshot, (all) =>
@@ -160,7 +160,7 @@ describe("which endpoint is asked", () => {
     })
   )
 
-  live("says what it was doing and nothing of what it sent or heard when all fail", () =>
+  live("when all endpoints fail, the error names the operation but no content", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ simulateTransaction: { raw: "the-envelope-again", status: 500 } })
       const error = yield* Effect.flip(over([server], (rpc) => rpc.simulate("an-envelope")))
@@ -217,7 +217,7 @@ describe("providers as they are", () => {
     })
   )
 
-  live("waits as long as it is asked to, and not at all when that is too long", () =>
+  live("honors Retry-After, and skips an endpoint that asks for too long", () =>
     Effect.gen(function* () {
       const later = refused(429, { "retry-after": "1" })
       const server = yield* startScriptedRpc({ getLatestLedger: inOrder(later, latest(4)) })
@@ -285,7 +285,7 @@ describe("providers as they are", () => {
     })
   )
 
-  live("sends each the headers that are its own, and its place in the trace; none of it is told", () =>
+  live("sends each endpoint its own headers and trace context, never logged", () =>
     Effect.gen(function* () {
       const [one, other] = [
         yield* startScriptedRpc({ getLatestLedger: refused(404) }),
@@ -303,7 +303,7 @@ describe("providers as they are", () => {
     })
   )
 
-  live("follows no redirect, which would hear the operator's keys", () =>
+  live("follows no redirect, which would receive the operator's keys", () =>
     Effect.gen(function* () {
       const stranger = yield* startScriptedRpc({ getLatestLedger: latest(4) })
       const moved = refused(307, { location: stranger.url })
@@ -359,7 +359,7 @@ describe("the newest ledger", () => {
 })
 
 describe("which network is believed", () => {
-  live("asks nothing of an endpoint that serves another network, and judges nothing by it", () =>
+  live("excludes an endpoint that serves another network", () =>
     Effect.gen(function* () {
       const wrong = yield* startScriptedRpc({
         getNetwork: wrongNetwork,
@@ -479,7 +479,7 @@ describe("a transaction's outcome", () => {
     })
   )
 
-  live("is not believed when the answer contradicts itself or tells of another transaction", () =>
+  live("rejects an answer that is inconsistent or about another transaction", () =>
     Effect.gen(function* () {
       const envelopeXdr = envelopeOf(7n)
       const hash = yield* hashOf(envelopeXdr)
@@ -506,7 +506,7 @@ describe("a submission", () => {
   const sending = (server: ScriptedRpc, other?: ScriptedRpc) =>
     over(other === undefined ? [server] : [server, other], (rpc) => rpc.send("AAAA", hash), Duration.seconds(1))
 
-  live("is sent to one endpoint, once, whatever comes back [S91]", () =>
+  live("a submission goes to one endpoint, once, whatever the answer [S91]", () =>
     Effect.gen(function* () {
       for (const failure of [
         "silence",

@@ -52,7 +52,7 @@ const page = (transactions: ReadonlyArray<unknown>, cursor?: string) => ({
   result: { latestLedger: 50, oldestLedger: 1, transactions, ...(cursor === undefined ? {} : { cursor }) }
 })
 
-describe("a look through ledgers", () => {
+describe("a ledger scan", () => {
   it.live("is believed of a transaction only under the hash of its envelope", () =>
     Effect.gen(function* () {
       const [ours, other] = [yield* hashOf(7n), yield* hashOf(8n)]
@@ -82,7 +82,7 @@ describe("a look through ledgers", () => {
   )
 })
 
-describe("a channel's standing", () => {
+describe("channel state", () => {
   const nonce = { address: channel, nonce: 5n }
   const [accountKey = "", nonceKey = ""] = snapshotKeys([{ channel, nonce }])
   const accountXdr = (address: string, sequence: bigint) =>
@@ -106,7 +106,7 @@ describe("a channel's standing", () => {
   const entries = (all: ReadonlyArray<unknown>) => ({ result: { latestLedger: 50, entries: all } })
   const ask = (server: ScriptedRpc) => over(server, (rpc) => rpc.snapshots([{ channel, nonce }]))
 
-  it.live("tells number and nonce as of one ledger", () =>
+  it.live("reads sequence number and nonce as of one ledger", () =>
     Effect.gen(function* () {
       const account = { key: accountKey, xdr: accountXdr(channel, 9n), lastModifiedLedgerSeq: 30 }
       const used = { key: nonceKey, xdr: "AAAA", lastModifiedLedgerSeq: 44 }

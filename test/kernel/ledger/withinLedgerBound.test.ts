@@ -30,7 +30,7 @@ describe("an answer's ledger", () => {
     }).pipe(clockAt100(true).provided)
   )
 
-  it.effect("is reached once the clock has come as far, which it looks for only when it must", () => {
+  it.effect("a ledger is reached once the clock is there; it polls only if needed", () => {
     const { provided, seen } = clockAt100()
     return Effect.gen(function* () {
       expect(yield* isReached(100)).toBe(true)

@@ -10,7 +10,7 @@ const pending: SettleAnswer = { _tag: "Pending", payer: "payer", transaction: "h
 const flying = <A, E>(use: (flights: SingleFlight["Service"]) => Effect.Effect<A, E>) =>
   Effect.provide(Effect.flatMap(SingleFlight, use), SingleFlight.layer)
 
-it.effect("one request leads, and those of its name hear what it was told, never a success [S96]", () =>
+it.effect("one request leads, and twins receive its result, never a success [S96]", () =>
   flying((flights) =>
     Effect.gen(function* () {
       const leader = flights.join("one")
@@ -28,7 +28,7 @@ it.effect("one request leads, and those of its name hear what it was told, never
   )
 )
 
-it.effect("a flight lasts until leader and work have let go, and one that decided nothing is abandoned", () =>
+it.effect("a flight ends when leader and worker release it, abandoned without a result", () =>
   flying((flights) =>
     Effect.gen(function* () {
       const { flight } = flights.join("one")

@@ -169,7 +169,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "while the ledger does not answer, judges nothing and stores nothing",
+    "verifies and stores nothing while the ledger does not answer",
     withFacilitator({ database }, (facilitator) =>
       Effect.gen(function* () {
         const payer = yield* facilitator.account()

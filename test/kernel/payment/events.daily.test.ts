@@ -35,7 +35,7 @@ const seller = Effect.fnUntraced(function* (facilitator: Facilitator) {
 
 describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
   it.live(
-    "tells a seller that was left pending how it ended, its own settlements only, and goes on from a cursor [S326]",
+    "streams a seller its own settlements' outcomes and resumes from a cursor [S326]",
     () =>
       Effect.gen(function* () {
         // What is not told is not found by chance at the next heartbeat.
@@ -118,7 +118,7 @@ describe("streams of settlements", () => {
   )
 
   it.live(
-    "are for this machine alone where no key is configured, and look back no further than they remember",
+    "event streams without keys are loopback-only; replay is limited to the retention",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ channels: 2, closeMillis: 300, set: [plugins] })

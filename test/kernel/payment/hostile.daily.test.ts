@@ -117,7 +117,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "tells no failure of a payment that was recorded before a defect, and a fault of one that was not",
+    "a defect after the record does not fail the payment; before, it does",
     () => {
       let dies: string | undefined
       const atStep = (step: string) => (step === dies ? Effect.die(new Error("of our own")) : Effect.void)
@@ -212,7 +212,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "finishes the payment of a client that hangs up, and tells it the next time [S93]",
+    "finishes the payment of a disconnected client and reports it on retry [S93]",
     withFacilitator({ database }, (facilitator) =>
       Effect.gen(function* () {
         const { pay, seller } = yield* cast(facilitator)
@@ -280,7 +280,7 @@ it.live(
 )
 
 it.live(
-  "reads a body by what it is, whatever its content type says [S2]",
+  "parses a JSON body regardless of its content type [S2]",
   withFacilitator({}, (facilitator) =>
     Effect.gen(function* () {
       const { pay } = yield* cast(facilitator)

@@ -58,7 +58,7 @@ describe.each(databaseKinds)("a body on %s", (database) => {
       })
     )
 
-    it.effect("with a fault inside an extension pays, and that extension alone is rejected [S254, S255]", () =>
+    it.effect("an invalid extension is rejected alone; the payment settles [S254, S255]", () =>
       Effect.gen(function* () {
         const { facilitator, pay, seller } = yield* honest
         const extensions = Context.getUnsafe(facilitator.services, Extensions)

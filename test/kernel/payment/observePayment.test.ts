@@ -50,7 +50,7 @@ it.effect("an observer that never answers is waited for fifty milliseconds, and 
   }).pipe(Effect.scoped, Effect.provide(layer))
 )
 
-it.effect("an observer that answers in time is heard, and not waited for any longer", () =>
+it.effect("an observer's answer in time is used without further waiting", () =>
   Effect.gen(function* () {
     const fiber = yield* observing({ slow: () => Effect.as(Effect.sleep("20 millis"), success) })
     yield* TestClock.adjust("20 millis")
@@ -58,7 +58,7 @@ it.effect("an observer that answers in time is heard, and not waited for any lon
   }).pipe(Effect.scoped, Effect.provide(layer))
 )
 
-it.effect("an observer that throws or dies is processing, at once [S255]", () =>
+it.effect("an observer that throws or dies is reported as processing immediately [S255]", () =>
   Effect.gen(function* () {
     const fiber = yield* observing({
       dies: () => Effect.die("boom"),

@@ -71,7 +71,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
     }
   })
   layer(Layer.effect(Running, running), { timeout: 240_000, excludeTestServices: true })((it) => {
-    it.effect("a success is its settler's, whatever identifier or terms another key sends [S93, S96]", () =>
+    it.effect("a success belongs to its settler, whatever another key sends [S93, S96]", () =>
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
         const { body } = yield* pay(identified("a-success-of-the-shop"))
@@ -110,7 +110,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
       })
     )
 
-    it.effect("other terms are a conflict for the owner alone, who is told state and hash [S268]", () =>
+    it.effect("other terms are a conflict, with state and hash, for the owner only [S268]", () =>
       Effect.gen(function* () {
         const { facilitator, pay } = yield* someone
         const { body } = yield* pay()
@@ -123,7 +123,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
       })
     )
 
-    it.effect("a stranger who settles first under other terms makes no conflict of the seller's own [S268]", () =>
+    it.effect("another caller's earlier settlement under other terms is no conflict [S268]", () =>
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
         const { body } = yield* pay(identified("a-payment-of-the-shop"))
@@ -178,7 +178,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
       })
     )
 
-    it.effect("of ten requests of two keys at once, one hears success and nobody else's key does [S96]", () =>
+    it.effect("of ten concurrent requests of two keys, exactly one receives success [S96]", () =>
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
         const { body } = yield* pay()
@@ -208,7 +208,7 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
     set: ["limits.settle_timeout_ms=4000", 'server.trusted_proxies=["127.0.0.1"]']
   })
   layer(Layer.effect(Running, running), { timeout: 240_000, excludeTestServices: true })((it) => {
-    it.effect("a seller whose address changes hears its pending payment's success, once [S91, S93]", () =>
+    it.effect("a seller with a changed address receives its pending success once [S91, S93]", () =>
       Effect.gen(function* () {
         const { facilitator, pay } = yield* someone
         const { body } = yield* pay()
@@ -248,7 +248,7 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
   })
 })
 
-describe.each(databaseKinds)("rows of before on %s", (database) => {
+describe.each(databaseKinds)("rows of earlier versions on %s", (database) => {
   layer(
     storeLayer(database),
     byMachineClock

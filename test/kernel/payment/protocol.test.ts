@@ -25,7 +25,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
       })
 
       it.effect(
-        "names what it supports, with the signer and who pays fees [S59, S60, S61, S7, S28, S47, S306, S314]",
+        "/supported lists kinds, signers and fee sponsorship [S59, S60, S61, S7, S28, S47, S306, S314]",
         () =>
           Effect.gen(function* () {
             const facilitator = yield* Running
@@ -184,7 +184,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
           })
       )
 
-      it.effect("tells that a transfer cannot succeed, and why [S266, S267]", () =>
+      it.effect("verify reports why a transfer cannot succeed [S266, S267]", () =>
         Effect.gen(function* () {
           const { facilitator } = yield* honest
           const poor = yield* facilitator.account(0n)

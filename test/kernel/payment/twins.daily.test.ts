@@ -34,7 +34,7 @@ const unknown = "settle_ledger_transaction_status_unknown"
 
 describe.each(databaseKinds)("twins on %s", (database) => {
   it.live(
-    "that come before the record hear pending with its hash, and one hears success [S91, S96]",
+    "twins before the record receive pending with its hash, one receives success [S91, S96]",
     () =>
       Effect.gen(function* () {
         const [recording, ending] = [gateAt("beforeRecord"), gateAt("beforeResolve")]
@@ -63,7 +63,7 @@ describe.each(databaseKinds)("twins on %s", (database) => {
   )
 
   it.live(
-    "of a refused payment hear the same refusal, and the ledger is asked once for them [S58, S266]",
+    "twins of a refused payment share one refusal and ledger request [S58, S266]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database })
@@ -113,7 +113,7 @@ describe.each(databaseKinds)("twins on %s", (database) => {
   )
 
   it.live(
-    "and everybody else are answered while the database does not answer, and settle afterwards [S58, S269, S273]",
+    "all callers are answered while the database hangs and settle afterwards [S58, S269, S273]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({

@@ -122,7 +122,7 @@ it.effect("takes a failing optional plugin back whole: released, no route mounte
   })
 )
 
-it.effect("a failing required plugin ends the boot and releases what stood before it", () =>
+it.effect("a failing required plugin ends the boot and releases earlier plugins", () =>
   Effect.gen(function* () {
     const { catalogue, log, routed, store } = setup()
     const exit = yield* Effect.exit(

@@ -123,7 +123,7 @@ const spent = Effect.gen(function* () {
 for (const kind of databaseKinds) {
   describe(`beside version 0.1 on ${kind}`, () =>
     layer(storeLayer(kind), { timeout: "60 seconds", excludeTestServices: true })((it) => {
-      it.effect("the end of a payment of today by 0.1 is charged to whoever reserved for it [S271]", () =>
+      it.effect("a new payment ended by 0.1 is charged to the reserving principal [S271]", () =>
         Effect.gen(function* () {
           yield* emptyStore(4)
           for (const number of [1, 2, 3]) yield* recordToday(number)
@@ -144,7 +144,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("the end of a payment of 0.1 by today, and by 0.1, is charged to whoever reserved for it", () =>
+      it.effect("a 0.1 payment is charged to the reserving principal, whichever version ends it", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           for (const number of [1, 2, 3]) yield* recordOld(number)
@@ -167,7 +167,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("a keyless payment of 0.1 is owned as one of today: found, told of and delivered once [S91, S93]", () =>
+      it.effect("a keyless 0.1 payment is found, reported and delivered once [S91, S93]", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const { claimDelivery, find, lookup } = yield* Settlements

@@ -83,7 +83,7 @@ describe.each(databaseKinds)("one payment asked for many times on %s", (database
   )
 
   it.live(
-    "finishes a recorded payment whose client hung up, and tells the truth to a retry [S89, S90]",
+    "finishes a recorded payment of a disconnected client and answers its retry [S89, S90]",
     () =>
       Effect.gen(function* () {
         const recorded = yield* Deferred.make<void>()

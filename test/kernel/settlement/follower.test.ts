@@ -201,7 +201,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("looks every 15 seconds by itself, though no ledger and no record wakes it [S92]", () =>
+  it.effect("polls every 15 seconds without a ledger or a record [S92]", () =>
     Effect.gen(function* () {
       const polls = (longest: Duration.Input) =>
         Effect.map(follow({ records: [recordOf("one")], ledger: 1_001 }, 50, longest), ({ asked }) => asked.length)
@@ -280,14 +280,14 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("sends what was recorded, and signs nothing, for a sponsor of before", () =>
+  it.effect("submits a former sponsor's recorded transactions and signs nothing for it", () =>
     Effect.gen(function* () {
       const { sent, signed } = yield* follow({ records: [recordOf("one", { sponsor: "former" })], ledger: 1_003 })
       expect([sent, signed]).toEqual([["one"], []])
     })
   )
 
-  it.effect("frees a channel whose number is used, though no ledger can be looked through", () =>
+  it.effect("frees a channel whose sequence is used although no ledger can be scanned", () =>
     Effect.gen(function* () {
       const { ended, freed } = yield* follow({
         records: [recordOf("one")],
@@ -340,7 +340,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("finds settlements by one look through ledgers, by either hash, and minds nobody else's", () =>
+  it.effect("finds settlements in one ledger scan by either hash, ignoring others", () =>
     Effect.gen(function* () {
       const { asked, ended } = yield* follow(
         {

@@ -102,7 +102,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "that somebody else settled is spent, and not ours [S83]",
+    "a payment settled by another party is spent and not ours [S83]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start()
@@ -173,7 +173,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "that the network keeps refusing is cancelled, charged for the no-op, and its channel goes on",
+    "a payment refused repeatedly is cancelled at a no-op's fee, freeing its channel",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start({ channels: 1 })
@@ -241,7 +241,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "without a free channel is told to come again, and then settles [S84, S85, S86, S269]",
+    "without a free channel a payment is busy, and settles on retry [S84, S85, S86, S269]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start({ channels: 1, set: ["limits.channel_wait_ms=100"] })
@@ -274,7 +274,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "of many is found by looking through new ledgers once, failed ones included",
+    "many payments, failed ones included, are found in one ledger scan",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* Effect.provideService(start({ channels: 6 }), ScanAbove, 0)

@@ -77,7 +77,7 @@ const start = (options: FacilitatorOptions = {}) => startFacilitator({ closeMill
 
 describe("a payment whose transaction failed on the ledger", () => {
   it.live(
-    "because somebody else used the authorization first is spent, and no life is promised [S83, S271]",
+    "a payment whose authorization was used by another transaction is spent [S83, S271]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start()
@@ -175,7 +175,7 @@ describe("a payment whose hash no node knows", () => {
   )
 
   it.live(
-    "gives its channel to the next one, and is settled when its ledger can be read, whatever the channel did since",
+    "a hidden payment frees its channel and settles once its ledger is readable",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start({ channels: 1, set: ["limits.settle_timeout_ms=3000"] })
@@ -262,7 +262,7 @@ describe("a payment in a surge", () => {
   )
 })
 
-describe.each(databaseKinds)("a payment that was signed for a sponsor of before, on %s", (kind) => {
+describe.each(databaseKinds)("a payment signed for a former sponsor, on %s", (kind) => {
   it.live(
     "is sent as it was recorded, and settles",
     () =>

@@ -181,7 +181,7 @@ layer(Layer.merge(Ledger.layer(passphrase), Layer.merge(Database.layer, NodeServ
     })
   )
 
-  it.effect("is refused with all that is missing at once [S274]", () =>
+  it.effect("refuses pubnet with all missing conditions in one error [S274]", () =>
     Effect.gen(function* () {
       const said = yield* refusalOf({
         environment: { FACILITATOR_API_KEYS: "", SPONSOR_SECRET: "" },

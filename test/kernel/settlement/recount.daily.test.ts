@@ -195,7 +195,7 @@ for (const kind of databaseKinds) {
     )((it) => {
       for (const seed of seeds)
         it.effect(
-          `has of what is open, unresolved, lent and charged what a plain count has, for seed ${seed}`,
+          `open, unresolved, leased and charged figures equal a plain count for seed ${seed}`,
           () => live(seed),
           240_000
         )

@@ -110,7 +110,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
   )
 
   it.live(
-    "change the channels; a payment held by one of before ends, and the seeds of those may not be left out",
+    "rotated seeds keep former channels until their payments end",
     () =>
       Effect.gen(function* () {
         const { channels, first, payment, second, world, write } = yield* startReplicas(true)
@@ -136,7 +136,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
   )
 
   it.live(
-    "change the channels that derive from the sponsor's seed: pending ones end, new ones open, those of before are merged",
+    "a rotated sponsor seed derives new channels; former ones end and are merged",
     () =>
       Effect.gen(function* () {
         const { first, next, old, payment, second, world, write } = yield* startReplicas(false)

@@ -149,7 +149,7 @@ describe("a settlement", () => {
       (tx) => withFee(tx, 45_001n),
       { scheme: "tight", inclusionStroops: 10_000n }
     ],
-    ["that costs more by itself than bumped", (tx) => changed(tx, { fee: 210_001 })],
+    ["whose own fee exceeds the fee bump's", (tx) => changed(tx, { fee: 210_001 })],
     [
       "with credentials of its own source",
       (tx) => withAuth(tx, (auth) => auth.map((entry) => ({ ...entry, credentials: { type: 0 } })))
@@ -237,7 +237,7 @@ describe("a transaction of the sponsor's own", () => {
   const sponsors = (operations: ReadonlyArray<SponsorOperation>, source = sponsor.publicKey()) =>
     sponsorTransaction({ channel: source, sequence: 1n, bounds, feeStroopsPerOperation: 100n, operations })
 
-  it.effect("creates, funds and merges channels, signed by whoever must", () =>
+  it.effect("creates, funds and merges channels with all required signatures", () =>
     Effect.gen(function* () {
       const { envelope } = yield* (yield* Signer).signSponsor(
         sponsors([

@@ -225,7 +225,7 @@ describe("a settlement with the sponsor's authorization", () => {
   const changes: Array<readonly [string, (entry: any) => any]> = [
     ["without the authorization", () => []],
     ["with it twice", (entry) => [entry, entry]],
-    ["signed by nobody", (entry) => changedCredentials(entry, { signature: { type: 1 } })],
+    ["unsigned", (entry) => changedCredentials(entry, { signature: { type: 1 } })],
     ["signed with another end", (entry) => changedCredentials(entry, { signatureExpirationLedger: 2_001 })],
     ["signed with another nonce", (entry) => changedCredentials(entry, { nonce: 9n })],
     ["with a call below it", (entry) => withRoot(entry, { subInvocations: [entry.rootInvocation] })],
@@ -278,7 +278,7 @@ describe("a settlement with the sponsor's authorization", () => {
   }
 })
 
-describe("the look for our keys in bytes", () => {
+describe("the search for our keys in bytes", () => {
   const keys = [sponsor, former, channelPair].map((pair) => StrKey.decodeEd25519PublicKey(pair.publicKey()))
 
   it("finds each of them at every offset, the first and the last", () => {
@@ -290,7 +290,7 @@ describe("the look for our keys in bytes", () => {
       }
   })
 
-  it("takes nothing else for one: other bytes after its beginning, one that is cut off, none at all", () => {
+  it("does not match other bytes after the prefix, a truncated key, or none", () => {
     for (const key of keys) {
       for (let at = 0; at < 32; at++) {
         const other = key.slice()

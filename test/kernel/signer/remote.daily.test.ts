@@ -74,7 +74,7 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is not opened by who cannot show who it is, nor for another's address", () =>
+  it.live("a remote signer requires valid credentials and the configured address", () =>
     Effect.gen(function* () {
       const signers = yield* startSigners
       const other = Keypair.random().publicKey()
@@ -86,7 +86,7 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
   )
 
   it.live(
-    "pays for settlements; while it does not sign settling is busy before a channel is lent, and goes on afterwards",
+    "a remote key sponsors settlements; while it fails, /settle is busy without leasing",
     () =>
       Effect.gen(function* () {
         const signers = yield* startSigners
@@ -154,7 +154,7 @@ const settleThree = Effect.fnUntraced(function* (facilitator: Facilitator) {
 })
 
 it.live(
-  "the first payments that meet a signer which says nothing are answered busy, and no channel is lent for them",
+  "first payments with a silent signer are busy and lease no channel",
   () =>
     Effect.gen(function* () {
       const signers = yield* startSigners
@@ -191,7 +191,7 @@ it.live(
 )
 
 it.live(
-  "channels whose keys are held by machines of their own are opened, lent and paid with; none while one does not sign",
+  "channels with remote keys are opened and leased; none while one fails",
   () =>
     Effect.gen(function* () {
       const machines = [yield* startSigners, yield* startSigners, yield* startSigners]
@@ -230,7 +230,7 @@ it.live(
   240_000
 )
 
-it("settings of an external signer are refused when nothing could answer, or anybody could hear", () => {
+it("refuses external signer settings without an endpoint or without TLS", () => {
   const error = (settings: object) => remoteSignerIssue({ ...defaults, kind: "https", ...settings } as never)
   expect(error({})).toMatch(/url/)
   expect(error({ url: "http://signer.example" })).toMatch(/https/)

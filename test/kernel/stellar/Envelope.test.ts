@@ -91,7 +91,7 @@ describe("readEnvelope", () => {
     expect(reasonOf(ofLength(Math.ceil(envelopeBytesMax / 3) * 4 + 4))).toBe("too large")
   })
 
-  it("refuses lengths that promise more than there is, whatever field it stands in", async () => {
+  it("refuses a length beyond the input in any field", async () => {
     const bytes = bytesOf(await honest())
     const reported = new Set<string>()
     for (let at = 0; at + 4 <= bytes.length; at += 4) {
@@ -145,7 +145,7 @@ const deepEnvelope = (depth: number): Uint8Array => {
   return new Uint8Array([...head, ...vectors, ...u32(3, 7), ...u32(0, 0, 0)])
 }
 
-describe("what the house builds", () => {
+describe("transactions built by the kernel", () => {
   const channel = Keypair.random()
   const bounds = { ledgerMax: 5_000, timeMax: 1_800_000_000n }
 

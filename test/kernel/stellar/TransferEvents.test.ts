@@ -41,7 +41,7 @@ describe("readEvent", () => {
     })
   })
 
-  it("reads mint, burn and clawback, and leaves empty whom they do not name", () => {
+  it("reads mint, burn and clawback, leaving the missing party empty", () => {
     expect(readEvent(event([symbol("mint"), address(to), asset], i128(5n)))).toMatchObject({
       kind: "mint",
       transfer: { from: "", to }
@@ -69,7 +69,7 @@ describe("readEvent", () => {
     }
   })
 
-  it("calls unreadable what says that it moves tokens in a form nobody knows", () => {
+  it("reports a token event of unknown form as unreadable", () => {
     const cases: ReadonlyArray<Parameters<typeof readEvent>[0]> = [
       event([symbol("transfer")], i128(5n)),
       event([symbol("transfer"), address(from)], i128(5n)),

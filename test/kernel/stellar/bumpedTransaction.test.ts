@@ -40,7 +40,7 @@ const settlement = Effect.gen(function* () {
 })
 
 describe("a transaction with its fee bump", () => {
-  it.effect("is written once as its values are written one by one, whatever it offers [S82]", () =>
+  it.effect("a fee-bumped transaction is encoded in one pass as separately, for any fee [S82]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const networkId = networkIdOf(crypto, Networks.TESTNET)

@@ -73,7 +73,7 @@ const value = Effect.fnUntraced(function* (name: string, labels: Readonly<Record
   return state?.value ?? state?.count
 })
 
-it.effect("counts who waits by key, all keyless callers as one, and a bounded number of names", () =>
+it.effect("counts waiters by key, keyless callers as one, with bounded labels", () =>
   reading((world) =>
     Effect.gen(function* () {
       const { refresh } = yield* MetricReadings
@@ -100,7 +100,7 @@ it.effect("counts who waits by key, all keyless callers as one, and a bounded nu
   )
 )
 
-it.effect("tells for how many payments the sponsor's balance lasts, at the dearest they may be", () =>
+it.effect("reports how many payments the sponsor's balance covers at the maximum fee", () =>
   reading(() =>
     Effect.gen(function* () {
       yield* (yield* MetricReadings).refresh
@@ -127,7 +127,7 @@ it.effect("counts the process's CPU time once, however often it is asked", () =>
   )
 )
 
-it.effect("says that the database tells nothing, instead of waiting for it", () =>
+it.effect("reports an unreachable database instead of waiting for it", () =>
   reading((world) =>
     Effect.gen(function* () {
       world.isAnswering = false

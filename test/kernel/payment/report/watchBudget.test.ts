@@ -82,7 +82,7 @@ it.effect("warns at four fifths and when nothing more fits, once a day each [S99
   )
 )
 
-it.effect("names the key and its own setting, and tells what is left as a metric", () =>
+it.effect("names the key and its setting, and reports the remainder as a metric", () =>
   watching(({ set, warnings }) =>
     Effect.gen(function* () {
       yield* set({ keyed: [{ principal: "key:shop", ...usage(850_000n, 1_000_000n) }] })

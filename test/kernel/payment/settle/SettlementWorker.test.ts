@@ -106,7 +106,7 @@ it.effect("a payment that was sent in the ledger of its record wakes no follower
   })
 )
 
-it.effect("a payment during whose sending a ledger closed wakes the follower, which looked too early", () =>
+it.effect("wakes the follower if a ledger closed while the payment was sent", () =>
   Effect.gen(function* () {
     expect(yield* workWhile(1)).toEqual({ ledger: 1_001, woken: 1 })
     expect(yield* workWhile(3)).toEqual({ ledger: 1_003, woken: 1 })

@@ -69,7 +69,7 @@ describe("a body that is read", () => {
     })
   )
 
-  it.effect("may mix spellings that name one network, and may hold fields nobody knows [S48]", () =>
+  it.effect("a body may mix spellings of one network and hold unknown fields [S48]", () =>
     Effect.gen(function* () {
       const mixed = yield* payment(
         changed((body) => {
@@ -332,7 +332,7 @@ describe("a body that is refused", () => {
     )
   }
 
-  it.effect("is no envelope at all when it is anything but an object [S261]", () =>
+  it.effect("refuses a body that is not an object [S261]", () =>
     Effect.gen(function* () {
       for (const body of [null, [], "text", 2, true, undefined]) expect(yield* wordOf(body)).toBe("invalid_request")
     })
@@ -345,7 +345,7 @@ describe("a body that is refused", () => {
     })
   )
 
-  it.effect("is told the field and never its content", () =>
+  it.effect("a refusal names the field and never its content", () =>
     Effect.gen(function* () {
       const decoded = yield* read(
         changed((body) => {

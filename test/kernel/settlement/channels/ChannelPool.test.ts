@@ -91,7 +91,7 @@ const asking = (served: Array<string>) => (principal: string) =>
   )
 
 describe("the channel pool", () => {
-  it.effect("serves those who wait in order of arrival, as channels come free [S84, S340]", () => {
+  it.effect("serves waiters in order of arrival as channels become free [S84, S340]", () => {
     const { free, store } = makeStore()
     return Effect.gen(function* () {
       const pool = yield* ChannelPool
@@ -113,7 +113,7 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(5) })))
   })
 
-  it.effect("looks again without being told: another replica may have freed a channel", () => {
+  it.effect("polls without notification, as another replica may have freed a channel", () => {
     const { free, store } = makeStore()
     return Effect.gen(function* () {
       const waiter = yield* Effect.forkChild(lease)
@@ -124,7 +124,7 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(5) })))
   })
 
-  it.effect("gives up after its wait, and lets only the head of the queue ask [S84]", () => {
+  it.effect("times out after its wait; only the queue's head asks the store [S84]", () => {
     const { asked, store } = makeStore()
     return Effect.gen(function* () {
       const waiters = yield* Effect.forEach(Array.from({ length: 50 }), () => Effect.forkChild(lease))
@@ -195,7 +195,7 @@ describe("the channel pool", () => {
   })
 
   it.effect(
-    "refuses at once what could not be served in time, and says when to come again; another's turn is sooner",
+    "refuses a hopeless wait immediately with a retry time, per caller's turn",
     () =>
       Effect.gen(function* () {
         // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s is for one ledger, and so for one more.
@@ -211,7 +211,7 @@ describe("the channel pool", () => {
       }).pipe(Effect.provide(poolOf(makeStore().store, { secondsPerLedger: 5, channels: 2 })))
   )
 
-  it.effect("believes the rate it sees: refuses while no channel comes back, and tries again once nobody waits", () => {
+  it.effect("refuses by the observed release rate, and retries once the queue is empty", () => {
     const { free, store } = makeStore()
     return Effect.gen(function* () {
       const enter = Effect.flatMap(ChannelPool, (pool) => pool.enter("key:a", Duration.seconds(25)))
@@ -228,7 +228,7 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(store, { secondsPerLedger: 1, channels: 20 })))
   })
 
-  it.effect("leases what a ledger's close has freed for all who wait by one question, in turns [S84]", () => {
+  it.effect("leases channels freed by a ledger in one query, in turns [S84]", () => {
     const { asked, free, released, store } = makeStore()
     return Effect.gen(function* () {
       const pool = yield* ChannelPool
@@ -251,7 +251,7 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(20) })))
   })
 
-  it.effect("gives back what it leased for those who gave up while it asked", () => {
+  it.effect("releases leases of waiters that timed out during the query", () => {
     const { free, released, store } = makeStore(Duration.millis(100))
     return Effect.gen(function* () {
       const head = yield* Effect.forkChild(lease, { startImmediately: true })
@@ -269,7 +269,7 @@ describe("the channel pool", () => {
   })
 
   it.effect(
-    "counts what a close has freed for those whom the close has answered and who come again at once [S84]",
+    "counts channels freed by a close for callers that return immediately [S84]",
     () => {
       const { free, store } = makeStore()
       return Effect.gen(function* () {
@@ -291,7 +291,7 @@ describe("the channel pool", () => {
     }
   )
 
-  it.effect("has no place taken once a channel is lent or given up", () => {
+  it.effect("frees the queue place once a channel is leased or released", () => {
     const { free, store } = makeStore()
     return Effect.gen(function* () {
       for (let number = 0; number < 300; number++) {

@@ -70,7 +70,7 @@ interface Reported {
 }
 
 it.effect.each([1, 5])(
-  "of ten times the capacity what is too much is refused at once, with ledgers of %i s; no channel lies idle [S84, S340]",
+  "at ten times capacity, ledgers of %i s, refuses immediately without idle channels [S84, S340]",
   (ledgerSeconds) => {
     const { hold, layer } = world(ledgerSeconds)
     return Effect.gen(function* () {

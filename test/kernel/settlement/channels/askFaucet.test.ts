@@ -38,7 +38,7 @@ describe("a faucet", () => {
     })
   )
 
-  it.effect("that is away fails nothing", () =>
+  it.effect("an unavailable faucet fails nothing", () =>
     asking((request) =>
       Effect.fail(
         new HttpClientError.HttpClientError({

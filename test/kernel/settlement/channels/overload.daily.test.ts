@@ -39,7 +39,7 @@ const payments = (world: Facilitator, count: number) =>
 
 describe.each(databaseKinds)("more payments than channels, on %s", (database) => {
   it.live(
-    "a flood is refused at once and unjudged, and another caller's five come through [S84, S340]",
+    "a flood is refused without verification; another caller's five payments settle [S84, S340]",
     () =>
       Effect.gen(function* () {
         const world = yield* startFacilitator({ channels: 1, closeMillis: 250 })

@@ -257,7 +257,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "expire by a node that remembers; else the sponsor's number tells",
+      "sponsor transactions expire by the node's history, else by the sponsor's sequence",
       () =>
         run(
           Effect.fnUntraced(function* (ledger) {
@@ -385,7 +385,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "whose number is not known, or was moved on by somebody else, are read again from a node that is not behind",
+      "rereads channels with unknown or foreign sequence from an up-to-date node",
       () =>
         run(
           2,
@@ -425,7 +425,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "are lent to who was asking when the wait ended or who was interrupted, and never to nobody",
+      "a lease racing a timeout or interruption reaches its waiter or is released",
       () =>
         run(
           1,
@@ -478,7 +478,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "grow and shrink by an operator's word: those beyond are lent no more, and merged back when nothing holds them [S340]",
+      "an operator resizes channels; surplus ones are retired and merged once free [S340]",
       () =>
         run(
           3,
@@ -554,7 +554,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "that shall go and are required again before they went are lent on",
+      "channels required again before their merge are leased again",
       () =>
         run(
           2,

@@ -80,7 +80,7 @@ const exists = (world: Facilitator, address: string) =>
 
 describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
   it.live(
-    "with fewer keys lend only what they can sign for, and leave the others' channels alone [S92, S340]",
+    "a replica with fewer keys leases only channels it can sign for [S92, S340]",
     () =>
       Effect.gen(function* () {
         const shared: FacilitatorOptions = {
@@ -111,7 +111,7 @@ describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
   )
 
   it.live(
-    "move from derived to given channels and back: payments go on, and the old ones are merged [S340]",
+    "replicas switch between derived and given channels; old ones are merged [S340]",
     () =>
       Effect.gen(function* () {
         const given = [1, 2, 3].map(() => Keypair.random())

@@ -14,7 +14,7 @@ const record = (number: number, state: SettlementRecord["state"]) =>
 const find = (ended: EndedAuthorizationsCache, number: number) =>
   ended.find({ network: "ledger:testnet", scheme: "exact", authorizationKey: Option.some(`key-${number}`) })
 
-it("remembers ends, and nothing that may still change", () => {
+it("caches final outcomes and nothing that may still change", () => {
   const ended = new EndedAuthorizationsCache()
   const states = ["prepared", "submitted", "unresolved", "settled", "failed", "expired"] as const
   ended.note(states.map((state, number) => record(number, state)))

@@ -129,8 +129,8 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
   return { adopt, find, owners, scans: () => scans, scanned }
 })
 
-describe("what spent an authorization", () => {
-  it.effect("is looked up once for its nonce, whatever expiries are shown, and found for the one it carries", () =>
+describe("a spent authorization", () => {
+  it.effect("looks up a nonce once for all expiries and matches the carried one", () =>
     Effect.gen(function* () {
       const { adopt, scans } = yield* adopter({ carried: "payer:1:1010" })
       for (let expiry = 1_000; expiry < 1_010; expiry++) expect(yield* adopt(request(1, expiry))).toEqual(elsewhere)
@@ -180,14 +180,14 @@ describe("what spent an authorization", () => {
     })
   )
 
-  it.effect("is not said to be somebody else's while its transaction is not shown", () =>
+  it.effect("does not report a foreign spending while its transaction is not available", () =>
     Effect.gen(function* () {
       const { adopt } = yield* adopter({ isShown: false })
       expect((yield* Effect.flip(adopt(request(1, 1_010))))._tag).toBe("LedgerUnavailable")
     })
   )
 
-  it.effect("is looked up for one caller though another asks for many", () =>
+  it.effect("looks up one caller's nonce although another caller asks for many", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const { adopt, scans } = yield* adopter({ gate: Deferred.await(gate) })
@@ -206,7 +206,7 @@ describe("what spent an authorization", () => {
     })
   )
 
-  it.effect("is ours on a channel of a rotation before, and not when it has ended another settlement", () =>
+  it.effect("adopts a transaction on a former channel unless it ended another settlement", () =>
     Effect.gen(function* () {
       const former = yield* adopter({ carried: "payer:1:1010", isFormer: true })
       expect(yield* former.adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
@@ -222,7 +222,7 @@ describe("an expired authorization without a record", () => {
   const expired = { expiresLedger: 45, lifeLedgers: 30 }
   const carried = "payer:1:45"
 
-  it.effect("is looked for in every ledger of its life once its nonce's entry is gone", () =>
+  it.effect("scans every ledger of the authorization's life once its nonce entry is gone", () =>
     Effect.gen(function* () {
       const { adopt, scanned } = yield* adopter({ carried, entry: 0, usedIn: 41 })
       expect(yield* adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
@@ -234,7 +234,7 @@ describe("an expired authorization without a record", () => {
     })
   )
 
-  it.effect("is unused when none of them used it, once for all who ask", () =>
+  it.effect("an expired authorization found in no ledger is unused, cached for all callers", () =>
     Effect.gen(function* () {
       const { adopt, scans } = yield* adopter({ carried, entry: 0, usedIn: 14 })
       for (let times = 0; times < 2; times++) expect(yield* adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
@@ -244,7 +244,7 @@ describe("an expired authorization without a record", () => {
     })
   )
 
-  it.effect("is looked for in the ledger of its entry while there is one, and not in one after its expiry", () =>
+  it.effect("scans the nonce entry's ledger, unless that is after the expiry", () =>
     Effect.gen(function* () {
       const kept = yield* adopter({ carried, usedIn: 40 })
       expect(yield* kept.adopt(request(1, 45), expired)).toEqual({ _tag: "Ours" })
@@ -255,7 +255,7 @@ describe("an expired authorization without a record", () => {
     })
   )
 
-  it.effect("is forgotten where no node has the ledgers of its life, in whole or in part", () =>
+  it.effect("an authorization is forgotten if no node has all ledgers of its life", () =>
     Effect.gen(function* () {
       const gone = yield* adopter({ carried, entry: 0, oldest: 46 })
       expect(yield* gone.adopt(request(1, 45), expired)).toEqual({ _tag: "Forgotten" })

@@ -22,7 +22,7 @@ describe("a transaction on the ledger", () => {
     expect(ofOurs(bumpedBy(sponsor), { sponsor, channels: new Set() })?.seqNum).toBe(5n)
   })
 
-  it("is ours on a channel of ours, though a sponsor of before paid for it", () => {
+  it("a transaction on our channel is ours although a former sponsor paid", () => {
     expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([channel]) })?.seqNum).toBe(5n)
   })
 

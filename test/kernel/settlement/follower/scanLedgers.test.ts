@@ -55,9 +55,9 @@ const worldOf = (transactionsPerLedger: number | undefined) => {
   return { scans, told: reported }
 }
 
-describe("the follower's look through ledgers", () => {
+describe("the follower's ledger scan", () => {
   it.effect(
-    "tells of all open settlements in one call where little stands in a ledger, and of a single one never",
+    "scans for all open settlements when ledgers are small, never for one",
     () =>
       Effect.gen(function* () {
         const { scans, told: reported } = worldOf(20)
@@ -73,7 +73,7 @@ describe("the follower's look through ledgers", () => {
   )
 
   it.effect(
-    "is not taken where a ledger holds more than questions cost, until many are open or an hour has passed",
+    "skips scanning large ledgers until many are open or an hour passed",
     () =>
       Effect.gen(function* () {
         const { scans, told: notified } = worldOf(250)
@@ -90,7 +90,7 @@ describe("the follower's look through ledgers", () => {
       })
   )
 
-  it.effect("is not tried again and again where ledgers cannot be looked through", () =>
+  it.effect("does not retry a failed ledger scan on each ledger", () =>
     Effect.gen(function* () {
       const { scans, told: received } = worldOf(undefined)
       expect(

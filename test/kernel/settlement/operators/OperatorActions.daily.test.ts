@@ -55,7 +55,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("ends what is unresolved, corrects its fee on its own day, and tells it as a fact [S94, S271]", () =>
+      it.effect("an operator resolves a settlement, correcting its fee and publishing a fact [S94, S271]", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
           const moves = yield* OperatorActions

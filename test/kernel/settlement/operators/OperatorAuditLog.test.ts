@@ -25,7 +25,7 @@ const withLog = <A, E>(
     return yield* use(log, kept)
   }).pipe(Effect.scoped, Effect.provide(OperatorAuditLog.layer))
 
-describe("a move of an operator", () => {
+describe("an operator action", () => {
   it.effect("is noted before it is done, and as done after", () =>
     withLog((log, kept) =>
       Effect.gen(function* () {
@@ -73,7 +73,7 @@ describe("a move of an operator", () => {
     )
   )
 
-  it.effect("is done without notes where nobody keeps them any more", () =>
+  it.effect("an operator action runs without audit once the audit sink is gone", () =>
     Effect.gen(function* () {
       const log = yield* OperatorAuditLog
       const scope = yield* Scope.make()

@@ -59,7 +59,7 @@ const makeWorld = () => {
   return { layer, readsIn, seen }
 }
 
-it.effect("the sponsor is read each five seconds while payments come, and each thirty while nobody brings any", () => {
+it.effect("polls the sponsor every 5 seconds during payments, every 30 without", () => {
   const { layer, readsIn, seen } = makeWorld()
   return Effect.gen(function* () {
     yield* Sponsor
@@ -71,7 +71,7 @@ it.effect("the sponsor is read each five seconds while payments come, and each t
   }).pipe(Effect.provide(layer))
 })
 
-it.effect("a sponsor that cannot pay is read each five seconds, whoever brings a payment", () => {
+it.effect("polls a sponsor that cannot pay every 5 seconds, with or without payments", () => {
   const { layer, readsIn, seen } = makeWorld()
   return Effect.gen(function* () {
     const sponsor = yield* Sponsor

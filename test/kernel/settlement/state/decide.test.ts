@@ -44,7 +44,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     ])
   })
 
-  it("settles with what moved and what the ledger charged, whatever was answered to the submission [S83, S90]", () => {
+  it("settles with the transferred amount and charged fee, whatever submission answered [S83, S90]", () => {
     for (const sentStatus of statuses) {
       expect(endOf(settlement(attempt({ sentStatus })), included(paid))).toEqual({
         state: "settled",
@@ -186,7 +186,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     expect(endOf(freed, polled(recordedLedger))).toMatchObject({ reason: "settle_ledger_authorization_spent" })
   })
 
-  it("fails a dead authorization once every ledger of its life was looked through in vain", () => {
+  it("fails an expired authorization once no ledger of its life used it", () => {
     const late = { snapshot: passed({ ledger: expires + 1 }) }
     const whole = included(failed, { ...late, search: search() })
     expect(endOf(settlement(), whole)).toMatchObject({ state: "failed", reason: "settle_ledger_transaction_failed" })
@@ -196,7 +196,7 @@ describe("a settlement is decided by proof from the ledger", () => {
 })
 
 describe("a hash that is absent", () => {
-  it("expires only with a number below its own at or past the expiry [S90]", () => {
+  it("an absent hash expires only with an unused sequence past the expiry [S90]", () => {
     expect(decide(settlement(), absent(expires), options)).toEqual({ _tag: "AskStanding" })
     expect(decide(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires - 1 }) }), options)).toEqual({
       _tag: "AskStanding"
@@ -213,7 +213,7 @@ describe("a hash that is absent", () => {
     expect(endOf(settlement(), absent(expires - 1, { snapshot: snapshot({ ledger: expires + 5 }) }))).toBeUndefined()
   })
 
-  it("is settled at the bound by our own transaction whose record was lost, though its own never landed", () => {
+  it("at expiry, settles by our unrecorded transaction although its own never landed", () => {
     const spent = { snapshot: snapshot({ ledger: expires, nonce: 1_005 }) }
     expect(decide(settlement(), absent(expires, spent), options)).toEqual({
       _tag: "Search",
@@ -236,7 +236,7 @@ describe("a hash that is absent", () => {
     expect(decide(settlement(), poll({ toLedger: 1_004 }), options)).toEqual({ _tag: "Wait" })
   })
 
-  it("is told at the bound that somebody else used the authorization, and waits where nobody shows who", () => {
+  it("at expiry, fails if another transaction spent the nonce, waits if not found", () => {
     const spent = { snapshot: snapshot({ ledger: expires, nonce: 1_005 }) }
     const read = (latestLedger: number, changes: Parameters<typeof search>[0]) =>
       absent(latestLedger, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
@@ -251,17 +251,17 @@ describe("a hash that is absent", () => {
     expect(endOf(settlement(), read(expires + 720, {}))?.state).toBe("unresolved")
   })
 
-  it("is not judged by what the nonce was before its number was used", () => {
+  it("does not decide by a nonce read before its sequence was used", () => {
     const before = { snapshot: snapshot({ ledger: 1_002, nonce: 1_001 }) }
     expect(decide(freed, absent(1_006, before), options)).toEqual({ _tag: "Wait" })
   })
 
-  it("has a number read again that was never the one before its own", () => {
+  it("rereads a channel sequence that does not precede the settlement's", () => {
     const outcome = endOf(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires, sequence: 4n }) }))
     expect(outcome).toMatchObject({ state: "expired", channel: { sequenceUsed: undefined } })
   })
 
-  it("fails without a transaction when its number was used and the nonce unspent, in one answer before the expiry", () => {
+  it("fails if its sequence was used and the nonce is unspent before expiry", () => {
     const outcome = endOf(settlement(), absent(1_005, { snapshot: passed() }))
     expect(outcome).toMatchObject({
       state: "failed",
@@ -275,7 +275,7 @@ describe("a hash that is absent", () => {
     expect(endOf(settlement(), absent(expires, { snapshot: passed({ ledger: expires }) }))?.state).toBe("failed")
   })
 
-  it("waits while there is time for a node that has come as far as the one that told of the number", () => {
+  it("waits for a node as recent as the one that reported the sequence", () => {
     expect(decide(settlement(), absent(1_004, { snapshot: passed() }), options)).toEqual({
       _tag: "Free",
       ledger: 1_005
@@ -284,7 +284,7 @@ describe("a hash that is absent", () => {
     expect(endOf(settlement(), soon)?.state).toBe("failed")
   })
 
-  it("is not somebody else's doing because its number was used: the nonce is spent, and ours may have landed", () => {
+  it("a used sequence and spent nonce need a search: ours may have landed", () => {
     const spent = { snapshot: passed({ nonce: 1_004 }) }
     expect(decide(settlement(), absent(1_005, spent), options)).toEqual({
       _tag: "Search",
@@ -314,7 +314,7 @@ describe("a hash that is absent", () => {
     })
   })
 
-  it("gives its channel back as soon as its number is used, and waits for a proof without it", () => {
+  it("frees the channel once its sequence is used, and waits for proof", () => {
     const hidden = { snapshot: passed({ ledger: expires + 1 }), search: search({ toLedger: 1_004 }) }
     expect(decide(settlement(), absent(expires + 1, hidden), options)).toEqual({ _tag: "Free", ledger: expires + 1 })
     expect(decide(freed, absent(expires + 1, hidden), options)).toEqual({ _tag: "Wait" })
@@ -322,7 +322,7 @@ describe("a hash that is absent", () => {
     expect(decide(freed, absent(1_006, { snapshot: snapshot() }), options)).toEqual({ _tag: "Wait" })
   })
 
-  it("fails after the expiry when another transaction was seen to have used its number, and none the nonce", () => {
+  it("after expiry, fails if another transaction used its sequence, none the nonce", () => {
     const late = { snapshot: passed({ ledger: expires + 1 }) }
     const seen = absent(expires + 1, { ...late, search: search({ numberUsedBy: "elsewhere" }) })
     expect(endOf(settlement(), seen)).toMatchObject({ state: "failed", feeUnknown: true })
@@ -335,7 +335,7 @@ describe("a hash that is absent", () => {
     ["its scheme is off", passed({ nonce: "unknown" }), undefined],
     ["the spending is not shown", passed({ nonce: 1_004 }), search({ fromLedger: 1_004, toLedger: 1_004 })],
     ["its channel's account is gone", snapshot({ sequence: undefined, ledger: expires + 1 }), search()]
-  ])("is left to an operator, its reservation charged, when %s", (_, known, polled) => {
+  ])("is unresolved with its reservation charged when %s", (_, known, polled) => {
     const after = (latest: number) => absent(latest, { snapshot: known, search: polled })
     expect(endOf(freed, after(expires + unresolvedAfterLedgers - 1))).toBeUndefined()
     expect(endOf(freed, after(expires + unresolvedAfterLedgers))).toMatchObject({
@@ -346,20 +346,20 @@ describe("a hash that is absent", () => {
   })
 })
 
-describe("an open settlement is looked at", () => {
-  it("from the ledger after its record once it was sent", () => {
+describe("polling of an open settlement", () => {
+  it("a sent settlement is polled from the ledger after its record", () => {
     expect(isDue(settlement(), { sequence: recordedLedger, millisSinceRecord: 60_000 })).toBe(false)
     expect(isDue(settlement(), { sequence: recordedLedger + 1, millisSinceRecord: 0 })).toBe(true)
   })
 
-  it("when whoever recorded it has not sent it in two seconds, or in two ledgers", () => {
+  it("an unsent settlement is polled after two seconds or two ledgers", () => {
     const unsent = settlement(attempt({ sentStatus: undefined, sentLedger: undefined, taken: false }))
     expect(isDue(unsent, { sequence: recordedLedger + 1, millisSinceRecord: 1_999 })).toBe(false)
     expect(isDue(unsent, { sequence: recordedLedger, millisSinceRecord: 2_000 })).toBe(true)
     expect(isDue(unsent, { sequence: recordedLedger + 2, millisSinceRecord: -60_000 })).toBe(true)
   })
 
-  it("when its record names a ledger that is yet to come, whatever the clock says", () => {
+  it("a settlement recorded in a future ledger is polled regardless of the clock", () => {
     const ahead = { sentStatus: undefined, sentLedger: undefined, taken: false, recordedLedger: recordedLedger + 9 }
     const now = { sequence: recordedLedger + 4, millisSinceRecord: -3_600_000 }
     expect(isDue(settlement(attempt(ahead)), now)).toBe(true)
@@ -369,7 +369,7 @@ describe("an open settlement is looked at", () => {
   })
 })
 
-it("ends nothing by answers of the queue, in any order, before the bound [S83, S90]", () => {
+it("submission answers in any order end nothing before expiry [S83, S90]", () => {
   const seed = 20_261_121
   const { chance, int, pick } = makeRandom(seed)
   for (let round = 0; round < 5_000; round++) {

@@ -60,7 +60,7 @@ describe("while the bound is open", () => {
     expect(decide(settlement(attempt(), second, most), absent(1_011, idle), options)).toEqual({ _tag: "Wait" })
   })
 
-  it("a fee that does not suffice raises the bid at once, to the ceiling, and is never cancelled", () => {
+  it("an insufficient fee raises the bid immediately, up to the ceiling, without cancelling", () => {
     const first = refused("txInsufficientFee")
     expect(decide(long(first), absent(1_001), options)).toEqual({ _tag: "Bid", inclusionStroops: 2_000n })
     const second = refused("txInsufficientFee", { number: 2, inclusionStroops: 2_000n, recordedLedger: 1_001 })

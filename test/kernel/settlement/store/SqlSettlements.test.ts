@@ -253,7 +253,7 @@ for (const kind of databaseKinds) {
       )
 
       // The embedded database has one session: nobody else's transaction is open while a birth runs.
-      it.effect.skipIf(kind === "pglite")("judges a lease as it is once whoever changes it is done", () =>
+      it.effect.skipIf(kind === "pglite")("checks a lease after a concurrent change has committed", () =>
         fresh(
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -722,7 +722,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("changes nothing for who did not know of the newest attempt", () =>
+      it.effect("changes nothing for a caller that missed the newest attempt", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -758,7 +758,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("tells callers the hash of what made the payment, and none where nothing was seen to land", () =>
+      it.effect("returns the hash of the payment's transaction, none if nothing landed", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements

@@ -20,7 +20,7 @@ const unused = Layer.mergeAll(
   Layer.succeed(Limits, {} as never)
 )
 
-it.effect("nobody's record waits for another principal's, of the same moment or of a later one", () =>
+it.effect("a record never waits for another principal's, concurrent or later", () =>
   Effect.gen(function* () {
     const held = yield* Deferred.make<RecordAnswer>()
     const { record } = yield* batchRecords("here", ({ principal }: NewSettlement) =>
