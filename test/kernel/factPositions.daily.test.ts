@@ -1,4 +1,4 @@
-// The migration that gave the journal positions of its own, over journals of before: one that was read in part, and one
+// The migration that gave the journal its own positions, over existing journals: one that was read in part, and one
 // that had been restored into another cluster, where new facts had sorted below every cursor.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
@@ -21,7 +21,7 @@ interface Before {
   readonly subject: string
 }
 
-/** What a cursor of before still has to read, by the new order. */
+/** What an existing cursor still has to read, by the new order. */
 const unreadAfter = (facts: ReadonlyArray<Before>, cursor: { readonly xid: number; readonly id: number }) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

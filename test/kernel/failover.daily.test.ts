@@ -1,6 +1,6 @@
 // A promoted standby that lost the primary's last commits, under load: real streaming replication. Channels are read
-// anew, no payment fails for a stale number, what was lost is its owner's alone, streams hear every fact, and the books
-// agree with the ledger.
+// anew, no payment fails for a stale sequence, a lost payment is returned to its owner only, streams receive every
+// fact, and the books agree with the ledger.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer, Redacted } from "effect"
@@ -75,7 +75,7 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
         const after = yield* startFacilitator({ ...shared, database: sourceOf(standby.server.url) })
         const fresh = yield* Effect.forEach(Array.from({ length: 6 }), () => make(after))
         yield* Effect.forEach(fresh, (body) => settled(after, body), { concurrency: 3 })
-        // Whoever else asks is refused, with the hash; its owner is given it.
+        // Other callers are refused, with the hash; the owner receives the success.
         for (const { body, transaction } of lost.slice(0, 2)) {
           const stranger = yield* after.settle(body as never, bearer("other"))
           expect(stranger.json).toMatchObject({ success: false, transaction })
@@ -86,7 +86,7 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
           select state, count(*) as count from kernel_settlements group by state`
         expect(states).toEqual([{ state: "settled", count: 3n + 6n + 2n }])
 
-        // A client that comes back with a cursor of before resumes at the last event in common, and is told so.
+        // A client with an earlier cursor resumes at the last common event and is notified of that.
         const again = yield* openEvents(`${after.url}/settlements/events`, {
           ...bearer("shop"),
           "last-event-id": cursor

@@ -1,6 +1,6 @@
 // A facilitator whose database is moved while payments are in flight: dumped and restored into a fresh PostgreSQL
 // cluster whose transaction ids are far behind, or the embedded one's folder dumped and opened elsewhere. Afterwards
-// whoever reads the journal agrees with the ledger.
+// every reader of the journal agrees with the ledger.
 import { PgClient } from "@effect/sql-pg"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"

@@ -19,7 +19,7 @@ const listOf = (title: string): ReadonlyArray<string> => {
   return lines.slice(0, end).map((line) => /`([^`]+)`/.exec(line)?.[1] ?? line)
 }
 
-const folder = mkdtempSync(join(tmpdir(), "tollkeeper-walk-"))
+const folder = mkdtempSync(join(tmpdir(), "tollkeeper-path-"))
 
 interface Coverage {
   readonly result: ReadonlyArray<{
@@ -46,7 +46,7 @@ const inspect = async (url: string) => {
     })
   await ask("Profiler.enable")
   await ask("Profiler.startPreciseCoverage", { callCount: true, detailed: false })
-  /** Files of the project that ran since the last look. */
+  /** Files of the project that ran since the last call. */
   const ran = async (): Promise<ReadonlySet<string>> => {
     const { result } = await ask<Coverage>("Profiler.takePreciseCoverage")
     const touched = result.filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
@@ -116,7 +116,7 @@ describe.skipIf(!onNode)("the path of a payment", () => {
       })
       return (await response.json()) as Readonly<Record<string, unknown>>
     }
-    // Channels may still be on their way: a payment that is not taken yet is no walk.
+    // Channels may still be opening: a payment that is not accepted yet does not count.
     let answer = await send()
     for (let attempt = 0; answer[word] !== true && attempt < 1_000; attempt++) answer = await send()
     expect(answer).toMatchObject({ [word]: true })

@@ -183,17 +183,17 @@ it.effect("logs a failing turn once a minute, and its recovery", () => {
   const received = Logger.layer([
     Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))
   ])
-  let isAway = true
+  let isUnavailable = true
   return supervised(
     Effect.gen(function* () {
       yield* reconciler({
         id: "follower",
         every: "250 millis",
-        turn: Effect.suspend(() => (isAway ? Effect.fail(new Error("the ledger is silent")) : Effect.void))
+        turn: Effect.suspend(() => (isUnavailable ? Effect.fail(new Error("the ledger is silent")) : Effect.void))
       })
       yield* TestClock.adjust("150 seconds")
       expect(said).toEqual(Array.from({ length: 3 }, () => "turn of follower failed, the next one tries again"))
-      isAway = false
+      isUnavailable = false
       yield* TestClock.adjust("1 second")
       expect(said.slice(3)).toEqual(["turn of follower succeeds again"])
     })

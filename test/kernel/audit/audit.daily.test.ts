@@ -1,5 +1,5 @@
-// The auditor over a facilitator that worked: nothing to find; and over the same books with one thing changed: that
-// thing. Each rule is shown a fault that only it names.
+// The auditor over a facilitator that worked finds no issue; over the same books with one change, that change. Each
+// rule is tested with an injected error that no other rule reports.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"

@@ -24,7 +24,7 @@ const days = Effect.flatMap(
     from kernel_sponsor_budget order by day`
 )
 
-/** Runs something on a clock that stands still. */
+/** Runs an effect on a stopped clock. */
 const at = <A, E, R>(millis: number, effect: Effect.Effect<A, E, R>) =>
   Effect.clockWith((clock) =>
     Effect.provideService(

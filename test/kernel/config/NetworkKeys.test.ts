@@ -13,7 +13,7 @@ const keys = networkKeys(
     later_contract: optionalText({ doc: "Where it is." }),
     later_limit: integer({ default: 7, min: 1, max: 9, doc: "How much of it." })
   },
-  ({ later_contract }) => (later_contract === undefined ? undefined : "nobody has looked at it")
+  ({ later_contract }) => (later_contract === undefined ? undefined : "not reviewed yet")
 )
 
 const network = (entry: object, id = "ledger:testnet") =>
@@ -64,7 +64,7 @@ it.effect("network keys report issues that block pubnet", () =>
         }),
         (networks) => pubnetIssues([keys], networks["ledger:pubnet"]!)
       )
-    expect(yield* issuesOf("C1")).toEqual(["x402-later: nobody has looked at it"])
+    expect(yield* issuesOf("C1")).toEqual(["x402-later: not reviewed yet"])
     expect(yield* issuesOf()).toEqual([])
   })
 )

@@ -8,22 +8,20 @@ import { describeDatabases } from "../../support/databases.ts"
 describeDatabases("the SQL client", (database, kind) => {
   layer(database, { timeout: "240 seconds" })((it) => {
     if (kind === "postgres") {
-      it.effect(
-        "a connection lost within a transaction is an error; the next one works",
-        () =>
-          Effect.gen(function* () {
-            const sql = yield* SqlClient.SqlClient
-            const lost = inTransaction(
-              Effect.gen(function* () {
-                const [own] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
-                yield* Effect.ignore(sql`select pg_terminate_backend(${own!.pid})`)
-                yield* sql`select 1`
-              })
-            )
-            const exit = yield* Effect.exit(lost)
-            expect(Exit.isFailure(exit) && exit.cause.reasons.map(({ _tag }) => _tag)).toEqual(["Fail"])
-            expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
-          })
+      it.effect("a connection lost within a transaction is an error; the next one works", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const lost = inTransaction(
+            Effect.gen(function* () {
+              const [own] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
+              yield* Effect.ignore(sql`select pg_terminate_backend(${own!.pid})`)
+              yield* sql`select 1`
+            })
+          )
+          const exit = yield* Effect.exit(lost)
+          expect(Exit.isFailure(exit) && exit.cause.reasons.map(({ _tag }) => _tag)).toEqual(["Fail"])
+          expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
+        })
       )
 
       it.effect("compiles no statement and shares none among workers, which would take longer than most of them", () =>

@@ -18,7 +18,7 @@ const makeStatements = Effect.fnUntraced(function* (callsMax: number) {
       return words.map((word) => word.toUpperCase())
     })
   })
-  /** Until so many statements have begun. */
+  /** Waits until `count` statements have begun. */
   const begun = (count: number) =>
     Effect.whileLoop({ while: () => held.length < count, body: () => Effect.yieldNow, step: () => undefined })
   return { begun, gate, held, call }
@@ -179,7 +179,7 @@ describe("batched calls", () => {
       expect(yield* Fiber.join(other!)).toEqual(Exit.succeed("B"))
       yield* Scope.close(scope, Exit.void)
       expect(Exit.hasInterrupts(yield* Fiber.join(last!))).toBe(true)
-      // Who comes later does not wait for ever.
+      // Later calls do not wait forever.
       for (const word of ["d", "e"]) expect(Exit.hasInterrupts(yield* Effect.exit(call(word)))).toBe(true)
     })
   )

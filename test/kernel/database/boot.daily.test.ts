@@ -10,7 +10,7 @@ import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
-/** A port that somebody has: whoever wants to listen at it fails by it. */
+/** A port that is taken: listening on it fails. */
 const taken = Effect.map(
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {

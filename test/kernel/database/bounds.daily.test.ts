@@ -107,7 +107,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
         const insert = (id: number) => asPayments(sql.withTransaction(sql`insert into kept values (${id})`))
         yield* insert(1)
         server.freeze!()
-        // More than there are connections: those that wait for one hear so as well.
+        // More than there are connections: waiters for a connection fail too.
         const answers = yield* Effect.forEach(
           Array.from({ length: 8 }, (_, i) => i),
           (i) => Effect.exit(i % 2 === 0 ? asPayments(sql`select ${i}::int`) : insert(10 + i)),
@@ -171,7 +171,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
           const sleeping = observer.sql`select 1 from pg_stat_activity where wait_event = 'PgSleep'`
           yield* Effect.repeat(sleeping, { until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") })
           yield* Fiber.interrupt(working)
-          // The key is free at once, or the insert waits for it no longer than for a lock.
+          // The key is free immediately, or the insert waits for it no longer than for a lock.
           yield* sql`insert into kept values (1)`
           yield* sql`delete from kept`
           const idle = observer.sql`select 1 from pg_stat_activity where state like 'idle in transaction%'`

@@ -1,6 +1,6 @@
 // Connection poolers in front of the database, with a real PgBouncer before a real PostgreSQL, in transaction and in
-// session mode: whole replicas start, settle and hear of each other; limits hold although no session keeps them; and
-// what is wrong with a connection is told as what it is.
+// session mode: whole replicas start, settle and notify each other; limits hold without session state; and connection
+// errors are reported with their cause.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -140,12 +140,12 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         )
         const [one, other] = [yield* replica, yield* replica]
         const sql = Context.get(one, SqlClient.SqlClient)
-        const heard = yield* Deferred.make<string>()
+        const received = yield* Deferred.make<string>()
         yield* Context.get(other, Facts).consume({
           consumer: "deaf",
-          handle: ([fact]) => Deferred.succeed(heard, fact!.subject)
+          handle: ([fact]) => Deferred.succeed(received, fact!.subject)
         })
-        // Its first look is over: it finds nothing more until it looks again.
+        // Its first poll is over: it finds nothing more until the next one.
         yield* Effect.repeat(sql`select 1 from kernel_fact_cursors where consumer = 'deaf'`, {
           until: (rows) => rows.length > 0,
           schedule: Schedule.spaced("20 millis")
@@ -154,8 +154,8 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         yield* Effect.repeat(isSaid, { until: (is) => is, schedule: Schedule.spaced("50 millis") })
         const fact = { type: "test.happened", version: 1, subject: "s", data: {} }
         yield* sql.withTransaction(Context.get(one, Facts).publish(fact))
-        // It looks each five seconds.
-        expect(yield* Deferred.await(heard).pipe(Effect.timeout("100 seconds"))).toBe("s")
+        // It polls every five seconds.
+        expect(yield* Deferred.await(received).pipe(Effect.timeout("100 seconds"))).toBe("s")
       }).pipe(Effect.scoped),
     240_000
   )
@@ -179,7 +179,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         const waits = Effect.flip(other.withTransaction(other`select 1 from held for update`))
         const locked = yield* sql.withTransaction(Effect.andThen(sql`select 1 from held for update`, waits))
         expect(locked).toMatchObject({ reason: { _tag: "LockTimeoutError" } })
-        // More at once than there are sessions, with texts and types that would collide under names.
+        // More concurrent statements than sessions, with texts and types that would collide under names.
         const many = yield* Effect.forEach(
           Array.from({ length: 200 }, (_, i) => i),
           (i) =>
@@ -204,9 +204,9 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         expect(yield* refusalOf(at(server.url, "/nowhere"))).toMatch(/"database "nowhere" does not exist"/)
         const options = `${pooler.url}?options=-c%20lock_timeout%3D5`
         expect(yield* refusalOf(options)).toMatch(/"unsupported startup parameter: options"/)
-        expect(yield* refusalOf(pooler.url.replace("postgres@", "nobody@"))).toMatch(/does not let this user in/)
-        const nobody = Object.assign(new URL(server.url), { username: "" }).href
-        expect(yield* refusalOf(nobody)).toMatch(/does not let this user in \(No username configured\)/)
+        expect(yield* refusalOf(pooler.url.replace("postgres@", "stranger@"))).toMatch(/does not let this user in/)
+        const noUser = Object.assign(new URL(server.url), { username: "" }).href
+        expect(yield* refusalOf(noUser)).toMatch(/does not let this user in \(No username configured\)/)
         yield* Effect.promise(server.stop)
         expect(yield* refusalOf(server.url)).toMatch(/does not answer \(connect ECONNREFUSED/)
         expect(yield* refusalOf(pooler.url)).toMatch(/does not answer|refuses the connection: "/)

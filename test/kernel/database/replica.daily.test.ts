@@ -96,7 +96,7 @@ describe.skipIf(!isPossible)("a read replica", () => {
         )
         yield* onReplica`select pg_wal_replay_pause()`.unprepared
         yield* settleListed(patient, world)
-        // What is too far behind is not read from; who allows more sees the state of before.
+        // A replica that lags too far is not read; with a higher limit, reads return the older state.
         yield* eventually(listed(strict), (status) => status === 200)
         yield* eventually(settlements(strict), (said) => said === "200 1")
         expect(yield* reported(strict)).toMatchObject({ status: 200, state: "degraded" })
@@ -130,9 +130,9 @@ describe.skipIf(!isPossible)("a read replica", () => {
           Layer.provide(Settings.layerTest({ database: { read_url: server.url } }, () => Option.none()))
         )
         yield* Effect.gen(function* () {
-          const { poll: read, status: standing } = yield* ReadReplica
-          yield* read!
-          expect(standing()).toMatchObject({
+          const { poll, status } = yield* ReadReplica
+          yield* poll!
+          expect(status()).toMatchObject({
             isFit: false,
             detail: "database.read_url names no streaming replica"
           })

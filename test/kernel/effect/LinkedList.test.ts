@@ -1,4 +1,4 @@
-// Who is there now, in the order in which they came.
+// A doubly linked list in insertion order.
 import { describe, expect, it } from "@effect/vitest"
 import { LinkedList } from "../../../kernel/effect/LinkedList.ts"
 

@@ -1,4 +1,4 @@
-// Waits that are bounded, whatever is waited for: who answers, and what becomes of what was too onTimeout.
+// Effects with a deadline: the result within it, and what happens to a fiber that exceeds it.
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -75,7 +75,7 @@ describe("a bounded wait", () => {
         yield* TestClock.adjust(millis)
         expect(over()).toEqual(found)
       }
-      // And when nobody was left to wait, the next one is waited for again.
+      // Once no waiter was left, the next one is served by a new timer.
       const last = yield* begin(Effect.never)
       yield* TestClock.adjust("1 second")
       expect(yield* Fiber.join(last)).toBe("onTimeout")
@@ -138,7 +138,7 @@ describe("a bounded wait", () => {
       yield* Fiber.interrupt(waiting)
       for (let turns = 0; turns < 10; turns++) yield* Effect.yieldNow
       const isStopped = yield* Deferred.isDone(stopped)
-      // Whatever came of it, nothing is left to wait for when the test ends.
+      // In either case no timer is left when the test ends.
       yield* TestClock.adjust("1 second")
       expect(isStopped).toBe(true)
     }).pipe(Effect.scoped)

@@ -65,48 +65,46 @@ describeDatabases("the journal of facts", (database, kind) => {
       { timeout: 240_000 }
     )
 
-    it.effect(
-      "detects a type published since a mark, including by transactions open then",
-      () =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const { publish, publishedSince } = yield* Facts
-          const start = yield* publishedSince("test.happened", undefined)
-          expect(start.published).toBe(true)
-          const quiet = yield* publishedSince("test.happened", start.mark)
-          expect(quiet.published).toBe(false)
-          yield* sql.withTransaction(publish(fact("new")))
-          expect((yield* publishedSince("test.other", quiet.mark)).published).toBe(false)
-          const reported = yield* publishedSince("test.happened", quiet.mark)
-          expect(reported.published).toBe(true)
-          expect([start.subjects, quiet.subjects, reported.subjects]).toEqual([undefined, [], ["new"]])
-          expect((yield* publishedSince("test.happened", reported.mark)).published).toBe(false)
-          const many = (count: number) => sql`insert into kernel_facts (type, version, subject, data)
+    it.effect("detects a type published since a mark, including by transactions open then", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { publish, publishedSince } = yield* Facts
+        const start = yield* publishedSince("test.happened", undefined)
+        expect(start.published).toBe(true)
+        const quiet = yield* publishedSince("test.happened", start.mark)
+        expect(quiet.published).toBe(false)
+        yield* sql.withTransaction(publish(fact("new")))
+        expect((yield* publishedSince("test.other", quiet.mark)).published).toBe(false)
+        const reported = yield* publishedSince("test.happened", quiet.mark)
+        expect(reported.published).toBe(true)
+        expect([start.subjects, quiet.subjects, reported.subjects]).toEqual([undefined, [], ["new"]])
+        expect((yield* publishedSince("test.happened", reported.mark)).published).toBe(false)
+        const many = (count: number) => sql`insert into kernel_facts (type, version, subject, data)
             select 'test.happened', 1, n::text, '{}'::jsonb from generate_series(1, ${count}::int) n`
-          yield* many(1_000)
-          const all = yield* publishedSince("test.happened", reported.mark)
-          expect([all.published, all.subjects?.length]).toEqual([true, 1_000])
-          yield* many(1_001)
-          const tooMany = yield* publishedSince("test.happened", all.mark)
-          expect([tooMany.published, tooMany.subjects]).toEqual([true, undefined])
-          // The embedded database has one session: nothing else runs while a transaction is open.
-          if (kind === "pglite") return
-          const [begun, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-          const open = yield* Effect.forkScoped(
-            sql.withTransaction(
-              Effect.andThen(
-                publish(fact("late")),
-                Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(end))
-              )
+        yield* many(1_000)
+        const all = yield* publishedSince("test.happened", reported.mark)
+        expect([all.published, all.subjects?.length]).toEqual([true, 1_000])
+        yield* many(1_001)
+        const tooMany = yield* publishedSince("test.happened", all.mark)
+        expect([tooMany.published, tooMany.subjects]).toEqual([true, undefined])
+        // The embedded database has one session: nothing else runs while a transaction is open.
+        if (kind === "pglite") return
+        const [begun, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const open = yield* Effect.forkScoped(
+          sql.withTransaction(
+            Effect.andThen(
+              publish(fact("late")),
+              Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(end))
             )
           )
-          yield* Deferred.await(begun)
-          const during = yield* publishedSince("test.happened", tooMany.mark)
-          expect(during.published).toBe(false)
-          yield* Deferred.succeed(end, undefined)
-          yield* Fiber.join(open)
-          expect((yield* publishedSince("test.happened", during.mark)).published).toBe(true)
-        })
+        )
+        yield* Deferred.await(begun)
+        const during = yield* publishedSince("test.happened", tooMany.mark)
+        expect(during.published).toBe(false)
+        yield* Deferred.succeed(end, undefined)
+        yield* Fiber.join(open)
+        expect((yield* publishedSince("test.happened", during.mark)).published).toBe(true)
+      })
     )
 
     it.effect(
@@ -124,7 +122,7 @@ describeDatabases("the journal of facts", (database, kind) => {
           expect(yield* Deferred.await(read)).toBe("new")
           const positions = yield* sql`select position from kernel_facts`
           expect(positions).toEqual([{ position: 24234n }])
-          // A mark of before, in a process that lives on.
+          // An earlier mark, in a process that lives on.
           yield* sql`delete from kernel_facts`
           yield* sql`update kernel_fact_cursors set position = 0`
           yield* sql.withTransaction(publish(fact("lower")))
@@ -157,7 +155,7 @@ describeDatabases("the journal of facts", (database, kind) => {
         const end = sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`
         yield* sql`insert into kernel_fact_cursors (consumer, position) values ('still', ${(yield* end)[0]!.end})`
         expect(yield* poll).toEqual([0])
-        // Nothing was written: standing still is no fault.
+        // Nothing was written: a consumer at the end is not stalled.
         expect(yield* poll).toEqual([0])
         yield* sql.withTransaction(publish(fact("waits")))
         expect(yield* poll).toEqual([0])
@@ -262,8 +260,8 @@ describeDatabases("the journal of facts", (database, kind) => {
             const sql = yield* SqlClient.SqlClient
             const replica = Facts.layer.pipe(Layer.provide(Supervisor.layer))
             let [received, seen] = [0, 0]
-            const look = sql`select 1`
-            const until = (holds: () => boolean) => Effect.repeat(look, { while: () => !holds() })
+            const query = sql`select 1`
+            const until = (holds: () => boolean) => Effect.repeat(query, { while: () => !holds() })
             // The reader's own beat never comes: its clock is moved by ten seconds in all.
             yield* Effect.gen(function* () {
               const reader = yield* Facts
@@ -276,12 +274,12 @@ describeDatabases("the journal of facts", (database, kind) => {
               const begun = sql`select 1 from kernel_fact_cursors where consumer = 'reliever'`
               while ((yield* begun).length === 0) yield* Effect.yieldNow
               yield* until(() => received >= 1)
-              // It tells of itself when it begins to listen.
+              // It notifies once when it begins to listen.
               const other = Context.get(yield* Layer.build(Layer.fresh(replica)), Facts)
               yield* until(() => received >= 2)
               yield* sql.withTransaction(other.publish(fact("unread")))
               yield* until(() => received >= 3)
-              for (let second = 0; second < 10; second++) yield* Effect.andThen(TestClock.adjust("1 second"), look)
+              for (let second = 0; second < 10; second++) yield* Effect.andThen(TestClock.adjust("1 second"), query)
               yield* until(() => seen === 1)
             }).pipe(Effect.provide(replica, { local: true }), Effect.provide(TestClock.layer()))
           }).pipe(Effect.scoped, Effect.timeout("100 seconds")),

@@ -127,7 +127,7 @@ describeDatabases("epochs of the journal", (database) => {
         yield* woken
         const again = yield* Effect.forkScoped(woken)
         yield* loseAfter(before.end - 1n, before.epoch)
-        yield* sql.withTransaction((yield* Facts).publish({ ...fact(9), principal: "nobody's" }))
+        yield* sql.withTransaction((yield* Facts).publish({ ...fact(9), principal: "unrelated" }))
         yield* Fiber.join(again)
         expect((yield* events.end).epoch).toBeGreaterThan(before.epoch)
       }).pipe(Effect.scoped, Effect.timeout("60 seconds"))

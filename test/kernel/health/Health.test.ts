@@ -13,7 +13,7 @@ it.effect("shows several reports under one name as one, for as long as they live
           "ledger",
           Effect.succeed({ state: "degraded", detail: "y".repeat(300), figures: { channels: 2 } })
         )
-        yield* health.register("ledger", Effect.die(new Error("a fault of its own")))
+        yield* health.register("ledger", Effect.die(new Error("a defect of the check")))
         const { ledger } = yield* health.reports
         expect(ledger).toMatchObject({ state: "degraded", sequence: 7, channels: 2 })
         expect(ledger?.detail).toHaveLength(200)

@@ -1,5 +1,5 @@
-// JSON from strangers: what is taken, what is refused before it is parsed, and that a fault names a place and never the
-// content.
+// JSON from clients: what is accepted, what is refused before it is parsed, and that an error names a position and
+// never the content.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { parseJson, parseJsonWithMembers } from "../../../kernel/http/BoundedJson.ts"

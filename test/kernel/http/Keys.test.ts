@@ -1,5 +1,5 @@
-// Keys and callers: who a bearer key belongs to, how keys change while the process runs, and who is asked for when
-// there are none.
+// Keys and callers: the owner of a bearer key, how keys change while the process runs, and how callers are identified
+// without keys.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Headers, HttpServerRequest } from "effect/http"
@@ -113,12 +113,12 @@ describe("keys", () => {
 describe("callers", () => {
   const idOf = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.map(Authentication, (callers) =>
-      Option.match(callers.authenticate(request), { onNone: () => "nobody", onSome: ({ source }) => source })
+      Option.match(callers.authenticate(request), { onNone: () => "none", onSome: ({ source }) => source })
     )
 
   it.effect("with keys configured, only a listed key authenticates a caller", () =>
     Effect.gen(function* () {
-      expect(yield* idOf(from("10.0.0.1"))).toBe("nobody")
+      expect(yield* idOf(from("10.0.0.1"))).toBe("none")
       expect(yield* idOf(from("10.0.0.1", { authorization: `Bearer ${alice}` }))).toBe("key:alice")
     }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: `alice:${alice}` })))
   )

@@ -8,7 +8,7 @@ import { type Answer, type Facilitator, startFacilitator } from "../../support/f
 
 const formats = { "date-time": (text: string) => !Number.isNaN(Date.parse(text)), uri: true }
 
-/** Faults of `value` by the schema of a part of the document, named by its path of keys. */
+/** Issues of `value` by the schema of a part of the document, named by its path of keys. */
 const verify = (document: any) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: formats as never })
   ajv.addSchema({ ...document, $id: "http://interface/" })
@@ -177,7 +177,7 @@ it.live(
         const schema = ["paths", path, "get", "responses", String(status), "content", "application/json", "schema"]
         expect([name, query, answer.status, errorsOf(schema, answer.json)]).toEqual([name, query, status, []])
       }
-      // Behind the last page the total is still told.
+      // Beyond the last page the total is still reported.
       const behind = yield* facilitator.ask("/analytics/v1/search/missed?offset=5")
       expect(behind.json).toEqual({ items: [], pagination: { limit: 50, offset: 5, total: 1 } })
     })

@@ -1,5 +1,4 @@
-// The token bucket of each caller: bursts, refilling, callers that do not touch each other, and what is remembered of
-// many.
+// The token bucket of each caller: bursts, refilling, isolation of callers, and eviction.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"

@@ -69,7 +69,7 @@ describe("a session", () => {
   it.effect("refuses a session that was altered or whose key is not listed", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
-      expect(Option.isNone(sessions.open("nobody-secret-01234567", false))).toBe(true)
+      expect(Option.isNone(sessions.open("unlisted-secret-0123456", false))).toBe(true)
       const cookie = yield* opened(shop)
       const forged = [
         cookie.replace("caller", "operator"),

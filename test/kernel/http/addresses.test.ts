@@ -64,7 +64,7 @@ describe("principalOf", () => {
     expect(principalOf("::ffff:10.0.0.1")).toBe("ip:10.0.0.1")
     expect(principalOf("2001:db8:0:7::1")).toBe("ip:2001:db8:0:7::/64")
     expect(principalOf("2001:db8:0:7:ffff:ffff:ffff:ffff")).toBe(principalOf("2001:db8:0:7::1"))
-    expect(principalOf("nobody")).toBe("ip:unknown")
+    expect(principalOf("none")).toBe("ip:unknown")
   })
 })
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { Option } from "effect"
 import { asksForCsv, csvOf } from "../../../kernel/http/csv.ts"
 
-/** A reader of RFC 4180, so that the writer is not its own judge. */
+/** An RFC 4180 reader, independent of the writer under test. */
 const parse = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
   const rows: Array<Array<string>> = []
   let row: Array<string> = []

@@ -1,5 +1,5 @@
-// The edge of the HTTP surface: who may call, how often, what a body may be, and that every answer of the payment
-// routes has the payment's shape, whatever went wrong. One facilitator with keys and limits serves the file.
+// The edge of the HTTP surface: authentication, rate limits, body validation, and that every answer of the payment
+// routes has the payment's shape, errors included. One facilitator with keys and limits serves the file.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { request as httpRequest } from "node:http"

@@ -1,4 +1,4 @@
-// Which requests a listener on loopback takes for its user's, and which for those of a page of somebody else.
+// Which requests a loopback listener attributes to its user, and which to a page of another site.
 import { describe, expect, it } from "vitest"
 import { isAllowedHost, checkHostAndOrigin } from "../../../kernel/http/hostValidation.ts"
 

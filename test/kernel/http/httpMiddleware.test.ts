@@ -1,5 +1,5 @@
-// The outermost wrapper: whatever happens inside, a client gets JSON in the shape of its route, and nothing of the
-// fault.
+// The outermost middleware: on any failure inside, a client gets JSON in the shape of its route, and no detail of the
+// error.
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger, Option, References, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -111,7 +111,7 @@ describe("guard", () => {
       expect(ids[0]).toMatch(/^[0-9a-f]{32}$/)
       expect(new Set(ids).size).toBe(3)
       expect(ids[2]).toBe("4bf92f3577b34da6a3ce929d0e0e4736")
-      // What is passed on to others: nothing of ours, since nobody could look it up.
+      // Requests to other services carry no trace of ours, since they could not resolve it.
       expect(places).toEqual([undefined, undefined, traceparent])
     }).pipe(Effect.provide(layer))
   })

@@ -13,7 +13,7 @@ import { startFacilitator } from "../../support/facilitator.ts"
 const program = createRequire(import.meta.url).resolve("@redocly/cli/bin/cli.js")
 const config = fileURLToPath(new URL("redocly.yaml", import.meta.url))
 
-/** What the linter says, and whether it found fault. */
+/** The linter's output, and whether it reported issues. */
 const lint = (document: unknown) =>
   Effect.acquireUseRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-openapi-"))),

@@ -14,7 +14,7 @@ const policy: FetchPolicy = {
   redirectsMax: 2
 }
 
-/** A network with these names, whose servers redirect as told; it writes down every dial. */
+/** A network with these names, whose servers redirect as scripted; it records every dial. */
 const network = (names: Record<string, ReadonlyArray<string>>, redirects: Record<string, string> = {}) => {
   const dialed: Array<string> = []
   const outbound = Outbound.of({
@@ -50,7 +50,7 @@ describe("safeFetch", () => {
       const { dialed, fetch } = network({ "a.example.com": ["93.184.216.34"] })
       expect(yield* fetch("https://a.example.com/x")).toBe("200")
       expect(dialed).toEqual(["https://a.example.com/x at 93.184.216.34"])
-      // A name that says something else the second time is judged the second time: nothing is remembered of the first.
+      // A name that resolves differently the second time is checked again: nothing is cached.
       const names = { "b.example.com": ["93.184.216.34"] }
       const rebinding = network(names)
       expect(yield* rebinding.fetch("https://b.example.com/x")).toBe("200")

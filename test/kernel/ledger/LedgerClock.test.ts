@@ -1,5 +1,5 @@
-// The ledger's time: its pace, measured by looks that saw news, and the follower that keeps it while nodes are silent,
-// lag or lie behind; who waits for a ledger and who is told.
+// The ledger's time: close intervals measured from polls, and the follower that keeps it while nodes are silent, lag or
+// report false heads; waiters for a ledger and subscribers.
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -46,11 +46,11 @@ it("the minimum client close interval includes bursts", () => {
   expect(minClientCloseInterval(steady(5_000, 38))).toBe(5)
   // Until twice as many ledgers were seen as a client reads, it may have read a burst before them.
   for (const seen of [0, 3, 19, 37]) expect(minClientCloseInterval(steady(5_000, seen))).toBe(1)
-  // Ten ledgers at once, and everything since then slower than before: their mean is what a client computes with.
+  // Ten ledgers in one poll, and everything since then slower than before: a client computes with their mean.
   const burst = [...steady(1_000, 28), poll(10, 500)]
   expect(meanCloseInterval([...burst, ...steady(1_200, 19)])).toBeGreaterThan(1.1)
   expect(minClientCloseInterval([...burst, ...steady(1_200, 10)])).toBe(9.5 / 19)
-  // A gap makes nobody's clock slower.
+  // A gap makes no client's clock slower.
   expect(minClientCloseInterval([...steady(1_000, 38), poll(1, 600_000)])).toBe(1)
 })
 
@@ -279,19 +279,19 @@ const sequenceOf = (clock: LedgerClock["Service"]) =>
   Effect.match(clock.now, { onFailure: () => undefined, onSuccess: ({ sequence }) => sequence })
 
 describe("while no payment is in progress", () => {
-  /** Ledgers that close each second until the pace is known and nobody is interested any more. */
+  /** Ledgers that close each second until the interval is known and the clock is idle. */
   const rested = Effect.fnUntraced(function* (node: Node, clock: LedgerClock["Service"], seconds: number) {
     yield* close(40, [node], seconds)
     expect(yield* clock.isAttended).toBe(false)
   })
 
-  /** Lets ledgers close until one has that nobody has looked for. */
+  /** Lets ledgers close until one has that was not polled. */
   const behind = Effect.fnUntraced(function* (node: Node, clock: LedgerClock["Service"]) {
     for (let i = 0; i < 20 && (yield* clock.now).sequence === node.sequence; i++) yield* close(1, [node], 1)
     expect((yield* clock.now).sequence).toBeLessThan(node.sequence!)
   })
 
-  /** Of as many ledgers as `next` closes, one each `seconds`: how many milliseconds later each is told. */
+  /** For `ledgers` ledgers that `next` closes, one each `seconds`: the delay of each report in milliseconds. */
   const delaysOf = Effect.fnUntraced(function* (
     clock: LedgerClock["Service"],
     ledgers: number,
@@ -319,9 +319,9 @@ describe("while no payment is in progress", () => {
         let notified = 0
         yield* clock.subscribe(Effect.sync(() => void (notified += 1)))
         yield* rested(node, clock, seconds!)
-        const before = { told: notified, asked: node.asked }
+        const before = { notified, asked: node.asked }
         yield* close(20, [node], seconds)
-        expect(notified).toBe(before.told)
+        expect(notified).toBe(before.notified)
         expect((node.asked - before.asked) / 20).toBeLessThan(resting!)
         yield* clock.attend
         const woken = notified
@@ -730,7 +730,7 @@ describe("what is believed of several endpoints", () => {
         expect((yield* clock.now).sequence).toBe(good.sequence)
         const { asked } = still
         yield* close(6, [good])
-        // The good one is asked at each look, the other only when all are.
+        // The good one is asked at each poll, the other only when all are.
         expect(still.asked - asked).toBeLessThanOrEqual(5)
         still.sequence = good.sequence
         yield* close(3, [still, good])
@@ -741,25 +741,23 @@ describe("what is believed of several endpoints", () => {
     )
   })
 
-  it.effect(
-    "ignores an endpoint a million ledgers ahead of the other, in any order",
-    () =>
-      Effect.gen(function* () {
-        for (const place of [0, 1]) {
-          const [wrong, good] = [nodeAt(1_000_100), nodeAt(100)]
-          // Both say the same of the time: only the number is wrong.
-          Object.assign(wrong, { closedAt: 500 })
-          Object.assign(good, { closedAt: 500 })
-          yield* following(place === 0 ? [wrong, good] : [good, wrong], (clock) =>
-            Effect.gen(function* () {
-              yield* TestClock.adjust("1 second")
-              expect(yield* sequenceOf(clock)).toBe(100)
-              yield* close(12, [wrong, good])
-              expect(yield* sequenceOf(clock)).toBe(good.sequence)
-            })
-          )
-        }
-      })
+  it.effect("ignores an endpoint a million ledgers ahead of the other, in any order", () =>
+    Effect.gen(function* () {
+      for (const place of [0, 1]) {
+        const [wrong, good] = [nodeAt(1_000_100), nodeAt(100)]
+        // Both say the same of the time: only the number is wrong.
+        Object.assign(wrong, { closedAt: 500 })
+        Object.assign(good, { closedAt: 500 })
+        yield* following(place === 0 ? [wrong, good] : [good, wrong], (clock) =>
+          Effect.gen(function* () {
+            yield* TestClock.adjust("1 second")
+            expect(yield* sequenceOf(clock)).toBe(100)
+            yield* close(12, [wrong, good])
+            expect(yield* sequenceOf(clock)).toBe(good.sequence)
+          })
+        )
+      }
+    })
   )
 
   it.effect("ignores an endpoint that jumps ahead while the other is on the ledger", () => {
@@ -822,7 +820,7 @@ describe("what is believed of several endpoints", () => {
 })
 
 describe("this machine's clock", () => {
-  /** This machine is right when a ledger that has just closed is as old as what it takes to hear of it. */
+  /** This machine's clock is right when a just-closed ledger is as old as the time it takes to learn of it. */
   const start = Effect.map(TestClock.setTime(1_700_000_000_000), () => ({
     ...nodeAt(100),
     closedAt: 1_700_000_000

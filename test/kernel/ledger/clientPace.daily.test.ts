@@ -48,7 +48,7 @@ it.live(
 )
 
 // The burst's close times run ahead of the clock, and the ledgers after it take twice as long until the clock has
-// caught up: a client reads a second each from them, who looks at the clock two.
+// caught up: a client reads one second each from them, and the clock shows two.
 it.live(
   "a client that reads close times which run ahead of the clock is not refused either",
   () =>

@@ -1,5 +1,5 @@
-// The ledger's RPC as a foreign server that may be slow, silent, wrong or lying: what is believed, who is asked next,
-// what is never sent twice. Every answer here comes over HTTP from a scripted server.
+// The ledger's RPC as a foreign server that may be slow, silent, wrong or lying: which answers are accepted, which
+// endpoint is asked next, what is never sent twice. Every answer here comes over HTTP from a scripted server.
 import { describe, expect, it } from "@effect/vitest"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer, Metric, Option } from "effect"
@@ -90,30 +90,28 @@ describe("which endpoint is asked", () => {
     })
   )
 
-  live(
-    "reports per endpoint whether it answered the last call",
-    () =>
-      Effect.gen(function* () {
-        const reported = Effect.map(Metric.snapshot, (all) =>
-          all
-            .filter(({ id }) => id === "tollkeeper_ledger_endpoint_available")
-            .map(({ attributes, state }) => `${attributes?.["endpoint"]}: ${(state as { value?: number }).value}`)
-            .sort()
+  live("reports per endpoint whether it answered the last call", () =>
+    Effect.gen(function* () {
+      const reported = Effect.map(Metric.snapshot, (all) =>
+        all
+          .filter(({ id }) => id === "tollkeeper_ledger_endpoint_available")
+          .map(({ attributes, state }) => `${attributes?.["endpoint"]}: ${(state as { value?: number }).value}`)
+          .sort()
+      )
+      for (const failure of ["silence", { raw: "<html>", status: 502 }] satisfies ReadonlyArray<Said>) {
+        const first = yield* startScriptedRpc({ getLatestLedger: failure })
+        const second = yield* startScriptedRpc({ getLatestLedger: latest(2) })
+        yield* over([first, second], (rpc) =>
+          Effect.gen(function* () {
+            expect(yield* rpc.latestLedger).toMatchObject({ sequence: 2 })
+            expect(yield* reported).toEqual(["1: 0", "2: 1"])
+            first.script["getLatestLedger"] = latest(1)
+            yield* rpc.latestLedgers
+            expect(yield* reported).toEqual(["1: 1", "2: 1"])
+          })
         )
-        for (const failure of ["silence", { raw: "<html>", status: 502 }] satisfies ReadonlyArray<Said>) {
-          const first = yield* startScriptedRpc({ getLatestLedger: failure })
-          const second = yield* startScriptedRpc({ getLatestLedger: latest(2) })
-          yield* over([first, second], (rpc) =>
-            Effect.gen(function* () {
-              expect(yield* rpc.latestLedger).toMatchObject({ sequence: 2 })
-              expect(yield* reported).toEqual(["1: 0", "2: 1"])
-              first.script["getLatestLedger"] = latest(1)
-              yield* rpc.latestLedgers
-              expect(yield* reported).toEqual(["1: 1", "2: 1"])
-            })
-          )
-        }
-      }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
+      }
+    }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
   )
 
   live("asks an endpoint that failed last for a while, and never gives up on the only one", () =>
@@ -174,7 +172,7 @@ describe("which endpoint is asked", () => {
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ getLatestLedger: "silence", getFeeStats: "endless" })
       expect((yield* Effect.flip(over([server], (rpc) => rpc.latestLedger, short))).message).toBe("TimeoutError")
-      // Whichever comes first ends it; left alone it would go on for ever.
+      // Either event ends it; otherwise it would run forever.
       expect((yield* Effect.flip(over([server], (rpc) => rpc.feeStats, short))).message).toMatch(
         /TimeoutError|too long/
       )
@@ -262,7 +260,7 @@ describe("providers as they are", () => {
         yield* startScriptedRpc({ getLatestLedger: "silence" }),
         yield* startScriptedRpc({ getLatestLedger: latest(4) })
       ]
-      // Longer than this test may take: nobody waits for the silent one.
+      // Longer than this test may take: the silent one is not waited for.
       const reported = yield* patient(
         [silent, good],
         (rpc) => Effect.forEach(["first", "second", "third"], () => rpc.latestLedger),

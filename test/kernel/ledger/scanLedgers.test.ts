@@ -1,5 +1,5 @@
-// Looking through ledgers page by page, and reading entries in one answer, over a scripted RPC: what is believed of it,
-// and how far it is said to reach.
+// Scanning ledgers page by page, and reading entries in one answer, over a scripted RPC: which answers are accepted,
+// and how far a scan reports to reach.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, xdr as sdkXdr } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
@@ -60,7 +60,7 @@ describe("a ledger scan", () => {
       const request = { fromLedger: 40, matches: (hash: string) => hash === ours }
       const { found } = yield* over(server, (rpc) => rpc.scan(request))
       expect(found.map(({ executed }) => [executed.innerHash, executed.ledger])).toEqual([[ours, 40]])
-      // Another transaction's envelope under the hash that is looked for.
+      // Another transaction's envelope under the requested hash.
       server.script["getTransactions"] = page([row(ours, 8n, 40)])
       expect((yield* Effect.flip(over(server, (rpc) => rpc.scan(request))))._tag).toBe("LedgerUnavailable")
       expect(other).not.toBe(ours)

@@ -4,13 +4,13 @@ import { Effect } from "effect"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { isReached, withinLedgerBound } from "../../../kernel/ledger/withinLedgerBound.ts"
 
-/** A clock at ledger 100 that sees 105 when it looks anew; `looks` counts that. */
+/** A clock at ledger 100 that sees 105 when it polls; `polls` counts that. */
 const clockAt100 = (isFirstWord = false) => {
-  const seen = { looks: 0 }
+  const seen = { polls: 0 }
   const at = (sequence: number) => ({ sequence, closedAtSeconds: 0, secondsPerLedger: 5, isFirstWord })
   const clock = {
-    now: Effect.sync(() => at(seen.looks === 0 ? 100 : 105)),
-    fresh: Effect.sync(() => at(seen.looks++ >= 0 ? 105 : 0))
+    now: Effect.sync(() => at(seen.polls === 0 ? 100 : 105)),
+    fresh: Effect.sync(() => at(seen.polls++ >= 0 ? 105 : 0))
   }
   return { seen, provided: Effect.provideService(LedgerClock, clock as never) }
 }
@@ -34,9 +34,9 @@ describe("an answer's ledger", () => {
     const { provided, seen } = clockAt100()
     return Effect.gen(function* () {
       expect(yield* isReached(100)).toBe(true)
-      expect(seen.looks).toBe(0)
+      expect(seen.polls).toBe(0)
       expect(yield* isReached(105)).toBe(true)
-      expect(seen.looks).toBe(1)
+      expect(seen.polls).toBe(1)
       expect(yield* isReached(106)).toBe(false)
     }).pipe(provided)
   })

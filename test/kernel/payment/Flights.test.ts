@@ -20,7 +20,7 @@ it.effect("one request leads, and twins receive its result, never a success [S96
       leader.flight.publish(settled)
       leader.flight.publish(busy())
       expect(yield* Fiber.join(received)).toEqual({ _tag: "Told", answer: pending })
-      // While the leader waits, whoever comes later is told at once.
+      // While the leader waits, later requests join it immediately.
       expect(flights.join("one").isLeader).toBe(false)
       leader.flight.release()
       expect(flights.join("one").isLeader).toBe(true)
@@ -40,7 +40,7 @@ it.effect("a flight ends when leader and worker release it, abandoned without a 
       expect(yield* Fiber.join(received)).toEqual({ _tag: "Abandoned" })
       const next = flights.join("one")
       expect(next.isLeader).toBe(true)
-      // An end that comes late takes nobody else's flight away.
+      // A late end does not remove a newer flight.
       flight.end()
       expect(flights.join("one").isLeader).toBe(false)
     })

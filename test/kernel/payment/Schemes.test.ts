@@ -1,4 +1,4 @@
-// The registry of schemes: one name and one meaning a word, from whoever brings them, for as long as they stay.
+// The registry of schemes: one name and one meaning per reason, for as long as the contributing plugin stays.
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { RefusalRow } from "../../../kernel/payment/Refusal.ts"

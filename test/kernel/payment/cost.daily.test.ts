@@ -85,8 +85,8 @@ describe.each(databaseKinds)("the cost of a payment on %s", (database) => {
           expect(cost).toMatchObject({ said: { success: true }, calls: ["simulateTransaction", "sendTransaction"] })
           statements.push(cost.statements)
         }
-        // One each: to look, whether the budget has room (read once a second), the channel, the record, what was
-        // answered to sending, the end, who was told. A machine that starves one of them looks once more for it.
+        // One each: the lookup, whether the budget has room (read once a second), the channel, the record, the answer
+        // to sending, the outcome, its delivery. A starved machine polls once more for one of them.
         expect(Math.min(...statements)).toBeLessThanOrEqual(7)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     },

@@ -1,5 +1,5 @@
 // Verify of an authorization whose settlement has ended, on each database of the run: not valid, whatever a simulation
-// would still say. A success that was not delivered stands in `resend.daily.test.ts`.
+// would still say. A success that was not delivered is in `resend.daily.test.ts`.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
@@ -63,7 +63,7 @@ describe.each(databaseKinds)("verify on %s", (database) => {
         const facilitator = yield* startFacilitator({ database })
         const { payer, pay } = yield* world(facilitator)
         const { body } = yield* pay()
-        // The network refuses the transaction for good, so that it is cancelled: nothing moved.
+        // The network refuses the transaction permanently, so that it is cancelled: nothing moved.
         yield* facilitator.ledger.setFaults([{ onSend: ({ isSoroban }) => (isSoroban ? TxCode.malformed : undefined) }])
         const failed = yield* settle(facilitator, body)
         expect(failed.json.errorReason).toBe("settle_ledger_transaction_failed")

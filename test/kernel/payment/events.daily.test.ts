@@ -38,7 +38,7 @@ describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
     "streams a seller its own settlements' outcomes and resumes from a cursor [S326]",
     () =>
       Effect.gen(function* () {
-        // What is not told is not found by chance at the next heartbeat.
+        // The heartbeat is long, so a missing notification is not hidden by the next one.
         const facilitator = yield* start(["events.heartbeat_ms=300000"], database)
         const settle = yield* seller(facilitator)
         const url = `${facilitator.url}/settlements/events`
@@ -49,7 +49,7 @@ describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
         const hash = pending.json.transaction
         expect(hash).toMatch(/^[0-9a-f]{64}$/)
 
-        // Who connects a little later has missed nothing.
+        // A client that connects a little later has missed nothing.
         const first = yield* openEvents(url, bearer("shop"))
         expect(first.status).toBe(200)
         expect(first.headers.get("content-type")).toContain("text/event-stream")
@@ -58,7 +58,7 @@ describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
         expect(recorded).toMatchObject({ event: "settlement.recorded", data: { transaction: hash, status: "unknown" } })
         yield* first.close
 
-        // It ends while nobody listens.
+        // It ends while no client listens.
         yield* facilitator.ledger.setFaults([])
         const asked = facilitator.ask(`/settlements?hash=${hash}`, { headers: bearer("shop") })
         while ((yield* asked).json.items?.[0]?.status !== "success") yield* Effect.sleep("50 millis")
@@ -66,7 +66,7 @@ describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
         const [settled] = yield* second.until(({ length }) => length >= 1)
         expect(settled).toMatchObject({ event: "settlement.settled", data: (yield* asked).json.items[0] })
 
-        // And while somebody does.
+        // And while a client does.
         expect((yield* settle("shop")).json.success).toBe(true)
         yield* second.until(({ length }) => length === 3)
         expect(types(second.events)).toEqual(["settlement.settled", "settlement.recorded", "settlement.settled"])
@@ -133,7 +133,7 @@ describe("streams of settlements", () => {
         }
         const all = yield* openEvents(url)
         const reported = [...(yield* all.until(({ length }) => length === 4))]
-        // Long ago, and so many that the way back takes several looks.
+        // Long ago, and enough of them that the way back takes several polls.
         yield* facilitator.sql`update kernel_facts set at = at - interval '16 minutes'
           where position <= ${positionOf(reported[1]!)}`
         const late = yield* openEvents(url)

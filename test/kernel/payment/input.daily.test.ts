@@ -1,5 +1,5 @@
-// What a body may say, over HTTP on each database of the run: text that no database keeps is refused before any is
-// asked, and a fault inside of an extension costs that extension and nothing else.
+// What a body may say, over HTTP on each database of the run: text that no database stores is refused before any query,
+// and an error inside an extension rejects that extension and nothing else.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"

@@ -1,4 +1,4 @@
-// What becomes of the answer's header when observers answer at once, late, never, or break.
+// The extension header of an answer when observers answer immediately, late, never, or fail.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Option } from "effect"
 import { TestClock } from "effect/testing"

@@ -24,37 +24,35 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
         return { facilitator, payer: payer.publicKey(), seller: seller.publicKey(), payment, body: payment.body }
       })
 
-      it.effect(
-        "/supported lists kinds, signers and fee sponsorship [S59, S60, S61, S7, S28, S47, S306, S314]",
-        () =>
-          Effect.gen(function* () {
-            const facilitator = yield* Running
-            const answer = yield* facilitator.ask("/supported")
-            expect(answer.status).toBe(200)
-            expect(answer.headers.get("content-type")).toContain("application/json")
-            const signer = answer.json.kinds[0].signer
-            const ceilings = {
-              maxFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/),
-              maxResourceFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/),
-              maxInclusionFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/)
-            }
-            const kindsOf = (scheme: string, extra: object) =>
-              ["ledger:testnet", "stellar:testnet"].map((network) => ({
-                x402Version: 2,
-                scheme,
-                network,
-                signer,
-                extra: { areFeesSponsored: true, ...ceilings, ...extra }
-              }))
-            const uptoContract = expect.stringMatching(/^C[A-Z2-7]{55}$/)
-            expect(answer.json.kinds).toEqual([
-              ...kindsOf("exact", {}),
-              ...kindsOf("upto", { uptoContract, facilitatorAddress: signer })
-            ])
-            expect(answer.json.signers["ledger:*"]).toContain(signer)
-            expect(answer.json.signers["stellar:*"]).toEqual(answer.json.signers["ledger:*"])
-            expect(answer.json.extensions).toContain("payment-identifier")
-          })
+      it.effect("/supported lists kinds, signers and fee sponsorship [S59, S60, S61, S7, S28, S47, S306, S314]", () =>
+        Effect.gen(function* () {
+          const facilitator = yield* Running
+          const answer = yield* facilitator.ask("/supported")
+          expect(answer.status).toBe(200)
+          expect(answer.headers.get("content-type")).toContain("application/json")
+          const signer = answer.json.kinds[0].signer
+          const ceilings = {
+            maxFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/),
+            maxResourceFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/),
+            maxInclusionFeeStroops: expect.stringMatching(/^[1-9][0-9]*$/)
+          }
+          const kindsOf = (scheme: string, extra: object) =>
+            ["ledger:testnet", "stellar:testnet"].map((network) => ({
+              x402Version: 2,
+              scheme,
+              network,
+              signer,
+              extra: { areFeesSponsored: true, ...ceilings, ...extra }
+            }))
+          const uptoContract = expect.stringMatching(/^C[A-Z2-7]{55}$/)
+          expect(answer.json.kinds).toEqual([
+            ...kindsOf("exact", {}),
+            ...kindsOf("upto", { uptoContract, facilitatorAddress: signer })
+          ])
+          expect(answer.json.signers["ledger:*"]).toContain(signer)
+          expect(answer.json.signers["stellar:*"]).toEqual(answer.json.signers["ledger:*"])
+          expect(answer.json.extensions).toContain("payment-identifier")
+        })
       )
 
       it.effect("finds an honest payment valid and names its payer [S2, S49, S50, S51, S52, S53, S74, S77]", () =>

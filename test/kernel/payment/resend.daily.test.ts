@@ -1,6 +1,6 @@
-// A buyer who sends the same payment again, by a seller that verifies before it settles, on each database of the run:
-// while the success was not delivered, verify is valid for its owner and settle delivers it once; afterwards verify is
-// refused with the hash.
+// A buyer that sends the same payment again, through a seller that verifies before it settles, on each database of the
+// run: while the success was not delivered, verify is valid for its owner and settle delivers it once; afterwards
+// verify is refused with the hash.
 import { expect, it, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Latch, Layer } from "effect"
@@ -45,7 +45,7 @@ const isSettled = (facilitator: Facilitator, transaction: string) =>
   )
 
 /** Settles a payment whose caller receives pending, and gives its hash once the payment has settled. */
-const settleUnheard = Effect.fnUntraced(function* (facilitator: Facilitator, gate: Gate, body: unknown) {
+const settleUndelivered = Effect.fnUntraced(function* (facilitator: Facilitator, gate: Gate, body: unknown) {
   yield* gate.close
   const pending = yield* facilitator.settle(body, shop)
   expect(pending.json.errorReason).toBe("settle_ledger_transaction_status_unknown")
@@ -71,7 +71,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
           const facilitator = yield* Running
           const { pay, payTo, payer } = yield* makePay(facilitator)
           const { body } = yield* pay(identifier === undefined ? {} : identified(identifier))
-          const transaction = yield* settleUnheard(facilitator, gate, body)
+          const transaction = yield* settleUndelivered(facilitator, gate, body)
           for (let times = 0; times < 2; times++)
             expect((yield* facilitator.verify(body, shop)).json).toEqual({ isValid: true, payer })
           expect((yield* facilitator.verify(body, other)).json).toMatchObject({ isValid: false, invalidReason: used })
@@ -98,7 +98,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
         const facilitator = yield* Running
         const { pay } = yield* makePay(facilitator)
         const { body } = yield* pay()
-        const transaction = yield* settleUnheard(facilitator, gate, body)
+        const transaction = yield* settleUndelivered(facilitator, gate, body)
         const changed: any = structuredClone(body)
         changed.paymentPayload.resource = { url: "https://elsewhere.example/" }
         expect((yield* facilitator.verify(changed, shop)).json).toMatchObject({
@@ -134,7 +134,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
         const facilitator = yield* Running
         const { pay } = yield* makePay(facilitator)
         const { body, expirationLedger } = yield* pay({ maxTimeoutSeconds: 60, secondsPerLedger: 4 })
-        const transaction = yield* settleUnheard(facilitator, gate, body)
+        const transaction = yield* settleUndelivered(facilitator, gate, body)
         yield* eventually(
           Effect.sync(() => facilitator.ledger.ledger.latest.sequence),
           (sequence) => sequence > expirationLedger
@@ -180,7 +180,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
         const first = yield* startFacilitator({ ...shared, atStep: ownGate.atStep })
         const { pay } = yield* makePay(first)
         const { body } = yield* pay()
-        const transaction = yield* settleUnheard(first, ownGate, body)
+        const transaction = yield* settleUndelivered(first, ownGate, body)
         const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl })
         expect((yield* second.verify(body, shop)).json.isValid).toBe(true)
         expect((yield* second.settle(body, shop)).json).toMatchObject({ success: true, transaction })
@@ -250,7 +250,7 @@ describe.each(databaseKinds)("a payment whose record was lost on %s", (database)
         expect(first.json.success, first.text).toBe(true)
         yield* facilitator.sql`delete from kernel_attempts`
         yield* facilitator.sql`delete from kernel_settlements`
-        // A process that remembers no ends, as after a restore.
+        // A process with an empty cache of outcomes, as after a restore.
         const restored = yield* startFacilitator({ ...shared, ledgerUrl: facilitator.ledgerUrl })
         const { transaction } = first.json
         for (const ask of [restored.verify, restored.settle]) {

@@ -1,5 +1,5 @@
-// What stands around a payment and must not touch it: extensions that are slow, broken or talkative, search that is
-// down, a database that is gone; and what a payment option may carry beside its terms.
+// What surrounds a payment and must not affect it: extensions that are slow, broken or verbose, search that is down, a
+// database that is gone; and what a payment option may carry beside its terms.
 import { expect, it, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Layer, Redacted } from "effect"

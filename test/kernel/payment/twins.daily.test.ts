@@ -1,5 +1,5 @@
 // Identical requests of one principal at the same time, and requests to a facilitator whose database does not answer,
-// on each database of the run: one settles, the others hear what it came to, and nobody waits for ever.
+// on each database of the run: one settles, the others receive its outcome, and none waits forever.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch } from "effect"
 import { describe } from "vitest"
@@ -102,11 +102,11 @@ describe.each(databaseKinds)("twins on %s", (database) => {
         const twin = yield* Effect.forkChild(facilitator.settle(body))
         yield* Fiber.interrupt(first)
         yield* recording.open
-        const heard = yield* Fiber.join(twin)
-        let answer = heard
+        const twinAnswer = yield* Fiber.join(twin)
+        let answer = twinAnswer
         while (answer.json.errorReason === unknown) answer = yield* facilitator.settle(body)
         expect(answer.json.success, answer.text).toBe(true)
-        if (heard.json.success !== true) expect(heard.json.transaction).toBe(answer.json.transaction)
+        if (twinAnswer.json.success !== true) expect(twinAnswer.json.transaction).toBe(answer.json.transaction)
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
     240_000

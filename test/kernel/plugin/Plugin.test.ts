@@ -63,9 +63,9 @@ it("does not compile a plugin whose needs and layer disagree, nor a list in the 
   )
   // @ts-expect-error a handler that takes a service per request
   Plugin.define({ ...base, id: "d", needs: [storeContract], layer: perRequest })
-  // @ts-expect-error the need stands later
+  // @ts-expect-error the required plugin comes later
   Plugin.catalogue(registry, store)
-  // @ts-expect-error nobody provides it
+  // @ts-expect-error no plugin provides it
   Plugin.catalogue(user)
   const impostor = Plugin.define({ ...base, id: "store", needs: [], layer: Layer.empty })
   // @ts-expect-error the plugin under the contract's id does not provide its services

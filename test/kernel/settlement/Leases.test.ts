@@ -88,7 +88,7 @@ for (const kind of databaseKinds) {
           ).toEqual([0, 1, 2, 3].map(channelName))
           expect(yield* store.counts).toEqual({ ready: 4, free: 0 })
           yield* Effect.forEach(taken.flatMap(Option.toArray), store.release)
-          // Several at once are the same, and no more than there are.
+          // Several concurrent ones are the same, and no more than there are.
           const several = yield* Effect.forEach([3, 3], store.take, { concurrency: "unbounded" })
           expect(several.flatMap((leases) => leases.map(({ address }) => address)).sort()).toEqual(
             [0, 1, 2, 3].map(channelName)

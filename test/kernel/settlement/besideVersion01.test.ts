@@ -1,6 +1,6 @@
-// Replicas of version 0.1 and of today over one database. What 0.1 writes stands here as its statements were: it names
-// one principal, ends a settlement in the budget of the principal that the row names, and knows no column that came
-// after migration 0004. `npm run upgrade -- --from REF` plays the same with the old program itself.
+// Replicas of version 0.1 and of today over one database. The statements of 0.1 are copied here: it names one
+// principal, ends a settlement in the budget of the principal that the row names, and knows no column that came after
+// migration 0004. `npm run upgrade -- --from REF` tests the same with the old program itself.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -214,7 +214,7 @@ for (const kind of databaseKinds) {
           const [record] = yield* open(10)
           expect([record!.attemptCount, record!.attempts.map(({ taken }) => taken)]).toEqual([2, [true, false]])
           const { attempt } = newSettlement(1, { address: "", fence: 0n, sequence: 0n })
-          // Who decided before the second changes nothing.
+          // A decision made before the second attempt changes nothing.
           expect([yield* addAttempt(idOf(1), attempt, 1), yield* addAttempt(idOf(1), attempt, 2)]).toEqual([
             undefined,
             3

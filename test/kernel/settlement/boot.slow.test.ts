@@ -1,5 +1,5 @@
-// A start after the worst night: a thousand settlements without an end, on as many channels. The program answers first
-// and follows them then; what the ledger has decided meanwhile is told by itself, and the channels come back.
+// A start with a thousand settlements without an outcome, on as many channels. The program answers first and follows
+// them then; what the ledger has decided meanwhile is found automatically, and the channels come back.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
@@ -84,7 +84,7 @@ it.live(
               inner_hash, sponsor, channel, channel_sequence, resource_fee_stroops, recorded_ledger, deadline_at,
               budget_day, budget_stroops, budget_shard, budget_keyed, state)
             select gen_random_uuid(), network, 'exact', 'authorization-' || number,
-              ${now}, 'fingerprint-' || number, 'somebody', 'payer', 'seller', 'asset', 10, 10,
+              ${now}, 'fingerprint-' || number, 'caller', 'payer', 'seller', 'asset', 10, 10,
               lpad(to_hex(number), 64, '0'), sponsor, address, sequence + 1, 40000, ${now - 10}, clock_timestamp(),
               current_date, 0, 0, false, 'submitted'
             from kernel_channels where state = 'ready'`

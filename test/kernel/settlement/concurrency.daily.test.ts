@@ -1,5 +1,5 @@
-// Many requests for one payment, on one replica and on two over one database: one payment, one success, and nobody is
-// told a falsehood. And clients that hang up: what was recorded is finished without them.
+// Many requests for one payment, on one replica and on two over one database: one payment, one success, and no false
+// answer. And clients that disconnect: what was recorded is finished without them.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Deferred, Effect, Fiber, Latch, Layer } from "effect"
@@ -87,13 +87,13 @@ describe.each(databaseKinds)("one payment asked for many times on %s", (database
     () =>
       Effect.gen(function* () {
         const recorded = yield* Deferred.make<void>()
-        const goOn = yield* Deferred.make<void>()
+        const proceed = yield* Deferred.make<void>()
         let submitted = 0
         const facilitator = yield* startFacilitator({
           database,
           atStep: (step) =>
             step === "afterRecord"
-              ? Effect.andThen(Deferred.succeed(recorded, undefined), Deferred.await(goOn))
+              ? Effect.andThen(Deferred.succeed(recorded, undefined), Deferred.await(proceed))
               : step === "afterSubmit"
                 ? Effect.sync(() => void submitted++)
                 : Effect.void
@@ -102,7 +102,7 @@ describe.each(databaseKinds)("one payment asked for many times on %s", (database
         const asking = yield* Effect.forkChild(facilitator.settle(body))
         yield* Deferred.await(recorded)
         yield* Fiber.interrupt(asking)
-        yield* Deferred.succeed(goOn, undefined)
+        yield* Deferred.succeed(proceed, undefined)
         const retry = yield* facilitator.settle(body)
         expect(retry.json, retry.text).toMatchObject({ success: true })
         expect(yield* facilitator.balance(seller)).toBe(price)

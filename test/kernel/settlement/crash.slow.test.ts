@@ -1,5 +1,5 @@
 // The program, killed without warning at each named step of the money path, over a ledger that lives on. Started again,
-// it finishes what was recorded and forgets what was not: the payment ends once, and a retry is told the truth.
+// it finishes what was recorded and drops what was not: the payment ends once, and a retry receives the true outcome.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem } from "effect"
@@ -38,8 +38,8 @@ it.live.each(steps)(
       const payer = yield* world.account()
       const seller = yield* world.account(0n)
       yield* launch({ TOLLKEEPER_TEST_CRASH_AT: step })
-      // Made when the program stands, and with time for it to stand again: an authorization ends by the ledger, also on
-      // a busy machine.
+      // Made when the program is ready, and with time for a restart: an authorization expires by the ledger, also on a
+      // busy machine.
       const { body } = yield* world.payment({
         payer,
         payTo: seller.publicKey(),
@@ -60,7 +60,7 @@ it.live.each(steps)(
       expect(yield* world.balance(seller.publicKey())).toBe(price)
       const again = yield* Effect.promise(() => postJson(`${url}/settle`, body))
       expect(again.json).toEqual(retry.json)
-      // Both channels came back: two payments at once find one each.
+      // Both channels came back: two concurrent payments find one each.
       const others = yield* Effect.forEach([1, 2], () =>
         world.payment({ payer, payTo: seller.publicKey(), amount: price, maxTimeoutSeconds: 300 })
       )

@@ -63,7 +63,7 @@ interface World {
   readonly records: ReadonlyArray<OpenRecord>
   readonly ledger: number
   readonly transaction?: (hash: string) => TransactionAnswer | undefined
-  readonly standing?: Partial<Omit<SettlementSnapshot, "ledger">>
+  readonly channelState?: Partial<Omit<SettlementSnapshot, "ledger">>
   readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
   /** Undefined: something interrupts it. */
   readonly resolves?: (outcome: Outcome) => ResolveAnswer | undefined
@@ -87,7 +87,7 @@ const makeCrowd = (stay: Duration.Input) => {
   return { join, most: () => most }
 }
 
-/** Runs turns of the follower over a world for a while, and tells what it did. */
+/** Runs turns of the follower over a world for a while, and returns what it did. */
 const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longest: Duration.Input = "10 seconds") {
   const asked: Array<string> = []
   const sent: Array<string> = []
@@ -106,7 +106,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     standings: (queries: ReadonlyArray<unknown>) =>
       Effect.succeed({
         latestLedger,
-        standings: queries.map(() => ({ sequence: 6n, nonce: "unspent", ...world.standing }))
+        standings: queries.map(() => ({ sequence: 6n, nonce: "unspent", ...world.channelState }))
       }),
     scan: () =>
       world.scanned === undefined
@@ -182,7 +182,16 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
   yield* TestClock.adjust("1 minute")
   const run = Effect.andThen(startFollower, TestClock.adjust(longest))
   yield* Effect.scoped(Effect.provide(run, ports)).pipe(Effect.provideService(ScanAbove, scanAbove))
-  return { asked, sent, ended, freed, given, signed, askedAtOnce: asking.most(), endedAtOnce: writing.most() }
+  return {
+    asked,
+    sent,
+    ended,
+    freed,
+    given,
+    signed,
+    askedConcurrently: asking.most(),
+    endedConcurrently: writing.most()
+  }
 })
 
 const included = (innerHash: string): TransactionAnswer => ({
@@ -221,9 +230,9 @@ describe("the follower", () => {
         stay: "1 second",
         scanned: names.map((name) => executed({ innerHash: `inner ${name}` }))
       })
-      expect([seen.ended.length, seen.endedAtOnce, seen.asked]).toEqual([60, 50, []])
+      expect([seen.ended.length, seen.endedConcurrently, seen.asked]).toEqual([60, 50, []])
       const asked = yield* follow({ records, ledger: 1_004, stay: "1 second", transaction: included })
-      expect([asked.ended.length, asked.askedAtOnce]).toEqual([60, 16])
+      expect([asked.ended.length, asked.askedConcurrently]).toEqual([60, 16])
     })
   )
 
@@ -292,7 +301,7 @@ describe("the follower", () => {
       const { ended, freed } = yield* follow({
         records: [recordOf("one")],
         ledger: 1_005,
-        standing: { sequence: 7n, nonce: 1_004 }
+        channelState: { sequence: 7n, nonce: 1_004 }
       })
       expect([freed, ended]).toEqual([["one"], []])
     })
@@ -308,7 +317,7 @@ describe("the follower", () => {
   it.effect("builds a settlement again on another channel when the number of its own was used", () =>
     Effect.gen(function* () {
       const lease = { address: another, fence: 3n, sequence: 40n }
-      const world = { records: [overtaken()], ledger: 1_006, standing: { sequence: 7n }, lease }
+      const world = { records: [overtaken()], ledger: 1_006, channelState: { sequence: 7n }, lease }
       const did = yield* follow(world, 50, "1 millis")
       expect(did).toMatchObject({ ended: [], freed: ["one"], signed: [`payment on ${another}`], sent: ["anew"] })
       expect(did.given).toEqual(["one on 40 as inner anew"])

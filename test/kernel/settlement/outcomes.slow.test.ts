@@ -79,9 +79,9 @@ describe("a payment", () => {
         yield* facilitator.sql`truncate kernel_settlements, kernel_attempts,
         kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
         yield* facilitator.sql`insert into kernel_channels (address, network, sponsor, number, state, sequence)
-        select 'nothing', 'ledger:testnet', 'nobody', 0, 'retired', 0`
+        select 'nothing', 'ledger:testnet', 'former', 0, 'retired', 0`
         for (const [index, { body }] of [named, unnamed].entries()) {
-          // The channels went with their settlements: until they are known again, everybody is told to come again.
+          // The channels were lost with their settlements: until they are known again, all callers are asked to retry.
           const again = yield* eventually(facilitator.settle(body), ({ status }) => status !== 503)
           expect(again.json, again.text).toMatchObject({ success: true, transaction: first[index]!.json.transaction })
         }
@@ -108,7 +108,7 @@ describe("a payment", () => {
         const facilitator = yield* start()
         const other = yield* start({ ledgerUrl: facilitator.ledgerUrl })
         const { pay, payTo } = yield* parties(facilitator)
-        const { body } = yield* pay("spent-by-somebody-else")
+        const { body } = yield* pay("spent-by-another")
         expect((yield* other.settle(body)).json).toMatchObject({ success: true })
         for (let times = 0; times < 2; times++) {
           expect((yield* facilitator.settle(body)).json).toMatchObject({
@@ -139,7 +139,7 @@ describe("a payment", () => {
           errorReason: "settle_ledger_transaction_expired"
         })
         expect(seenAt).toBeGreaterThanOrEqual(expirationLedger)
-        // The ledgers of looking: a quarter of an interval to notice, and the answer's way.
+        // The ledgers of a poll: a quarter of an interval to notice, and the answer's way.
         expect(seenAt).toBeLessThanOrEqual(expirationLedger + 4)
         yield* facilitator.ledger.setFaults([])
         expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })

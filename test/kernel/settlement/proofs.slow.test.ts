@@ -1,5 +1,5 @@
-// Payments whose transaction failed, or whose hash is hidden, through a whole facilitator and the embedded ledger: what
-// they hear is what became of the money, whoever moved it.
+// Payments whose transaction failed, or whose hash is hidden, through a whole facilitator and the embedded ledger: the
+// answer follows the actual transfer, in whichever transaction it happened.
 import { expect, it } from "@effect/vitest"
 import { Keypair, StrKey } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Layer } from "effect"

@@ -1,5 +1,5 @@
-// Pubnet: a process that serves it starts only when every condition holds, and says all that do not at once. The ledger
-// here is an embedded one that takes pubnet's passphrase, which no profile and no command can ask for.
+// Pubnet: a process that serves it starts only when every condition holds, and lists all that do not in one error. The
+// ledger here is an embedded one that takes pubnet's passphrase, which no profile and no command can ask for.
 import { expect, layer } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Asset, Keypair } from "@stellar/stellar-sdk"
@@ -28,7 +28,7 @@ const usdcContract = new Asset("USDC", USDC_ISSUER).contractId(passphrase)
 const key = "0123456789abcdef0123"
 const sponsor = Keypair.random()
 
-/** A ledger that closes by itself and takes another passphrase than the test network's. */
+/** A ledger that closes automatically and takes another passphrase than the test network's. */
 class Ledger extends Context.Service<Ledger, { readonly url: string; readonly fund: LocalLedger["Service"]["fund"] }>()(
   "test/Ledger"
 ) {

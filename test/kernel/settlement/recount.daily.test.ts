@@ -1,5 +1,5 @@
-// What an operator is told of settlements without an end, channels, budgets and pace, against a plain count: random
-// histories by the real repository, each step of which is kept in a list beside it.
+// The operator's figures of open settlements, channels, budgets and rates, against a plain count: random histories by
+// the real repository, each step of which is kept in a list beside it.
 import { expect, layer } from "@effect/vitest"
 import { Duration, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -40,7 +40,7 @@ interface Kept {
 
 interface History {
   readonly all: Array<Kept>
-  /** Addresses of channels that were lent and not used yet. */
+  /** Addresses of channels that were leased and not used yet. */
   readonly leased: Set<string>
 }
 
@@ -143,7 +143,7 @@ const checkChannels = Effect.fnUntraced(function* ({ all, leased }: History) {
 
 const checkPace = Effect.fnUntraced(function* ({ all }: History) {
   const sql = yield* SqlClient.SqlClient
-  // The journal's own reader gives positions; here nobody reads it.
+  // The journal's own reader assigns positions; here it has none.
   yield* sql`update kernel_facts set position = id where position is null`
   const settled = all.filter(({ state }) => state === "settled").map(({ number }) => idOf(number))
   const rows = yield* sql<{ id: string; took: number }>`select id::text as id,

@@ -29,7 +29,7 @@ const statesOf = ({ sql }: Facilitator) =>
 
 const notYetKnown = "settle_ledger_transaction_status_unknown"
 
-/** The same payment until there is an answer: told to come again, or not known within the three seconds of these. */
+/** Repeats a payment until its outcome: while it is busy, or pending after the three seconds configured here. */
 const settledBy = (facilitator: Facilitator, body: unknown) =>
   eventually(facilitator.settle(body), ({ json, status }) => status !== 503 && json.errorReason !== notYetKnown)
 
@@ -87,7 +87,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* write("a", secret(next, old))
         expect((yield* rotate("sponsor")).sponsor).toBe(next.publicKey())
         expect(yield* sponsorOf(first)).toBe(next.publicKey())
-        // The other one's file is of before, then of somebody else, then right.
+        // The other replica's file holds the former seed, then a foreign one, then the right one.
         yield* write("b", secret(stranger, old))
         expect(yield* sponsorOf(second)).toBe(old.publicKey())
         yield* write("b", secret(next, old))
@@ -165,7 +165,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         }>`select channel from kernel_settlements where sponsor = ${next.publicKey()}`
         expect(used.filter(({ channel }) => !after.includes(channel))).toEqual([])
 
-        // Three minutes later nobody has claimed those of before; they are given back to who is the sponsor now.
+        // Three minutes later no replica has claimed the former channels; they are merged into the new sponsor.
         yield* sql`update kernel_channels set wanted_until = clock_timestamp() where address = any(${before})`
         yield* sql`update kernel_channels set sequence = null where address = ${after[0]!}`
         const ended = sql<{ count: number }>`select count(*)::int as count from kernel_channels

@@ -1,5 +1,5 @@
-// A sponsor that cannot pay, and a network that asks too much: settling is busy at once and verifying judges nothing,
-// no channel is lent and nothing is stored, operators see it, and it heals by itself.
+// A sponsor that cannot pay, and a network that asks too much: settling is busy immediately and verifying decides
+// nothing, no channel is leased and nothing is stored, operators see it, and it recovers automatically.
 import { expect, it } from "@effect/vitest"
 import { Account, Asset, Keypair, Networks, Operation, TransactionBuilder } from "@stellar/stellar-sdk"
 import { Context, Effect } from "effect"

@@ -1,4 +1,4 @@
-// The settlement repository over a fresh database, with what it stands on, and settlements to put into it.
+// The settlement repository over a fresh database, with its dependencies, and settlements to put into it.
 import { Duration, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Budget } from "../../../kernel/budget/Budget.ts"

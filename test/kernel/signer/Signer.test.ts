@@ -1,6 +1,5 @@
-// The signer refuses what the house would not have built, whoever asks: each departure from an honest settlement,
-// cancellation and sponsor's transaction by itself. And the vault: where secrets come from and that none of them gets
-// out.
+// The signer refuses what the kernel would not have built, for any caller: each departure from a valid settlement,
+// cancellation and sponsor's transaction separately. And the vault: where secrets come from and that none leaks.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
@@ -26,7 +25,7 @@ const signers = Signer.layer.pipe(Layer.provide([vaultWith(), networkWith(), cry
 
 const bounds = { ledgerMax: 5_000, timeMax: 1_800_000_000n }
 
-/** An honest client's operation and data, around whatever the tamper makes of them. */
+/** An honest client's operation and data, wrapped around the tampered values. */
 const honestParts = Effect.promise(async () => {
   const { transaction } = await makePayment({
     latestLedger: 1_000,

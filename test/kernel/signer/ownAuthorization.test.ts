@@ -1,5 +1,5 @@
 // The sponsor's own authorization: given for exactly one call that a scheme has named, and recognized again in a
-// settlement by its signature alone. Every departure is refused, whoever asks.
+// settlement by its signature alone. Every departure is refused.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Address, Keypair, nativeToScVal, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
@@ -51,7 +51,7 @@ const signers = Signer.layer.pipe(Layer.provide([vault, network, cryptoLayer]))
 interface Shape {
   readonly contract?: string
   readonly functionName?: string
-  /** Arguments; the sponsor stands at the second. */
+  /** Arguments; the sponsor is the second. */
   readonly args?: ReadonlyArray<xdr.ScVal>
   readonly operationSource?: string
   readonly subInvocations?: ReadonlyArray<xdr.SorobanAuthorizedInvocation>

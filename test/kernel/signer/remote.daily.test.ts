@@ -1,6 +1,6 @@
-// Keys that another machine holds: the protocols of Vault, AWS KMS, Google Cloud KMS and of our own signer, against
-// servers that check who asks as the real ones do; a whole facilitator whose sponsor is such a key; and what callers
-// hear while the signer does not sign.
+// Keys held by another machine: the protocols of Vault, AWS KMS, Google Cloud KMS and of our own signer, against
+// servers that authenticate callers as the real ones do; a whole facilitator whose sponsor is such a key; and what
+// callers receive while the signer does not sign.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Exit, Option, Redacted, Schedule } from "effect"
@@ -44,7 +44,7 @@ const open = (kind: SignerKind, url: string, environment: Record<string, string 
 
 const hash = Uint8Array.from({ length: 32 }, (_, at) => at * 7)
 
-/** The variable that shows who asks, by kind, with another's content. */
+/** The environment variable with the credentials, by kind, with another caller's content. */
 const stranger: Readonly<Record<SignerKind, Record<string, string>>> = {
   https: { SIGNER_TOKEN: "another-token" },
   "vault-transit": { SIGNER_TOKEN: "another-token" },
@@ -135,7 +135,7 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
   )
 })
 
-/** Three payments at once: what each heard, and whether a channel was lent for any. */
+/** Three concurrent payments: the answer of each, and whether a channel was leased for any. */
 const settleThree = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const fences = Effect.map(
     facilitator.sql<{ fence: bigint }>`select fence from kernel_channels order by address`,
@@ -150,7 +150,7 @@ const settleThree = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const before = yield* fences
   const answers = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: 3 })
   const reported = answers.map(({ json, status }) => (json.success === true ? "settled" : status))
-  return { told: reported, lent: (yield* fences) !== before }
+  return { reported, leased: (yield* fences) !== before }
 })
 
 it.live(
@@ -177,13 +177,13 @@ it.live(
         ]
       })
       expect(signers.asked()).toBe(0)
-      const { lent: leased, told: reported } = yield* settleThree(facilitator)
+      const { leased, reported } = yield* settleThree(facilitator)
       expect(reported).toEqual([503, 503, 503])
       expect(leased).toBe(false)
       expect(yield* facilitator.sql`select 1 from kernel_settlements`).toEqual([])
       signers.setFault(undefined)
       yield* Effect.repeat(settleThree(facilitator), {
-        until: ({ told: notified }) => notified.every((word) => word === "settled"),
+        until: ({ reported }) => reported.every((word) => word === "settled"),
         schedule: Schedule.spaced("200 millis")
       }).pipe(Effect.timeout("100 seconds"))
     }).pipe(Effect.scoped),
@@ -208,14 +208,14 @@ it.live(
       })
       const held = machines.map(({ pair }) => pair.publicKey())
       expect((yield* facilitator.ask("/supported")).json.signers["ledger:*"]).toEqual(held)
-      expect((yield* settleThree(facilitator)).told).toEqual(["settled", "settled", "settled"])
+      expect((yield* settleThree(facilitator)).reported).toEqual(["settled", "settled", "settled"])
       const used = facilitator.sql<{ channel: string }>`select distinct channel from kernel_settlements order by 1`
       expect((yield* used).map(({ channel }) => channel)).toEqual(held.slice(1).sort())
 
       machines[2]!.setFault("wrong")
-      // The one that is given to this channel finds out; from then on nothing is lent.
+      // The payment that gets this channel detects it; from then on nothing is leased.
       yield* Effect.repeat(settleThree(facilitator), {
-        until: ({ lent: leased, told: reported }) => !leased && reported.every((word) => word === 503),
+        until: ({ leased, reported }) => !leased && reported.every((word) => word === 503),
         schedule: Schedule.spaced("100 millis")
       }).pipe(Effect.timeout("100 seconds"))
       const stuck = facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()
@@ -223,7 +223,7 @@ it.live(
       expect(yield* stuck).toEqual([])
       machines[2]!.setFault(undefined)
       yield* Effect.repeat(settleThree(facilitator), {
-        until: ({ told: notified }) => notified.every((word) => word === "settled"),
+        until: ({ reported }) => reported.every((word) => word === "settled"),
         schedule: Schedule.spaced("200 millis")
       }).pipe(Effect.timeout("100 seconds"))
     }).pipe(Effect.scoped),

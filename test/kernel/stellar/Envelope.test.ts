@@ -1,4 +1,4 @@
-// Transactions as strangers send them: one encoding only, bounded in size and depth, quick to refuse. And as the house
+// Transactions as clients send them: one encoding only, bounded in size and depth, quick to refuse. And as the kernel
 // builds them.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
@@ -76,7 +76,7 @@ describe("readEnvelope", () => {
   })
 
   it("refuses a large text before it is decoded", () => {
-    // A text of which only the length can be read: whoever looks at a character fails.
+    // A text of which only the length can be read: reading a character fails.
     const ofLength = (length: number) =>
       new Proxy(
         {},
@@ -99,7 +99,7 @@ describe("readEnvelope", () => {
       lying.set([0x7f, 0xff, 0xff, 0xff], at)
       reported.add(reasonOf(textOf(lying)))
     }
-    // Where a plain number stood it is another envelope; where a length stood, none.
+    // In place of a plain number it is another envelope; in place of a length, none.
     expect([...reported].sort()).toEqual(["not a transaction envelope", "ok"])
   })
 

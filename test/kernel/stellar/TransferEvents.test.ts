@@ -1,4 +1,4 @@
-// Token movements as events tell them: every form the token standard knows, and what only looks like one.
+// Token movements from events: every form of the token standard, and events that only resemble one.
 import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
 import { readEvent } from "../../../kernel/stellar/TransferEvents.ts"

@@ -1,11 +1,11 @@
-// The house's reader of XDR beside the SDK's: the same values of every type that the house reads, and the same bytes
-// refused, over values that are made at random from the SDK's own schemas and then spoilt. A failure prints its seed.
+// The kernel's XDR reader beside the SDK's: the same values of every type that the kernel reads, and the same bytes
+// refused, over random values of the SDK's own schemas that are then corrupted. A failure prints its seed.
 import { describe, expect, it } from "@effect/vitest"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { bytesOfBase64 } from "../../../kernel/stellar/base64.ts"
 import { bytesRead, readXdr } from "../../../kernel/stellar/readXdr.ts"
 
-/** What the house reads. */
+/** The types that the kernel reads. */
 const types = {
   TransactionEnvelope: xdr.TransactionEnvelope.schema,
   SorobanAuthorizationEntry: xdr.SorobanAuthorizationEntry.schema,
@@ -43,7 +43,7 @@ const hyper = (roll: Roll): bigint =>
 
 const pick = <A>(roll: Roll, from: ReadonlyArray<A>): A => from[roll(from.length)]!
 
-/** A value of a schema; deeper than a few levels whatever is shortest. */
+/** A value of a schema; deeper than a few levels, the shortest one. */
 const valueOf = (roll: Roll, schema: any, depth = 0): unknown => {
   const isDeep = depth > 9
   switch (schema.kind) {
@@ -105,7 +105,7 @@ const reported = (read: () => unknown) => {
   }
 }
 
-/** Bytes of a value as somebody else would send them: a byte changed, some missing, some more, others swapped. */
+/** Corrupted bytes of a value: a byte changed, some missing, some more, others swapped. */
 const spoilt = (roll: Roll, bytes: Uint8Array): Uint8Array => {
   const at = roll(Math.max(1, bytes.length))
   switch (roll(5)) {

@@ -1,5 +1,4 @@
-// The register of metrics: one place for each name, with a unit that the name tells, and nobody who makes a metric
-// beside it.
+// The register of metrics: one place for each name, with a unit in the name, and no metric made elsewhere.
 import { describe, expect, it } from "vitest"
 import { metrics } from "../../../kernel/telemetry/metrics.ts"
 import { all } from "../../../runtime/deploy/observability/registry.ts"

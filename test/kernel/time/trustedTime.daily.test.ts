@@ -62,7 +62,7 @@ it.live("a replica whose clock is years fast deletes nothing, and takes no resou
     const [latest] = yield* right.sql<{ days: number }>`select extract(day from max(at) - now())::int as days from (
       select last_seen_at as at from catalog_activity union all select due_at from catalog_probes
       union all select at from catalog_sales union all select last_at from catalog_observations
-      union all select first_seen_at from catalog_resources) told`
+      union all select first_seen_at from catalog_resources) as times`
     expect(latest!.days).toBeLessThan(30)
   }).pipe(Effect.scoped)
 )

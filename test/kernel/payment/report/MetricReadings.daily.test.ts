@@ -1,4 +1,4 @@
-// What is a state, as a metric: read when somebody asks, without addresses, and honest about what could not be read.
+// State as metrics: read on scrape, without addresses, and explicit about what could not be read.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Metric, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -17,7 +17,7 @@ interface World {
   isAnswering: boolean
 }
 
-const standing = {
+const sponsorStatus = {
   account: { balanceStroops: 10_450_000n, reserveStroops: 10_000_000n },
   owedStroops: 0n,
   channelsReady: 3,
@@ -44,7 +44,7 @@ const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings
       counts: Effect.suspend(() => (world.isAnswering ? Effect.succeed({ ready: 3, free: 2 }) : Effect.never))
     } as never),
     Layer.succeed(Sponsor, {
-      standing: Effect.succeed(Option.some(standing)),
+      standing: Effect.succeed(Option.some(sponsorStatus)),
       fault: () => Effect.succeedNone
     } as never),
     Layer.succeed(Network, {
@@ -93,7 +93,7 @@ it.effect("counts waiters by key, keyless callers as one, with bounded labels", 
       expect(names.length).toBe(52)
       expect(JSON.stringify(names)).not.toMatch(/192|2001/)
       expect(yield* value("tollkeeper_queue_waiting", { principal: "other" })).toBe(151)
-      // Who waits no longer is told so, and does not stand at its last figure for ever.
+      // A key without waiters is reported as 0 rather than at its last figure.
       expect(yield* value("tollkeeper_queue_waiting", { principal: "shop" })).toBe(0)
       expect(yield* value("tollkeeper_queue_waiting", { principal: "anonymous" })).toBe(0)
     })

@@ -1,4 +1,4 @@
-// What an operator hears of the sponsor's budget: before it runs out, when it has, and once.
+// Warnings of the sponsor's budget: before it runs out, when it has, and once each.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Metric, References } from "effect"
 import { TestClock } from "effect/testing"
@@ -22,17 +22,17 @@ const quiet: BudgetStatus = {
 
 const watching = <A, E>(
   use: (world: {
-    readonly set: (standing: Partial<BudgetStatus>) => Effect.Effect<void>
+    readonly set: (changed: Partial<BudgetStatus>) => Effect.Effect<void>
     readonly warnings: Array<string>
   }) => Effect.Effect<A, E, StartupBanner>
 ) => {
   const warnings: Array<string> = []
-  let standing = quiet
+  let status = quiet
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
     if (logLevel === "Warn") warnings.push(String(message))
   })
   const services = Layer.mergeAll(
-    Layer.succeed(Budget, { standing: Effect.sync(() => standing) } as never),
+    Layer.succeed(Budget, { standing: Effect.sync(() => status) } as never),
     Layer.succeed(Limits, {
       sponsoredPerDayStroopsMax: 10_000_000n,
       sponsoredPerPrincipalPerDayStroopsMax: 1_000_000n
@@ -49,7 +49,7 @@ const watching = <A, E>(
       yield* watchBudget
       yield* TestClock.adjust("1 millis")
       const set = (changed: Partial<BudgetStatus>) => {
-        standing = { ...quiet, ...changed }
+        status = { ...quiet, ...changed }
         return TestClock.adjust("10 seconds")
       }
       return yield* use({ set, warnings })
@@ -95,7 +95,7 @@ it.effect("names the key and its setting, and reports the remainder as a metric"
         left.map(({ attributes, state }) => [attributes?.["scope"], (state as { readonly value: number }).value])
       )
       expect(byScope).toMatchObject({ all: 10_000_000, anonymous: 5_000_000, "key:shop": 150_000 })
-      // A key that has used nothing on a new day has its whole bound, though nobody tells of it any more.
+      // A key that has used nothing on a new day has its whole bound, although it is no longer reported.
       yield* set({ day: "2026-01-02" })
       const shop = (yield* Metric.snapshot).find(
         ({ attributes, id }) => id === "tollkeeper_budget_left_stroops" && attributes?.["scope"] === "key:shop"

@@ -35,7 +35,7 @@ const prepared = Effect.promise(async () => {
   }
 })
 
-/** Does the work of one payment over a ledger of which so many close while it is being sent; counts wake-ups. */
+/** Settles one payment over a ledger that closes a number of ledgers while it is being sent; counts wake-ups. */
 const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
   let sequence = 1_000
   let woken = 0

@@ -17,8 +17,8 @@ const leaseOf = (number: number): ChannelLease => ({
 })
 
 /**
- * A store that gives what is put into it; taking takes as long as `delay`. Both it and giving back end for whoever is
- * interrupted, as a statement of the database does.
+ * A store that leases the channels put into it, after `delay`. Leasing and releasing are interruptible, as database
+ * statements are.
  */
 const makeStore = (delay = Duration.zero) => {
   const free: Array<ChannelLease> = []
@@ -52,7 +52,7 @@ const poolOf = (
   options: {
     readonly wait?: Duration.Duration
     readonly secondsPerLedger?: number
-    /** Channels there are; by default so many that nobody is refused a place for want of them. */
+    /** Number of channels; by default enough that no caller is refused a place for want of them. */
     readonly channels?: number
   } = {}
 ) =>
@@ -76,7 +76,7 @@ const poolOf = (
     )
   )
 
-/** A place and, once its turn has come, a channel; refused at once when there is no place. */
+/** A place and, once its turn has come, a channel; refused immediately when there is no place. */
 const leaseAs = (principal: string) =>
   Effect.gen(function* () {
     const place = yield* (yield* ChannelPool).enter(principal, Duration.seconds(25))
@@ -188,27 +188,25 @@ describe("the channel pool", () => {
         yield* TestClock.adjust("10 millis")
       }
       expect(calm.every((fiber) => fiber.pollUnsafe() !== undefined)).toBe(true)
-      // The flood was alone when its first became head, and its next stood before the calm.
+      // The flood was alone when its first became head, and its next was queued before the calm.
       expect(served).toEqual(["key:flood", ...Array.from({ length: 5 }, () => ["key:flood", "key:calm"]).flat()])
       yield* Effect.forEach(flood, Fiber.interrupt, { concurrency: "unbounded" })
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(20) })))
   })
 
-  it.effect(
-    "refuses a hopeless wait immediately with a retry time, per caller's turn",
-    () =>
-      Effect.gen(function* () {
-        // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s is for one ledger, and so for one more.
-        const pool = yield* ChannelPool
-        const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
-        const tags = yield* Effect.forEach(Array.from({ length: 6 }), () => enter("key:flood"))
-        expect(tags.map(({ _tag }) => _tag)).toEqual(["Place", "Place", "Place", "Full", "Full", "Full"])
-        expect(tags.at(-1)).toEqual({ _tag: "Full", retryAfterMillis: 2_250 })
-        // Its turn comes after one of the others, not after three.
-        expect((yield* enter("key:calm"))._tag).toBe("Place")
-        // Whoever has less time left is refused sooner.
-        expect((yield* pool.enter("key:late", Duration.seconds(1)))._tag).toBe("Full")
-      }).pipe(Effect.provide(poolOf(makeStore().store, { secondsPerLedger: 5, channels: 2 })))
+  it.effect("refuses a hopeless wait immediately with a retry time, per caller's turn", () =>
+    Effect.gen(function* () {
+      // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s is for one ledger, and so for one more.
+      const pool = yield* ChannelPool
+      const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
+      const tags = yield* Effect.forEach(Array.from({ length: 6 }), () => enter("key:flood"))
+      expect(tags.map(({ _tag }) => _tag)).toEqual(["Place", "Place", "Place", "Full", "Full", "Full"])
+      expect(tags.at(-1)).toEqual({ _tag: "Full", retryAfterMillis: 2_250 })
+      // Its turn comes after one of the others, not after three.
+      expect((yield* enter("key:calm"))._tag).toBe("Place")
+      // A caller with less time left is refused sooner.
+      expect((yield* pool.enter("key:late", Duration.seconds(1)))._tag).toBe("Full")
+    }).pipe(Effect.provide(poolOf(makeStore().store, { secondsPerLedger: 5, channels: 2 })))
   )
 
   it.effect("refuses by the observed release rate, and retries once the queue is empty", () => {
@@ -219,7 +217,7 @@ describe("the channel pool", () => {
       yield* TestClock.adjust("1 second")
       expect((yield* enter)._tag).toBe("Place")
       yield* TestClock.adjust("2 seconds")
-      // Two stand before it, and in three seconds none came: another three seconds each, of which it may wait four.
+      // Two are queued before it, and none came in three seconds: three more seconds each, of which it may wait four.
       expect(yield* enter).toEqual({ _tag: "Full", retryAfterMillis: 5_250 })
       yield* TestClock.adjust("1 seconds")
       expect(yield* Fiber.join(waiter)).toEqual(Option.none())
@@ -268,28 +266,25 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(5) })))
   })
 
-  it.effect(
-    "counts channels freed by a close for callers that return immediately [S84]",
-    () => {
-      const { free, store } = makeStore()
-      return Effect.gen(function* () {
-        const pool = yield* ChannelPool
-        const enter = pool.enter("key:a", Duration.seconds(25))
-        // Twenty are lent, and 44 wait for them: more than two ledgers.
-        const waiters = yield* Effect.forEach(Array.from({ length: 44 }), () =>
-          Effect.forkChild(lease, { startImmediately: true })
-        )
-        yield* TestClock.adjust("1 second")
-        const places = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.andThen(pool.freed, enter))
-        expect(places.map(({ _tag }) => _tag)).toEqual(places.map(() => "Place"))
-        // What was not freed, but taken by another replica, is counted no more once somebody has looked.
-        yield* TestClock.adjust("250 millis")
-        expect((yield* enter)._tag).toBe("Full")
-        expect(free).toEqual([])
-        yield* Effect.forEach(waiters, Fiber.interrupt, { concurrency: "unbounded" })
-      }).pipe(Effect.provide(poolOf(store, { secondsPerLedger: 1, channels: 20 })))
-    }
-  )
+  it.effect("counts channels freed by a close for callers that return immediately [S84]", () => {
+    const { free, store } = makeStore()
+    return Effect.gen(function* () {
+      const pool = yield* ChannelPool
+      const enter = pool.enter("key:a", Duration.seconds(25))
+      // Twenty are leased, and 44 wait for them: more than two ledgers.
+      const waiters = yield* Effect.forEach(Array.from({ length: 44 }), () =>
+        Effect.forkChild(lease, { startImmediately: true })
+      )
+      yield* TestClock.adjust("1 second")
+      const places = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.andThen(pool.freed, enter))
+      expect(places.map(({ _tag }) => _tag)).toEqual(places.map(() => "Place"))
+      // A channel taken by another replica is no longer counted as freed after the next poll.
+      yield* TestClock.adjust("250 millis")
+      expect((yield* enter)._tag).toBe("Full")
+      expect(free).toEqual([])
+      yield* Effect.forEach(waiters, Fiber.interrupt, { concurrency: "unbounded" })
+    }).pipe(Effect.provide(poolOf(store, { secondsPerLedger: 1, channels: 20 })))
+  })
 
   it.effect("frees the queue place once a channel is leased or released", () => {
     const { free, store } = makeStore()

@@ -1,5 +1,5 @@
-// The pool for a minute of the tests' clock, over channels that come back with the ledger's closes: who is refused
-// hears so at once, channels never lie idle, and a caller's few payments come through a flood.
+// The pool for a minute of the tests' clock, over channels that come back with the ledger's closes: refusals are
+// immediate, channels never lie idle, and a caller's few payments come through a flood.
 import { expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -97,7 +97,7 @@ it.effect.each([1, 5])(
       yield* TestClock.adjust("30 seconds")
       const settled = reported.filter((one) => one.settled).length
       const refused = reported.filter((one) => !one.settled && one.principal === "flood").map(({ millis }) => millis)
-      // Who waits in vain does so because its estimate was wrong: one in a hundred at most.
+      // A waiter times out only when its estimate was wrong: one in a hundred at most.
       const late = refused.filter((millis) => millis > 250).length / refused.length
       const calm = reported.filter(({ principal }) => principal === "calm")
       expect(late).toBeLessThan(0.01)
@@ -118,7 +118,7 @@ it.effect.each([1, 1.3])(
         const place = yield* pool.enter("anonymous", Duration.seconds(25))
         if (place._tag === "Full") return void refused.push(`${caller}: ${place.retryAfterMillis}`)
         yield* Effect.sleep(Duration.millis(verifiedMillis))
-        if (Option.isNone(yield* place.lease)) return void refused.push(`${caller}: in vain`)
+        if (Option.isNone(yield* place.lease)) return void refused.push(`${caller}: timed out`)
         yield* hold
       })
       const from = yield* Clock.currentTimeMillis

@@ -1,5 +1,5 @@
-// More payments than channels, over HTTP: one caller's flood is refused at once, before the ledger is asked anything
-// for it, with an estimate of when to come again; another caller's few come through in turns.
+// More payments than channels, over HTTP: one caller's flood is refused immediately, before any request to the ledger,
+// with an estimate of when to retry; another caller's few come through in turns.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type AddressInfo, connect, createServer } from "node:net"
@@ -82,7 +82,7 @@ describe.each(databaseKinds)("more payments than channels, on %s", (database) =>
           expect(json.errorReason).toBe("settle_ledger_temporarily_unavailable")
           expect(json.retryAfterMs).toBeGreaterThanOrEqual(1_000)
         }
-        // A payment is simulated when it is judged, and once more when it grew old in the queue; a refused one is not.
+        // A payment is simulated when verified, and again when it aged in the queue; a refused one is not.
         expect(proxy.seen.simulations).toBeLessThanOrEqual(2 * (305 - refused.length))
         expect(proxy.seen.simulations).toBeLessThan(305)
       }).pipe(Effect.scoped),

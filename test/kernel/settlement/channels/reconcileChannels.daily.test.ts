@@ -1,5 +1,5 @@
 // The sponsor's own transactions and the channels they make, over a ledger that is a table of accounts: what is sent is
-// looked at, and lands when the test says so.
+// inspected, and lands when the test says so.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair, StrKey } from "@stellar/stellar-sdk"
@@ -208,7 +208,7 @@ for (const kind of databaseKinds) {
               SqlClient.SqlClient,
               (sql) => sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`
             )
-            // Who looked before that transaction decides nothing after it.
+            // A decision based on a read before that transaction has no effect after it.
             yield* transactions.submit("channels", fund, undefined)
             expect(yield* journal).toHaveLength(1)
             expect(yield* transactions.last).toEqual({ hash: open!.hash, ledger: 1_002 })

@@ -1,5 +1,5 @@
-// Replicas whose settings and keys differ, over one database and one ledger: each lends what it can sign for, none
-// takes away what another wants, and what nobody wants any more comes back to the sponsor.
+// Replicas whose settings and keys differ, over one database and one ledger: each leases what it can sign for, none
+// removes a channel that another requires, and channels that no replica requires are merged into the sponsor.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { Context, Duration, Effect, Layer } from "effect"
@@ -10,7 +10,7 @@ import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../
 import { eventually } from "../../../support/eventually.ts"
 
 const testnet = "networks.ledger:testnet"
-/** On a busy machine, too, everybody is served in the end. */
+/** Allows a busy machine to serve all callers in the end. */
 const patient = "limits.channel_wait_ms=20000"
 
 /** A database that several facilitators use, one after another or at the same time. */
@@ -22,7 +22,7 @@ const sharedDatabase = Effect.fnUntraced(function* (kind: DatabaseKind) {
 /** How often a payment is asked for that is refused because a starved machine is busy. */
 const askedMax = 5
 
-/** As many different payments at once, and what each was told at last. */
+/** `count` different concurrent payments, and the final answer of each. */
 const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilitator, count: number) {
   const payTo = (yield* world.account(0n)).publicKey()
   return yield* Effect.forEach(
@@ -59,12 +59,12 @@ const readyOf = (facilitator: Facilitator) =>
 const signersOf = (facilitator: Facilitator) =>
   Effect.map(facilitator.ask("/supported"), ({ json }) => json.signers["stellar:*"] as ReadonlyArray<string>)
 
-/** Nobody has said for a long time that it wants these channels. */
+/** Expires the claims of all replicas to these channels. */
 const lapse = (facilitator: Facilitator, addresses: ReadonlyArray<string>) =>
   facilitator.sql`update kernel_channels set wanted_until = clock_timestamp() - interval '1 second'
     where address = any(${addresses})`
 
-/** A number is to be read again, so the next turn looks at all channels. */
+/** Marks a sequence for rereading, so the next turn reads all channels. */
 const survey = (facilitator: Facilitator, address: string) =>
   facilitator.sql`update kernel_channels set sequence = null where address = ${address}`
 
@@ -145,7 +145,7 @@ describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
         const again = yield* startFacilitator(shared)
         expect((yield* signersOf(again)).slice(1)).toEqual(before)
         expect(yield* settleMany(world, again, 4)).toEqual(Array.from({ length: 4 }, () => "success"))
-        // What is nobody's is lent no more, and stays: its keys are not here.
+        // An unclaimed channel is leased no more, and stays: its keys are not here.
         yield* lapse(
           again,
           given.map((pair) => pair.publicKey())

@@ -1,4 +1,4 @@
-// Looking up what spent an authorization: once for a nonce, whatever is shown of it, and in turns over callers.
+// Finding the transaction that spent an authorization: once per nonce for all its expiries, and in turns over callers.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { describe } from "vitest"
@@ -45,7 +45,7 @@ interface Ledger {
   readonly oldest?: number
   /** The ledger of the transaction, when the scan meets it there. */
   readonly usedIn?: number
-  /** Waited for by each look through a ledger. */
+  /** Awaited by each ledger scan. */
   readonly gate?: Effect.Effect<void>
   /** The transaction that used the nonce is shown. */
   readonly isShown?: boolean
@@ -53,7 +53,7 @@ interface Ledger {
   readonly carried?: string
   /** Whose tag the transaction carries: owner and fingerprint; none, as in those of version 0.1. */
   readonly taggedFor?: readonly [owner: string, fingerprint: string] | "None"
-  /** Whom the journal or an operator names. */
+  /** The owner that the journal or an operator names. */
   readonly namedOwner?: string
 }
 
@@ -150,7 +150,7 @@ describe("a spent authorization", () => {
       expect(yield* adopt({ ...request(1, 1_010), fingerprint: "other terms" })).toEqual(unclaimed)
       expect(owners).toEqual([])
       expect(yield* adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
-      // Without a tag: whom the journal or the operator names, else none.
+      // Without a tag: the owner that the journal or the operator names, else none.
       const named = yield* adopter({ carried, namedOwner: "key:b", taggedFor: "None" })
       expect(yield* named.adopt(request(1, 1_010))).toEqual(unclaimed)
       expect(yield* named.adopt(request(1, 1_010, "key:b"))).toEqual({ _tag: "Ours" })

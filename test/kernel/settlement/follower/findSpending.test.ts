@@ -1,5 +1,5 @@
-// Which transactions on the ledger are ours: those that our sponsor has signed, whatever channel they used, and those
-// of our channels.
+// Which transactions on the ledger are ours: those that our sponsor has signed, on any channel, and those of our
+// channels.
 import { Keypair } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
 import { cancelTransaction, type AccountSignature, withSignatures } from "../../../../kernel/stellar/Envelope.ts"

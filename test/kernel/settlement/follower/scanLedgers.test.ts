@@ -1,4 +1,4 @@
-// When one look through ledgers takes the place of a question for each hash, and when it does not.
+// When one ledger scan replaces a request for each hash, and when it does not.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -22,7 +22,7 @@ const openOnes = (count: number, recordedLedger: number): ReadonlyArray<OpenReco
       }) as unknown as OpenRecord
   )
 
-/** A ledger whose every number holds so many transactions of others; it cannot be looked through without any. */
+/** A ledger with `transactionsPerLedger` foreign transactions in each number; undefined: it cannot be scanned. */
 const worldOf = (transactionsPerLedger: number | undefined) => {
   const scans: Array<number> = []
   const now = { sequence: 1_001, closedAtSeconds: 0, secondsPerLedger: 5 }
@@ -37,7 +37,7 @@ const worldOf = (transactionsPerLedger: number | undefined) => {
         return Effect.succeed({ scannedTo: now.sequence, oldestLedger: 1, found: [] })
       })
   }
-  /** Which of so many open ones one look tells of, by ledgers. */
+  /** How many of the open settlements each scan covers, by ledgers. */
   const reported = (polls: ReadonlyArray<readonly [ledger: number, open: number]>) =>
     Effect.gen(function* () {
       const scan = yield* makeScanner
@@ -52,49 +52,45 @@ const worldOf = (transactionsPerLedger: number | undefined) => {
       Effect.provideService(LedgerClock, { now: Effect.sync(() => ({ ...now })) } as never),
       Effect.provideService(Authorizations, {} as never)
     )
-  return { scans, told: reported }
+  return { scans, reported }
 }
 
 describe("the follower's ledger scan", () => {
-  it.effect(
-    "scans for all open settlements when ledgers are small, never for one",
-    () =>
-      Effect.gen(function* () {
-        const { scans, told: reported } = worldOf(20)
-        expect(
-          yield* reported([
-            [1_001, 20],
-            [1_002, 1],
-            [1_003, 4]
-          ])
-        ).toEqual([20, 0, 4])
-        expect(scans).toEqual([1_001, 1_003])
-      })
+  it.effect("scans for all open settlements when ledgers are small, never for one", () =>
+    Effect.gen(function* () {
+      const { reported, scans } = worldOf(20)
+      expect(
+        yield* reported([
+          [1_001, 20],
+          [1_002, 1],
+          [1_003, 4]
+        ])
+      ).toEqual([20, 0, 4])
+      expect(scans).toEqual([1_001, 1_003])
+    })
   )
 
-  it.effect(
-    "skips scanning large ledgers until many are open or an hour passed",
-    () =>
-      Effect.gen(function* () {
-        const { scans, told: notified } = worldOf(250)
-        expect(
-          yield* notified([
-            [1_001, 5],
-            [1_002, 20],
-            [1_003, 51],
-            [1_004, 20],
-            [1_724, 5]
-          ])
-        ).toEqual([5, 0, 51, 0, 5])
-        expect(scans).toEqual([1_001, 1_003, 1_724])
-      })
+  it.effect("skips scanning large ledgers until many are open or an hour passed", () =>
+    Effect.gen(function* () {
+      const { reported, scans } = worldOf(250)
+      expect(
+        yield* reported([
+          [1_001, 5],
+          [1_002, 20],
+          [1_003, 51],
+          [1_004, 20],
+          [1_724, 5]
+        ])
+      ).toEqual([5, 0, 51, 0, 5])
+      expect(scans).toEqual([1_001, 1_003, 1_724])
+    })
   )
 
   it.effect("does not retry a failed ledger scan on each ledger", () =>
     Effect.gen(function* () {
-      const { scans, told: received } = worldOf(undefined)
+      const { reported, scans } = worldOf(undefined)
       expect(
-        yield* received([
+        yield* reported([
           [1_001, 5],
           [1_002, 5],
           [1_003, 5]

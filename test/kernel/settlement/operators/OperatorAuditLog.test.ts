@@ -1,4 +1,4 @@
-// What operators do by hand is noted around the move: before it, with how it went, and not at all once nobody keeps it.
+// Manual operator actions are audited around the action: before it, with its result, and no more once the sink is gone.
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { SqlError } from "effect/sql"

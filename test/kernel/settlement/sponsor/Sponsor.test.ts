@@ -1,4 +1,4 @@
-// How often the sponsor is looked at: what only keeps house rests while nobody brings a payment, and no longer.
+// How often the sponsor is polled: maintenance is idle while no payment arrives, and no longer.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -50,7 +50,7 @@ const makeWorld = () => {
       )
     )
   )
-  /** Readings in so many seconds. */
+  /** Polls within a number of seconds. */
   const readsIn = Effect.fnUntraced(function* (seconds: number) {
     const before = seen.reads
     for (let second = 0; second < seconds; second++) yield* TestClock.adjust("1 second")

@@ -8,7 +8,7 @@ const long = (...attempts: ReadonlyArray<Attempt>) => ({
   ...settlement(...attempts),
   authorizationExpiresLedger: 1_060
 })
-/** The channel stands where it stood before the settlement. */
+/** The channel's sequence is unchanged since before the settlement. */
 const idle = { snapshot: snapshot({ ledger: 1_006 }) }
 
 describe("while the bound is open", () => {

@@ -222,7 +222,7 @@ for (const kind of databaseKinds) {
             expect(yield* settlements.openCount).toBe(0)
             expect(yield* books).toEqual({ own: nothing, all: nothing })
             expect(yield* factsOf).toEqual([])
-            // A lease that ran out and that nobody took is still its holder's.
+            // An expired lease that was not taken over is still its holder's.
             yield* endLeases
             expect(yield* settlements.record(newSettlement(2, taken))).toEqual({ _tag: "Recorded" })
             expect(yield* settlements.record(newSettlement(3, taken))).toEqual({ _tag: "FenceLost" })
@@ -252,7 +252,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      // The embedded database has one session: nobody else's transaction is open while a birth runs.
+      // The embedded database has one session: no other transaction is open while a settlement is recorded.
       it.effect.skipIf(kind === "pglite")("checks a lease after a concurrent change has committed", () =>
         fresh(
           Effect.gen(function* () {
@@ -563,7 +563,7 @@ for (const kind of databaseKinds) {
             const numbers = [1, 2, 3, 4]
             yield* emptyStore(numbers.length)
             for (const number of numbers) yield* settlements.record(newSettlement(number, yield* lease))
-            const atOnce = { concurrency: "unbounded" } as const
+            const concurrently = { concurrency: "unbounded" } as const
             const note = (number: number) =>
               settlements.noteSent(
                 idOf(number),
@@ -572,7 +572,7 @@ for (const kind of databaseKinds) {
                   ? { status: "Error", code: "txBadAuth", ledger: 1_003 }
                   : { status: "Pending", code: undefined, ledger: 1_000 + number }
               )
-            yield* Effect.forEach(numbers, note, atOnce)
+            yield* Effect.forEach(numbers, note, concurrently)
             const transactions = () => sql<{ many: number }>`select count(distinct xmin::text)::int as many
               from kernel_settlements`
             expect(yield* transactions()).toEqual([{ many: 1 }])
@@ -600,7 +600,7 @@ for (const kind of databaseKinds) {
             yield* Effect.forEach(
               answers,
               (status) => settlements.noteSent(idOf(3), 1, { status, code: undefined, ledger: 1_004 }),
-              atOnce
+              concurrently
             )
             const [third] = (yield* settlements.open(10)).filter(({ id }) => id === idOf(3))
             expect(third!.attempts).toMatchObject([{ taken: true, sentStatus: "Error" }])
@@ -611,7 +611,7 @@ for (const kind of databaseKinds) {
               yield* Effect.forEach(
                 claims,
                 ({ number, principal }) => settlements.claimDelivery(idOf(number), principal),
-                atOnce
+                concurrently
               )
             ).toEqual([true, false, true, false, false])
           })

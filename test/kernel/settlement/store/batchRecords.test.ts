@@ -1,4 +1,4 @@
-// Records of one moment, of which one principal's are in no hurry: a row of the budget may be held by somebody, and
+// Concurrent records, where one principal's are blocked: a row of the budget may be locked by another transaction, and
 // each of that principal's then waits for as long as a lock is waited for.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"

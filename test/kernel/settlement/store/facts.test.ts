@@ -105,7 +105,7 @@ describe("the facts of settlements", () => {
       { ...settled, data: { ...data, amountTransferred: 7 } },
       { ...settled, data: { ...data, feeChargedStroops: "-1" } },
       { ...settled, data: { ...data, transaction: "x" } },
-      { ...settled, data: { ...data, by: "somebody" } }
+      { ...settled, data: { ...data, by: "unknown" } }
     ])
       expect(Option.isNone(readSettlementFact(strange))).toBe(true)
   })
