@@ -103,10 +103,10 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
         asked.push(hash)
         return world.transaction?.(hash) ?? { _tag: "NotFound", latestLedger, oldestLedger: 1 }
       }).pipe(asking.join),
-    standings: (queries: ReadonlyArray<unknown>) =>
+    snapshots: (queries: ReadonlyArray<unknown>) =>
       Effect.succeed({
         latestLedger,
-        standings: queries.map(() => ({ sequence: 6n, nonce: "unspent", ...world.channelState }))
+        snapshots: queries.map(() => ({ sequence: 6n, nonce: "unspent", ...world.channelState }))
       }),
     scan: () =>
       world.scanned === undefined
@@ -175,7 +175,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
       nonceOf: ({ authorizationKey }: { authorizationKey: string }) =>
         world.nonceOf?.(authorizationKey) ?? { address: "payer", nonce: 1n },
       useIn: () => "none",
-      moved: () => 10n
+      amountTransferred: () => 10n
     } as never),
     Supervisor.layer
   )

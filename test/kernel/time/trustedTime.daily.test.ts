@@ -70,8 +70,8 @@ it.live("a replica whose clock is years fast deletes nothing, and takes no resou
 it.effect("is the machine's unless that is far ahead of the ledger's, and before that is known nothing is old", () =>
   Effect.gen(function* () {
     let closedAtSeconds: number | undefined
-    const standing = Effect.sync(() => ({ time: closedAtSeconds === undefined ? undefined : { closedAtSeconds } }))
-    const layer = trustedTimeLayer.pipe(Layer.provide(Layer.succeed(LedgerClock, { standing } as never)))
+    const status = Effect.sync(() => ({ time: closedAtSeconds === undefined ? undefined : { closedAtSeconds } }))
+    const layer = trustedTimeLayer.pipe(Layer.provide(Layer.succeed(LedgerClock, { status } as never)))
     const time = Context.get(yield* Layer.build(layer), TrustedTime)
     const machine = 5_000_000
     const reported = <A>(effect: Effect.Effect<A>) =>

@@ -30,7 +30,7 @@ const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings
   const world: World = { places: new Map(), cpuSeconds: 1.5, isAnswering: true }
   const services = Layer.mergeAll(
     Layer.succeed(LedgerClock, {
-      standing: Effect.succeed({
+      status: Effect.succeed({
         ageSeconds: 3,
         isFresh: true,
         isSkewed: false,
@@ -44,8 +44,8 @@ const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings
       counts: Effect.suspend(() => (world.isAnswering ? Effect.succeed({ ready: 3, free: 2 }) : Effect.never))
     } as never),
     Layer.succeed(Sponsor, {
-      standing: Effect.succeed(Option.some(sponsorStatus)),
-      fault: () => Effect.succeedNone
+      status: Effect.succeed(Option.some(sponsorStatus)),
+      problem: () => Effect.succeedNone
     } as never),
     Layer.succeed(Network, {
       id: "ledger:testnet",

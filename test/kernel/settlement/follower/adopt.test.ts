@@ -122,7 +122,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
       }),
       useIn: ({ amount, authorizationKey }: AdoptionRequest) =>
         authorizationKey === carried && amount === 10n ? "same" : "other",
-      moved: () => 10n
+      amountTransferred: () => 10n
     } as never)
   )
   const { adopt, find } = yield* Effect.provide(makeAdopter, ports)

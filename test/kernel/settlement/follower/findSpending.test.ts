@@ -31,11 +31,11 @@ describe("a transaction on the ledger", () => {
     expect(ofOurs(inner, { sponsor, channels: new Set([channel]) })).toBeUndefined()
   })
 
-  it("moved what was promised only if it carries exactly this authorization, alone", () => {
+  it("transfers the promised amount only with exactly this authorization, alone", () => {
     const promised = { scheme: "exact", authorizationKey: "", payer: "", payTo: "", asset: "", amount: 7n }
     const executed = { ledger: 5, succeeded: true } as ExecutedTransaction
     const read = (use: NonceUse, found: Partial<ExecutedTransaction> = {}) => {
-      const authorizations = { useIn: () => use, moved: () => 7n } as unknown as Authorizations["Service"]
+      const authorizations = { useIn: () => use, amountTransferred: () => 7n } as unknown as Authorizations["Service"]
       const own = { sponsor, channels: new Set<string>() }
       return readSpending(
         authorizations,

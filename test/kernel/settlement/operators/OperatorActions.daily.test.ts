@@ -70,7 +70,7 @@ for (const kind of databaseKinds) {
           })
           expect(record).toMatchObject({
             state: "settled",
-            moved: Option.some(10n),
+            amountTransferred: Option.some(10n),
             feeChargedStroops: Option.some(12_345n),
             reasonMessage: Option.some("seen in an explorer")
           })

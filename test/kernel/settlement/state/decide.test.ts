@@ -51,7 +51,7 @@ describe("a settlement is decided by proof from the ledger", () => {
         transaction: "inner",
         ledger: 1_003,
         closedAtSeconds: 1_767_000_000,
-        moved: 10n,
+        amountTransferred: 10n,
         feeChargedStroops: 4_321n,
         feeUnknown: false,
         reason: undefined,
@@ -149,7 +149,7 @@ describe("a settlement is decided by proof from the ledger", () => {
       state: "settled",
       transaction: "other",
       ledger: 1_002,
-      moved: 10n,
+      amountTransferred: 10n,
       feeChargedStroops: 5_321n,
       channel: { sequenceUsed: true, ledger: 1_003 }
     })
@@ -206,7 +206,7 @@ describe("a hash that is absent", () => {
       state: "expired",
       feeChargedStroops: 0n,
       feeUnknown: false,
-      moved: undefined,
+      amountTransferred: undefined,
       reason: "settle_ledger_transaction_expired",
       channel: { sequenceUsed: false, ledger: expires }
     })

@@ -833,7 +833,7 @@ for (const kind of databaseKinds) {
                 delivered: false,
                 innerHash: hashOf("a1"),
                 ledger: Option.some(1_005),
-                moved: Option.some(10n),
+                amountTransferred: Option.some(10n),
                 feeChargedStroops: Option.some(12_345n)
               })
               expect(yield* books).toEqual({
