@@ -83,8 +83,8 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
     },
     scheme: { scheme: "exact", prepare: () => Effect.succeed(parts) },
     verified: { payer: payer.publicKey(), authorizationExpiresLedger: 1_060, resourceFeeStroops: 9n },
-    place: { _tag: "Place", lease, leave: Effect.void },
-    began: { at: 0, elapsed: 0 },
+    ticket: { _tag: "Place", lease, leave: Effect.void },
+    startedAt: { at: 0, elapsed: 0 },
     verifiedAt: 0
   } as unknown as SettlementContext
   // The Scope's end waits for what runs.

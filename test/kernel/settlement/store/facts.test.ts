@@ -82,7 +82,7 @@ describe("the facts of settlements", () => {
         state,
         data: {
           transaction: hash,
-          amountTransferred: state === "settled" ? 7n : null,
+          moved: state === "settled" ? 7n : null,
           feeChargedStroops: 100n,
           ledger: 9,
           reason: null,
@@ -101,8 +101,8 @@ describe("the facts of settlements", () => {
       { ...settled, version: 2 },
       { ...settled, subject: "7" },
       { ...settled, data: null },
-      { ...settled, data: { ...data, amountTransferred: "1.5" } },
-      { ...settled, data: { ...data, amountTransferred: 7 } },
+      { ...settled, data: { ...data, moved: "1.5" } },
+      { ...settled, data: { ...data, moved: 7 } },
       { ...settled, data: { ...data, feeChargedStroops: "-1" } },
       { ...settled, data: { ...data, transaction: "x" } },
       { ...settled, data: { ...data, by: "unknown" } }
