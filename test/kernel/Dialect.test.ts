@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
 import * as Dialect from "../../kernel/Dialect.ts"
 
-it("reads both spellings of a network into the neutral one and spells it back [S7, S44]", () => {
+it("maps both network spellings to the neutral form and back [S7, S44]", () => {
   for (const [spelled, dialect, network] of [
     ["ledger:testnet", "ledger", "ledger:testnet"],
     ["stellar:testnet", "stellar", "ledger:testnet"],

@@ -33,7 +33,7 @@ describe("the greeting", () => {
     }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 
-  it.effect("prints what was bound, and nothing of other machines where they cannot reach it", () =>
+  it.effect("the banner prints bound addresses, omitting hints useless to other machines", () =>
     Effect.gen(function* () {
       const bound = (host: string) =>
         Effect.map(reported({ host, port: 9 }), ({ out }) => out.split("\n").filter((line) => line.startsWith("  ")))
@@ -45,7 +45,7 @@ describe("the greeting", () => {
     }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 
-  it.effect("is one JSON object where its output is collected", () =>
+  it.effect("the banner is one JSON object where output is collected", () =>
     Effect.gen(function* () {
       yield* (yield* StartupBanner).add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
       const { err, out } = yield* reported({ host: "127.0.0.1", port: 4022 }, false)
@@ -58,7 +58,7 @@ describe("the greeting", () => {
     }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 
-  it.effect("goes to stderr where a plugin has decided how the process is reached", () =>
+  it.effect("the banner goes to stderr if a plugin defines the transport", () =>
     Effect.gen(function* () {
       yield* (yield* ListenAt).choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })
       yield* (yield* StartupBanner).title("Agent tools are ready")

@@ -104,7 +104,7 @@ const moved = (
 
 describe.runIf(databaseKinds.includes("postgres"))("a database restored into a fresh cluster", () => {
   it.live(
-    "with payments in flight: analytics, search and audit agree with the ledger afterwards",
+    "a restore with payments in flight keeps analytics, search and audit consistent",
     () =>
       Effect.gen(function* () {
         const cluster = Effect.acquireRelease(Effect.promise(startCluster), ({ stop }) => Effect.promise(stop))
@@ -136,7 +136,7 @@ describe.runIf(databaseKinds.includes("postgres"))("a database restored into a f
 
 describe.runIf(databaseKinds.includes("pglite"))("an embedded database that was dumped and opened elsewhere", () => {
   it.live(
-    "with payments in flight: analytics, search and audit agree with the ledger afterwards",
+    "a restore with payments in flight keeps analytics, search and audit consistent",
     () =>
       Effect.gen(function* () {
         const folder = yield* Effect.acquireRelease(

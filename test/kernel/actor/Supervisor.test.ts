@@ -46,7 +46,7 @@ it.effect("restarts a permanent actor that something else than its scope has int
   )
 )
 
-it.effect("never restarts a temporary actor, and a transient one only when it dies", () =>
+it.effect("restarts a transient actor only after a defect, a temporary one never", () =>
   supervised(
     Effect.gen(function* () {
       const supervisor = yield* Supervisor
@@ -69,7 +69,7 @@ it.effect("never restarts a temporary actor, and a transient one only when it di
   )
 )
 
-it.effect("an actor ends with the scope that started it, and its name is free again", () =>
+it.effect("an actor ends with its scope, which frees its name", () =>
   supervised(
     Effect.gen(function* () {
       const supervisor = yield* Supervisor
@@ -134,7 +134,7 @@ it.effect("a reconciler with `gather` batches wake-ups into one turn and keeps i
   )
 )
 
-it.effect("reconcilers that rest for long wake together, none later than it said; those that rest shortly do not", () =>
+it.effect("aligns wake-ups of reconcilers with long intervals, never later than declared", () =>
   supervised(
     Effect.gen(function* () {
       const turns = new Map<string, Array<number>>()
@@ -159,7 +159,7 @@ it.effect("reconcilers that rest for long wake together, none later than it said
   )
 )
 
-it.effect("a typed failure of a turn waits for the next tick; it does not count as a death", () =>
+it.effect("a turn's typed failure retries on the next tick without counting restarts", () =>
   supervised(
     Effect.gen(function* () {
       const turns = yield* Ref.make(0)

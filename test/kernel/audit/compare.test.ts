@@ -124,18 +124,18 @@ describe("the auditor", () => {
     expect(lostRulesOf({ endedBy: "ee" })).toEqual([0, "recorded before sent", "has the ledger's word"])
   })
 
-  it("has its findings after a restore explained in the runbook, each as the code does", () => {
+  it("the runbook explains each auditor finding after a restore", () => {
     const runbook = readFileSync(new URL("../../../examples/guides/runbook.md", import.meta.url), "utf8")
     const rows = [...runbook.matchAll(/^\| `([a-z ]+)` \| (.*) \|$/gmu)].map(([, rule, why]) => [rule, why])
     expect(rows.filter(([rule]) => isHarmlessAfterRestore(rule!))).toEqual(Object.entries(harmlessAfterRestore))
   })
 
-  it("agrees with one transfer of what was moved, and with none where nothing was", () => {
+  it("the auditor accepts matching transfers, and none where nothing moved", () => {
     expect(rulesOf("5", [5n])).toEqual([])
     expect(rulesOf("0", [])).toEqual([])
   })
 
-  it("finds a transfer where nothing is claimed, none where something is, and two for one", () => {
+  it("the auditor reports unclaimed, missing and duplicate transfers", () => {
     expect(rulesOf("0", [5n])).toEqual(["one movement"])
     expect(rulesOf("5", [])).toEqual(["movement", "one movement"])
     expect(rulesOf("5", [5n, 5n])).toEqual(["one movement"])

@@ -72,24 +72,22 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect(
-        "is exact for a principal, also for reservations of the same instant, and another's is untouched [S245, S270]",
-        () =>
-          fresh(
-            Effect.gen(function* () {
-              const budget = yield* Budget
-              const tries = yield* Effect.forEach(
-                Array.from({ length: 9 }, (_, spread) => spread),
-                (spread) => inTransaction(budget.reserve(keyed("key:a"), 50_000n, spread)),
-                { concurrency: "unbounded" }
-              )
-              expect(tries.filter((reservation) => reservation !== undefined)).toHaveLength(6)
-              expect(yield* budget.fits(keyed("key:a"), 1n)).toBe(false)
-              expect(yield* budget.fits(keyed("key:b"), 300_000n)).toBe(true)
-              expect(yield* budget.reserve(keyed("key:b"), 300_001n, 0)).toBeUndefined()
-              expect(yield* books).toMatchObject({ own: { reserved: 300_000n }, all: { reserved: 300_000n } })
-            })
-          )
+      it.effect("the budget is exact per principal, also for concurrent reservations [S245, S270]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const budget = yield* Budget
+            const tries = yield* Effect.forEach(
+              Array.from({ length: 9 }, (_, spread) => spread),
+              (spread) => inTransaction(budget.reserve(keyed("key:a"), 50_000n, spread)),
+              { concurrency: "unbounded" }
+            )
+            expect(tries.filter((reservation) => reservation !== undefined)).toHaveLength(6)
+            expect(yield* budget.fits(keyed("key:a"), 1n)).toBe(false)
+            expect(yield* budget.fits(keyed("key:b"), 300_000n)).toBe(true)
+            expect(yield* budget.reserve(keyed("key:b"), 300_001n, 0)).toBeUndefined()
+            expect(yield* books).toMatchObject({ own: { reserved: 300_000n }, all: { reserved: 300_000n } })
+          })
+        )
       )
 
       it.effect("the budget is read once for concurrent requests, each with its own decision", () =>
@@ -123,7 +121,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("settles a reservation on the UTC day it was made, and begins each day anew [S102]", () =>
+      it.effect("a reservation commits on its UTC day, and each day starts fresh [S102]", () =>
         fresh(
           Effect.gen(function* () {
             const budget = yield* Budget

@@ -20,7 +20,7 @@ describe("what is noted of an object", () => {
     expect([Reflect.ownKeys(one), JSON.stringify(one), notes.get({ ...one })]).toEqual([["a"], '{"a":1}', undefined])
   })
 
-  it("is noted once", () => {
+  it("a slot is written once", () => {
     const notes = objectSlot<object, number>()
     const one = {}
     notes.set(one, 7)

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { setBounded } from "../../../kernel/cache/setBounded.ts"
 
-it("keeps as many as it may, and forgets what was put in longest ago", () => {
+it("keeps up to its capacity and evicts the oldest entry", () => {
   const map = new Map<string, number>()
   for (const [at, key] of ["a", "b", "a", "c", "d"].entries()) setBounded(map, 3, key, at)
   expect([...map]).toEqual([

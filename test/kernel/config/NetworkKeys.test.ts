@@ -26,7 +26,7 @@ const network = (entry: object, id = "ledger:testnet") =>
     )
   )
 
-it.effect("are read beside the kernel's own, with their defaults [S302]", () =>
+it.effect("reads contributed network keys beside the kernel's, with defaults [S302]", () =>
   Effect.gen(function* () {
     expect((yield* network({})).keys(keys)).toEqual({ later_limit: 7 })
     expect((yield* network({ later_contract: "C1", later_limit: 9 })).keys(keys)).toEqual({

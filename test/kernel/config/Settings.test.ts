@@ -21,14 +21,14 @@ const read = <A>(section: Setting.Section<A>, tree: Record<string, unknown>) =>
     )
   )
 
-it.effect("an absent section is all its defaults; money is bigint of any size [S12]", () =>
+it.effect("an absent section has its defaults; money is a bigint [S12]", () =>
   Effect.gen(function* () {
     expect(yield* read(sample, {})).toEqual({ wait_ms: 5, budget: 170141183460469231731687303715884105727n })
     expect(yield* read(sample, { sample: { budget: "0" } })).toEqual({ wait_ms: 5, budget: 0n })
   })
 )
 
-it.effect("refuses a value out of range, a misspelt key, a float as money, an unknown section, each by its path", () =>
+it.effect("refuses out-of-range values, misspelled keys, float money and unknown sections by path", () =>
   Effect.gen(function* () {
     const refusal = (tree: Record<string, unknown>) =>
       Effect.map(Effect.flip(read(sample, tree)), (error) => `${error.path} ${error.message}`)
@@ -65,7 +65,7 @@ it.effect("a section has one owner: a second claim is refused at boot", () =>
   }).pipe(Effect.provide(Settings.layerTest()))
 )
 
-it("a section or a key of the networks that two declare is a mistake of the program", () => {
+it("declaring a section or network key twice throws", () => {
   const keys = networkKeys("x402-later", { later_limit: Setting.optionalText({ doc: "" }) })
   const declaring = (id: string, ...settings: ReadonlyArray<Declaration>) => ({ id, settings })
   expect(() => gather([declaring("a", sample), declaring("b", sample)])).toThrow("declared twice, last by b")
@@ -136,7 +136,7 @@ it.effect("takes decimals from each configured asset and fee ceilings by scheme 
   })
 )
 
-it.effect("has the decided defaults of the payment path's limits [S299, S300, S332]", () =>
+it.effect("payment limits have the decided defaults [S299, S300, S332]", () =>
   Effect.gen(function* () {
     const limits = yield* Limits
     expect(limits.settleTimeout).toMatchObject({ value: { millis: 25_000 } })

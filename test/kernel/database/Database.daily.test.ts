@@ -24,7 +24,7 @@ describeDatabases("the SQL client", (database, kind) => {
         })
       )
 
-      it.effect("compiles no statement and shares none among workers, which would take longer than most of them", () =>
+      it.effect("disables JIT compilation and parallel workers for statements", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const [shown] = yield* sql`select current_setting('jit') as jit,

@@ -28,7 +28,7 @@ const ask = (call: (word: string) => Effect.Effect<string, string>, words: Reado
   Effect.forEach(words, (word) => Effect.forkChild(Effect.exit(call(word)), { startImmediately: true }))
 
 describe("batched calls", () => {
-  it.effect("go together when they come in one moment, and with the next statement when they come later", () =>
+  it.effect("concurrent calls share a statement; later ones share the next", () =>
     Effect.gen(function* () {
       const { begun, call, gate, held } = yield* makeStatements(10)
       const first = yield* ask(call, ["a", "b"])
@@ -46,7 +46,7 @@ describe("batched calls", () => {
     })
   )
 
-  it.effect("never go with another of their key, nor with more than there may be", () =>
+  it.effect("a batch has one call per key and a maximum size", () =>
     Effect.gen(function* () {
       const { call, gate, held } = yield* makeStatements(2)
       yield* gate.open
@@ -77,7 +77,7 @@ describe("batched calls", () => {
     })
   )
 
-  it.effect("wait for the rest after a statement, where there is one, and the first of them for nothing", () =>
+  it.effect("batches keep the minimum interval; the first runs immediately", () =>
     Effect.gen(function* () {
       const held: Array<{ readonly words: ReadonlyArray<string>; readonly at: number }> = []
       const call = yield* batched({
@@ -109,7 +109,7 @@ describe("batched calls", () => {
     })
   )
 
-  it.effect("do not wait longer for a clock that was set back", () =>
+  it.effect("a clock set back does not prolong a batch's wait", () =>
     Effect.gen(function* () {
       let elapsed = 1_000_000n
       const clock: Clock.Clock = Object.assign(Object.create(yield* Clock.Clock), {

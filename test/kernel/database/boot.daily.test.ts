@@ -22,7 +22,7 @@ const taken = Effect.map(
 )
 
 it.live.each(databaseKinds)(
-  "on %s a database newer than the program is refused before a port opens [S274, S311]",
+  "on %s, refuses a newer database before a port opens [S274, S311]",
   (kind) =>
     Effect.gen(function* () {
       const opened = yield* (yield* DatabaseSource).open

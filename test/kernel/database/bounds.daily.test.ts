@@ -53,7 +53,7 @@ const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilita
 
 describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => {
   it.live(
-    "that admits fewer connections than the replicas may open is used with those there are",
+    "works with fewer server connections than the replicas may open",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer(9)
@@ -76,7 +76,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
   )
 
   it.live(
-    "that admits no further connection has a statement wait for one of those that there are",
+    "a statement waits for a connection when the server admits no more",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer(9)
@@ -93,7 +93,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
   )
 
   it.live(
-    "that stops answering is an error in time, for one statement and in a transaction, and is used again when it answers",
+    "a hanging server is an error in time and is used after recovery",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer(20)
@@ -125,7 +125,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a database server", () => 
   )
 
   it.live(
-    "that stops answering makes a settle busy, and the same payment settles when it answers again",
+    "/settle is busy while the server hangs, and settles after recovery",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer(30)

@@ -161,7 +161,7 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
   )
 
   it.live(
-    "in transaction mode keeps the limits of each transaction, and leaves none of them to another's",
+    "in transaction mode, limits hold per transaction and do not leak",
     () =>
       Effect.gen(function* () {
         const server = yield* ownServer

@@ -51,12 +51,12 @@ const settleListed = Effect.fnUntraced(function* (facilitator: Facilitator, worl
 describe("how far a replica is behind", () => {
   const samples = [10n, 20n, 20n, 30n].map((position, at) => ({ at: at * 1_000, position }))
 
-  it("is nothing at the primary's position or beyond, however old that is", () => {
+  it("replica lag is zero at or beyond the primary's position", () => {
     expect(lagOf(samples, 30n, 60_000)).toBe(0)
     expect(lagOf(samples, 31n, 60_000)).toBe(0)
   })
 
-  it("is the age of the newest position that it has reached, and unknown before all of them", () => {
+  it("replica lag is the age of the newest reached position, else unknown", () => {
     expect(lagOf(samples, 29n, 3_500)).toBe(1_500)
     expect(lagOf(samples, 10n, 3_500)).toBe(3_500)
     expect(lagOf(samples, 9n, 3_500)).toBe(undefined)
@@ -66,7 +66,7 @@ describe("how far a replica is behind", () => {
 
 describe.skipIf(!isPossible)("a read replica", () => {
   it.live(
-    "is read from while it is fit; one too far behind, or gone, is not, and payments settle all the while",
+    "a replica is read only while fit, and payments settle throughout",
     () =>
       Effect.gen(function* () {
         const server = yield* primary

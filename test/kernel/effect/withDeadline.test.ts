@@ -49,7 +49,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends at its own time beside others that began before, ended before, or are there no more", () =>
+  it.effect("each deadline fires at its own time beside other deadlines", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const patience = { timeout: "1 second", scope, onTimeout } as const
@@ -101,7 +101,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("may be without an end", () =>
+  it.effect("a deadline may be infinite", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const gate = yield* Deferred.make<string>()
@@ -115,7 +115,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is bounded where its caller must not be interrupted", () =>
+  it.effect("a deadline fires inside an uninterruptible region", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const waiting = yield* Effect.forkChild(
@@ -144,7 +144,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends with an end that all of them share, one that has come before too", () =>
+  it.effect("a shared cancellation ends every wait, also when it already happened", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const stop = yield* Deferred.make<void>()

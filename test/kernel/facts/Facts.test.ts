@@ -12,7 +12,7 @@ const fact = (subject: string) => ({ type: "test.happened", version: 1, subject,
 describeDatabases("the journal of facts", (database, kind) => {
   const facts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
   layer(facts, { timeout: "240 seconds", excludeTestServices: true })((it) => {
-    it.effect("a fact exists exactly when its transaction commits, and cannot be published outside one", () =>
+    it.effect("a fact exists only if its transaction commits, and requires one", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { publish } = yield* Facts
@@ -207,7 +207,7 @@ describeDatabases("the journal of facts", (database, kind) => {
       )
 
       it.effect(
-        "two replicas that read at the same time give every fact one place, and read all in one order",
+        "two concurrent replicas assign each fact one position and one order",
         () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient

@@ -9,7 +9,7 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
 describe("a cursor", () => {
-  it("reads back what was written, a plain position as one of no known epoch, and nothing else", () => {
+  it("a cursor round-trips; a plain position has no epoch; others are refused", () => {
     const cursor = { position: 71n, epoch: 1_795_000_000_123_456n }
     expect(Option.getOrThrow(decodeCursor(encodeCursor(cursor)))).toEqual(cursor)
     expect(Option.getOrThrow(decodeCursor("71"))).toEqual({ position: 71n, epoch: 0n })
@@ -63,7 +63,7 @@ describeDatabases("epochs of the journal", (database) => {
       })
     )
 
-    it.effect("a journal that went back begins an epoch before it gives another position", () =>
+    it.effect("a rewound journal begins an epoch before assigning positions", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const events = yield* SettlementEvents
@@ -133,7 +133,7 @@ describeDatabases("epochs of the journal", (database) => {
       }).pipe(Effect.scoped, Effect.timeout("60 seconds"))
     )
 
-    it.effect("channels are read anew in a new epoch, and leases that were lost hold nothing", () =>
+    it.effect("a new epoch rereads channels and voids lost leases", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`insert into kernel_channels (address, network, sponsor, number, state, sequence, fence) values

@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Health } from "../../../kernel/health/Health.ts"
 
-it.effect("shows several reports under one name as one, for as long as they live", () =>
+it.effect("merges reports under one name while their scopes live", () =>
   Effect.gen(function* () {
     const health = yield* Health
     yield* health.register("ledger", Effect.succeed({ state: "ready", figures: { sequence: 7 } }))

@@ -84,7 +84,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("keeps any key of content that is passed on unread, and its other bounds", () =>
+  it.effect("opaque content keeps any key, within the other bounds", () =>
     Effect.gen(function* () {
       const any = (text: string) => parseJson(bytes(text), { depthMax: 4, valuesMax: 20, keys: "any" })
       const text = '{"__proto__":{"a":1},"constructor":[],"a":{"prototype":null,"":0}}'

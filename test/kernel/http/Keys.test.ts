@@ -32,7 +32,7 @@ const from = (address: string | undefined, headers: Record<string, string> = {})
   })
 
 describe("keys", () => {
-  it.effect("name their principal by label, else by the secret's hash, and are never shown [S240, S253, S325]", () =>
+  it.effect("a key's principal is its label or hash, never its secret [S240, S253, S325]", () =>
     Effect.gen(function* () {
       const keys = yield* Keys
       expect(keys.caller(alice)).toEqual(Option.some("alice"))
@@ -49,14 +49,14 @@ describe("keys", () => {
     )
   )
 
-  it.effect("are read from the variable that the settings name [S241, S285]", () =>
+  it.effect("reads keys from the configured variable [S241, S285]", () =>
     Effect.gen(function* () {
       const keys = yield* Keys
       expect([Option.isSome(keys.caller(alice)), Option.isSome(keys.caller(bob))]).toEqual([false, true])
     }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: alice, OTHER_KEYS: bob }, { api_keys_env: "OTHER_KEYS" })))
   )
 
-  it.effect("stop the boot when one is too short or can never be sent, without a word of it", () =>
+  it.effect("a short or unsendable key stops the boot without being shown", () =>
     Effect.gen(function* () {
       const refused = yield* Effect.flip(
         Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: `${alice},short:one` })))
@@ -92,7 +92,7 @@ describe("keys", () => {
     }).pipe(Effect.provide(services(environment)))
   })
 
-  it("are taken from a bearer header alone [S239]", () => {
+  it("accepts keys only from a bearer header [S239]", () => {
     expect(bearerOf(`Bearer ${alice}`)).toEqual(Option.some(alice))
     expect(bearerOf(`bearer ${alice}`)).toEqual(Option.some(alice))
     for (const header of [
@@ -123,7 +123,7 @@ describe("callers", () => {
     }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: `alice:${alice}` })))
   )
 
-  it.effect("are their source address without keys, and what they claim of it counts for nothing [S244, S245]", () =>
+  it.effect("without keys, callers are their source address, ignoring claimed ones [S244, S245]", () =>
     Effect.gen(function* () {
       expect(yield* idOf(from("10.0.0.1", { "x-forwarded-for": "1.2.3.4", authorization: `Bearer ${alice}` }))).toBe(
         "ip:10.0.0.1"
@@ -144,7 +144,7 @@ describe("callers", () => {
     }).pipe(Effect.provide(services({}, { server: { trusted_proxies: ["10.0.0.0/8"] } })))
   )
 
-  it.effect("are not local behind a proxy of the settings, or under another name", () =>
+  it.effect("a caller behind a configured proxy or another host name is not local", () =>
     Effect.gen(function* () {
       const { isLocal } = yield* Authentication
       expect([isLocal(from("127.0.0.1")), isLocal(from("127.0.0.2"))]).toEqual([false, true])

@@ -123,7 +123,7 @@ const isPage = (method: string, path: string): boolean =>
   method === "OPTIONS" || /^\/(dashboard(\/(web|library)\/:file)?|seller|docs|)$/.test(path)
 
 it.live(
-  "has every route that is served, by its method, and no other",
+  "OpenAPI lists exactly the served routes with their methods",
   withFacilitator({ channels: 1 }, (facilitator) =>
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json

@@ -52,7 +52,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(services(keys)))
   )
 
-  it.effect("lives no longer for a clock that was ahead when it was opened", () =>
+  it.effect("a clock ahead at login does not prolong a session", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const at = Effect.fnUntraced(function* (millis: number, cookie: string) {
@@ -131,7 +131,7 @@ describe("a session", () => {
 })
 
 describe("this machine", () => {
-  it.effect("operates a facilitator without operators' keys by a name of its own, and not by a stranger's", () =>
+  it.effect("without operator keys, this machine operates under its own host names only", () =>
     Effect.gen(function* () {
       const callers = yield* Authentication
       const at = (host: string, address = "127.0.0.1") =>

@@ -59,7 +59,7 @@ describe("inRange", () => {
 })
 
 describe("principalOf", () => {
-  it("names an IPv4 caller by its address and an IPv6 caller by its /64 [S245]", () => {
+  it("a principal is the IPv4 address or the IPv6 /64 [S245]", () => {
     expect(principalOf("10.0.0.1")).toBe("ip:10.0.0.1")
     expect(principalOf("::ffff:10.0.0.1")).toBe("ip:10.0.0.1")
     expect(principalOf("2001:db8:0:7::1")).toBe("ip:2001:db8:0:7::/64")

@@ -34,7 +34,7 @@ const parse = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
 const read = (body: unknown) => parse(Option.getOrThrow(csvOf(body)))
 
 describe("a list as CSV", () => {
-  it("has a line an item and a column a member, nested ones by dotted names, in the order of the report", () => {
+  it("CSV has one line per item and dotted columns in report order", () => {
     const items = [
       { id: "1", amount: "10", organic: { total: "7" }, tags: ["a", "b"], at: null },
       { id: "2", amount: "20", organic: { total: "9" }, tags: [], extra: true }
@@ -54,7 +54,7 @@ describe("a list as CSV", () => {
     ])
   })
 
-  it("gives no spreadsheet a formula that a stranger wrote, and leaves figures as they are", () => {
+  it("CSV escapes formulas in text and leaves numbers unchanged", () => {
     const written = ["=1+1", "+1-1", "-cmd", "@SUM(A1)", "\t=1", "-5", "-0.5", "12"]
     const wide = [" =1", "＝1", "＋1", "－1", "＠x", "\u00a0=1"]
     expect(read({ items: wide.map((text) => ({ text })) }).slice(1)).toEqual(wide.map((text) => [`'${text}`]))
@@ -62,7 +62,7 @@ describe("a list as CSV", () => {
     expect(fields.map(([text]) => text)).toEqual(["'=1+1", "'+1-1", "'-cmd", "'@SUM(A1)", "'\t=1", "-5", "-0.5", "12"])
   })
 
-  it("is made of a series and of breakdowns as well, and of nothing else", () => {
+  it("CSV is available for lists, series and breakdowns only", () => {
     expect(read({ bucket: "day", series: [{ bucket_start: "x" }] })).toEqual([["bucket_start"], ["x"]])
     expect(read({ days: 1, networks: [{ key: "n" }], schemes: [{ key: "s" }], assets: [], statuses: [] })).toEqual([
       ["by", "key"],

@@ -166,7 +166,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     })
   )
 
-  it.effect("shows every state that there is to see, under names of the register", () =>
+  it.effect("exposes every state metric under registered names", () =>
     Effect.gen(function* () {
       const { text } = yield* (yield* Open).ask("/metrics")
       const shown = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
@@ -183,33 +183,31 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     })
   )
 
-  it.effect(
-    "describes its interface, each mounted route of the specification in it, and none about to go [S307, S335]",
-    () =>
-      Effect.gen(function* () {
-        const { ask } = yield* Open
-        const { headers, json } = yield* ask("/openapi.json")
-        expect(headers.get("access-control-allow-origin")).toBe("*")
-        expect([json.openapi, json.info.version]).toEqual(["3.1.0", "0.1.0"])
-        expect(Object.keys(json.paths)).toEqual(
-          expect.arrayContaining([
-            "/verify",
-            "/settle",
-            "/supported",
-            "/settlements",
-            "/health",
-            "/health/live",
-            "/health/ready"
-          ])
-        )
-        // What is to go is marked for one minor version at least; nothing that the specification names is.
-        const operations = Object.values<Record<string, { readonly deprecated?: boolean }>>(json.paths).flatMap(
-          (path) => Object.values(path)
-        )
-        expect(operations.filter(({ deprecated }) => deprecated === true)).toEqual([])
-        const references = [...JSON.stringify(json).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!)
-        for (const name of references) expect(json.components.schemas).toHaveProperty(name)
-      })
+  it.effect("OpenAPI describes each mounted route and no deprecated one [S307, S335]", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* Open
+      const { headers, json } = yield* ask("/openapi.json")
+      expect(headers.get("access-control-allow-origin")).toBe("*")
+      expect([json.openapi, json.info.version]).toEqual(["3.1.0", "0.1.0"])
+      expect(Object.keys(json.paths)).toEqual(
+        expect.arrayContaining([
+          "/verify",
+          "/settle",
+          "/supported",
+          "/settlements",
+          "/health",
+          "/health/live",
+          "/health/ready"
+        ])
+      )
+      // What is to go is marked for one minor version at least; nothing that the specification names is.
+      const operations = Object.values<Record<string, { readonly deprecated?: boolean }>>(json.paths).flatMap((path) =>
+        Object.values(path)
+      )
+      expect(operations.filter(({ deprecated }) => deprecated === true)).toEqual([])
+      const references = [...JSON.stringify(json).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!)
+      for (const name of references) expect(json.components.schemas).toHaveProperty(name)
+    })
   )
 
   it.effect(
@@ -239,7 +237,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     240_000
   )
 
-  it.effect("refuses a body above the limit without reading it all, in the payment's shape", () =>
+  it.effect("refuses an oversized body early, in the payment's shape", () =>
     Effect.gen(function* () {
       const { settle, verify } = yield* Open
       const large = JSON.stringify({ pad: "x".repeat(300_000) })
@@ -267,7 +265,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     })
   )
 
-  it.effect("is not troubled by a client that sends half a body and leaves", () =>
+  it.effect("survives a client that disconnects halfway through a body", () =>
     Effect.gen(function* () {
       const { url, ask } = yield* Open
       yield* Effect.promise(

@@ -48,7 +48,7 @@ describe("a listener on loopback", () => {
       expect(refused(headers)).toBeUndefined()
   })
 
-  it("refuses what a browser fetches across sites without an Origin, as an image does", () => {
+  it("refuses cross-site browser requests without an Origin, such as images", () => {
     expect(refused({ ...own, "sec-fetch-site": "cross-site" })).toBe("forbidden_origin")
   })
 })

@@ -40,7 +40,7 @@ describe("guard", () => {
       })
     ]
   ] as const) {
-    it.effect(`answers ${what} in the payment's shape, with a trace id and nothing else of it [S52, S55, S58]`, () =>
+    it.effect(`answers ${what} in the payment's shape with only a trace id [S52, S55, S58]`, () =>
       Effect.gen(function* () {
         const verified = yield* ask("/verify?x=1", error)
         expect(verified.status).toBe(500)
@@ -68,30 +68,27 @@ describe("guard", () => {
     )
   }
 
-  it.effect(
-    "logs one line a request, without query, body or header, and the trace id beside a defect [S253, S258]",
-    () => {
-      const { layer, lines } = logged()
-      return Effect.gen(function* () {
-        yield* ask("/settlements?identifier=a-private-word", ok)
-        expect(lines).toEqual([
-          {
-            message: ["request"],
-            annotations: {
-              method: "POST",
-              path: "/settlements",
-              status: 204,
-              milliseconds: expect.any(Number),
-              traceId: expect.stringMatching(/^[0-9a-f]{32}$/)
-            }
+  it.effect("logs one line per request without content, and defects with trace id [S253, S258]", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function* () {
+      yield* ask("/settlements?identifier=a-private-word", ok)
+      expect(lines).toEqual([
+        {
+          message: ["request"],
+          annotations: {
+            method: "POST",
+            path: "/settlements",
+            status: 204,
+            milliseconds: expect.any(Number),
+            traceId: expect.stringMatching(/^[0-9a-f]{32}$/)
           }
-        ])
-        yield* ask("/settle", Effect.die("boom"))
-        expect(lines[1]?.annotations).toEqual({ traceId: expect.stringMatching(/^[0-9a-f]{32}$/), path: "/settle" })
-        expect(JSON.stringify(lines)).not.toContain("private")
-      }).pipe(Effect.provide(layer))
-    }
-  )
+        }
+      ])
+      yield* ask("/settle", Effect.die("boom"))
+      expect(lines[1]?.annotations).toEqual({ traceId: expect.stringMatching(/^[0-9a-f]{32}$/), path: "/settle" })
+      expect(JSON.stringify(lines)).not.toContain("private")
+    }).pipe(Effect.provide(layer))
+  })
 
   it.effect("request ids are the caller's trace id, or unique without a trace", () => {
     const { layer, lines } = logged()
@@ -116,7 +113,7 @@ describe("guard", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("makes no span where none is sent, and one a step below a request that is traced", () =>
+  it.effect("creates spans only for traced requests, one per step", () =>
     Effect.gen(function* () {
       const made: Array<readonly [name: string, parent: string | undefined]> = []
       const tracer = Tracer.make({
@@ -140,7 +137,7 @@ describe("guard", () => {
     })
   )
 
-  it.effect("lets the interruption of a client that hung up pass as what it is", () =>
+  it.effect("passes a disconnected client's interruption through", () =>
     Effect.gen(function* () {
       // As the library runs a handler.
       const handler = Effect.uninterruptible(ask("/settle", Effect.interruptible(Effect.never)))

@@ -63,7 +63,7 @@ it.effect("takes no compressed body", () =>
   })
 )
 
-it.effect("waits ten seconds for a slow body, and refuses one that breaks off", () =>
+it.effect("waits ten seconds for a body and refuses a truncated one", () =>
   Effect.gen(function* () {
     const slow = yield* Effect.forkChild(Effect.flip(read(new ReadableStream({ start: () => undefined }))))
     yield* TestClock.adjust("10 seconds")

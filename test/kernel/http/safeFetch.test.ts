@@ -65,7 +65,7 @@ describe("safeFetch", () => {
     })
   )
 
-  it.effect("dials nothing when any address of a name is not public, nor a URL that names one itself", () =>
+  it.effect("dials nothing if any resolved or literal address is not public", () =>
     Effect.gen(function* () {
       const { dialed, fetch } = network({
         "mixed.example.com": ["93.184.216.34", "10.0.0.1"],

@@ -72,7 +72,7 @@ describe("Ed25519", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it("knows the encodings of small order with either sign bit, and no other", () => {
+  it("recognizes exactly the small-order encodings, with either sign bit", () => {
     const minusOne = new Uint8Array(32).fill(255)
     minusOne[0] = 0xec
     minusOne[31] = 0x7f

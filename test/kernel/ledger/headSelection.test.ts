@@ -16,7 +16,7 @@ const pollAt = (at: number, first: LatestLedger, second: ReadonlyArray<LatestLed
 const begun = (sequence: number): HeadState => initialHead(pollAt(0, newest(0, sequence), [newest(0, sequence)]))!
 
 describe("endpoints that contradict each other", () => {
-  it("a larger number of them is followed once its ledger moves, and not while it stays", () => {
+  it("follows the larger group of endpoints once its ledger advances", () => {
     const answers = (own: number, others: number) => [newest(0, own), newest(1, others), newest(2, others)]
     const first = selectHead(begun(1_000), pollAt(1_000, newest(0, 1_000), answers(1_000, 50_000)))
     expect(first.state.newest.sequence).toBe(1_000)
@@ -26,7 +26,7 @@ describe("endpoints that contradict each other", () => {
     expect([moved.change, moved.state.newest.sequence]).toEqual(["moved", 50_001])
   })
 
-  it("one that is behind or far ahead of what is believed is unfit, one about to be next is not", () => {
+  it("an endpoint behind or far ahead is unfit, one ledger ahead is fit", () => {
     const second = [newest(0, 1_000), newest(1, 1_002), newest(2, 997), newest(3, 1_000_000), newest(4, 998)]
     expect([...unfitEndpoints(begun(1_000), second, 0, closeInterval)]).toEqual([2, 3])
   })

@@ -53,7 +53,7 @@ const live = (name: string, test: () => Effect.Effect<void, unknown, import("eff
   it.live(name, () => Effect.scoped(test()))
 
 describe("which endpoint is asked", () => {
-  live("prefers the first, and asks the next when it fails in any way", () =>
+  live("prefers the first endpoint and falls back on any failure", () =>
     Effect.gen(function* () {
       const failures: ReadonlyArray<readonly [string, Said]> = [
         ["silent", "silence"],
@@ -78,7 +78,7 @@ describe("which endpoint is asked", () => {
     })
   )
 
-  live("asks an endpoint for its network and for the rest within the time of one call", () =>
+  live("checks an endpoint's network within the timeout of one call", () =>
     Effect.gen(function* () {
       const late = { afterMillis: 700 }
       const slow = yield* startScriptedRpc({
@@ -114,7 +114,7 @@ describe("which endpoint is asked", () => {
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
   )
 
-  live("asks an endpoint that failed last for a while, and never gives up on the only one", () =>
+  live("deprioritizes a failed endpoint for a while, but never the only one", () =>
     Effect.gen(function* () {
       const [bad, good] = [
         yield* startScriptedRpc({ getLatestLedger: "hangup" }),
@@ -134,7 +134,7 @@ describe("which endpoint is asked", () => {
     })
   )
 
-  live("asks those last whose word is not the ledger's, and each for its own word when all are asked", () =>
+  live("asks unfit endpoints last, and each for its own head in a survey", () =>
     Effect.gen(function* () {
       const servers = [
         yield* startScriptedRpc({ getLatestLedger: latest(1) }),
@@ -168,7 +168,7 @@ describe("which endpoint is asked", () => {
     })
   )
 
-  live("gives up at the deadline of one call, and reads no answer without end", () =>
+  live("times out at the call's deadline and bounds the answer's size", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ getLatestLedger: "silence", getFeeStats: "endless" })
       expect((yield* Effect.flip(over([server], (rpc) => rpc.latestLedger, short))).message).toBe("TimeoutError")
@@ -238,7 +238,7 @@ describe("providers as they are", () => {
     })
   )
 
-  live("one that refuses every fifth call is as good as one that answers", () =>
+  live("an endpoint that refuses every fifth call stays usable", () =>
     Effect.gen(function* () {
       let seed = 7
       const server = yield* startScriptedRpc({
@@ -254,7 +254,7 @@ describe("providers as they are", () => {
     })
   )
 
-  live("asks the next while the first is silent, and that one first from then on", () =>
+  live("hedges to the next endpoint during silence, and prefers it afterwards", () =>
     Effect.gen(function* () {
       const [silent, good] = [
         yield* startScriptedRpc({ getLatestLedger: "silence" }),
@@ -338,7 +338,7 @@ describe("the newest ledger", () => {
       over([server], (rpc) => rpc.latestLedger)
     )
 
-  live("is known with the time of its close, from the answer or from the header in it", () =>
+  live("the newest ledger's close time comes from the answer or its header", () =>
     Effect.gen(function* () {
       const answer = { sequence: 7, protocolVersion: 23 }
       expect((yield* latestOf({ ...answer, closeTime: "1700000000" })).closedAtSeconds).toBe(1_700_000_000)
@@ -346,7 +346,7 @@ describe("the newest ledger", () => {
     })
   )
 
-  live("is not believed without one: what is bounded by it would be dead from the start", () =>
+  live("rejects a newest ledger without a close time", () =>
     Effect.gen(function* () {
       for (const lie of [{}, { closeTime: "0" }, { closeTime: "soon" }, { headerXdr: "AAAA" }])
         expect((yield* Effect.flip(latestOf({ sequence: 7, protocolVersion: 23, ...lie })))._tag).toBe(
@@ -372,7 +372,7 @@ describe("which network is believed", () => {
     })
   )
 
-  live("asks the right one beside it, and the wrong one again once it has healed", () =>
+  live("uses the endpoint on the right network, and the other after recovery", () =>
     Effect.gen(function* () {
       const [wrong, right] = [
         yield* startScriptedRpc({ getNetwork: wrongNetwork, getLatestLedger: latest(1) }),
@@ -430,7 +430,7 @@ const hashOf = (text: string) =>
 describe("a transaction's outcome", () => {
   const common = { latestLedger: 50, oldestLedger: 1, ledger: 40, createdAt: "1700000000" }
 
-  live("is read from the result that comes with the envelope asked for", () =>
+  live("reads a transaction's outcome from the result of the requested envelope", () =>
     Effect.gen(function* () {
       const envelopeXdr = envelopeOf(7n)
       const hash = yield* hashOf(envelopeXdr)
@@ -524,7 +524,7 @@ describe("a submission", () => {
     })
   )
 
-  live("has the node's word for an answer, and a word about another transaction for none", () =>
+  live("a submission's status is the node's; one about another transaction is ignored", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc()
       const said = (result: unknown) => {
@@ -564,7 +564,7 @@ describe("what a refusal for its fee asks", () => {
     )
   }
 
-  live("is its bid: the whole fee without the resource fee, when the node says so", () =>
+  live("a fee refusal asks for the node's fee minus the resource fee", () =>
     Effect.gen(function* () {
       const hash = "ab".repeat(32)
       const server = yield* startScriptedRpc()
@@ -604,7 +604,7 @@ describe("a simulation", () => {
       over([server], (rpc) => rpc.simulate("AAAA"))
     )
 
-  live("is success, refusal by the host, or a wish to restore [S77, S266]", () =>
+  live("a simulation is a success, a host refusal, or requires a restore [S77, S266]", () =>
     Effect.gen(function* () {
       expect(yield* simulated(success)).toMatchObject({
         _tag: "Simulated",
@@ -629,7 +629,7 @@ describe("a simulation", () => {
     })
   )
 
-  live("is no verdict when its figures or bytes cannot be believed", () =>
+  live("a simulation with invalid figures or bytes decides nothing", () =>
     Effect.gen(function* () {
       const lies: ReadonlyArray<readonly [string, unknown]> = [
         ["no resource data", { latestLedger: 5 }],
@@ -654,7 +654,7 @@ describe("a simulation", () => {
 })
 
 describe("ledger entries", () => {
-  live("are not taken for accounts when they are something else", () =>
+  live("does not read other ledger entries as accounts", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({
         getLedgerEntries: { result: { latestLedger: 3, entries: [{ key: "AAAA", xdr: "AAAA" }] } }

@@ -42,7 +42,7 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator) {
 const ledgerOf = (facilitator: Facilitator) => Effect.map(facilitator.ask("/health/ready"), ({ json }) => json.ledger)
 
 it.live(
-  "a network that was reset is followed, its channels are made anew, and payments settle again",
+  "follows a reset network, recreates channels, and settles payments again",
   () =>
     Effect.gen(function* () {
       const old = yield* startFacilitator({ channels: 1, closeMillis: 100 })
@@ -61,7 +61,7 @@ it.live(
 )
 
 it.live(
-  "answers a million ledgers ahead stop nothing, one at a time or for a while",
+  "heads a million ledgers ahead stop no payment",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator({ channels: 2 })

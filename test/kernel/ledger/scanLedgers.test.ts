@@ -53,7 +53,7 @@ const page = (transactions: ReadonlyArray<unknown>, cursor?: string) => ({
 })
 
 describe("a ledger scan", () => {
-  it.live("is believed of a transaction only under the hash of its envelope", () =>
+  it.live("a scan accepts a transaction only under its envelope's hash", () =>
     Effect.gen(function* () {
       const [ours, other] = [yield* hashOf(7n), yield* hashOf(8n)]
       const server = yield* startScriptedRpc({ getTransactions: page([row(ours, 7n, 40)]) })
@@ -67,7 +67,7 @@ describe("a ledger scan", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("has not read the last ledger of a full page, whose rest is on the next", () =>
+  it.live("a full page does not count its last ledger as scanned", () =>
     Effect.gen(function* () {
       const ours = yield* hashOf(7n)
       const server = yield* startScriptedRpc({ getTransactions: page(strangers(100, 41)) })
@@ -121,7 +121,7 @@ describe("channel state", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is not believed of another account, nor of a nonce without the ledger of its use", () =>
+  it.live("rejects another account's entry and a spent nonce without its ledger", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({
         getLedgerEntries: entries([{ key: accountKey, xdr: accountXdr(Keypair.random().publicKey(), 9n) }])

@@ -24,7 +24,7 @@ describe("schemes", () => {
     }).pipe(Effect.scoped, Effect.provide(Schemes.layer))
   )
 
-  it.effect("are refused with a name or a word that is taken, by the spine, by another or by themselves", () =>
+  it.effect("refuses a scheme whose name or reason is taken", () =>
     Effect.gen(function* () {
       const schemes = yield* Schemes
       yield* schemes.register(schemeWith("barter", [row("invalid_barter")]))
@@ -40,7 +40,7 @@ describe("schemes", () => {
     }).pipe(Effect.scoped, Effect.provide(Schemes.layer))
   )
 
-  it.effect("of this program have words of their own", () =>
+  it.effect("this program's schemes have distinct reasons", () =>
     Effect.gen(function* () {
       const schemes = yield* Schemes
       yield* schemes.register(schemeWith("exact", exact))

@@ -36,7 +36,7 @@ const withBadSignature = (body: any) => {
 
 describe.each(databaseKinds)("the cost of a payment on %s", (database) => {
   it.live(
-    "is one call and no statement to verify, none of either to refuse, and a known number to settle [S74, S77]",
+    "verify costs one call and no statement, settle a known number [S74, S77]",
     () => {
       const { names, tracer } = recording()
       return Effect.gen(function* () {

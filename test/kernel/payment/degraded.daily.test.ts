@@ -27,7 +27,7 @@ const identified = (id: string) => ({ extensions: { "payment-identifier": { info
 
 describe.each(databaseKinds)("on %s", (database) => {
   it.live(
-    "with every channel held, answers busy, and the same payment settles later [S84, S85, S86, S269, S340]",
+    "is busy while every channel is held; the payment settles later [S84, S85, S86, S269, S340]",
     withFacilitator({ database, channels: 1, closeMillis: 1_500, set: ["limits.channel_wait_ms=100"] }, (facilitator) =>
       Effect.gen(function* () {
         const payer = yield* facilitator.account()
@@ -57,7 +57,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "past its deadline, a payment is unknown with its hash, then settled in the same record [S57, S90, S91, S92, S93, S94, S97, S272, S318]",
+    "past its deadline, a payment is pending, then settled in one record [S57, S90, S91, S92, S93, S94, S97, S272, S318]",
     withFacilitator({ database, closeMillis: 1_500, set: ["limits.settle_timeout_ms=1000"] }, (facilitator) =>
       Effect.gen(function* () {
         const payer = yield* facilitator.account()
@@ -93,7 +93,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "a transaction that never lands ends expired by the ledger's word, and its channel comes back [S90, S97]",
+    "a transaction that never lands expires by the ledger and frees its channel [S90, S97]",
     withFacilitator({ database, channels: 1, set: ["limits.settle_timeout_ms=1000"] }, (facilitator) =>
       Effect.gen(function* () {
         const payer = yield* facilitator.account()
@@ -128,7 +128,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "beyond the sponsor's budget, refuses by word, counts failed transactions and gives nothing back twice [S245, S270, S271]",
+    "refuses payments beyond the budget, which counts failed transactions exactly once [S245, S270, S271]",
     withFacilitator(
       {
         database,
@@ -197,7 +197,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "finishes a payment whose submission was lost, refused for now or answered with an error [S83, S87, S89]",
+    "finishes a payment whose submission was lost, deferred or failed [S83, S87, S89]",
     withFacilitator({ database }, (facilitator) =>
       Effect.gen(function* () {
         const payer = yield* facilitator.account()

@@ -30,7 +30,7 @@ const world = Effect.fnUntraced(function* (facilitator: Facilitator) {
 
 describe.each(databaseKinds)("verify on %s", (database) => {
   it.live(
-    "of a settled authorization is not valid, though the ledger's nodes are behind [S91, S96]",
+    "verify of a settled authorization is invalid, even with lagging nodes [S91, S96]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database })
@@ -57,7 +57,7 @@ describe.each(databaseKinds)("verify on %s", (database) => {
   )
 
   it.live(
-    "of an authorization whose settlement failed is not valid, though it is unspent and simulates well [S91]",
+    "verify after a failed settlement is invalid, even if unspent [S91]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database })
@@ -80,7 +80,7 @@ describe.each(databaseKinds)("verify on %s", (database) => {
   )
 
   it.live(
-    "of an identifier's ended payment is not valid in a replica that had no part in it [S91, S93]",
+    "verify of an identifier's ended payment is invalid on every replica [S91, S93]",
     () =>
       Effect.gen(function* () {
         const source = yield* Layer.build(sourceLayer(database))

@@ -88,7 +88,7 @@ describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
 
 describe("streams of settlements", () => {
   it.live(
-    "are refused without a key, with a strange cursor and beyond their number, and make room when they end",
+    "refuses event streams without a key, with a bad cursor, or beyond capacity",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start(["events.streams_per_key_max=2", "events.streams_max=3"])

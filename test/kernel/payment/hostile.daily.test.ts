@@ -33,7 +33,7 @@ const responsesOf = ({ headers }: Answer): any => JSON.parse(atob(headers.get("e
 
 describe.each(databaseKinds)("on %s", (database) => {
   it.live(
-    "settles a payment whose resource's address is no text that a database keeps",
+    "settles a payment whose resource URL the database cannot store",
     withFacilitator({ database }, (facilitator) =>
       Effect.gen(function* () {
         const { pay, seller } = yield* cast(facilitator)
@@ -53,7 +53,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "asks extensions after the decision, and none of them can change or delay it [S20, S21, S78, S79, S88, S254, S255, S327]",
+    "extensions run after the decision and cannot change or delay it [S20, S21, S78, S79, S88, S254, S255, S327]",
     withFacilitator({ database, set: ["plugins=[ledger-local, x402-exact]"] }, (facilitator) =>
       Effect.gen(function* () {
         const { pay, seller } = yield* cast(facilitator)
@@ -141,7 +141,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "answers its own defect in the payment's shape, and lets the same payment settle afterwards",
+    "answers a defect in the payment's shape; the payment settles afterwards",
     withFacilitator({ database }, (facilitator) =>
       Effect.gen(function* () {
         const { pay, seller } = yield* cast(facilitator)
@@ -184,7 +184,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "says that it does not know, rather than that there is nothing, while its database fails",
+    "reports unknown rather than not found while the database fails",
     withFacilitator({ database }, (facilitator) =>
       Effect.gen(function* () {
         const { pay } = yield* cast(facilitator)
@@ -239,7 +239,7 @@ describe.each(databaseKinds)("on %s", (database) => {
 })
 
 it.live(
-  "answers every method with JSON or with nothing, and a HEAD without a body",
+  "answers every method with JSON, or without a body",
   withFacilitator({}, (facilitator) =>
     Effect.gen(function* () {
       for (const path of ["/health", "/health/live", "/health/ready", "/supported"]) {
@@ -299,7 +299,7 @@ it.live(
 )
 
 it.live(
-  "waits for a ledger that is silent no longer than for a settlement",
+  "waits for a silent ledger no longer than for a settlement",
   withFacilitator({ set: ["limits.rpc_timeout_ms=60000", "limits.settle_timeout_ms=1500"] }, (facilitator) =>
     Effect.gen(function* () {
       const { pay } = yield* cast(facilitator)

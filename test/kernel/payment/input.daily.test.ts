@@ -23,7 +23,7 @@ describe.each(databaseKinds)("a body on %s", (database) => {
       return { facilitator, seller, pay }
     })
 
-    it.effect("with NUL or half a surrogate pair anywhere in its terms is malformed on both routes [S49, S58]", () =>
+    it.effect("terms with NUL or a lone surrogate are malformed on both routes [S49, S58]", () =>
       Effect.gen(function* () {
         const { facilitator, pay } = yield* honest
         const { body } = yield* pay

@@ -35,7 +35,7 @@ const said = (fiber: Fiber.Fiber<Option.Option<string>>) => {
 
 const layer = Layer.merge(Extensions.layer, Logger.layer([]))
 
-it.effect("an observer that never answers is waited for fifty milliseconds, and so are several together [S254]", () =>
+it.effect("waits fifty milliseconds for silent observers, however many [S254]", () =>
   Effect.gen(function* () {
     const fiber = yield* observing({
       one: () => Effect.never,
@@ -70,7 +70,7 @@ it.effect("an observer that throws or dies is reported as processing immediately
   }).pipe(Effect.scoped, Effect.provide(layer))
 )
 
-it.effect("what an observer knows is said without asking it, and one that fails to recall is asked [S255]", () =>
+it.effect("a cached observer result is used; a failing cache asks the observer [S255]", () =>
   Effect.gen(function* () {
     const extensions = yield* Extensions
     const asked: Array<string> = []

@@ -91,7 +91,7 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
       })
     )
 
-    it.effect("a stored success is read by the identifier it was recorded with, and by no other [S93]", () =>
+    it.effect("a stored success is found only by its recorded identifier [S93]", () =>
       Effect.gen(function* () {
         const { facilitator, pay } = yield* someone
         const named = (body: any, id: string) => ({
@@ -138,31 +138,29 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
       })
     )
 
-    it.effect(
-      "an open payment of another key is used, without its hash, and its delivery stays the owner's [S91]",
-      () =>
-        Effect.gen(function* () {
-          const { facilitator, pay } = yield* someone
-          const { body } = yield* pay()
-          yield* gate.close
-          const first = yield* facilitator.settle(body, shop)
-          expect(first.json.errorReason).toBe(unknown)
-          const other = yield* facilitator.settle(body, stranger)
-          expect([other.json.success, other.json.errorReason, other.json.transaction]).toEqual([false, used, ""])
-          yield* gate.open
-          const settled = facilitator.sql<{ state: string }>`select state from kernel_settlements
+    it.effect("another key's open payment is used, without hash; delivery stays the owner's [S91]", () =>
+      Effect.gen(function* () {
+        const { facilitator, pay } = yield* someone
+        const { body } = yield* pay()
+        yield* gate.close
+        const first = yield* facilitator.settle(body, shop)
+        expect(first.json.errorReason).toBe(unknown)
+        const other = yield* facilitator.settle(body, stranger)
+        expect([other.json.success, other.json.errorReason, other.json.transaction]).toEqual([false, used, ""])
+        yield* gate.open
+        const settled = facilitator.sql<{ state: string }>`select state from kernel_settlements
           where inner_hash = ${first.json.transaction}`
-          while ((yield* settled)[0]!.state !== "settled") yield* Effect.sleep("50 millis")
-          const late = yield* facilitator.settle(body, stranger)
-          expect([late.json.errorReason, late.json.transaction]).toEqual([used, first.json.transaction])
-          const own = yield* facilitator.settle(body, shop)
-          expect(own.json).toMatchObject({ success: true, transaction: first.json.transaction })
-          const again = yield* facilitator.settle(body, shop)
-          expect([again.json.errorReason, again.json.transaction]).toEqual([used, first.json.transaction])
-        })
+        while ((yield* settled)[0]!.state !== "settled") yield* Effect.sleep("50 millis")
+        const late = yield* facilitator.settle(body, stranger)
+        expect([late.json.errorReason, late.json.transaction]).toEqual([used, first.json.transaction])
+        const own = yield* facilitator.settle(body, shop)
+        expect(own.json).toMatchObject({ success: true, transaction: first.json.transaction })
+        const again = yield* facilitator.settle(body, shop)
+        expect([again.json.errorReason, again.json.transaction]).toEqual([used, first.json.transaction])
+      })
     )
 
-    it.effect("one identifier serves two buyers of one seller [S95]", () =>
+    it.effect("two buyers of one seller may use one identifier [S95]", () =>
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
         const other = yield* facilitator.account()
@@ -228,7 +226,7 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
       })
     )
 
-    it.effect("an identifier is one for all addresses, and each address has its own budget [S93, S95, S271]", () =>
+    it.effect("without keys, identifiers are shared and budgets are per address [S93, S95, S271]", () =>
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
         const { body } = yield* pay(identified("read-from-two-addresses"))
@@ -253,7 +251,7 @@ describe.each(databaseKinds)("rows of earlier versions on %s", (database) => {
     storeLayer(database),
     byMachineClock
   )((it) => {
-    it.effect("are given their owners, their budgets and one holder of each identifier", () =>
+    it.effect("earlier rows get owners, budgets and one holder per identifier", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         // What came later needs the column, and fills it in.

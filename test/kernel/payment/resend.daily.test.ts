@@ -65,7 +65,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
   })
   layer(Layer.effect(Running, running), { timeout: 240_000, excludeTestServices: true })((it) => {
     it.effect.each([undefined, "sent-again-by-its-buyer"])(
-      "is valid until its success is delivered, once (identifier %s) [S91, S93]",
+      "a resent payment is valid until its success is delivered (identifier %s) [S91, S93]",
       (identifier) =>
         Effect.gen(function* () {
           const facilitator = yield* Running
@@ -93,7 +93,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
         })
     )
 
-    it.effect("is a conflict for its owner under other terms, and names the transaction [S268]", () =>
+    it.effect("a resent payment under other terms is a conflict naming the transaction [S268]", () =>
       Effect.gen(function* () {
         const facilitator = yield* Running
         const { pay } = yield* makePay(facilitator)
@@ -113,7 +113,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
       })
     )
 
-    it.effect("is valid while its own transaction has landed and is not recorded as settled yet [S91]", () =>
+    it.effect("a resent payment is valid between landing and its settled record [S91]", () =>
       Effect.gen(function* () {
         const facilitator = yield* Running
         const { pay, payTo } = yield* makePay(facilitator)
@@ -129,7 +129,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
       })
     )
 
-    it.effect("is valid though its authorization has expired meanwhile [S91]", () =>
+    it.effect("a resent payment is valid although its authorization has expired [S91]", () =>
       Effect.gen(function* () {
         const facilitator = yield* Running
         const { pay } = yield* makePay(facilitator)
@@ -146,7 +146,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
       })
     )
 
-    it.effect("is not valid while only an operator can find out its outcome [S91]", () =>
+    it.effect("a resent unresolved payment is not valid [S91]", () =>
       Effect.gen(function* () {
         const facilitator = yield* Running
         const { pay } = yield* makePay(facilitator)
@@ -166,7 +166,7 @@ describe.each(databaseKinds)("a payment sent again on %s", (database) => {
   })
 
   it.live(
-    "is valid in another replica, which had no part in it [S91]",
+    "a resent payment is valid on another replica [S91]",
     () =>
       Effect.gen(function* () {
         const source = yield* Layer.build(sourceLayer(database))
@@ -195,7 +195,7 @@ describe.each(databaseKinds)(
   "a payment whose record was lost and whose authorization has expired on %s",
   (database) => {
     it.live(
-      "is found on the ledger before it is called expired, and one that was never used is expired [S87]",
+      "a resent payment is searched on the ledger before it is expired [S87]",
       () =>
         Effect.gen(function* () {
           const facilitator = yield* startFacilitator({ database, closeMillis: 300 })
@@ -235,7 +235,7 @@ describe.each(databaseKinds)(
 
 describe.each(databaseKinds)("a payment whose record was lost on %s", (database) => {
   it.live(
-    "is valid for its owner alone, as settle then answers; another caller is refused with its hash [S87]",
+    "an unrecorded payment is valid for its owner only [S87]",
     () =>
       Effect.gen(function* () {
         const opened = yield* Context.get(yield* Layer.build(sourceLayer(database)), DatabaseSource).open

@@ -46,7 +46,7 @@ layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-
     serviceOf<Extensions["Service"]>(facilitator, Extensions).register({ key: "catalog", observe: () => observe })
 
   it.effect(
-    "reports an extension's outcome on both routes under the key that was sent, and none on a refusal [S9, S78, S79, S88, S254, S255, S327]",
+    "reports an extension's outcome under its key, none on a refusal [S9, S78, S79, S88, S254, S255, S327]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -64,27 +64,25 @@ layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-
       )
   )
 
-  it.effect(
-    "is neither delayed nor changed by an extension that hangs or dies, which is then said to be processing [S78]",
-    () =>
-      Effect.gen(function* () {
-        const never = yield* Deferred.make<ExtensionOutcome>()
-        for (const observe of [Deferred.await(never), Effect.die(new Error("a defect of the extension"))]) {
-          const { body, facilitator } = yield* payment({ catalog: {} })
-          yield* Effect.scoped(
-            Effect.gen(function* () {
-              yield* registered(facilitator, observe)
-              const verified = yield* facilitator.verify(body)
-              expect(verified.json.isValid).toBe(true)
-              expect(extensionsOf(verified)).toEqual({ catalog: { status: "processing" } })
-              expect((yield* facilitator.settle(body)).json.success).toBe(true)
-            })
-          )
-        }
-      })
+  it.effect("a hanging or dying extension is reported as processing, without delay [S78]", () =>
+    Effect.gen(function* () {
+      const never = yield* Deferred.make<ExtensionOutcome>()
+      for (const observe of [Deferred.await(never), Effect.die(new Error("a defect of the extension"))]) {
+        const { body, facilitator } = yield* payment({ catalog: {} })
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* registered(facilitator, observe)
+            const verified = yield* facilitator.verify(body)
+            expect(verified.json.isValid).toBe(true)
+            expect(extensionsOf(verified)).toEqual({ catalog: { status: "processing" } })
+            expect((yield* facilitator.settle(body)).json.success).toBe(true)
+          })
+        )
+      }
+    })
   )
 
-  it.effect("ignores what it does not know in a payment option, at every level [S43, S45, S46, S47, S48]", () =>
+  it.effect("ignores unknown members of a payment option at every level [S43, S45, S46, S47, S48]", () =>
     Effect.gen(function* () {
       const { body, facilitator } = yield* payment({})
       const more: any = structuredClone(body)
@@ -114,37 +112,35 @@ layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-
     })
   )
 
-  it.effect(
-    "stays ready while search is degraded, and shows why in bounded words with the active generation [S69, S70, S71, S72]",
-    () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const facilitator = yield* World
-          const health = serviceOf<Health["Service"]>(facilitator, Health)
-          yield* health.registerSearch("lexical", Effect.succeed({ state: "ready" }))
-          yield* health.registerSearch(
-            "semantic",
-            Effect.succeed({
-              state: "degraded",
-              detail: "x".repeat(5_000),
-              vectorSupport: true,
-              generation: "minilm-1"
-            })
-          )
-          // Any plugin may be a branch of search.
-          yield* health.registerSearch("pictures", Effect.succeed({ state: "ready" }))
-          const { json, status } = yield* facilitator.ask("/health/ready")
-          expect([status, json.status]).toEqual([200, "ready"])
-          expect(json.search).toMatchObject({
-            pictures: "ready",
-            lexical: "ready",
-            semantic: "degraded",
+  it.effect("stays ready while search is degraded, with detail and generation [S69, S70, S71, S72]", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const facilitator = yield* World
+        const health = serviceOf<Health["Service"]>(facilitator, Health)
+        yield* health.registerSearch("lexical", Effect.succeed({ state: "ready" }))
+        yield* health.registerSearch(
+          "semantic",
+          Effect.succeed({
+            state: "degraded",
+            detail: "x".repeat(5_000),
             vectorSupport: true,
             generation: "minilm-1"
           })
-          expect(json.search.detail).toHaveLength(200)
+        )
+        // Any plugin may be a branch of search.
+        yield* health.registerSearch("pictures", Effect.succeed({ state: "ready" }))
+        const { json, status } = yield* facilitator.ask("/health/ready")
+        expect([status, json.status]).toEqual([200, "ready"])
+        expect(json.search).toMatchObject({
+          pictures: "ready",
+          lexical: "ready",
+          semantic: "degraded",
+          vectorSupport: true,
+          generation: "minilm-1"
         })
-      )
+        expect(json.search.detail).toHaveLength(200)
+      })
+    )
   )
 })
 
@@ -166,7 +162,7 @@ describe("what is supported", () => {
 
 describe.runIf(databaseKinds.includes("postgres"))("readiness", () => {
   it.live(
-    "is lost with the database, not with the ledger, and comes back with it [S65, S66, S73]",
+    "readiness depends on the database, not on the ledger [S65, S66, S73]",
     () =>
       Effect.gen(function* () {
         const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open

@@ -90,7 +90,7 @@ describe.each(databaseKinds)("twins on %s", (database) => {
   )
 
   it.live(
-    "outlive the one that leads: it hangs up before the record, and its payment is settled once [S89, S96]",
+    "a twin survives its disconnected leader; the payment settles once [S89, S96]",
     () =>
       Effect.gen(function* () {
         const recording = gateAt("beforeRecord")

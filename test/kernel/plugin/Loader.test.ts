@@ -66,7 +66,7 @@ const boot = (catalogue: Loader.Catalogue, profile: ReadonlyArray<string>) =>
     ) as Layer.Layer<any, any>
   )
 
-it.effect("builds only what the profile names and the drivers it needs, and migrates first [S342]", () =>
+it.effect("builds only the profile's plugins and required drivers, migrating first [S342]", () =>
   Effect.gen(function* () {
     const { catalogue, log, plain, routed, store } = setup()
     const all = catalogue([store, plain, routed("a", "/a", "required"), routed("b", "/b", "required")])
@@ -78,7 +78,7 @@ it.effect("builds only what the profile names and the drivers it needs, and migr
   })
 )
 
-it.effect("refuses an unknown plugin, a driver in the profile, and a left-out need, by name", () =>
+it.effect("refuses unknown plugins, drivers in the profile and missing needs", () =>
   Effect.gen(function* () {
     const { catalogue, log, store } = setup()
     const base = { summary: "", boot: "required", migrations: "none" } as const
@@ -95,7 +95,7 @@ it.effect("refuses an unknown plugin, a driver in the profile, and a left-out ne
   })
 )
 
-it.effect("takes a failing optional plugin back whole: released, no route mounted, reported degraded", () =>
+it.effect("releases a failing optional plugin, without routes, reported degraded", () =>
   Effect.gen(function* () {
     const { catalogue, log, routed, store } = setup()
     const all = catalogue([store, routed("bad", "/b", "optional", "no model"), routed("a", "/a", "required")])
@@ -133,7 +133,7 @@ it.effect("a failing required plugin ends the boot and releases earlier plugins"
   })
 )
 
-it.effect("a path that two plugins claim stops the boot, even when one of them is optional and failed", () =>
+it.effect("a path claimed by two plugins stops the boot, even if optional", () =>
   Effect.gen(function* () {
     const { catalogue, routed, store } = setup()
     const all = catalogue([store, routed("one", "/a", "optional", "broken"), routed("two", "/a", "required")])

@@ -22,7 +22,7 @@ const addressOf = (lease: Option.Option<{ readonly address: string }>) =>
 for (const kind of databaseKinds) {
   describe(`leases on ${kind}`, () =>
     layer(storeLayer(kind), { timeout: "240 seconds" })((it) => {
-      it.effect("let one replica at a time do the work, until its lease runs out or it stops [S92]", () =>
+      it.effect("one replica holds a lease until it expires or stops [S92]", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           const sql = yield* SqlClient.SqlClient
@@ -46,7 +46,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("are renewed when half of them is over, and asked for by no statement before", () =>
+      it.effect("a lease is renewed at half its life, without earlier statements", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           const sql = yield* SqlClient.SqlClient
@@ -74,7 +74,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("of channels go to the one that rested longest, each once, and never to a held one [S340]", () =>
+      it.effect("leases the longest-idle free channel, each once [S340]", () =>
         Effect.gen(function* () {
           yield* emptyStore(4)
           const store = yield* ChannelStore
@@ -112,7 +112,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("of a channel are given back only by their own holder", () =>
+      it.effect("a channel lease is released only by its holder", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           const store = yield* ChannelStore
@@ -126,7 +126,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("are not given for channels without a known number, whose keys are elsewhere, or retired", () =>
+      it.effect("does not lease channels without sequence, foreign, or retired", () =>
         Effect.gen(function* () {
           yield* emptyStore(4)
           const sql = yield* SqlClient.SqlClient

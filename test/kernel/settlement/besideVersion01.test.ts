@@ -156,7 +156,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("the end of a payment of today by today is charged once, in a savepoint too", () =>
+      it.effect("a new payment ended by a new replica is charged once", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
           for (const number of [1, 2, 3]) yield* recordToday(number)
@@ -197,7 +197,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("an attempt that 0.1 made is counted, and one that a node took is known as taken", () =>
+      it.effect("attempts of 0.1 are counted, with their accepted status", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* emptyStore(1)

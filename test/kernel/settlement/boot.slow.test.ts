@@ -16,7 +16,7 @@ const count = 1_000
 const readyMillisMax = 5_000
 
 it.live(
-  "is ready within 5 s of starting with 1,000 open settlements over 1,000 channels, and ends them [S92, S94]",
+  "is ready within 5 s with 1,000 open settlements, and ends them [S92, S94]",
   () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem

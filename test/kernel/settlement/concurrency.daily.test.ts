@@ -63,7 +63,7 @@ const makeGate = Effect.fnUntraced(function* (waiting: number) {
 
 describe.each(databaseKinds)("one payment asked for many times on %s", (database) => {
   it.live(
-    "gives one success to 40 identical settles, and the receipt to a later retry [S85, S86, S91, S93, S96]",
+    "40 identical settles give one success, and a retry the receipt [S85, S86, S91, S93, S96]",
     () =>
       Effect.gen(function* () {
         const gate = yield* makeGate(1)

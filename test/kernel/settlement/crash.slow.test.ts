@@ -25,7 +25,7 @@ const postJson = async (url: string, body: unknown): Promise<{ readonly status: 
 }
 
 it.live.each(steps)(
-  "killed at %s, the payment ends once and a retry gets the truth [S87, S89, S93, S94]",
+  "killed at %s, the payment ends once and a retry gets its outcome [S87, S89, S93, S94]",
   (step) =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem

@@ -16,7 +16,7 @@ const settle = Effect.fnUntraced(function* (facilitator: Facilitator) {
 })
 
 it.live(
-  "no bid passes what the total leaves beside the resource fee, and all of it is reserved [S245, S270]",
+  "bids stay within the total minus the resource fee, fully reserved [S245, S270]",
   () =>
     Effect.gen(function* () {
       const world = yield* startFacilitator({ channels: 1 })

@@ -201,7 +201,7 @@ const included = (innerHash: string): TransactionAnswer => ({
 })
 
 describe("the follower", () => {
-  it.effect("asks by the hash that a bump does not change, and for the no-op beside it", () =>
+  it.effect("asks by the inner hash, and for the no-op's", () =>
     Effect.gen(function* () {
       const cancel = attempt({ number: 2, kind: "cancel", innerHash: "no-op", sentLedger: 1_001 })
       const one = recordOf("one", {}, [attempt({ innerHash: "inner one" }), cancel])
@@ -220,7 +220,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("ends together what a ledger ended, and asks of sixteen at a time", () =>
+  it.effect("ends a ledger's settlements in one batch, asking sixteen concurrently", () =>
     Effect.gen(function* () {
       const names = Array.from({ length: 60 }, (_, at) => `number ${at}`)
       const records = names.map((name) => recordOf(name))
@@ -314,7 +314,7 @@ describe("the follower", () => {
     return recordOf("one", { authorizationExpiresLedger: 1_060, ...changes }, [refused])
   }
 
-  it.effect("builds a settlement again on another channel when the number of its own was used", () =>
+  it.effect("rebuilds a settlement on another channel when its sequence was used", () =>
     Effect.gen(function* () {
       const lease = { address: another, fence: 3n, sequence: 40n }
       const world = { records: [overtaken()], ledger: 1_006, channelState: { sequence: 7n }, lease }

@@ -65,7 +65,7 @@ const start = (options: FacilitatorOptions = {}) => startFacilitator({ closeMill
 
 describe("a payment", () => {
   it.live(
-    "whose record was lost is found on the ledger, stored again and delivered once [S87, S93]",
+    "an unrecorded payment is found on the ledger and delivered once [S87, S93]",
     () =>
       Effect.gen(function* () {
         // Five times as long, for a machine that starves: a lost payment that has expired meanwhile is refused as such.
@@ -125,7 +125,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "that never lands expires within two ledgers of its bound and frees its channel [S83, S90, S94]",
+    "a payment that never lands expires within two ledgers, freeing its channel [S83, S90, S94]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start({ channels: 1 })
@@ -154,7 +154,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "that is queued and not included is outbid under the same identity",
+    "a queued payment that is not included is outbid under the same hash",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start()
@@ -194,7 +194,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "whose channel was used from outside is built again on the number that the ledger has",
+    "a payment whose channel sequence was used is rebuilt on the new one",
     () =>
       Effect.gen(function* () {
         // Two facilitators that know nothing of each other, with one set of channels: what must never be run.

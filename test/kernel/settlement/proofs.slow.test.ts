@@ -103,7 +103,7 @@ describe("a payment whose transaction failed on the ledger", () => {
   )
 
   it.live(
-    "because our own, whose record was lost, had moved the money before is settled by that one [S87, S93]",
+    "a failed payment is settled by our earlier unrecorded transaction [S87, S93]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start()
@@ -131,7 +131,7 @@ describe("a payment whose transaction failed on the ledger", () => {
   )
 
   it.live(
-    "beside another with the same nonce and another expiry is not paid by that one's transaction",
+    "a payment is not settled by another expiry of its nonce",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start()
@@ -158,7 +158,7 @@ describe("a payment whose transaction failed on the ledger", () => {
 
 describe("a payment whose hash no node knows", () => {
   it.live(
-    "is settled by the transaction that is found to have used its nonce [S83, S90]",
+    "a payment with an unknown hash settles by its nonce's transaction [S83, S90]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start()
@@ -213,7 +213,7 @@ describe("a payment whose hash no node knows", () => {
 
 describe("a payment in a surge", () => {
   it.live(
-    "is offered a higher bid until it suffices, and never cancelled",
+    "a payment in a surge is outbid until it suffices, never cancelled",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start({ channels: 1 })
@@ -238,7 +238,7 @@ describe("a payment in a surge", () => {
   )
 
   it.live(
-    "that asks more than the ceiling is bid the ceiling, expires, and is charged nothing",
+    "a surge beyond the ceiling expires the payment without a charge",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start({ channels: 1 })
@@ -264,7 +264,7 @@ describe("a payment in a surge", () => {
 
 describe.each(databaseKinds)("a payment signed for a former sponsor, on %s", (kind) => {
   it.live(
-    "is sent as it was recorded, and settles",
+    "a former sponsor's payment is sent as recorded, and settles",
     () =>
       Effect.gen(function* () {
         // Its life must outlast the way from one facilitator to the next.

@@ -191,7 +191,7 @@ layer(Layer.merge(Ledger.layer(passphrase), Layer.merge(Database.layer, NodeServ
     })
   )
 
-  it.effect("is served when everything holds, and settles a payment [S8, S274]", () =>
+  it.effect("serves pubnet when every condition holds, and settles a payment [S8, S274]", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { fund, url: ledger } = yield* Ledger

@@ -69,7 +69,7 @@ const startReplicas = Effect.fnUntraced(function* (areGiven: boolean) {
 
 describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated while replicas run", () => {
   it.live(
-    "change the sponsor of all of them; what is pending under the old one ends, and new payments are the new one's",
+    "replicas rotate the sponsor; pending payments end under the former one",
     () =>
       Effect.gen(function* () {
         const { first, next, old, payment, second, stranger, world, write } = yield* startReplicas(true)
@@ -176,7 +176,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
   )
 
   it.live(
-    "a replica follows several rotations to the newest keys, also one that was down meanwhile",
+    "a replica follows several rotations to the newest keys, also after downtime",
     () =>
       Effect.gen(function* () {
         const { first, next, old, replica, second, stranger, write } = yield* startReplicas(false)
@@ -243,7 +243,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
   )
 
   it.live(
-    "a rotation that a failover lost is recorded again, and one that another replica made meanwhile is not undone",
+    "a rotation lost in a failover is recorded again, unless superseded",
     () =>
       Effect.gen(function* () {
         const { first, next, old, second, stranger, write } = yield* startReplicas(false)

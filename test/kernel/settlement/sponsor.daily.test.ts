@@ -70,7 +70,7 @@ const expectBusy = Effect.fnUntraced(function* (facilitator: Facilitator, body: 
 
 describe.each(databaseKinds)("on %s", (database) => {
   it.live(
-    "with an empty sponsor, what its reserve and open settlements need not counted, and until it is funded [S84, S85]",
+    "is busy with an empty sponsor until it is funded [S84, S85]",
     () =>
       Effect.gen(function* () {
         const sponsor = Keypair.random()
@@ -113,7 +113,7 @@ describe.each(databaseKinds)("on %s", (database) => {
   )
 
   it.live(
-    "while the network asks more than may be bid, and until it asks less [S84, S85]",
+    "is busy while the network's fee exceeds the ceiling [S84, S85]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, channels: 2 })

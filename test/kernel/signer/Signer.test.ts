@@ -79,24 +79,22 @@ const naming = (tx: Transaction, address: string): Transaction => {
 }
 
 describe("a settlement", () => {
-  it.effect(
-    "is signed by its channel and wrapped by the sponsor, with fee and hashes as the network computes them [S10, S82]",
-    () =>
-      Effect.gen(function* () {
-        const signer = yield* Signer
-        const signed = yield* signer.signSettlement(request(yield* honest))
-        const bump = TransactionBuilder.fromXDR(signed.envelope, Networks.TESTNET)
-        if (!("innerTransaction" in bump)) throw new Error("a fee bump is required")
-        expect([bump.feeSource, bump.innerTransaction.source]).toEqual([sponsor.publicKey(), channel])
-        expect(bump.fee).toBe("40200")
-        expect(Buffer.from(bump.hash()).toString("hex")).toBe(signed.outerHash)
-        expect(Buffer.from(bump.innerTransaction.hash()).toString("hex")).toBe(signed.innerHash)
-        expect(sponsor.verify(bump.hash(), bump.signatures[0]!.signature)).toBe(true)
-        expect(channels[0]!.verify(bump.innerTransaction.hash(), bump.innerTransaction.signatures[0]!.signature)).toBe(
-          true
-        )
-        expect([bump.signatures.length, bump.innerTransaction.signatures.length]).toEqual([1, 1])
-      }).pipe(Effect.provide(signers))
+  it.effect("a settlement is signed by its channel and fee-bumped by the sponsor [S10, S82]", () =>
+    Effect.gen(function* () {
+      const signer = yield* Signer
+      const signed = yield* signer.signSettlement(request(yield* honest))
+      const bump = TransactionBuilder.fromXDR(signed.envelope, Networks.TESTNET)
+      if (!("innerTransaction" in bump)) throw new Error("a fee bump is required")
+      expect([bump.feeSource, bump.innerTransaction.source]).toEqual([sponsor.publicKey(), channel])
+      expect(bump.fee).toBe("40200")
+      expect(Buffer.from(bump.hash()).toString("hex")).toBe(signed.outerHash)
+      expect(Buffer.from(bump.innerTransaction.hash()).toString("hex")).toBe(signed.innerHash)
+      expect(sponsor.verify(bump.hash(), bump.signatures[0]!.signature)).toBe(true)
+      expect(channels[0]!.verify(bump.innerTransaction.hash(), bump.innerTransaction.signatures[0]!.signature)).toBe(
+        true
+      )
+      expect([bump.signatures.length, bump.innerTransaction.signatures.length]).toEqual([1, 1])
+    }).pipe(Effect.provide(signers))
   )
 
   const departures: ReadonlyArray<
@@ -201,7 +199,7 @@ describe("a cancellation", () => {
     ["with a bid above its ceiling", cancel, channel, 10_001n]
   ]
 
-  it.effect("is signed like a settlement", () =>
+  it.effect("a cancellation is signed like a settlement", () =>
     Effect.gen(function* () {
       const signed = yield* (yield* Signer).signCancel({
         transaction: cancel,
@@ -308,7 +306,7 @@ describe("the vault", () => {
     }).pipe(Effect.provide(Layer.merge(vaultWith(), signers)))
   )
 
-  it.effect("parses a seed once however often it signs, and none that signs nothing", () => {
+  it.effect("parses each seed once, on first use", () => {
     let parsed = 0
     const counted = Layer.effect(
       Crypto,
@@ -354,7 +352,7 @@ describe("the vault", () => {
     })
   )
 
-  it.effect("refuses to start without usable secrets, and names the variable, never its content [S278]", () =>
+  it.effect("refuses unusable secrets at start, naming only the variable [S278]", () =>
     Effect.gen(function* () {
       const refusedBy = (values: Partial<Network["Service"]>) =>
         Effect.map(Effect.flip(Effect.scoped(Layer.build(vaultWith(values)))), ({ message }) => message)

@@ -133,7 +133,7 @@ const withOwn = (operationXdr: Uint8Array, change: (entry: any) => any): Uint8Ar
 }
 
 describe("the sponsor's own authorization", () => {
-  it.effect("is the whole call, signed for the network, until the ledger asked for, with a nonce of its own", () =>
+  it.effect("an own authorization covers the whole call, network, expiry and nonce", () =>
     Effect.gen(function* () {
       yield* (yield* Signer).allowAuthorization(rule)
       const [first, second] = [yield* authorize(), yield* authorize()]
@@ -153,7 +153,7 @@ describe("the sponsor's own authorization", () => {
     }).pipe(Effect.scoped, Effect.provide(signers))
   )
 
-  it.effect("is given for nothing before a scheme has named a call, and for nothing after the scheme has gone", () =>
+  it.effect("authorizes calls only while a scheme names them", () =>
     Effect.gen(function* () {
       expect((yield* Effect.flip(authorize())).message).toMatch(/no scheme has named/)
       yield* Effect.scoped(
@@ -166,7 +166,7 @@ describe("the sponsor's own authorization", () => {
     }).pipe(Effect.provide(signers))
   )
 
-  it.effect("is that of a former sponsor where a payer has signed for it, and that sponsor pays for nothing", () =>
+  it.effect("a former sponsor authorizes calls signed for it, but pays nothing", () =>
     Effect.gen(function* () {
       const signer = yield* Signer
       expect([signer.sponsor, signer.sponsors]).toEqual([
@@ -199,7 +199,7 @@ describe("the sponsor's own authorization", () => {
     ["that the payer signed with the sponsor elsewhere", { signedArgs: [honestArgs[1]!, honestArgs[1]!] }]
   ]
   for (const [name, shape] of departures) {
-    it.effect(`is not given for a call ${name}`, () =>
+    it.effect(`gives no authorization for a call ${name}`, () =>
       Effect.gen(function* () {
         yield* (yield* Signer).allowAuthorization(rule)
         expect((yield* Effect.flip(authorize(shape)))._tag).toBe("SignerRefused")
@@ -214,7 +214,7 @@ describe("a settlement with the sponsor's authorization", () => {
     return yield* authorize()
   })
 
-  it.effect("is signed, and signed again when no scheme names its call any more", () =>
+  it.effect("signs the settlement, also after its scheme is gone", () =>
     Effect.gen(function* () {
       const operationXdr = yield* Effect.scoped(authorized)
       yield* settle(operationXdr)

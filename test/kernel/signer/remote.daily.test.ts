@@ -53,7 +53,7 @@ const stranger: Readonly<Record<SignerKind, Record<string, string>>> = {
 }
 
 describe.each(kinds)("an account whose key is held by %s", (kind) => {
-  it.live("signs what it is asked to, and nothing that does not verify is taken for a signature", () =>
+  it.live("a remote key signs, and an invalid signature is rejected", () =>
     Effect.gen(function* () {
       const signers = yield* startSigners
       const account = yield* open(kind, signers.url, signerEnvironment)

@@ -11,7 +11,7 @@ import { Vault } from "../../../kernel/signer/Vault.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { channel, channels, otherChannel, sponsor, vaultWith } from "./vaults.ts"
 
-it.effect("opens sealed seeds with their passphrase alone, and takes no seed from two places", () =>
+it.effect("opens sealed seeds with their passphrase, and refuses two seed sources", () =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     const file = yield* files.makeTempFileScoped()

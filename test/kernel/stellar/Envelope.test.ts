@@ -60,7 +60,7 @@ describe("readEnvelope", () => {
       if (text.endsWith(tail)) expect(reasonOf(text.slice(0, -4) + changed)).toBe("not base64")
   })
 
-  it("takes exactly one envelope: nothing cut off, nothing behind it, no padding that is not zero", async () => {
+  it("accepts exactly one envelope without truncation, trailing bytes or nonzero padding", async () => {
     const bytes = bytesOf(await honest())
     for (const cut of [1, 4, 100, bytes.length - 4])
       expect(reasonOf(textOf(bytes.subarray(0, bytes.length - cut)))).toBe("not a transaction envelope")
@@ -103,13 +103,13 @@ describe("readEnvelope", () => {
     expect([...reported].sort()).toEqual(["not a transaction envelope", "ok"])
   })
 
-  it("takes values as deep as the network does, and refuses deeper ones without falling over", async () => {
+  it("accepts values up to the network's depth and refuses deeper ones", async () => {
     expect(reasonOf(textOf(deepEnvelope(200)))).toBe("ok")
     for (const depth of [300, 1_000, 5_000, 10_000])
       expect([depth, reasonOf(textOf(deepEnvelope(depth)))]).toEqual([depth, "not a transaction envelope"])
   })
 
-  it("knows fee bumps and old envelopes for what they are, which no payment is", async () => {
+  it("recognizes fee bumps and old envelopes, which are no payments", async () => {
     const inner = xdr.TransactionEnvelope.schema.decode(bytesOf(await honest()))
     const bump = bumpWithSignature(feeBump(inner, payTo, 1_000n), {
       publicKey: payer.rawPublicKey(),
@@ -149,7 +149,7 @@ describe("transactions built by the kernel", () => {
   const channel = Keypair.random()
   const bounds = { ledgerMax: 5_000, timeMax: 1_800_000_000n }
 
-  it.effect("has the hashes that the official library computes, inside and outside of a fee bump [S82]", () =>
+  it.effect("hashes equal the official library's, with and without fee bump [S82]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const networkId = networkIdOf(crypto, Networks.TESTNET)

@@ -30,7 +30,7 @@ const muxedData = (amount: bigint) =>
   ])
 
 describe("readEvent", () => {
-  it("reads a transfer between accounts and contracts, with or without the asset's name", () => {
+  it("reads transfers between accounts and contracts, with or without asset name", () => {
     expect(readEvent(event([symbol("transfer"), address(from), address(to), asset], i128(5n)))).toEqual({
       _tag: "Moved",
       kind: "transfer",

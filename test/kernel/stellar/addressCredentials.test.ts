@@ -14,7 +14,7 @@ const credentials = new xdr.SorobanAddressCredentials({
 })
 
 describe("the credentials of an authorization that is written here", () => {
-  it("are version 2 where the network takes it, and version 1 before", () => {
+  it("credentials are version 2 if the network supports it, else version 1", () => {
     expect(addressCredentials(credentials, 26).type).toBe("sorobanCredentialsAddress")
     expect(addressCredentials(credentials, 27).type).toBe("sorobanCredentialsAddressV2")
     expect(addressCredentials(credentials, 28).type).toBe("sorobanCredentialsAddressV2")

@@ -180,7 +180,7 @@ describe("readXdr", () => {
     expect(reported(() => readXdr(xdr.ScVal.schema, bytes))).toBe("refused")
   })
 
-  it("keeps the bytes of a call, an operation and an invocation, where they were read and nowhere else", () => {
+  it("keeps the raw bytes of calls, operations and invocations", () => {
     const { schema } = xdr.SorobanAuthorizationEntry
     let kept = 0
     for (const seed of seeds) {

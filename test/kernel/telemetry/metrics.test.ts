@@ -14,7 +14,7 @@ const endings = {
 } as const
 
 describe("the register of metrics", () => {
-  it("has each name once, with its unit at the end and help that is a sentence", () => {
+  it("each metric has a unique name with unit and a help sentence", () => {
     expect(metrics.length).toBeGreaterThan(30)
     const names = all.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
@@ -26,7 +26,7 @@ describe("the register of metrics", () => {
     }
   })
 
-  it("has no label that a caller could fill with words of its own", () => {
+  it("no metric label takes caller-supplied text", () => {
     const labels = new Set(all.flatMap(({ labels }) => labels))
     expect([...labels].sort()).toEqual(
       [
@@ -50,7 +50,7 @@ describe("the register of metrics", () => {
     )
   })
 
-  it("is where every metric of the product is made", () => {
+  it("every metric is declared in the register", () => {
     const made = sourcesIn("kernel", "plugins", "runtime")
       .filter(({ path }) => path !== "kernel/telemetry/Measure.ts")
       .filter(({ text }) => /Metric\.(gauge|counter|histogram|frequency|summary|timer)\(/.test(text))

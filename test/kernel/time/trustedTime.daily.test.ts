@@ -28,7 +28,7 @@ const kept = Effect.fnUntraced(function* ({ ask, sql }: Facilitator) {
   return { ...rows!, shown: (yield* ask("/discovery/resources")).json.items.length as number }
 })
 
-it.live("a replica whose clock is years fast deletes nothing, and takes no resource for stale", () =>
+it.live("a replica with a fast clock deletes nothing and marks nothing stale", () =>
   Effect.gen(function* () {
     const opened = yield* Context.get(yield* Layer.build(sourceLayer("pglite")), DatabaseSource).open
     const database = Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
@@ -67,7 +67,7 @@ it.live("a replica whose clock is years fast deletes nothing, and takes no resou
   }).pipe(Effect.scoped)
 )
 
-it.effect("is the machine's unless that is far ahead of the ledger's, and before that is known nothing is old", () =>
+it.effect("trusted time is the machine's unless far ahead of the ledger's", () =>
   Effect.gen(function* () {
     let closedAtSeconds: number | undefined
     const status = Effect.sync(() => ({ time: closedAtSeconds === undefined ? undefined : { closedAtSeconds } }))

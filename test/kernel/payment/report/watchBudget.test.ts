@@ -61,7 +61,7 @@ const watching = <A, E>(
   )
 }
 
-it.effect("warns at four fifths and when nothing more fits, once a day each [S99, S270]", () =>
+it.effect("warns at 80 % and at exhaustion, once a day each [S99, S270]", () =>
   watching(({ set, warnings }) =>
     Effect.gen(function* () {
       expect(warnings).toEqual([])

@@ -100,7 +100,7 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
   }).pipe(Effect.provide(SettlementWorker.layer.pipe(Layer.provide(services))))
 })
 
-it.effect("a payment that was sent in the ledger of its record wakes no follower: the next ledger does", () =>
+it.effect("does not wake the follower if the payment was sent in its record's ledger", () =>
   Effect.gen(function* () {
     expect(yield* workWhile(0)).toEqual({ ledger: 1_000, woken: 0 })
   })

@@ -56,7 +56,7 @@ const wordOf = (body: unknown, spoken?: { dialects: readonly ["stellar"] }) =>
   Effect.map(read(body, spoken), (decoded) => ("_tag" in decoded ? decoded.refusal.reason : "ok"))
 
 describe("a body that is read", () => {
-  it.effect("becomes the same payment in either spelling, and keeps the one to answer in [S7, S9, S49, S50, S51]", () =>
+  it.effect("both spellings give the same payment, keeping the request's spelling [S7, S9, S49, S50, S51]", () =>
     Effect.gen(function* () {
       const [ledger, stellar] = [yield* payment(bodyOf("ledger:testnet")), yield* payment(bodyOf("stellar:testnet"))]
       expect([ledger.dialect, stellar.dialect]).toEqual(["ledger", "stellar"])
@@ -84,21 +84,19 @@ describe("a body that is read", () => {
     })
   )
 
-  it.effect(
-    "has the shape of every other one: its fingerprint is made by its class, and by no function of its own",
-    () =>
-      Effect.gen(function* () {
-        const [one, other] = [yield* payment(bodyOf()), yield* payment(bodyOf())]
-        const getters = [one, other].map((read) =>
-          Object.values(Object.getOwnPropertyDescriptors(read)).filter(({ get }) => get !== undefined)
-        )
-        expect(getters).toEqual([[], []])
-        expect(Object.getPrototypeOf(one)).toBe(Object.getPrototypeOf(other))
-        expect(one.fingerprint).toBe(other.fingerprint)
-      })
+  it.effect("every payment has the same shape, with its fingerprint on the class", () =>
+    Effect.gen(function* () {
+      const [one, other] = [yield* payment(bodyOf()), yield* payment(bodyOf())]
+      const getters = [one, other].map((read) =>
+        Object.values(Object.getOwnPropertyDescriptors(read)).filter(({ get }) => get !== undefined)
+      )
+      expect(getters).toEqual([[], []])
+      expect(Object.getPrototypeOf(one)).toBe(Object.getPrototypeOf(other))
+      expect(one.fingerprint).toBe(other.fingerprint)
+    })
   )
 
-  it.effect("has a fingerprint of envelope, both terms and the resource's address, and of nothing else", () =>
+  it.effect("the fingerprint covers envelope, both terms and resource URL only", () =>
     Effect.gen(function* () {
       const { fingerprint } = yield* payment(bodyOf())
       const same: ReadonlyArray<(body: any) => void> = [
@@ -134,7 +132,7 @@ describe("a body that is read", () => {
     })
   )
 
-  it.effect("takes amounts as whole numbers in decimal digits, and leaves others to the scheme's word [S12]", () =>
+  it.effect("accepts decimal integer amounts, leaving others to the scheme's reason [S12]", () =>
     Effect.gen(function* () {
       const amountOf = (amount: string) =>
         Effect.map(
@@ -338,7 +336,7 @@ describe("a body that is refused", () => {
     })
   )
 
-  it.effect("names a spelling that is switched off as a network that is not served [S262]", () =>
+  it.effect("a disabled spelling is an unsupported network [S262]", () =>
     Effect.gen(function* () {
       expect(yield* wordOf(bodyOf("ledger:testnet"), { dialects: ["stellar"] })).toBe("unsupported_network")
       expect(yield* wordOf(bodyOf("stellar:testnet"), { dialects: ["stellar"] })).toBe("ok")
@@ -385,7 +383,8 @@ describe("the envelope's checks", () => {
     "the timeout is within bounds": ["requirements_mismatch", both("maxTimeoutSeconds", 301)]
   }
 
-  it("are each broken by one body here", () => expect(Object.keys(broken)).toEqual(checks.map(({ name }) => name)))
+  it("each envelope check is violated by one body here", () =>
+    expect(Object.keys(broken)).toEqual(checks.map(({ name }) => name)))
 
   for (const [name, [reason, change]] of Object.entries(broken)) {
     it.effect(`refuse what breaks “${name}” as ${reason}, and by that check alone [S62, S262, S264, S273]`, () =>
@@ -397,7 +396,7 @@ describe("the envelope's checks", () => {
     )
   }
 
-  it.effect("compare asset, payTo and timeout of both copies, and leave the amounts to the scheme", () =>
+  it.effect("envelope checks compare asset, payTo and timeout; schemes compare amounts", () =>
     Effect.gen(function* () {
       for (const [field, value] of [
         ["asset", "COTHER"],
@@ -424,7 +423,7 @@ describe("answers", () => {
   const ledger = { dialect: "ledger", network: "ledger:testnet", words } as const
   const stellar = { dialect: "stellar", network: "stellar:testnet", words } as const
 
-  it.effect("are in the spelling of the request [S8]", () =>
+  it.effect("answers use the request's spelling [S8]", () =>
     Effect.gen(function* () {
       expect(answerIn(yield* payment(bodyOf("stellar:testnet")), words)).toMatchObject({
         dialect: "stellar",
@@ -445,7 +444,7 @@ describe("answers", () => {
     })
   )
 
-  it("of settle always carry a transaction and a network as text [S55, S56, S57, S58]", () => {
+  it("settle answers always have transaction and network strings [S55, S56, S57, S58]", () => {
     expect(encodeSettle({ _tag: "Settled", payer: "GPAYER", transaction: "ab", amount: 10n }, ledger)).toEqual({
       success: true,
       payer: "GPAYER",
@@ -467,7 +466,7 @@ describe("answers", () => {
     })
   })
 
-  it("of an open settlement are the specification's word, or the one on which official clients ask again [S272]", () => {
+  it("a pending answer uses the specification's or the clients' retry reason [S272]", () => {
     const pending = { _tag: "Pending", payer: "GPAYER", transaction: "ab" } as const
     const unknown = "settle_stellar_transaction_status_unknown"
     expect(encodeSettle(pending, ledger)).toMatchObject({
@@ -486,7 +485,7 @@ describe("answers", () => {
     })
   })
 
-  it("have one row for each word of the spine", () => {
+  it("answers have one row for each core reason", () => {
     const reasons = coreReasons.map(({ reason }) => reason)
     expect(new Set(reasons).size).toBe(reasons.length)
     for (const reason of reasons) expect(reason).toMatch(/^[a-z0-9_]+$/)
@@ -494,7 +493,7 @@ describe("answers", () => {
 })
 
 describe("canonicalJson", () => {
-  it("is one text for equal JSON, as any client can write it", () => {
+  it("canonicalJson is one text for equal JSON", () => {
     expect(canonicalJson({ b: [1, { d: null, c: 'é\u2028"' }], a: true, u: undefined })).toBe(
       '{"a":true,"b":[1,{"c":"é\u2028\\"","d":null}]}'
     )

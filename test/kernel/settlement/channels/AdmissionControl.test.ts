@@ -4,7 +4,7 @@ import { ReleaseRateEstimator } from "../../../../kernel/settlement/channels/Rel
 
 const conditions = { now: 0, ledgerMillis: 5_000, channels: 3_000 }
 
-it("admits after any number of places that were given back, one or several of a principal", () => {
+it("admits again after any number of released places", () => {
   const admission = new AdmissionControl(new ReleaseRateEstimator())
   for (let round = 0; round < 2_500; round++) {
     expect(admission.enter("one", 8_000, conditions)).toBeUndefined()

@@ -136,28 +136,26 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(1) })))
   })
 
-  it.effect(
-    "waits one close interval and three seconds when nothing else is set, eight when the ledger is silent",
-    () =>
-      Effect.gen(function* () {
-        for (const [secondsPerLedger, millis] of [
-          [5, 8_000],
-          [1, 4_000],
-          [undefined, 8_000]
-        ] as const) {
-          const layer = poolOf(makeStore().store, secondsPerLedger === undefined ? {} : { secondsPerLedger })
-          yield* Effect.gen(function* () {
-            const waiter = yield* Effect.forkChild(lease)
-            yield* TestClock.adjust(millis - 1)
-            expect(waiter.pollUnsafe()).toBeUndefined()
-            yield* TestClock.adjust(1)
-            expect(yield* Fiber.join(waiter)).toEqual(Option.none())
-          }).pipe(Effect.provide(layer))
-        }
-      })
+  it.effect("waits one close interval plus three seconds by default, eight without a ledger", () =>
+    Effect.gen(function* () {
+      for (const [secondsPerLedger, millis] of [
+        [5, 8_000],
+        [1, 4_000],
+        [undefined, 8_000]
+      ] as const) {
+        const layer = poolOf(makeStore().store, secondsPerLedger === undefined ? {} : { secondsPerLedger })
+        yield* Effect.gen(function* () {
+          const waiter = yield* Effect.forkChild(lease)
+          yield* TestClock.adjust(millis - 1)
+          expect(waiter.pollUnsafe()).toBeUndefined()
+          yield* TestClock.adjust(1)
+          expect(yield* Fiber.join(waiter)).toEqual(Option.none())
+        }).pipe(Effect.provide(layer))
+      }
+    })
   )
 
-  it.effect("gives one principal 250 places at most, all of them 2,000, and a place left to the next [S84]", () =>
+  it.effect("admits 250 places per principal and 2,000 in total [S84]", () =>
     Effect.gen(function* () {
       const pool = yield* ChannelPool
       const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
@@ -174,7 +172,7 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(makeStore().store)))
   )
 
-  it.effect("serves principals in turns: five requests of one come through among two hundred of another", () => {
+  it.effect("serves principals round-robin: five requests pass among another's two hundred", () => {
     const { free, store } = makeStore()
     return Effect.gen(function* () {
       const pool = yield* ChannelPool

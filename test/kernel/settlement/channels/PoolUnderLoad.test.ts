@@ -108,7 +108,7 @@ it.effect.each([1, 5])(
 )
 
 it.effect.each([1, 1.3])(
-  "64 callers over 20 channels and ledgers of %d s are all served within the wait, one after another [S84]",
+  "serves 64 callers over 20 channels within the wait, ledgers of %d s [S84]",
   (ledgerSeconds) => {
     const { hold, layer } = world(ledgerSeconds)
     return Effect.gen(function* () {

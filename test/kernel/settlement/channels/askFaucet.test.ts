@@ -11,7 +11,7 @@ const asking = (answer: Parameters<typeof HttpClient.make>[0]) =>
   askFaucet(faucet, "GSPONSOR").pipe(Effect.provideService(HttpClient.HttpClient, HttpClient.make(answer)))
 
 describe("a faucet", () => {
-  it.effect("is asked once for the address", () =>
+  it.effect("asks a faucet once for the address", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       yield* asking((request, url) => {
@@ -22,7 +22,7 @@ describe("a faucet", () => {
     })
   )
 
-  it.effect("that never answers is waited for ten seconds, and then left", () =>
+  it.effect("waits ten seconds for a silent faucet", () =>
     Effect.gen(function* () {
       let isLeft = false
       const waiting = yield* Effect.forkChild(

@@ -155,7 +155,7 @@ for (const kind of databaseKinds) {
     }
 
     it.live(
-      "are journaled before they are sent, one at a time, and end as the ledger says",
+      "sponsor transactions are journaled, then sent one at a time",
       () =>
         run(
           Effect.fnUntraced(function* (ledger) {
@@ -220,7 +220,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "bid ten times more after each that found no room, and rest after one that failed",
+      "sponsor transactions bid tenfold after each expiry, and pause after a failure",
       () =>
         run(
           Effect.fnUntraced(function* (ledger) {
@@ -333,7 +333,7 @@ for (const kind of databaseKinds) {
     const counts = Effect.flatMap(ChannelPool, ({ counts }) => counts)
 
     it.live(
-      "are created a hundred in a transaction, and known by their numbers then [S340]",
+      "creates a hundred channels per transaction and reads their sequences [S340]",
       () =>
         run(
           130,

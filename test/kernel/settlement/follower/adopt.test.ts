@@ -141,7 +141,7 @@ describe("a spent authorization", () => {
     })
   )
 
-  it.effect("is adopted for the owner that its transaction is tagged with, under its own terms, and for no other", () =>
+  it.effect("adopts a payment only for the owner and terms of its tag", () =>
     Effect.gen(function* () {
       const carried = "payer:1:1010"
       const { adopt, owners } = yield* adopter({ carried })
@@ -158,7 +158,7 @@ describe("a spent authorization", () => {
     })
   )
 
-  it.effect("is found for what is verified, also at a maximum, with nothing stored", () =>
+  it.effect("finds the spending of a verified payment without storing anything", () =>
     Effect.gen(function* () {
       const { find, owners } = yield* adopter({ carried: "payer:1:1010", taggedFor: ["key:a", "f for 10"] })
       const fingerprintFor = (amount: bigint) => `f for ${amount}`
@@ -173,7 +173,7 @@ describe("a spent authorization", () => {
     })
   )
 
-  it.effect("is forgotten when its last ledger is all that a node still has, and shows nothing", () =>
+  it.effect("an authorization is forgotten if the node keeps only its last ledger", () =>
     Effect.gen(function* () {
       const { adopt } = yield* adopter({ entry: 0, oldest: 40, isShown: false })
       expect(yield* adopt(request(1, 40), { expiresLedger: 40, lifeLedgers: 20 })).toEqual({ _tag: "Forgotten" })
@@ -266,7 +266,7 @@ describe("an expired authorization without a record", () => {
     })
   )
 
-  it.effect("is not called unused by a node that is behind its expiry", () =>
+  it.effect("a node behind the expiry does not report an authorization unused", () =>
     Effect.gen(function* () {
       const behind = yield* adopter({ carried, entry: 0, latest: 44 })
       expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")

@@ -18,7 +18,7 @@ const inner = withSignatures(transaction, [signature])
 const bumpedBy = (payer: string) => bumpWithSignature(feeBump(inner, payer, 200n), signature)
 
 describe("a transaction on the ledger", () => {
-  it("is ours when our sponsor pays for it, though this process has no key of its channel", () => {
+  it("a transaction is ours if our sponsor pays, even on another channel", () => {
     expect(ofOurs(bumpedBy(sponsor), { sponsor, channels: new Set() })?.seqNum).toBe(5n)
   })
 
@@ -26,7 +26,7 @@ describe("a transaction on the ledger", () => {
     expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([channel]) })?.seqNum).toBe(5n)
   })
 
-  it("is not ours on another's channel under another's fee, nor without a fee bump", () => {
+  it("a transaction is not ours under a foreign fee or without one", () => {
     expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([stranger]) })).toBeUndefined()
     expect(ofOurs(inner, { sponsor, channels: new Set([channel]) })).toBeUndefined()
   })

@@ -37,7 +37,7 @@ const firstUntrue = (product: typeof whereUsed): string | undefined => {
 }
 
 describe("what is answered of an expired authorization without a record", () => {
-  it("is true of every use, and every use that can be read is found", () => {
+  it("finds every readable use of an expired authorization, and only true ones", () => {
     expect(firstUntrue(whereUsed)).toBeUndefined()
   })
 

@@ -31,7 +31,7 @@ for (const kind of databaseKinds) {
       Layer.merge(OperatorActions.layer, OperatorReports.layer).pipe(Layer.provideMerge(storeLayer(kind))),
       byMachineClock
     )((it) => {
-      it.effect("sees what has no end, and finds it by its id and every hash", () =>
+      it.effect("an operator finds unresolved settlements by id and every hash", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
           const moves = yield* OperatorActions
@@ -96,7 +96,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("gives up what is open, which frees its channel once the bound has passed", () =>
+      it.effect("an operator abandons an open settlement, freeing its channel after expiry", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           const moves = yield* OperatorActions
@@ -115,7 +115,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("gives a settlement whose record was lost to one principal, as the journal does", () =>
+      it.effect("an operator assigns an unrecorded settlement to one principal", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           const moves = yield* OperatorActions

@@ -26,7 +26,7 @@ const withLog = <A, E>(
   }).pipe(Effect.scoped, Effect.provide(OperatorAuditLog.layer))
 
 describe("an operator action", () => {
-  it.effect("is noted before it is done, and as done after", () =>
+  it.effect("an operator action is audited before and after it runs", () =>
     withLog((log, kept) =>
       Effect.gen(function* () {
         yield* log.record(
@@ -38,7 +38,7 @@ describe("an operator action", () => {
     )
   )
 
-  it.effect("is noted with why it was refused", () =>
+  it.effect("a refused operator action is audited with its reason", () =>
     withLog((log, kept) =>
       Effect.gen(function* () {
         const exit = yield* Effect.exit(log.record(note, Effect.fail(new Error("not now"))))
@@ -57,7 +57,7 @@ describe("an operator action", () => {
     )
   )
 
-  it.effect("is not done when it cannot be noted", () =>
+  it.effect("an operator action does not run if it cannot be audited", () =>
     withLog(
       (log, kept) =>
         Effect.gen(function* () {

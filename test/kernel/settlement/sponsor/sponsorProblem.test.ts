@@ -20,12 +20,12 @@ const errorOf = (change: Partial<SponsorStatus>, asked = 10_000n) =>
   sponsorProblem({ ...enough, ...change }, asked, ceilings)
 
 describe("a settlement", () => {
-  it("can be paid for with the most it may cost above the reserve and what open ones may cost", () => {
+  it("a sponsor can pay with its reserve, open settlements and maximum cost covered", () => {
     expect(spendable(enough)).toBe(205_000n)
     expect(errorOf({})).toBeUndefined()
   })
 
-  it("cannot with a stroop less, with a stroop more owed, or with a larger reserve", () => {
+  it("a sponsor cannot pay with one stroop less", () => {
     const short = "the sponsor's balance does not cover another transaction"
     const { balanceStroops, reserveStroops } = enough.account!
     expect(errorOf({ account: { balanceStroops: balanceStroops - 1n, reserveStroops } })).toBe(short)
@@ -33,19 +33,19 @@ describe("a settlement", () => {
     expect(errorOf({ account: { balanceStroops, reserveStroops: reserveStroops + 5_000_000n } })).toBe(short)
   })
 
-  it("cannot without the sponsor's account, or without a channel that is on the ledger", () => {
+  it("a settlement requires the sponsor's account and a channel on the ledger", () => {
     expect(errorOf({ account: undefined })).toBe("the sponsor's account is not on the ledger")
     expect(errorOf({ channelsUsable: 0 })).toBe("no channel can be used")
   })
 
-  it("cannot while the network asks more than may be bid, be it for the bid's ceiling or that of both", () => {
+  it("a settlement is not affordable while the network's fee exceeds a ceiling", () => {
     const dear = "the network asks more for inclusion than may be bid"
     expect(errorOf({}, 10_001n)).toBe(dear)
     expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n })).toBe(dear)
     expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n })).toBeUndefined()
   })
 
-  it("is waited for while channels are opened, or a faucet funds the sponsor; an empty sponsor opens none", () => {
+  it("waits while channels open or a faucet funds the sponsor", () => {
     const isWaitedFor = (change: Partial<SponsorStatus>, isFundedByFaucet = false) =>
       isOpening({ ...enough, ...change }, ceilings, isFundedByFaucet)
     expect(isWaitedFor({ channelsUsable: 0 })).toBe(true)

@@ -85,7 +85,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     expect(unspent?.message).toContain(alive)
   })
 
-  it("believes in an unspent nonce neither from before the failure nor from after the expiry", () => {
+  it("ignores an unspent nonce read before the failure or after expiry", () => {
     const early = included(failed, { snapshot: passed({ ledger: 1_002 }) })
     expect(decide(settlement(), early, options)).toEqual({ _tag: "Free", ledger: 1_003 })
     expect(decide(freed, early, options)).toEqual({ _tag: "Wait" })
@@ -98,7 +98,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     })
   })
 
-  it("builds again what another transaction overtook, while nothing of it landed and there is time", () => {
+  it("rebuilds an overtaken transaction while nothing landed and time remains", () => {
     const may = { ...options, canRebuild: true }
     const overtaken = { snapshot: passed({ ledger: 1_005 }) }
     const seen = absent(1_005, overtaken)
@@ -131,7 +131,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     never(bad, overtaken, options)
   })
 
-  it("settles a failed transaction by another one of ours that moved the money, and charges both", () => {
+  it("settles a failed transaction by another of ours, charging both", () => {
     const spent = { snapshot: passed({ nonce: 1_002 }) }
     expect(decide(settlement(), included(failed, spent), options)).toEqual({
       _tag: "Search",
@@ -172,7 +172,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     }
   })
 
-  it("is settled by one of ours from before the record, and not failed by a stranger's use from before it", () => {
+  it("settles by our earlier transaction, and ignores earlier foreign use", () => {
     const late = { snapshot: passed({ ledger: expires + 1 }) }
     const other = executed({ ledger: recordedLedger - 1, innerHash: "other", feeChargedStroops: 1_000n })
     const ours = search({ spending: { _tag: "Ours", executed: other, amountTransferred: 10n } })

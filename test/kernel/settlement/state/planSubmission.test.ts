@@ -89,7 +89,7 @@ describe("while the bound is open", () => {
   })
 
   it.each(["txMalformed", "txBadAuth", "txBadAuthExtra", "txSorobanInvalid"])(
-    "what can never be accepted (%s) is cancelled after six ledgers, with time left",
+    "cancels a permanent refusal (%s) after six ledgers if time remains",
     (code) => {
       const one = refused(code, { sentLedger: 1_005 })
       expect(decide(long(one), absent(1_005, idle), options)).toEqual({ _tag: "Wait" })
@@ -98,7 +98,7 @@ describe("while the bound is open", () => {
     }
   )
 
-  it("nothing else is cancelled: no other refusal, and nothing that a node once took or may have", () => {
+  it("cancels nothing that a node accepted, may have accepted, or refused temporarily", () => {
     for (const code of [
       "txInsufficientFee",
       "txBadSeq",
@@ -115,7 +115,7 @@ describe("while the bound is open", () => {
     expect(decide(long(refused("txMalformed"), queued), absent(1_030, idle), options)).not.toEqual({ _tag: "Cancel" })
   })
 
-  it("the no-op is sent again like any attempt once it is recorded, and nothing is bid any more", () => {
+  it("a recorded no-op is resent, and bids end", () => {
     const cancel = attempt({ number: 2, kind: "cancel", innerHash: "no-op", sentLedger: 1_007, recordedLedger: 1_007 })
     const one = refused("txMalformed")
     expect(decide(settlement(one, cancel), absent(1_007), options)).toEqual({ _tag: "Wait" })
@@ -124,7 +124,7 @@ describe("while the bound is open", () => {
     expect(decide(settlement(one, unsent), absent(1_007), options)).toEqual({ _tag: "Resend", attempt: unsent })
   })
 
-  it("nothing new is signed once sponsor or channel have other keys: what was recorded is sent again", () => {
+  it("after a key rotation, recorded attempts are resent and nothing is signed", () => {
     const rotated = { ...options, canSign: false }
     expect(decide(long(), absent(1_003), rotated)).toEqual({ _tag: "Resend", attempt: attempt() })
     const one = refused("txMalformed")

@@ -64,7 +64,7 @@ for (const kind of databaseKinds) {
       const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>, channels = 3) =>
         Effect.andThen(emptyStore(channels), effect)
 
-      it.effect("stores everything of a payment at its birth: envelope, hold, budget and fact [S82, S102]", () =>
+      it.effect("records a payment's envelope, channel hold, budget and fact together [S82, S102]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -105,37 +105,35 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect(
-        "lets the unique authorization decide between replicas that meet, and keeps nothing of the losers [S85, S96]",
-        () =>
-          fresh(
-            Effect.gen(function* () {
-              const settlements = yield* Settlements
-              const leases = yield* Effect.forEach(Array.from({ length: 8 }), () => lease)
-              const answers = yield* Effect.forEach(
-                leases,
-                (channel, index) =>
-                  settlements.record(
-                    newSettlement(index, channel, { authorizationKey: "one", identifier: Option.none() })
-                  ),
-                { concurrency: "unbounded" }
-              )
-              expect(answers.map(({ _tag }) => _tag).sort()).toEqual([
-                ...Array.from({ length: 7 }, () => "Known"),
-                "Recorded"
-              ])
-              expect(yield* settlements.openCount).toBe(1)
-              expect((yield* books).own.reserved).toBe(50_000n)
-              expect((yield* books).all.reserved).toBe(50_000n)
-              expect(yield* factsOf).toEqual(["settlement.recorded"])
-              const held = yield* Effect.forEach(leases, ({ address }) => channelRow(address))
-              expect(held.filter(({ settlement }) => settlement !== null)).toHaveLength(1)
-            }),
-            8
-          )
+      it.effect("the unique authorization decides between replicas, leaving no losers' rows [S85, S96]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const leases = yield* Effect.forEach(Array.from({ length: 8 }), () => lease)
+            const answers = yield* Effect.forEach(
+              leases,
+              (channel, index) =>
+                settlements.record(
+                  newSettlement(index, channel, { authorizationKey: "one", identifier: Option.none() })
+                ),
+              { concurrency: "unbounded" }
+            )
+            expect(answers.map(({ _tag }) => _tag).sort()).toEqual([
+              ...Array.from({ length: 7 }, () => "Known"),
+              "Recorded"
+            ])
+            expect(yield* settlements.openCount).toBe(1)
+            expect((yield* books).own.reserved).toBe(50_000n)
+            expect((yield* books).all.reserved).toBe(50_000n)
+            expect(yield* factsOf).toEqual(["settlement.recorded"])
+            const held = yield* Effect.forEach(leases, ({ address }) => channelRow(address))
+            expect(held.filter(({ settlement }) => settlement !== null)).toHaveLength(1)
+          }),
+          8
+        )
       )
 
-      it.effect("takes no other clash for a settlement that is known: an id or a transaction of another [S85]", () =>
+      it.effect("a duplicate id or transaction is not a known settlement [S85]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -154,63 +152,61 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect(
-        "gives an identifier of a seller to one payment of a principal, and to another principal's as well [S95, S96]",
-        () =>
-          fresh(
-            Effect.gen(function* () {
-              const settlements = yield* Settlements
-              const record = (number: number, changes: Parameters<typeof newSettlement>[2]) =>
-                Effect.flatMap(lease, (channel) => settlements.record(newSettlement(number, channel, changes)))
-              const identifier = Option.some("the-same-identifier")
-              expect(yield* record(1, { identifier })).toEqual({ _tag: "Recorded" })
-              expect(yield* record(2, { identifier })).toEqual({ _tag: "Known" })
-              expect(yield* record(3, { identifier, principal: keyedPrincipal("key:b") })).toEqual({
-                _tag: "Recorded"
-              })
-              expect(yield* record(4, { identifier, payTo: "another seller" })).toEqual({ _tag: "Recorded" })
-              expect(yield* record(5, { identifier, payer: "another payer" })).toEqual({ _tag: "Recorded" })
-              const query = {
-                network: "ledger:testnet",
-                scheme: "exact",
-                authorizationKey: Option.none(),
-                principal: "key:a",
-                payTo: "seller",
-                payer: Option.some("payer"),
-                identifier
-              } as const
-              expect((yield* settlements.find(query)).map(({ id }) => id)).toEqual([idOf(1)])
-              expect(yield* settlements.find({ ...query, principal: "key:c" })).toEqual([])
-              const anothers = yield* settlements.find({ ...query, payer: Option.some("another payer") })
-              expect(anothers.map(({ id }) => id)).toEqual([idOf(5)])
-              expect(yield* settlements.find({ ...query, payer: Option.none() })).toEqual([])
-              const both = yield* settlements.find({ ...query, authorizationKey: Option.some("authorization-3") })
-              expect(both.map(({ id }) => id).sort()).toEqual([idOf(1), idOf(3)])
-              // Asked in one moment, each is answered as it is alone.
-              const together = yield* Effect.forEach(
-                [
-                  query,
-                  { ...query, principal: "key:c" },
-                  { ...query, payer: Option.some("another payer") },
-                  { ...query, payer: Option.none() },
-                  { ...query, payTo: "another seller" },
-                  { ...query, identifier: Option.none() },
-                  { ...query, scheme: "another", authorizationKey: Option.some("authorization-3") },
-                  { ...query, authorizationKey: Option.some("authorization-3") }
-                ],
-                (one) => settlements.find(one),
-                { concurrency: "unbounded" }
-              )
-              expect(together.map((found) => found.map(({ id }) => id).sort())).toEqual(
-                [[1], [], [5], [], [4], [], [1], [1, 3]].map((numbers) => numbers.map(idOf))
-              )
-              expect(together[0]).toEqual(yield* settlements.find(query))
-            }),
-            5
-          )
+      it.effect("an identifier names one payment per principal and seller [S95, S96]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const record = (number: number, changes: Parameters<typeof newSettlement>[2]) =>
+              Effect.flatMap(lease, (channel) => settlements.record(newSettlement(number, channel, changes)))
+            const identifier = Option.some("the-same-identifier")
+            expect(yield* record(1, { identifier })).toEqual({ _tag: "Recorded" })
+            expect(yield* record(2, { identifier })).toEqual({ _tag: "Known" })
+            expect(yield* record(3, { identifier, principal: keyedPrincipal("key:b") })).toEqual({
+              _tag: "Recorded"
+            })
+            expect(yield* record(4, { identifier, payTo: "another seller" })).toEqual({ _tag: "Recorded" })
+            expect(yield* record(5, { identifier, payer: "another payer" })).toEqual({ _tag: "Recorded" })
+            const query = {
+              network: "ledger:testnet",
+              scheme: "exact",
+              authorizationKey: Option.none(),
+              principal: "key:a",
+              payTo: "seller",
+              payer: Option.some("payer"),
+              identifier
+            } as const
+            expect((yield* settlements.find(query)).map(({ id }) => id)).toEqual([idOf(1)])
+            expect(yield* settlements.find({ ...query, principal: "key:c" })).toEqual([])
+            const anothers = yield* settlements.find({ ...query, payer: Option.some("another payer") })
+            expect(anothers.map(({ id }) => id)).toEqual([idOf(5)])
+            expect(yield* settlements.find({ ...query, payer: Option.none() })).toEqual([])
+            const both = yield* settlements.find({ ...query, authorizationKey: Option.some("authorization-3") })
+            expect(both.map(({ id }) => id).sort()).toEqual([idOf(1), idOf(3)])
+            // Asked in one moment, each is answered as it is alone.
+            const together = yield* Effect.forEach(
+              [
+                query,
+                { ...query, principal: "key:c" },
+                { ...query, payer: Option.some("another payer") },
+                { ...query, payer: Option.none() },
+                { ...query, payTo: "another seller" },
+                { ...query, identifier: Option.none() },
+                { ...query, scheme: "another", authorizationKey: Option.some("authorization-3") },
+                { ...query, authorizationKey: Option.some("authorization-3") }
+              ],
+              (one) => settlements.find(one),
+              { concurrency: "unbounded" }
+            )
+            expect(together.map((found) => found.map(({ id }) => id).sort())).toEqual(
+              [[1], [], [5], [], [4], [], [1], [1, 3]].map((numbers) => numbers.map(idOf))
+            )
+            expect(together[0]).toEqual(yield* settlements.find(query))
+          }),
+          5
+        )
       )
 
-      it.effect("refuses a birth on a lease that another holder has taken, and undoes all of it", () =>
+      it.effect("refuses a record on a lost lease and rolls it back", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -231,7 +227,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("gives a lease to one of the births that come at the same moment", () =>
+      it.effect("only one of concurrent records uses a lease", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -306,7 +302,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("records those of one principal and moment in one transaction, each as its own [S82]", () =>
+      it.effect("batches one principal's concurrent records in one transaction [S82]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -342,7 +338,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("records those of one moment though one of them is known, or has lost its lease [S85]", () =>
+      it.effect("a known or fenced record does not fail its batch [S85]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -363,7 +359,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("records those of one moment on their own leases, and no more than may be open [S85]", () =>
+      it.effect("batched records use their own leases within the open limit [S85]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -382,7 +378,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("records of one moment as many as the bounds let in, of open ones and budget [S85]", () =>
+      it.effect("batched records fill the open limit and the budget [S85]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -405,7 +401,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("ends a settlement once, with its channel, budget and fact, however many try [S103, S271]", () =>
+      it.effect("concurrent resolves end a settlement once, with channel, budget and fact [S103, S271]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -431,7 +427,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("sets the channel's number by the outcome: used, unused, or to be read again", () =>
+      it.effect("sets the channel's sequence by the outcome: used, unused, or unknown", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -467,7 +463,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("gives the success of a payment to one caller, and only once it is settled [S96]", () =>
+      it.effect("delivers a payment's success to one caller, after it settled [S96]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -490,7 +486,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("numbers attempts and keeps what was answered to each; a settlement that was sent is submitted", () =>
+      it.effect("numbers attempts and stores each answer; a sent settlement is submitted", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -525,7 +521,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("keeps that a node took an attempt, and the code of a later refusal", () =>
+      it.effect("keeps an attempt's accepted status and a later refusal's code", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -555,7 +551,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("notes and grants what comes in one moment together, to each its own", () =>
+      it.effect("batches concurrent notes and deliveries with individual results", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -618,7 +614,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("ends those of one moment in one transaction, each by its own outcome [S103, S271]", () =>
+      it.effect("batches concurrent resolves in one transaction with individual outcomes [S103, S271]", () =>
         fresh(
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -688,7 +684,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("ends those of one moment though one of them cannot be written, or was ended by another's", () =>
+      it.effect("an invalid or ended resolve does not fail its batch", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -742,7 +738,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("ends one settlement by a transaction of the ledger, and no second one", () =>
+      it.effect("a ledger transaction ends one settlement only", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -796,7 +792,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("frees a channel before the end, fence raised, and its end never touches the channel again", () =>
+      it.effect("a channel freed early is fenced and untouched by the later outcome", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -820,38 +816,36 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect(
-        "adopts a lost payment as settled and undelivered, with its charge, and has the channel's number read again",
-        () =>
-          fresh(
-            Effect.gen(function* () {
-              const settlements = yield* Settlements
-              expect(yield* settlements.adopt(adopted(1))).toBe("Adopted")
-              const [record] = yield* settlements.byIds([idOf(1)])
-              expect(record).toMatchObject({
-                state: "settled",
-                delivered: false,
-                innerHash: hashOf("a1"),
-                ledger: Option.some(1_005),
-                amountTransferred: Option.some(10n),
-                feeChargedStroops: Option.some(12_345n)
-              })
-              expect(yield* books).toEqual({
-                own: { reserved: 0n, committed: 12_345n },
-                all: { reserved: 0n, committed: 12_345n }
-              })
-              expect(yield* factsOf).toEqual(["settlement.recorded", "settlement.settled"])
-              expect(yield* channelRow(channelName(0))).toMatchObject({ sequence: null, sequence_ledger: 1_005n })
-              // A channel that was used since knows its number.
-              expect(yield* settlements.adopt(adopted(2, { channel: channelName(1), channelSequence: 100n }))).toBe(
-                "Adopted"
-              )
-              expect((yield* channelRow(channelName(1))).sequence).toBe(100n)
+      it.effect("adopts an unrecorded payment as settled, charged and undelivered", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            expect(yield* settlements.adopt(adopted(1))).toBe("Adopted")
+            const [record] = yield* settlements.byIds([idOf(1)])
+            expect(record).toMatchObject({
+              state: "settled",
+              delivered: false,
+              innerHash: hashOf("a1"),
+              ledger: Option.some(1_005),
+              amountTransferred: Option.some(10n),
+              feeChargedStroops: Option.some(12_345n)
             })
-          )
+            expect(yield* books).toEqual({
+              own: { reserved: 0n, committed: 12_345n },
+              all: { reserved: 0n, committed: 12_345n }
+            })
+            expect(yield* factsOf).toEqual(["settlement.recorded", "settlement.settled"])
+            expect(yield* channelRow(channelName(0))).toMatchObject({ sequence: null, sequence_ledger: 1_005n })
+            // A channel that was used since knows its number.
+            expect(yield* settlements.adopt(adopted(2, { channel: channelName(1), channelSequence: 100n }))).toBe(
+              "Adopted"
+            )
+            expect((yield* channelRow(channelName(1))).sequence).toBe(100n)
+          })
+        )
       )
 
-      it.effect("builds a settlement again on another channel, once, and keeps its former hash findable", () =>
+      it.effect("rebuilds a settlement on another channel once, keeping its former hash", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
           const sql = yield* SqlClient.SqlClient

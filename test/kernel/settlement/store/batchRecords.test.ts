@@ -38,7 +38,7 @@ it.effect("a record never waits for another principal's, concurrent or later", (
   }).pipe(Effect.provide(unused), Effect.scoped)
 )
 
-it.effect("records that took too long together are unknown, and none is tried alone", () =>
+it.effect("a batch of records that times out is unknown and not retried", () =>
   Effect.gen(function* () {
     const alone: Array<string> = []
     const timedOut = new SqlError.SqlError({ reason: new SqlError.StatementTimeoutError({ cause: "too long" }) })

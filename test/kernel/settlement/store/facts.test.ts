@@ -53,7 +53,7 @@ const ending = (state: EndState, by?: "operator") =>
   )
 
 describe("the facts of settlements", () => {
-  it("are read as they were written, amounts as bigint, and belong to the settlement's principal", () => {
+  it("settlement facts round-trip with bigint amounts and their principal", () => {
     expect(Option.getOrThrow(readSettlementFact(stored(born)))).toEqual({
       _tag: "Recorded",
       id,
@@ -92,7 +92,7 @@ describe("the facts of settlements", () => {
     }
   })
 
-  it("of another kind, a later version or an unknown shape are None, never a throw", () => {
+  it("facts of another kind, version or shape decode to None", () => {
     const settled = stored(ending("settled"))
     const data = settled.data as Record<string, unknown>
     for (const strange of [

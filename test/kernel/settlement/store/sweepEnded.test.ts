@@ -79,7 +79,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("leaves then, but for what is open, unresolved, of another network or still alive on the ledger", () =>
+      it.effect("deletes expired settlements except open, unresolved, foreign or live ones", () =>
         Effect.gen(function* () {
           yield* populate
           yield* age(31)
@@ -117,7 +117,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("takes the sponsor's own transactions along, but for what the next one is decided by", () =>
+      it.effect("deletes old sponsor transactions except those that decide the next", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* emptyStore(1)
@@ -172,7 +172,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("stays as long again after its end, however long ago it was recorded", () =>
+      it.effect("retention counts from a settlement's end, not its record", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* populate
@@ -185,7 +185,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("leaves the journal only when every consumer has read it, and never the newest fact", () =>
+      it.effect("keeps facts until every consumer has read them, and the newest", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const facts = yield* Facts
