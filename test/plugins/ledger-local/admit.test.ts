@@ -19,7 +19,7 @@ const world = (host = "127.0.0.1") => {
 }
 
 describe("the embedded ledger", () => {
-  it("refuses pages of other origins before anything happens, and names none of them", async () => {
+  it("refuses pages of other origins first, without naming allowed ones", async () => {
     const { ask, asked } = world()
     for (const headers of [
       { origin: "http://evil.example" },
@@ -46,7 +46,7 @@ describe("the embedded ledger", () => {
     expect(response.headers.get("vary")).toBe("origin")
   })
 
-  it("answers programs, by the names of this machine and of the test network", async () => {
+  it("answers programs under this machine's and the test network's host names", async () => {
     const { ask } = world()
     for (const host of [
       "127.0.0.1:8000",
@@ -58,7 +58,7 @@ describe("the embedded ledger", () => {
     expect((await ask("/friendbot?addr=G", { host: "evil.example:8000" })).status).toBe(403)
   })
 
-  it("answers any Host where it was bound for others, and still no strange page", async () => {
+  it("on a public address, accepts any Host but no foreign page", async () => {
     const { ask } = world("0.0.0.0")
     expect((await ask("/", { host: "ledger.test" })).status).toBe(200)
     expect((await ask("/", { host: "ledger.test", origin: "http://evil.example" })).status).toBe(403)

@@ -13,7 +13,7 @@ const post = Effect.fnUntraced(function* (query: string) {
 })
 
 describe("advance", () => {
-  it.effect("archives a contract of the network's own lifetime, which a simulation then wants restored", () =>
+  it.effect("advance archives a contract, and a simulation requests its restore", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const owner = yield* fund("owner")

@@ -75,7 +75,7 @@ describe("tollkeeper ledger", () => {
     await stop()
   }, 240_000)
 
-  it("seeds four accounts whose printed keys can spend what they hold, as the README shows", async () => {
+  it("seeds four accounts with spendable printed keys, as in the README", async () => {
     const { call, stop, text, url } = await start("--close", "manual", "--seed-accounts")
     const accounts = [...text.matchAll(/^ {2}(\w+) +(G\w{55}) {2}(S\w{55})$/gm)].map(([, name, address, secret]) => ({
       name,
@@ -154,7 +154,7 @@ describe("tollkeeper ledger", () => {
     await third.stop()
   }, 240_000)
 
-  it("speaks HTTPS with a certificate in its folder, which a client can trust", async () => {
+  it("serves HTTPS with a certificate that a client can trust", async () => {
     const state = join(folder, "secure")
     const { stop, text } = await start("--close", "manual", "--https", "0", "--state", state)
     const [, port, file] = /over HTTPS +https:\/\/127\.0\.0\.1:(\d+) +\(clients trust (.+)\)/.exec(text)!

@@ -42,7 +42,7 @@ const simulated = Effect.fnUntraced(function* () {
 })
 
 describe("a snapshot", () => {
-  it.effect("is what revert goes back to, as often as asked: state, history, clock and sequence", () =>
+  it.effect("revert restores a snapshot's state, history, clock and sequence, repeatedly", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       for (const name of ["payer", "payee"]) yield* fund(name)
@@ -70,7 +70,7 @@ describe("a snapshot", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("does not bring back what waited, which a client may send again", () =>
+  it.effect("revert drops queued transactions, which may be sent again", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       for (const name of ["payer", "payee"]) yield* fund(name)
@@ -90,7 +90,7 @@ describe("a snapshot", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("is one of a bounded number, is forgotten on request, and is refused when it is not there", () =>
+  it.effect("snapshots are bounded, can be dropped, and must exist to revert", () =>
     Effect.gen(function* () {
       for (let i = 0; i < SNAPSHOTS_MAX; i++) expect((yield* ask("POST", "/snapshot")).status).toBe(201)
       expect((yield* ask("POST", "/snapshot")).status).toBe(409)
@@ -107,7 +107,7 @@ describe("a snapshot", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.live("gone back to is what the next process finds, not what came after it", () =>
+  it.live("the next process opens the reverted state", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
@@ -128,7 +128,7 @@ describe("a snapshot", () => {
 })
 
 describe("a dump", () => {
-  it.effect("has every entry as getLedgerEntries has it, in the order of the keys", () =>
+  it.effect("a dump lists entries as getLedgerEntries does, in key order", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       yield* fund("payer", 5n)
@@ -158,7 +158,7 @@ describe("a ledger with a seed and a time of its own", () => {
       }).pipe(Effect.provide(ledgerLayer(options)))
     )
 
-  it("repeats a run to the last hash and nonce, and another word has other nonces", async () => {
+  it("a seed reproduces every hash and nonce; another seed does not", async () => {
     const first = await run(repeatable)
     expect(await run(repeatable)).toEqual(first)
     expect(first.nonces[0]).not.toEqual(first.nonces[1])
@@ -168,7 +168,7 @@ describe("a ledger with a seed and a time of its own", () => {
     expect(other.nonces).not.toEqual(first.nonces)
   })
 
-  it.effect("closes a second apart, and is set ahead from where it has come", () =>
+  it.effect("a fixed clock closes one second apart and can be set ahead", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       yield* ledger.closeMany(100)
@@ -189,7 +189,7 @@ describe("a ledger with a seed and a time of its own", () => {
   const counted = (first: number, last: number): ReadonlyArray<number> =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i)
 
-  it.effect("by the machine's clock has a close time of its own for every ledger, up to a bound ahead of it", () =>
+  it.effect("close times are unique up to a bound ahead of the clock", () =>
     Effect.gen(function* () {
       const byHand = yield* timesOf(23).pipe(Effect.provide(ledgerLayer()))
       expect(byHand).toEqual([...counted(0, 20), 20, 20, 20])
@@ -201,7 +201,7 @@ describe("a ledger with a seed and a time of its own", () => {
     })
   )
 
-  it.effect("of the clock leaves out every second empty ledger while close times are ahead of it", () =>
+  it.effect("skips every second empty ledger while close times are ahead", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [buyer] = [yield* fund("buyer"), yield* fund("seller"), yield* fund("agent")]
@@ -243,7 +243,7 @@ describe("chosen settings", () => {
     return withChoices(testnet, choice)
   }
 
-  it("are refused in a sentence when no network has them", () => {
+  it("refuses settings that no network has", () => {
     expect(choiceProblem({ protocol: 22 })).toBe("the protocol is 23 to 28")
     expect(choiceProblem({ protocol: 28 })).toBeUndefined()
     expect(choiceProblem({ protocol: 29 })).toBe("the protocol is 23 to 28")
@@ -289,7 +289,7 @@ describe("chosen settings", () => {
     })
   )
 
-  it.effect("without limits take a contract that the test network refuses for its size", () =>
+  it.effect("without limits, accepts a contract too large for the test network", () =>
     Effect.gen(function* () {
       // A module of nothing but one large passive section of its own name: valid, and above 128 KiB.
       const name = new TextEncoder().encode("large")

@@ -110,7 +110,7 @@ describe("a fork", () => {
   )
 
   test(
-    "has the upstream's accounts, and what it does to them stays here",
+    "a fork has the upstream's accounts and keeps changes local",
     Effect.gen(function* () {
       const known = yield* network()
       const { upstream } = known
@@ -167,7 +167,7 @@ describe("a fork", () => {
   )
 
   test(
-    "runs the upstream's contracts: one in wasm, and an asset's, by a payment that was simulated",
+    "a fork runs the upstream's wasm and asset contracts",
     Effect.gen(function* () {
       const known = yield* network()
       const { upstream } = known
@@ -228,7 +228,7 @@ describe("a fork", () => {
   )
 
   test(
-    "takes an account that the upstream used after the fork began for one that was used before",
+    "a fork dates later upstream changes before its beginning",
     Effect.gen(function* () {
       const known = yield* network()
       const { upstream } = known
@@ -243,7 +243,7 @@ describe("a fork", () => {
   )
 
   test(
-    "has a friendbot of its own where the upstream has none, which gives USDC as far as there is an issuer",
+    "a fork has its own friendbot, with USDC if the issuer exists",
     Effect.gen(function* () {
       const known = yield* network()
       const empty = (result: unknown) => ({ ...(result as object), entries: [] })
@@ -339,7 +339,7 @@ describe("an upstream that cannot be asked", () => {
   }
 
   test(
-    "is asked again where too many questions were asked, three times at most",
+    "retries a rate-limited upstream at most three times",
     Effect.gen(function* () {
       const known = yield* network()
       const { upstream } = known
@@ -358,7 +358,7 @@ describe("an upstream that cannot be asked", () => {
   )
 
   test(
-    "is waited for when its node is a ledger behind the one that the fork began from, as one behind a balancer is",
+    "polls an upstream node that lags a ledger behind the fork's beginning",
     Effect.gen(function* () {
       const known = yield* network()
       const { upstream } = known
@@ -373,7 +373,7 @@ describe("an upstream that cannot be asked", () => {
   )
 
   test(
-    "does not stop ledgers: what needs it waits in the queue, the rest goes through",
+    "ledgers close without the upstream; transactions that need it stay queued",
     Effect.gen(function* () {
       const known = yield* network()
       const { upstream } = known
@@ -400,7 +400,7 @@ describe("an upstream that cannot be asked", () => {
   )
 
   test(
-    "ends the start in a sentence, and so does a network of a protocol that is not known here",
+    "refuses to start on an unreachable upstream or an unknown protocol",
     Effect.gen(function* () {
       const known = yield* network()
       const started = Effect.flip(forkOf(known))
@@ -462,7 +462,7 @@ describe("a fork in a folder", () => {
   )
 
   test(
-    "is no other ledger, and no other ledger becomes one",
+    "a fork's folder opens only as that fork",
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const [forked, own] = [yield* files.makeTempDirectoryScoped(), yield* files.makeTempDirectoryScoped()]

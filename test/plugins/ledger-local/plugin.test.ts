@@ -48,7 +48,7 @@ const overTls = (port: number, ca: string, servername: string) =>
 
 describe("the embedded ledger as a plugin", () => {
   it.live(
-    "answers over HTTP and, with its own certificate, over HTTPS by Horizon's name",
+    "serves HTTP, and HTTPS under Horizon's name with its own certificate",
     () =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -98,7 +98,7 @@ describe("the embedded ledger as a plugin", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("keeps what it closed when it is started again on the same folder", () =>
+  it.live("keeps closed ledgers across a restart on the same folder", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
@@ -123,7 +123,7 @@ describe("the embedded ledger as a plugin", () => {
 })
 
 describe("tollkeeper ledger", () => {
-  it.live("runs in memory with seeded accounts and refuses a fault it cannot read", () =>
+  it.live("runs in memory with seeded accounts and refuses an invalid fault", () =>
     Effect.gen(function* () {
       const running = yield* standalone({
         port: 0,

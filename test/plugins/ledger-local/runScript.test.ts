@@ -56,7 +56,7 @@ describe("a script", () => {
     })
   )
 
-  it.live("is refused with the place of what it must not say", () =>
+  it.live("refuses an invalid script with its position", () =>
     Effect.gen(function* () {
       expect(yield* refused("{")).toContain("is not JSON")
       expect(yield* refused({ account: [] })).toContain(`["account"]`)

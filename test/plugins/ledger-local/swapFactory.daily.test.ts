@@ -189,7 +189,7 @@ describe("a swap factory", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
-  it.live("gives nothing below the trader's limit, in the simulation and on the ledger", () =>
+  it.live("a swap below the trader's limit fails in simulation and on ledger", () =>
     Effect.gen(function* () {
       const { client, owner, pool, trader, units } = yield* world
       const pools = [yield* client<Pool>(pool, trader), yield* client<Pool>(pool, owner)]

@@ -59,7 +59,7 @@ const nonceKey = (owner: ScAddress, nonce: bigint) =>
   contractDataKey(owner, { type: 21, nonceKey: { nonce } }, Durability.temporary)
 
 describe("a failure that a contract catches", () => {
-  it("takes the authentication back with everything else, so that the next use spends the nonce", () => {
+  it("a caught failure rolls back authentication, so the next use spends the nonce", () => {
     const world = paidWorld()
     const asset = world.contractId()
     const args = transferArgs(payer, payee, 10n)
@@ -103,7 +103,7 @@ describe("an allowance", () => {
     return world
   }
 
-  it("is worth nothing after its ledger, though its entry lives on", () => {
+  it("an allowance is worth nothing after its ledger, although its entry lives", () => {
     expect(read(given(ledgerSeq, ledgerSeq + 15))).toBe(7n)
     expect(read(given(ledgerSeq - 1, ledgerSeq + 15))).toBe(0n)
   })
@@ -114,7 +114,7 @@ describe("an allowance", () => {
 })
 
 describe("a footprint", () => {
-  it("lets nothing be touched that it does not name, nor written what it names for reading only", () => {
+  it("a footprint forbids unnamed accesses and writes to read-only entries", () => {
     const world = paidWorld()
     const args = transferArgs(payer, payee, 1n)
     const found = succeeded(world.call("transfer", args, { by: payer })).footprint
@@ -129,7 +129,7 @@ describe("a footprint", () => {
 })
 
 describe("an entry that may be written", () => {
-  it("is gone with its time to live when it is temporary and has expired, and is stamped otherwise", () => {
+  it("an expired temporary entry is removed with its TTL; others are restamped", () => {
     const world = paidWorld()
     const data = (name: string, durability: 0 | 1) => {
       const contract = contractAddress(world.contractId())

@@ -47,7 +47,7 @@ describe("the ledger's certificate", () => {
   )
 
   it.effect.each(["ledger-key.pem", "ledger-cert.pem"])(
-    "is never seen half-written, and is made anew after a crash while %s was written",
+    "replaces a certificate after a crash while %s was written",
     (name) =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem

@@ -53,7 +53,7 @@ const timed = Effect.fnUntraced(function* (millis: number, callMillis: number) {
 const limited = (options: LocalLedgerOptions = {}) => ledgerLayer({ closeMillisMax: 1_000_000, ...options })
 
 describe("a ledger whose contracts take long", () => {
-  it.effect("takes what it has time for, in order, and the next ledgers the rest, however many they are", () =>
+  it.effect("a ledger takes contracts within its time limit and defers the rest", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const sources = yield* deployed(40)
@@ -81,7 +81,7 @@ describe("a ledger whose contracts take long", () => {
     }).pipe(Effect.provide(limited()))
   )
 
-  it.effect("takes others' payments in the same ledger, and lets what waits too long expire", () =>
+  it.effect("includes other payments meanwhile, and lets deferred transactions expire", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const sources = yield* deployed(3)
@@ -105,7 +105,7 @@ describe("a ledger whose contracts take long", () => {
     }).pipe(Effect.provide(limited()))
   )
 
-  it.effect("is computed as without a limit when the time is enough", () =>
+  it.effect("a sufficient time limit does not change the ledger", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const sources = yield* deployed(3)
@@ -132,14 +132,14 @@ describe("a ledger whose contracts take long", () => {
     )
   )
 
-  it.effect("of the clock has a quarter of the interval for contracts", () =>
+  it.effect("the default time limit is a quarter of the close interval", () =>
     Effect.gen(function* () {
       const { ledger } = yield* LocalLedger
       expect(ledger.options.closeTime!.millis).toBe(250)
     }).pipe(Effect.provide(ledgerLayer({ close: 1_000 })))
   )
 
-  it.effect("never refuses the one transaction that has its turn first", () =>
+  it.effect("always runs the first contract transaction in its turn", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [source] = yield* deployed(1)
@@ -157,7 +157,7 @@ describe("a ledger whose contracts take long", () => {
 describe("CloseLimit", () => {
   const frame = (instructions: number) => ({ isSoroban: true, soroban: { resources: { instructions } } }) as Frame
 
-  it("begins the next ledger with what there was time for, and finds back", () => {
+  it("CloseLimit starts with what fit last time, and recovers", () => {
     let now = 0
     const limit = new CloseLimit(1_000, { millis: 10, now: () => now })
     const frames = Array.from({ length: 10 }, () => frame(100))

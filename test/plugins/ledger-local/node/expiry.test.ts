@@ -68,7 +68,7 @@ describe("temporary entries", () => {
     expect([close(), close()]).toEqual([0, 1])
   })
 
-  it("that a contract deleted are not evicted again", () => {
+  it("does not evict temporary entries that a contract deleted", () => {
     const root = Store.empty()
     const { close, expiry } = ledgers(root, 10)
     close((store) => write(store, 1, 12))
@@ -81,7 +81,7 @@ describe("temporary entries", () => {
     expect([close(), close()]).toEqual([0, 0])
   })
 
-  it("that had expired before the start are evicted by the first ledger", () => {
+  it("the first ledger evicts temporary entries that expired before the start", () => {
     const root = Store.empty()
     for (const n of [1, 2, 3]) write(root, n, n)
     write(root, 4, 20)
@@ -92,7 +92,7 @@ describe("temporary entries", () => {
 })
 
 describe("persistent entries", () => {
-  it("are never evicted", () => {
+  it("persistent entries are never evicted", () => {
     const root = Store.empty()
     const { close } = ledgers(root, 10)
     close((store) => write(store, 1, 11, Durability.persistent))

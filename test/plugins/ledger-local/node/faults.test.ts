@@ -26,7 +26,7 @@ describe("faults", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("a send is answered TRY_AGAIN_LATER or with a result code, and nothing is queued", () =>
+  it.effect("a send fault answers TRY_AGAIN_LATER or a code and queues nothing", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const tx = yield* transaction(yield* fund("payer"), [bump])
@@ -39,7 +39,7 @@ describe("faults", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("an answer can fail, be lost after the work, come late, come old or come wrong", () =>
+  it.effect("an answer fault fails, loses, delays, ages or alters the answer", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const tx = yield* transaction(yield* fund("payer"), [bump])
@@ -86,7 +86,7 @@ describe("faults", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it("are read from text, and a text that makes no sense is named", () => {
+  it("parses faults from text and names an invalid one", () => {
     for (const text of [
       "drop=0.1",
       "delay=2",

@@ -71,7 +71,7 @@ describe("the friendbot", () => {
   )
 
   test(
-    "pays again what exists, leaves a line's limit alone, and only opens the line for nothing",
+    "funds existing accounts, keeps the line's limit; zero only opens it",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const party = yield* fund("party")

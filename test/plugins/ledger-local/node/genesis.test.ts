@@ -18,39 +18,37 @@ describe("genesis", () => {
     expect(Asset.native().contractId(Networks.TESTNET)).toBe(NATIVE_CONTRACT)
   })
 
-  it.effect(
-    "starts at ledger 1 000 with a chain of hashes, both contracts alive and the issuer open to the local administrator",
-    () =>
-      Effect.gen(function* () {
-        const ledger = yield* LocalLedger
-        const crypto = yield* Crypto
-        const latest = yield* ledger.call("getLatestLedger")
-        expect(latest.sequence).toBe(1_000)
-        expect(Buffer.from(hash(Buffer.from(latest.headerXdr, "base64"))).toString("hex")).toBe(latest.id)
-        const networkId = crypto.sha256(new TextEncoder().encode(Networks.TESTNET))
-        expect(StrKey.encodeContract(assetContractId(crypto, networkId, usdc))).toBe(USDC_CONTRACT)
-        const keys = [USDC_CONTRACT, NATIVE_CONTRACT].map((contract) =>
-          xdr.LedgerKey.contractData(
-            new xdr.LedgerKeyContractData({
-              contract: xdr.ScAddress.scAddressTypeContract(new xdr.ContractId(StrKey.decodeContract(contract))),
-              key: xdr.ScVal.scvLedgerKeyContractInstance(),
-              durability: xdr.ContractDataDurability.persistent
-            })
-          ).toXdr("base64")
-        )
-        const { entries } = yield* ledger.call("getLedgerEntries", { keys })
-        expect(entries.map((entry: any) => entry.liveUntilLedgerSeq)).toEqual([3_111_399, 3_111_399])
-        const issuer = (yield* account(USDC_ISSUER))!
-        expect(issuer.signers.map(({ key }) => key.toXdr("hex").slice(8))).toEqual([
-          Buffer.from((yield* usdcAdmin).rawPublicKey()).toString("hex")
-        ])
-        yield* ledger.close
-        const next = xdr.LedgerHeader.fromXdr((yield* ledger.call("getLatestLedger")).headerXdr, "base64")
-        expect(Buffer.from(next.previousLedgerHash.toXdrObject()).toString("hex")).toBe(latest.id)
-      }).pipe(Effect.provide(ledgerLayer()))
+  it.effect("genesis is ledger 1 000 with live contracts and the issuer's local signer", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const crypto = yield* Crypto
+      const latest = yield* ledger.call("getLatestLedger")
+      expect(latest.sequence).toBe(1_000)
+      expect(Buffer.from(hash(Buffer.from(latest.headerXdr, "base64"))).toString("hex")).toBe(latest.id)
+      const networkId = crypto.sha256(new TextEncoder().encode(Networks.TESTNET))
+      expect(StrKey.encodeContract(assetContractId(crypto, networkId, usdc))).toBe(USDC_CONTRACT)
+      const keys = [USDC_CONTRACT, NATIVE_CONTRACT].map((contract) =>
+        xdr.LedgerKey.contractData(
+          new xdr.LedgerKeyContractData({
+            contract: xdr.ScAddress.scAddressTypeContract(new xdr.ContractId(StrKey.decodeContract(contract))),
+            key: xdr.ScVal.scvLedgerKeyContractInstance(),
+            durability: xdr.ContractDataDurability.persistent
+          })
+        ).toXdr("base64")
+      )
+      const { entries } = yield* ledger.call("getLedgerEntries", { keys })
+      expect(entries.map((entry: any) => entry.liveUntilLedgerSeq)).toEqual([3_111_399, 3_111_399])
+      const issuer = (yield* account(USDC_ISSUER))!
+      expect(issuer.signers.map(({ key }) => key.toXdr("hex").slice(8))).toEqual([
+        Buffer.from((yield* usdcAdmin).rawPublicKey()).toString("hex")
+      ])
+      yield* ledger.close
+      const next = xdr.LedgerHeader.fromXdr((yield* ledger.call("getLatestLedger")).headerXdr, "base64")
+      expect(Buffer.from(next.previousLedgerHash.toXdrObject()).toString("hex")).toBe(latest.id)
+    }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("never makes or loses native money", () =>
+  it.effect("ledgers never create or lose native balance", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       yield* fund("one", 5n)

@@ -65,7 +65,7 @@ const stopping: RunWithin = (millis, work) => {
 }
 
 describe("a contract that would stop the ledger", () => {
-  it.effect("fails at upload when it hides a loop behind an instruction the network does not take", () =>
+  it.effect("refuses a loop hidden behind a disallowed instruction at upload", () =>
     Effect.gen(function* () {
       const end = yield* live("mallory", hanging)
       expect(end).toMatchObject({ step: "upload", code: "txFailed", inner: "invokeHostFunctionTrapped" })
@@ -117,7 +117,7 @@ describe("a contract that would stop the ledger", () => {
     }).pipe(Effect.provide(ledgerLayer().pipe(Layer.provideMerge(Layer.succeed(Deadline, stopping)))))
   )
 
-  it.effect("takes no more of a ledger than the instructions of one, the others wait for the next", () =>
+  it.effect("limits instructions per ledger and defers the other contracts", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const sources: Array<Keypair> = []
@@ -158,7 +158,7 @@ describe("a defect of the ledger's own", () => {
     }).pipe(Effect.provide(layerOf()))
   )
 
-  it.effect("in charging or refunding throws the transaction out of the queue, and the ledger closes without it", () =>
+  it.effect("a defect in charging or refunding removes the transaction from the queue", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [unlucky, other] = [yield* fund("unlucky"), yield* fund("other")]
@@ -179,7 +179,7 @@ describe("a defect of the ledger's own", () => {
     }).pipe(Effect.provide(layerOf()))
   )
 
-  it.effect("in a simulation is an answer, not an internal error of the node", () =>
+  it.effect("a defect in a simulation is an answer, not an internal error", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const source = yield* fund("curious")
@@ -196,7 +196,7 @@ describe("a defect of the ledger's own", () => {
 })
 
 describe("getHealth", () => {
-  it.effect("says when no ledger has closed for too long, by the clock alone", () =>
+  it.effect("getHealth reports an overdue ledger of a clock-driven node", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const late = { ...ledger.ledger.latest, closeTime: ledger.ledger.latest.closeTime - 31n }
@@ -209,7 +209,7 @@ describe("getHealth", () => {
     }).pipe(Effect.provide(layerOf({ close: 1_000 })))
   )
 
-  it.effect("of a ledger that is closed by hand never is too late", () =>
+  it.effect("getHealth never reports a manually closed ledger as overdue", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const late = { ...ledger.ledger.latest, closeTime: ledger.ledger.latest.closeTime - 1_000n }

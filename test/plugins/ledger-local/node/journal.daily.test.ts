@@ -88,7 +88,7 @@ describe("the journal", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("says when one of its files is gone or changed, and begins without it only when asked to", () =>
+  it.live("the journal reports missing or changed files and starts over only on request", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const close = Effect.flatMap(LocalLedger, (ledger) => ledger.closeMany(5))
@@ -175,7 +175,7 @@ describe("the journal", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("is not read as another network's", () =>
+  it.live("the journal is not opened for another network", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()

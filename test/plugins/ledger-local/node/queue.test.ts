@@ -22,7 +22,7 @@ const soroban = Effect.fnUntraced(function* (source: Keypair) {
 })
 
 describe("sendTransaction", () => {
-  it.effect("is PENDING once, DUPLICATE while it waits, and txBadSeq when it has been included", () =>
+  it.effect("sendTransaction answers PENDING, then DUPLICATE, then txBadSeq after inclusion", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -35,7 +35,7 @@ describe("sendTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("takes one transaction per sequence account: the next one is asked to come again", () =>
+  it.effect("queues one transaction per sequence account, else TRY_AGAIN_LATER", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -53,7 +53,7 @@ describe("sendTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("knows the inner transaction of a fee bump that waits, and replaces it for ten times its bid", () =>
+  it.effect("a queued fee bump is replaced for ten times its bid", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]
@@ -84,7 +84,7 @@ describe("sendTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("lets an account be in the classic or the contract queue, as source or as payer, not in both", () =>
+  it.effect("an account is in the classic or the contract queue, not both", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [channel, sponsor] = [yield* fund("channel"), yield* fund("sponsor")]
@@ -96,7 +96,7 @@ describe("sendTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("drops what four ledgers did not take and refuses it for ten more", () =>
+  it.effect("drops a transaction after four ledgers and bans it for ten", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -115,7 +115,7 @@ describe("sendTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("gives a full ledger to the best bids and charges them the least of these", () =>
+  it.effect("a full ledger takes the best bids at the lowest included bid", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const bids = [
@@ -138,7 +138,7 @@ describe("sendTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer({ transactionsPerLedgerMax: 2 })))
   )
 
-  it.effect("never includes what has become invalid while it waited", () =>
+  it.effect("never includes a queued transaction that became invalid", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")

@@ -63,7 +63,7 @@ const metaOf = Effect.fnUntraced(function* (sequence: number) {
 })
 
 describe("a nonce", () => {
-  it.effect("is evicted with the ledger after its last one, which names it, and cannot be used again", () =>
+  it.effect("evicts a nonce after its last ledger, and it stays unusable", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [buyer, seller, channel] = yield* people
@@ -85,7 +85,7 @@ describe("a nonce", () => {
     }).pipe(Effect.provide(ledgerLayer(shortNonces)))
   )
 
-  it.effect("is still there for a node that lags behind its eviction", () =>
+  it.effect("a lagging node still has an evicted nonce", () =>
     Effect.gen(function* () {
       const { ledger, closeMany } = yield* LocalLedger
       const [buyer, seller, channel] = yield* people
@@ -97,7 +97,7 @@ describe("a nonce", () => {
     }).pipe(Effect.provide(ledgerLayer(shortNonces)))
   )
 
-  it.effect("of each of two hundred payments leaves nothing behind", () =>
+  it.effect("two hundred payments leave no nonce behind", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [buyer, seller, channel] = yield* people
@@ -120,36 +120,34 @@ describe("a nonce", () => {
   const files = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)
 
   for (const journalLinesMax of [1_000, 3]) {
-    it.live(
-      `is evicted from a stored ledger too, expired before or after the restart (journal of ${journalLinesMax} lines)`,
-      () =>
-        Effect.gen(function* () {
-          const folder = yield* Effect.flatMap(FileSystem.FileSystem, (system) => system.makeTempDirectoryScoped())
-          const first = yield* Effect.gen(function* () {
-            const ledger = yield* LocalLedger
-            const [buyer, seller, channel] = yield* people
-            const before = yield* entries
-            yield* pay(buyer, seller, channel, 1n, ledger.ledger.latest.sequence + 1)
-            yield* ledger.closeMany(6)
-            yield* pay(buyer, seller, channel, 2n, ledger.ledger.latest.sequence + 1)
-            return { before, now: yield* entries, ledgers: [...ledger.ledger.history.from(0)] }
-          }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
-          expect(first.now).toBe(first.before + 2)
-          yield* Effect.gen(function* () {
-            const ledger = yield* LocalLedger
-            expect([...ledger.ledger.history.from(0)]).toEqual(first.ledgers)
-            expect(first.ledgers.filter(({ evicted }) => evicted.length > 0)).toHaveLength(1)
-            expect(yield* entries).toBe(first.now)
-            yield* ledger.closeMany(6)
-            expect(yield* entries).toBe(first.before)
-          }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
-        }).pipe(Effect.scoped, Effect.provide(files))
+    it.live(`evicts expired nonces after a restart (journal of ${journalLinesMax} lines)`, () =>
+      Effect.gen(function* () {
+        const folder = yield* Effect.flatMap(FileSystem.FileSystem, (system) => system.makeTempDirectoryScoped())
+        const first = yield* Effect.gen(function* () {
+          const ledger = yield* LocalLedger
+          const [buyer, seller, channel] = yield* people
+          const before = yield* entries
+          yield* pay(buyer, seller, channel, 1n, ledger.ledger.latest.sequence + 1)
+          yield* ledger.closeMany(6)
+          yield* pay(buyer, seller, channel, 2n, ledger.ledger.latest.sequence + 1)
+          return { before, now: yield* entries, ledgers: [...ledger.ledger.history.from(0)] }
+        }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
+        expect(first.now).toBe(first.before + 2)
+        yield* Effect.gen(function* () {
+          const ledger = yield* LocalLedger
+          expect([...ledger.ledger.history.from(0)]).toEqual(first.ledgers)
+          expect(first.ledgers.filter(({ evicted }) => evicted.length > 0)).toHaveLength(1)
+          expect(yield* entries).toBe(first.now)
+          yield* ledger.closeMany(6)
+          expect(yield* entries).toBe(first.before)
+        }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
+      }).pipe(Effect.scoped, Effect.provide(files))
     )
   }
 })
 
 describe("history", () => {
-  it.effect("of a day of ledgers one second apart stays as long as its retention", () =>
+  it.effect("keeps a day of one-second ledgers within the retention", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       yield* fund("someone")
@@ -162,7 +160,7 @@ describe("history", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("forgets whole ledgers when there are too many transactions, and both hashes with them", () =>
+  it.effect("history drops whole ledgers, with both hashes, beyond the transaction limit", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const first = yield* ledger.fund((yield* fund("first")).publicKey())

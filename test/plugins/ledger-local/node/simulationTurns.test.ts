@@ -11,7 +11,7 @@ import { fund, ledgerLayer, transaction } from "../support.ts"
 const CLIENTS = 8
 
 describe("a ledger that is due", () => {
-  it.effect("closes after one of eight simulations that clients ask for at the same time", () =>
+  it.effect("a due ledger closes after one of eight concurrent simulations", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const source = yield* fund("a client")

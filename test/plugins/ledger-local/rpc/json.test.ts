@@ -65,7 +65,7 @@ const world = Effect.gen(function* () {
 })
 
 describe("an answer in JSON", () => {
-  it.effect("has a transaction as its base64 has it", () =>
+  it.effect("a JSON transaction equals its base64", () =>
     Effect.gen(function* () {
       const { both, hash } = yield* world
       const [one, inJson] = yield* both("getTransaction", { hash })
@@ -88,7 +88,7 @@ describe("an answer in JSON", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("has ledgers, entries and events, and leaves empty what the real RPC leaves empty", () =>
+  it.effect("JSON ledgers, entries and events keep the real RPC's empty fields", () =>
     Effect.gen(function* () {
       const { both, hash, ledger } = yield* world
       const [{ ledgers }, inJson] = yield* both("getLedgers", { startLedger: 1_000 })
@@ -138,7 +138,7 @@ describe("an answer in JSON", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("has a simulation and a refusal, and no other word is a format", () =>
+  it.effect("formats simulations and refusals as JSON, and refuses unknown formats", () =>
     Effect.gen(function* () {
       const { both, ledger } = yield* world
       // With a seed the nonce is the same in both.
@@ -172,7 +172,7 @@ describe("an answer in JSON", () => {
 })
 
 describe("the network's settings", () => {
-  it.effect("are entries, from which a reader gets the settings that this ledger computes with", () =>
+  it.effect("configuration entries contain the settings in effect", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const keys = Array.from({ length: 21 }, (_, configSettingId) =>

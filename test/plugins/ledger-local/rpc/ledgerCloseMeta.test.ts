@@ -8,7 +8,7 @@ import { ledgerLayer } from "../support.ts"
 
 const fees = { ...testnet.fees, stateSizeBytes: 123_456_789n }
 
-it.effect("the size of contract state is the average of the samples, from which the rate of rent follows", () =>
+it.effect("contract state size is the sample average that determines rent", () =>
   Effect.gen(function* () {
     const ledger = yield* LocalLedger
     const key = xdr.LedgerKey.fromJson({

@@ -81,7 +81,7 @@ describe("the transport", () => {
     )
   )
 
-  it.effect("names the parameter that is of the wrong kind, and what it takes", () =>
+  it.effect("names a parameter of the wrong type and its expected type", () =>
     provided(
       Effect.gen(function* () {
         const sender = yield* fund("sender")
@@ -152,7 +152,7 @@ describe("the transport", () => {
 })
 
 describe("getLedgerEntries", () => {
-  it.effect("takes 200 keys, keeps their order, leaves out what is missing, and names a bad key", () =>
+  it.effect("getLedgerEntries takes 200 keys in order, omits missing, names bad ones", () =>
     provided(
       Effect.gen(function* () {
         const ledger = yield* LocalLedger

@@ -163,7 +163,7 @@ describe("rpc.Server", () => {
   )
 
   test(
-    "finds a fee bump by both of its hashes, and its fee in the statistics",
+    "finds a fee bump by both hashes, and its fee in statistics",
     Effect.gen(function* () {
       const { ledger, server } = yield* connected
       const [a, sponsor] = [yield* fund("a"), yield* fund("sponsor")]

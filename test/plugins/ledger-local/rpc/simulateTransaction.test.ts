@@ -90,7 +90,7 @@ describe("simulateTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("pads instructions by 4 % or 50 000, or by the leeway asked for", () =>
+  it.effect("pads instructions by 4 %, 50 000 or the requested leeway", () =>
     Effect.gen(function* () {
       const payer = yield* fund("payer")
       const instructions = (answer: any): number =>
@@ -102,7 +102,7 @@ describe("simulateTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("declares enough for the first transaction of an account, whose entry grows when it is its source", () =>
+  it.effect("declares enough for an account's first transaction, which grows its entry", () =>
     Effect.gen(function* () {
       const [payer, payee] = [yield* fund("payer"), yield* fund("payee")]
       const operation = transfer(payer, payee, 5n, Asset.native().contractId(passphrase))
@@ -143,7 +143,7 @@ describe("simulateTransaction", () => {
 const shortLives = { settings: { ...testnet, ttl: { ...testnet.ttl, minPersistentLedgers: 10 } } }
 
 describe("an archived entry", () => {
-  it.effect("is announced by a restore preamble, and comes back by RestoreFootprint", () =>
+  it.effect("an archived entry needs a restore preamble and RestoreFootprint", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -171,7 +171,7 @@ describe("an archived entry", () => {
     }).pipe(Effect.provide(ledgerLayer(shortLives)))
   )
 
-  it.effect("comes back on the way when the transaction names it, and fails the call when it does not", () =>
+  it.effect("a named archived entry is restored automatically; an unnamed one fails", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -213,7 +213,7 @@ describe("an archived entry", () => {
 })
 
 describe("a contract transaction", () => {
-  it.effect("that fails loses its nonrefundable fee and its sequence number, and gets the rest back", () =>
+  it.effect("a failed contract transaction pays only its nonrefundable fee", () =>
     Effect.gen(function* () {
       const [buyer, seller] = [yield* fund("buyer", 10_0000000n), yield* fund("seller", 0n)]
       const simulated = yield* simulate(buyer, transfer(buyer, seller, 1n))

@@ -11,7 +11,7 @@ import { feeBump, fund, keypair, ledgerLayer, passphrase, send, transaction } fr
 const pay = Operation.payment({ destination: keypair("seller").publicKey(), asset: Asset.native(), amount: "1" })
 
 describe("an envelope", () => {
-  it.effect("is too late once its time has passed, and not before", () =>
+  it.effect("an envelope is too late only after its time bound", () =>
     Effect.gen(function* () {
       const payer = yield* fund("payer")
       const until = (maxTime: number) =>

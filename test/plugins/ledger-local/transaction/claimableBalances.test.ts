@@ -58,7 +58,7 @@ const sep11 = (asset: Asset): string => `${asset.getCode()}:${asset.getIssuer()}
 
 describe("a claimable balance", () => {
   test(
-    "takes its amount and a reserve a claimant from its creator, and gives the reserves back when it is claimed",
+    "a claimable balance reserves per claimant until it is claimed",
     Effect.gen(function* () {
       const [maker, taker, other] = [yield* fund("maker"), yield* fund("taker"), yield* fund("other")]
       const before = yield* counts(maker)
@@ -79,7 +79,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "has the id that follows from its transaction's source, number and place, under a fee bump too",
+    "a claimable balance's id derives from source, sequence and index",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [maker, payer] = [yield* fund("maker"), yield* fund("payer")]
@@ -105,7 +105,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "of an issued asset is burned when its issuer claims it, and minted when the issuer makes it",
+    "an issuer's claimable balance is a mint, its claim a burn",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD")
       const holder = yield* fund("holder")
@@ -141,7 +141,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "may be claimed only while its condition holds, counted from its creation where it is relative",
+    "a claimable balance is claimed only while its condition holds",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       // Every ledger is a second: the last second in which `early` may claim the first, the first in which no more.
@@ -161,7 +161,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "cannot be made of what its creator does not have, may not use, or cannot keep a reserve for",
+    "creating a claimable balance needs funds, authorization and reserve",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", 2)
       const [holder, taker] = [yield* fund("holder"), yield* fund("taker")]
@@ -181,7 +181,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "is malformed without claimants, with one twice, of nothing, or under an ill-formed condition",
+    "a claimable balance needs distinct claimants, an amount and valid conditions",
     Effect.gen(function* () {
       const [maker, taker] = [yield* fund("maker"), yield* fund("taker")]
       const malformed = "createClaimableBalanceMalformed"
@@ -198,7 +198,7 @@ describe("a claimable balance", () => {
   )
 
   test(
-    "cannot be claimed without a line, leave or room for it",
+    "claiming requires an authorized trustline with room",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", 2)
       const taker = yield* fund("taker")
@@ -264,7 +264,7 @@ describe("a claim's condition", () => {
   const before = (absBefore: bigint): ClaimPredicate => ({ type: 4, absBefore })
   const after = (absBefore: bigint): ClaimPredicate => ({ type: 3, notPredicate: before(absBefore) })
 
-  it("is over in the very second that it names, and combines by and, or, not", () => {
+  it("a claim condition ends at its second, and combines by and, or, not", () => {
     expect([holds(before(10n), 9n), holds(before(10n), 10n)]).toEqual([true, false])
     const window: ClaimPredicate = { type: 1, andPredicates: [after(10n), before(20n)] }
     expect([9n, 10n, 19n, 20n].map((now) => holds(window, now))).toEqual([false, true, true, false])
@@ -273,7 +273,7 @@ describe("a claim's condition", () => {
     expect(holds({ type: 0 }, 0n)).toBe(true)
   })
 
-  it("is refused when a branch is missing, a time negative, or the fifth level reached", () => {
+  it("refuses a condition with missing branches, negative times or five levels", () => {
     const any: ClaimPredicate = { type: 0 }
     const not = (notPredicate: ClaimPredicate): ClaimPredicate => ({ type: 3, notPredicate })
     expect(isPredicateValid(not(not(not(any))))).toBe(true)
@@ -286,7 +286,7 @@ describe("a claim's condition", () => {
     expect(isPredicateValid({ type: 1, andPredicates: [any, { type: 5, relBefore: 0n }] })).toBe(true)
   })
 
-  it("names a relative time absolutely at every depth, and at most the last second", () => {
+  it("relative times become absolute at every depth, capped at the maximum", () => {
     const relative = (relBefore: bigint): ClaimPredicate => ({ type: 5, relBefore })
     const last = 9_223_372_036_854_775_807n
     expect(

@@ -69,7 +69,7 @@ describe("a frozen account", () => {
   )
 
   frozen(
-    "is let through in a transaction that the network has excepted",
+    "an excepted transaction may touch a frozen account",
     [accountOf(boris)],
     Effect.fnUntraced(function* (excepted) {
       const tx = yield* transaction(boris, [pay(anna, native)])
@@ -112,7 +112,7 @@ describe("a frozen trustline", () => {
   )
 
   frozen(
-    "is in no footprint",
+    "refuses a footprint with a frozen trustline",
     [lineOf(boris)],
     Effect.fnUntraced(function* () {
       const key = xdr.LedgerKey.fromXdr(Buffer.from(lineOf(boris), "latin1"))

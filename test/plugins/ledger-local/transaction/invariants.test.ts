@@ -189,7 +189,7 @@ describe(`a wild market (seed ${SEED})`, () => {
   )
 
   test(
-    "keeps its counts, its promises and its reserves, and its events explain every balance",
+    "a random market keeps counts, liabilities and reserves, explained by events",
     Effect.gen(function* () {
       const { ledger } = yield* LocalLedger
       const all = yield* world

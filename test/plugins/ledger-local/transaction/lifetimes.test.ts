@@ -98,7 +98,7 @@ const temporaryKey = (key: xdr.LedgerKey) => {
 }
 
 describe("ExtendFootprintTTL", () => {
-  it.effect("lets what is read live longer, never shorter, and changes nothing but its TTL", () =>
+  it.effect("ExtendFootprintTTL only extends the TTL of read entries", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { owner, key } = yield* deployed
@@ -127,7 +127,7 @@ describe("ExtendFootprintTTL", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("is malformed with something to write, with a classic entry, and beyond the life of any entry", () =>
+  it.effect("ExtendFootprintTTL refuses writes, classic entries and excessive lifetimes", () =>
     Effect.gen(function* () {
       const { owner, key } = yield* deployed
       const malformed = "extendFootprintTtlMalformed"
@@ -150,7 +150,7 @@ describe("ExtendFootprintTTL", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("is refused when its refundable fee does not pay the rent, and then extends nothing", () =>
+  it.effect("ExtendFootprintTTL fails without effect if the refundable fee is short", () =>
     Effect.gen(function* () {
       const { owner, key, until } = yield* deployed
       const poor = yield* done(owner, extendTo(1_000_000), { readOnly: [key], resourceFee: 60_000 })
@@ -185,7 +185,7 @@ describe("both", () => {
 })
 
 describe("RestoreFootprint", () => {
-  it.effect("brings back what is archived for the least life, and passes over what lives", () =>
+  it.effect("RestoreFootprint restores archived entries for the minimum life, skipping live ones", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { owner, key, until } = yield* deployed
@@ -198,7 +198,7 @@ describe("RestoreFootprint", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("is malformed with something to read only, and for what has no life to come back to", () =>
+  it.effect("RestoreFootprint refuses read-only keys and entries without a TTL", () =>
     Effect.gen(function* () {
       const { owner, key } = yield* deployed
       const restore = Operation.restoreFootprint({})
@@ -216,7 +216,7 @@ describe("RestoreFootprint", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("is refused beyond the bytes it declared and beyond the fee it offered, and then restores nothing", () =>
+  it.effect("RestoreFootprint fails without effect beyond declared bytes or fee", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { owner, key } = yield* deployed
@@ -258,35 +258,33 @@ describe("an envelope", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect(
-    "whose second signature became needless in the same ledger is included as txBAD_AUTH_EXTRA and pays its fee",
-    () =>
-      Effect.gen(function* () {
-        const ledger = yield* LocalLedger
-        const [payer, other] = [yield* fund("payer"), yield* fund("other")]
-        const signer = keypair("signer")
-        const two = Operation.setOptions({
-          signer: { ed25519PublicKey: signer.publicKey(), weight: 1 },
-          lowThreshold: 2,
-          medThreshold: 2,
-          highThreshold: 2
-        })
-        yield* apply(yield* transaction(payer, [two]))
-        const one = Operation.setOptions({ lowThreshold: 1, medThreshold: 1, source: payer.publicKey() })
-        const both = yield* transaction(payer, [Operation.bumpSequence({ bumpTo: "0" })], { signers: [payer, signer] })
-        expect(
-          (yield* send(yield* transaction(other, [one], { fee: "5000", signers: [other, payer, signer] }))).status
-        ).toBe("PENDING")
-        const sent = yield* send(both)
-        expect(sent.status).toBe("PENDING")
-        yield* ledger.close
-        const included = yield* ledger.call("getTransaction", { hash: sent.hash })
-        const result = xdr.TransactionResult.fromXdr(included.resultXdr, "base64")
-        expect([included.status, result.result.type, result.feeCharged]).toEqual(["FAILED", "txBadAuthExtra", 100n])
-      }).pipe(Effect.provide(layer))
+  it.effect("a signature made redundant in the same ledger is txBAD_AUTH_EXTRA with fee", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const [payer, other] = [yield* fund("payer"), yield* fund("other")]
+      const signer = keypair("signer")
+      const two = Operation.setOptions({
+        signer: { ed25519PublicKey: signer.publicKey(), weight: 1 },
+        lowThreshold: 2,
+        medThreshold: 2,
+        highThreshold: 2
+      })
+      yield* apply(yield* transaction(payer, [two]))
+      const one = Operation.setOptions({ lowThreshold: 1, medThreshold: 1, source: payer.publicKey() })
+      const both = yield* transaction(payer, [Operation.bumpSequence({ bumpTo: "0" })], { signers: [payer, signer] })
+      expect(
+        (yield* send(yield* transaction(other, [one], { fee: "5000", signers: [other, payer, signer] }))).status
+      ).toBe("PENDING")
+      const sent = yield* send(both)
+      expect(sent.status).toBe("PENDING")
+      yield* ledger.close
+      const included = yield* ledger.call("getTransaction", { hash: sent.hash })
+      const result = xdr.TransactionResult.fromXdr(included.resultXdr, "base64")
+      expect([included.status, result.result.type, result.feeCharged]).toEqual(["FAILED", "txBadAuthExtra", 100n])
+    }).pipe(Effect.provide(layer))
   )
 
-  it.effect("that was bumped is found by both of its hashes, as one transaction", () =>
+  it.effect("a fee-bumped transaction is found by both hashes", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]

@@ -70,7 +70,7 @@ const market = Effect.fnUntraced(function* (flags = REVOCABLE) {
 
 describe("a line of pool shares", () => {
   test(
-    "takes two reserves, makes the pool with the first, keeps the assets' lines open, and ends the pool with the last",
+    "the first share line creates a pool, the last removes it",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       expect((yield* counts(holder)).subentries).toBe(3)
@@ -135,7 +135,7 @@ describe("a line of pool shares", () => {
 })
 
 describe("a pool's parameters", () => {
-  it("are an ordered pair of different assets at the one fee", () => {
+  it("pool parameters are an ordered pair of assets at the fixed fee", () => {
     const issued = (code: string) => ({
       type: 1 as const,
       alphaNum4: { assetCode: Buffer.from(code), issuer: publicKey(keypair("issuer").rawPublicKey()) }
@@ -226,7 +226,7 @@ describe("LiquidityPoolDeposit", () => {
 
 describe("LiquidityPoolWithdraw", () => {
   test(
-    "gives the shares' part of both reserves, rounded for the pool, under any leave that is left",
+    "LiquidityPoolWithdraw returns the shares' part of both reserves, rounded down",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       yield* done(holder, deposit(shares, "100", "400"))
@@ -285,7 +285,7 @@ describe("pools that validators or the network hold back", () => {
   test("move nothing over a frozen line", frozen, { settings: { ...testnet, frozenKeys } })
 
   test(
-    "do not support deposits and withdrawals, and take no part in paths",
+    "switched-off pools refuse deposits, withdrawals and path payments",
     Effect.gen(function* () {
       const { ledger } = yield* LocalLedger
       const { holder, shares } = yield* market()
@@ -346,7 +346,7 @@ describe("a path payment", () => {
   )
 
   test(
-    "prefers the book only where it is strictly cheaper, and the pool to one's own offer",
+    "prefers the book only if strictly cheaper, else the pool",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       const maker = yield* fund("maker")
@@ -409,7 +409,7 @@ describe("a path payment", () => {
   })
 
   test(
-    "counts the offers that were tried before a pool against what one operation may take",
+    "offers tried before a pool count against the operation's limit",
     Effect.gen(function* () {
       expect(yield* pastOffers).toBe("opExceededWorkLimit")
     })
@@ -487,7 +487,7 @@ describe("the loss of an issuer's leave", () => {
   )
 
   test(
-    "burns what an issuer had in the pool of its own asset, and takes an empty line along",
+    "revocation burns the issuer's own share and removes an empty line",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       const { issuer: other, asset: silver } = yield* issue("other", "SILVER", REVOCABLE)
@@ -532,7 +532,7 @@ describe("the loss of an issuer's leave", () => {
   )
 
   test(
-    "leaves the balances with the reserve that the line took, though its payer could not pay it anew",
+    "revocation reuses the line's reserve, although its payer is short",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       yield* done(holder, deposit(shares, "100", "400"))
@@ -573,7 +573,7 @@ describe("the amounts of a pool", () => {
     expect(traded).toBeGreaterThan(2_000)
   })
 
-  it(`never give a depositor more back than was put in (seed ${SEED})`, () => {
+  it(`a depositor never withdraws more than was deposited (seed ${SEED})`, () => {
     for (let i = 0; i < 5_000; i++) {
       const first = depositOf({ reserveA: 0n, reserveB: 0n, totalPoolShares: 0n }, random(60), random(60))
       expect(first.shares * first.shares <= first.amountA * first.amountB).toBe(true)

@@ -53,7 +53,7 @@ const events = (meta: xdr.TransactionMeta | undefined) =>
 
 describe("CreateAccount", () => {
   test(
-    "creates an account with a sequence number of its ledger, and refuses a second, a poor and a malformed one",
+    "CreateAccount derives the sequence from the ledger; refuses existing, underfunded, malformed",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")

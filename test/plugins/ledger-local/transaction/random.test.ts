@@ -45,7 +45,7 @@ const returned = Effect.map(LocalLedger, ({ ledger }) => {
 })
 
 describe("a contract's random numbers", () => {
-  it.effect("follow from the ledger's transactions and the transaction's place, through the network's HMAC", () =>
+  it.effect("random numbers derive from the transaction set and index by HMAC", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [alice, bob] = [yield* fund("alice"), yield* fund("bob")]
@@ -68,7 +68,7 @@ describe("a contract's random numbers", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("after a seed of its own go through the HMAC too", () =>
+  it.effect("a contract's own seed passes through the HMAC", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const alice = yield* fund("alice")
@@ -83,7 +83,7 @@ describe("a contract's random numbers", () => {
 })
 
 describe("a ledger's header", () => {
-  it.effect("has the hashes of the set and of the results that the ledger shows, of an empty one too", () =>
+  it.effect("a header has the hashes of its transaction set and results", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const alice = yield* fund("alice")

@@ -77,7 +77,7 @@ describe("payments", () => {
 
   for (const { bounds, kind, name, pay } of paths) {
     test(
-      `along a path with ${kind} refuse for the sender's reasons and for the receiver's`,
+      `path payments with ${kind} refuse for sender's and receiver's reasons`,
       Effect.gen(function* () {
         const { asset, holder, issuer } = yield* guarded
         const stranger = yield* fund("stranger")
@@ -129,7 +129,7 @@ describe("offers", () => {
 
   for (const [i, { name, offer }] of kinds.entries()) {
     test(
-      `of kind ${i + 1} of 3 refuse for either asset's reasons, for want of funds, of room and of a reserve`,
+      `offers of kind ${i + 1} of 3 refuse for assets, funds, room and reserve`,
       Effect.gen(function* () {
         const { asset, holder, issuer } = yield* guarded
         const stranger = yield* fund("stranger")
@@ -183,7 +183,7 @@ describe("offers", () => {
 
 describe("accounts", () => {
   test(
-    "have twenty signers at most, weights and thresholds of a byte, and a reserve for each signer and each value",
+    "accounts have up to twenty signers, byte weights, reserves per entry",
     Effect.gen(function* () {
       const owner = yield* fund("owner")
       const signer = (name: string) =>
@@ -217,7 +217,7 @@ describe("accounts", () => {
   )
 
   test(
-    "stay when they are immutable, and take in no more than they have promised room for",
+    "immutable accounts cannot merge, and liabilities limit merged balances",
     Effect.gen(function* () {
       const { holder, issuer } = yield* guarded
       const full = yield* fund("full")
@@ -243,7 +243,7 @@ describe("accounts", () => {
   )
 
   test(
-    "have a thousand subentries at most",
+    "accounts have at most a thousand subentries",
     Effect.gen(function* () {
       const owner = yield* fund("owner")
       const value = (i: number) => Operation.manageData({ name: `value ${i}`, value: "x" })
@@ -259,7 +259,7 @@ describe("accounts", () => {
 
 describe("a contract's upload beyond the network's size", () => {
   test(
-    "fails with the result of an operation that never ran, and says why",
+    "an oversized upload fails as an operation that never ran",
     Effect.gen(function* () {
       const owner = yield* fund("owner")
       const wasm = Buffer.alloc(65)

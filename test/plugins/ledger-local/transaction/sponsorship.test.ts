@@ -64,7 +64,7 @@ const subentries = {
 describe("a sponsorship", () => {
   for (const [name, { type, make, revoke }] of Object.entries(subentries)) {
     test(
-      `of an entry (${name}) is taken, handed to another sponsor, given back to the owner, and taken again`,
+      `the sponsorship of an entry (${name}) moves between sponsors and owner`,
       Effect.gen(function* () {
         const [owner, one, two] = [yield* fund("owner"), yield* fund("one"), yield* fund("two")]
         if (name === "offer") yield* done(owner, trust)
@@ -92,7 +92,7 @@ describe("a sponsorship", () => {
   }
 
   test(
-    "of an account is two reserves, taken at its creation or later",
+    "the sponsorship of an account costs two reserves, at creation or later",
     Effect.gen(function* () {
       const [one, two] = [yield* fund("one"), yield* fund("two")]
       const fresh = keypair("fresh")
@@ -212,7 +212,7 @@ describe("a sponsorship", () => {
   )
 
   test(
-    "is not taken by an account that counts as many as can be counted",
+    "an account with the maximum sponsoring count takes no sponsorship",
     Effect.gen(function* () {
       const { ledger } = yield* LocalLedger
       const [owner, full] = [yield* fund("owner"), yield* fund("full")]
@@ -228,7 +228,7 @@ describe("a sponsorship", () => {
   )
 
   test(
-    "is revoked of nothing that does not exist, and of no kind of entry that has no reserve",
+    "revoking a sponsorship requires an existing entry with a reserve",
     Effect.gen(function* () {
       const owner = yield* fund("owner")
       for (const { revoke } of Object.values(subentries))

@@ -41,7 +41,7 @@ describe("SetTrustLineFlags", () => {
   )
 
   test(
-    "may raise the lesser leave to the full one without the revocable flag, and never lessen",
+    "without the revocable flag, SetTrustLineFlags raises authorization only",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", REVOCABLE)
       const holder = yield* fund("holder")
@@ -57,7 +57,7 @@ describe("SetTrustLineFlags", () => {
   )
 
   test(
-    "is malformed for others' assets, oneself, unknown and contradicting flags, and finds no line that is not there",
+    "SetTrustLineFlags refuses foreign assets, oneself, invalid flags and missing lines",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", REVOCABLE)
       const holder = yield* fund("holder")
@@ -112,7 +112,7 @@ describe("a line with the lesser leave", () => {
 
 describe("Clawback", () => {
   test(
-    "takes from a line that was opened under the flag, authorized or not, and no more than is free",
+    "Clawback takes up to the free balance of a flagged line",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", REVOCABLE | CLAWBACK)
       const { issuer: plain, asset: firm } = yield* issue("plain", "FIRM")
@@ -138,7 +138,7 @@ describe("Clawback", () => {
   )
 
   test(
-    "is switched off for one line by its issuer, and never on again",
+    "an issuer disables Clawback for a line permanently",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", REVOCABLE | CLAWBACK)
       const holder = yield* fund("holder")

@@ -67,7 +67,7 @@ const soroban = Effect.fnUntraced(function* (source: Keypair, change: (wire: any
 })
 
 describe("what a transaction is refused for", () => {
-  it.effect("names time and ledger bounds: too early, too late, and the ledger at which it is too late", () =>
+  it.effect("refuses transactions before or after their time and ledger bounds", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -106,49 +106,47 @@ describe("what a transaction is refused for", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect(
-    "names what is malformed: no operation, mixed kinds, doubled extra signers, contract data on a payment, an old envelope",
-    () =>
-      Effect.gen(function* () {
-        const payer = yield* fund("payer")
-        const tx = yield* transaction(payer, [pay(keypair("seller"))])
-        expect((yield* sendRaw(changed(tx, (wire) => (wire.v1.tx.operations = [])))).code).toBe("txMissingOperation")
-        const call = yield* soroban(payer)
-        const two = xdr.TransactionEnvelope.fromXdr(call, "base64").toXdrObject() as any
-        two.v1.tx.operations.push((tx.toEnvelope().toXdrObject() as any).v1.tx.operations[0])
-        expect((yield* sendRaw(xdr.TransactionEnvelope.fromXdrObject(two).toXdr("base64"))).code).toBe("txMalformed")
-        const data = two.v1.tx.ext
-        expect((yield* sendRaw(changed(tx, (wire) => (wire.v1.tx.ext = data)))).code).toBe("txMalformed")
-        const extra = keypair("extra").publicKey()
-        const doubled = yield* transaction(
-          payer,
-          [pay(keypair("seller"))],
-          unbounded((builder) => builder.setExtraSigners([extra, extra]))
-        )
-        expect((yield* send(doubled)).code).toBe("txMalformed")
-        const v1 = tx.toEnvelope().toXdrObject() as any
-        const v0 = {
-          type: 0,
-          v0: {
-            tx: {
-              sourceAccountEd25519: v1.v1.tx.sourceAccount.ed25519,
-              fee: 100,
-              seqNum: v1.v1.tx.seqNum,
-              timeBounds: null,
-              memo: { type: 0 },
-              operations: v1.v1.tx.operations,
-              ext: { v: 0 }
-            },
-            signatures: v1.v1.signatures
-          }
+  it.effect("refuses malformed transactions: empty, mixed, duplicate extra signers, old envelopes", () =>
+    Effect.gen(function* () {
+      const payer = yield* fund("payer")
+      const tx = yield* transaction(payer, [pay(keypair("seller"))])
+      expect((yield* sendRaw(changed(tx, (wire) => (wire.v1.tx.operations = [])))).code).toBe("txMissingOperation")
+      const call = yield* soroban(payer)
+      const two = xdr.TransactionEnvelope.fromXdr(call, "base64").toXdrObject() as any
+      two.v1.tx.operations.push((tx.toEnvelope().toXdrObject() as any).v1.tx.operations[0])
+      expect((yield* sendRaw(xdr.TransactionEnvelope.fromXdrObject(two).toXdr("base64"))).code).toBe("txMalformed")
+      const data = two.v1.tx.ext
+      expect((yield* sendRaw(changed(tx, (wire) => (wire.v1.tx.ext = data)))).code).toBe("txMalformed")
+      const extra = keypair("extra").publicKey()
+      const doubled = yield* transaction(
+        payer,
+        [pay(keypair("seller"))],
+        unbounded((builder) => builder.setExtraSigners([extra, extra]))
+      )
+      expect((yield* send(doubled)).code).toBe("txMalformed")
+      const v1 = tx.toEnvelope().toXdrObject() as any
+      const v0 = {
+        type: 0,
+        v0: {
+          tx: {
+            sourceAccountEd25519: v1.v1.tx.sourceAccount.ed25519,
+            fee: 100,
+            seqNum: v1.v1.tx.seqNum,
+            timeBounds: null,
+            memo: { type: 0 },
+            operations: v1.v1.tx.operations,
+            ext: { v: 0 }
+          },
+          signatures: v1.v1.signatures
         }
-        expect((yield* sendRaw(xdr.TransactionEnvelope.fromXdrObject(v0 as any).toXdr("base64"))).code).toBe(
-          "txNotSupported"
-        )
-      }).pipe(Effect.provide(ledgerLayer()))
+      }
+      expect((yield* sendRaw(xdr.TransactionEnvelope.fromXdrObject(v0 as any).toXdr("base64"))).code).toBe(
+        "txNotSupported"
+      )
+    }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("honours a minimum sequence number, its age and its gap, and extra signers", () =>
+  it.effect("honors minimum sequence number, age, gap and extra signers", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -195,7 +193,7 @@ describe("what a transaction is refused for", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("holds contract transactions to limits, declared fees, unique keys, no memo and no muxed source", () =>
+  it.effect("contract transactions obey limits, fees, unique keys, no memo, no muxing", () =>
     Effect.gen(function* () {
       const payer = yield* fund("payer")
       const refused = (change: (tx: any) => void) => Effect.flatMap(soroban(payer, change), sendRaw)
@@ -239,7 +237,7 @@ describe("what a transaction is refused for", () => {
 })
 
 describe("a fee bump", () => {
-  it.effect("succeeds with the inner hash, an inner charge of 0 and the payer's balance", () =>
+  it.effect("a fee bump reports the inner hash and charges the payer", () =>
     Effect.gen(function* () {
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]
       const before = (yield* account(sponsor.publicKey()))!.balance
@@ -256,7 +254,7 @@ describe("a fee bump", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("is refused with its own code, or with the inner one inside", () =>
+  it.effect("a refused fee bump has its own code or the inner one", () =>
     Effect.gen(function* () {
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]
       const inner = yield* transaction(payer, [pay(sponsor, "5")], { fee: "150" })
@@ -280,7 +278,7 @@ describe("a fee bump", () => {
 })
 
 describe("an operation's source", () => {
-  it.effect("must have signed at the operation's own threshold", () =>
+  it.effect("an operation's source must sign at the operation's threshold", () =>
     Effect.gen(function* () {
       const [payer, other] = [yield* fund("payer"), yield* fund("other")]
       const foreign = yield* transaction(payer, [pay(payer, "1", other)])
@@ -312,7 +310,7 @@ describe("an operation's source", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("is not supported for inflation, which the network ended with protocol 12", () =>
+  it.effect("inflation is not supported, as since protocol 12", () =>
     Effect.gen(function* () {
       const payer = yield* fund("payer")
       const refused = yield* send(yield* transaction(payer, [Operation.inflation({})]))

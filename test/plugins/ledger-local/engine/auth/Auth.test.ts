@@ -49,7 +49,7 @@ describe("credentials", () => {
     expect(pay({ source: payer }).ok).toBe(true)
   })
 
-  it("of one form do not pass as the other", () => {
+  it("credentials of one form do not verify as the other", () => {
     const world = paidWorld()
     const entry = world.sign(payer, world.invocation("transfer", transferArgs(payer, payee, 1n)), { credentials: "v1" })
     if (entry.credentials.type !== 1) throw new Error("unexpected credentials")
@@ -60,7 +60,7 @@ describe("credentials", () => {
     expect(errorOf(pay({ auth: [swapped] }, world))).toBe(refused)
   })
 
-  it("do not cover another network", () => {
+  it("credentials are bound to their network", () => {
     expect(networkId.length).toBe(32)
     const world = paidWorld()
     const entry = world.sign(payer, world.invocation("transfer", transferArgs(payer, payee, 1n)), {
@@ -87,7 +87,7 @@ describe("authorization", () => {
     }
   })
 
-  it("does not mind entries and branches that nothing used", () => {
+  it("ignores unused authorization entries and branches", () => {
     const world = paidWorld()
     const args = transferArgs(payer, payee, 1n)
     const root = world.invocation("transfer", args)
@@ -96,7 +96,7 @@ describe("authorization", () => {
     expect(world.call("transfer", args, { auth: [unused, entry] }).ok).toBe(true)
   })
 
-  it("refuses the whole call for a malformed value in an entry nothing used", () => {
+  it("refuses the call for a malformed value in an unused entry", () => {
     const world = paidWorld()
     const args = transferArgs(payer, payee, 1n)
     const root = world.invocation("transfer", args)
@@ -147,7 +147,7 @@ describe("expiry and nonce", () => {
     expect(pay({ by: payer, nonce: 8n }, world).ok).toBe(true)
   })
 
-  it("keep the nonce until the expiration, at least for the least life of a temporary entry", () => {
+  it("keeps a nonce until expiry, at least a temporary entry's minimum life", () => {
     const life = (expiration: number): number | undefined => {
       const { changes } = succeeded(pay({ by: payer, expiration }))
       return [...changes.changes()].flatMap(({ after }) =>
@@ -167,7 +167,7 @@ describe("expiry and nonce", () => {
 })
 
 describe("a classic account's signature", () => {
-  it("must verify: one flipped bit is a failed authentication, with the crypto error in the log", () => {
+  it("an invalid account signature fails authentication and logs the crypto error", () => {
     const flipped = (payload: Uint8Array): ScVal => {
       const signature = crypto.ed25519Sign(payer.seed, payload)
       signature[10]! ^= 1
@@ -179,7 +179,7 @@ describe("a classic account's signature", () => {
     expect(topics).toContainEqual({ type: 2, error: { type: 5, code: 2 } })
   })
 
-  it("must be a vector of one to twenty maps of key and signature", () => {
+  it("an account signature is a vector of one to twenty maps", () => {
     const sign = (payload: Uint8Array) => crypto.ed25519Sign(payer.seed, payload)
     const good = (payload: Uint8Array): ScVal => signatureOf(payload, [payer])
     const bad: ReadonlyArray<(payload: Uint8Array) => ScVal> = [
@@ -195,7 +195,7 @@ describe("a classic account's signature", () => {
     for (const signature of bad) expect(errorOf(pay({ by: payer, signature }))).toBe(refused)
   })
 
-  it("must reach the medium threshold with the weights of the account's signers", () => {
+  it("account signatures must reach the medium threshold", () => {
     const world = paidWorld()
     const signers = [sponsor, stranger].map((key) => ({ key: signerKey(key), weight: 1 }))
     world.account(payer, 100_0000000n, { thresholds: new Uint8Array([1, 0, 2, 0]), signers })
@@ -205,7 +205,7 @@ describe("a classic account's signature", () => {
     expect(errorOf(pay({ by: payer, signers: [payer, stranger, keyOf(6)] }, world))).toBe(refused)
   })
 
-  it("does not count a master key of weight zero, nor a key twice, nor keys out of order", () => {
+  it("does not count a zero-weight master key, duplicates or unordered keys", () => {
     const world = paidWorld()
     world.account(payer, 100_0000000n, {
       thresholds: new Uint8Array([0, 0, 0, 0]),
@@ -245,7 +245,7 @@ describe("small-order keys and scalars", () => {
   const toLittle = (value: bigint): Uint8Array =>
     Uint8Array.from({ length: 32 }, (_, i) => Number((value >> BigInt(8 * i)) & 255n))
 
-  it("refuses a signer of small order, for which one signature fits messages at will", () => {
+  it("refuses a signer of small order", () => {
     for (const point of smallOrder) {
       const world = paidWorld()
       const key = hex(point)
@@ -302,7 +302,7 @@ describe("recording", () => {
     }
   })
 
-  it("finds the footprint that the signed call then needs, and asks nothing of the source", () => {
+  it("recording finds the signed call's footprint and needs no source signature", () => {
     const world = paidWorld()
     const { footprint } = succeeded(pay({ auth: [], access: access(true) }, world))
     expect(footprint.readOnly.map((key) => key.type)).toEqual([0, 6])
@@ -318,7 +318,7 @@ describe("recording", () => {
 })
 
 describe("diagnostics", () => {
-  it("show the call, the error where it arose, and that nothing was emitted", () => {
+  it("diagnostics show the call, the error's origin, and no events", () => {
     const { diagnostics } = failed(paidWorld().call("transfer", transferArgs(payer, payee, 1_001n), { by: payer }))
     const names = diagnostics.map(({ event }) => event.body.v0.topics[0])
     expect(names).toEqual([sym("fn_call"), sym("error")])

@@ -139,7 +139,7 @@ const pay = (
 const refused = "Error(Auth, InvalidAction) failed account authentication with error"
 
 describe("delegated credentials", () => {
-  it("let an account sign for a contract account, over the contract account's payload", () => {
+  it("an account signs as delegate over the contract account's payload", () => {
     const at = scene()
     const paid = succeeded(pay(at, (payload) => [signedBy(payer, payload)]))
     paid.changes.commit()
@@ -164,7 +164,7 @@ describe("delegated credentials", () => {
     ).toBe(refused)
   })
 
-  it("are worth nothing without a delegate, with a wrong signature, with another's, or over another payload", () => {
+  it("delegated credentials need a delegate's valid signature over the payload", () => {
     const at = scene()
     expect(errorOf(pay(at, () => []))).toBe(refused)
     expect(errorOf(pay(at, () => [signedBy(payer, new Uint8Array(32))]))).toBe(refused)
@@ -211,7 +211,7 @@ describe("delegated credentials", () => {
     expect(errorOf(pay(deaf, (payload) => [signedBy(payer, payload)]))).toBe(refused)
   })
 
-  it("must be in strict order by address, or the whole call is refused", () => {
+  it("refuses delegates that are not in strict address order", () => {
     const at = scene()
     const both = (payload: Uint8Array) => [signedBy(payer, payload), signedBy(sponsor, payload)].toSorted(byAddress)
     expect(pay(at, both).ok).toBe(true)
@@ -223,7 +223,7 @@ describe("delegated credentials", () => {
     }
   })
 
-  it("are known only while an authentication runs", () => {
+  it("delegates are available only during authentication", () => {
     const { world, wallet } = scene()
     if (wallet.type !== 1) throw new Error("a wallet is a contract")
     const result = world.run(

@@ -18,14 +18,14 @@ describe("the maps of a call's entries", () => {
   const maps = mapsOf(keys)
   const comparing = 44 + 4
 
-  it("are searched by halves, one after the other, when an entry is read", () => {
+  it("reading an entry costs a binary search in each map", () => {
     const access = 42 + 9 + 2 * comparing + (42 + 3)
     const entries = 42 + 25 + 2 * comparing + (42 + 8)
     expect(maps.read(0)).toBe(access + entries)
     expect(maps.read(1)).toBe(access + entries - 2 * comparing)
   })
 
-  it("are made anew when an entry is written, and copied for a frame", () => {
+  it("writing an entry rebuilds a map; a frame copies it", () => {
     const access = 42 + 9 + 2 * comparing + (42 + 3)
     const found = 42 + 8 + (42 + 25) + 2 * comparing
     const list = 42 + 3 + (434 + 17) + (42 + 17)

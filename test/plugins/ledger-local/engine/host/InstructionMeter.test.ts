@@ -22,14 +22,14 @@ describe("the instructions of an upload", () => {
     [6_878, 6_621_894]
   ] as const
 
-  it.each(metered)("are within a hundredth for %i bytes", (bytes, instructions) => {
+  it.each(metered)("upload instructions are within 1 % for %i bytes", (bytes, instructions) => {
     const result = succeeded(execute(world(), { type: 2, wasm: moduleOf(bytes) }))
     expect(Math.abs(result.instructions / instructions - 1)).toBeLessThan(0.01)
   })
 })
 
 describe("the meter", () => {
-  it("ends a call that spends more than it may, and gives wasm what is left as fuel", () => {
+  it("ends a call beyond its limit, and gives wasm the remaining fuel", () => {
     const meter = new InstructionMeter(cpuCosts, 1_000)
     expect(meter.fuel).toBe(250)
     meter.spend(600)
@@ -49,7 +49,7 @@ describe("the meter", () => {
     expect(meter.instructions).toBe(77)
   })
 
-  it("does not let a call use more than it declared", () => {
+  it("limits a call to its declared instructions", () => {
     const code = contract({ body: VOID_BODY })
     expect(errorOf(execute(world(), { type: 2, wasm: code }, undefined, 900_000))).toMatch(
       /^Error\(Budget, ExceededLimit\)/

@@ -53,7 +53,7 @@ const eventNames = (result: ReturnType<typeof succeeded>): ReadonlyArray<string 
 const eventData = (result: ReturnType<typeof succeeded>): ScVal | undefined => result.events[0]?.body.v0.data
 
 describe("the asset contract's transfer", () => {
-  it("moves the amount between trustlines and emits one transfer with the asset's name", () => {
+  it("transfer moves the amount between trustlines and emits one named event", () => {
     const result = succeeded(paidWorld().call("transfer", transferArgs(payer, payee, 250n), { by: payer }))
     expect(lineBalance(result.changes, payer)).toBe(750n)
     expect(lineBalance(result.changes, payee)).toBe(250n)
@@ -76,7 +76,7 @@ describe("the asset contract's transfer", () => {
     expect(lineBalance(result.changes, payee)).toBe(1n)
   })
 
-  it("shows a transfer from the issuer as a mint and one to the issuer as a burn", () => {
+  it("a transfer from the issuer is a mint, to it a burn", () => {
     const world = paidWorld()
     expect(eventNames(succeeded(world.call("transfer", transferArgs(issuer, payee, 5n), { by: issuer })))).toEqual([
       "mint"
@@ -89,7 +89,7 @@ describe("the asset contract's transfer", () => {
     ])
   })
 
-  it("reads the instance, the payer and writes nonce and trustlines, and nothing else", () => {
+  it("transfer reads instance and payer, and writes nonce and trustlines only", () => {
     const result = succeeded(paidWorld().call("transfer", transferArgs(payer, payee, 250n), { by: payer }))
     expect(result.footprint.readOnly.map((key) => key.type)).toEqual([0, 6])
     expect(result.footprint.readWrite.map((key) => key.type)).toEqual([1, 1, 6])
@@ -113,7 +113,7 @@ describe("the asset contract's transfer", () => {
     ).toMatch(/^Error\(Storage, ExceededLimit\)/)
   })
 
-  it("extends the instance to seven days when fewer than six are left, though it is only read", () => {
+  it("extends the read-only instance to seven days below six", () => {
     const world = paidWorld()
     world.sac(usd, ledgerSeq + 103_680)
     const result = succeeded(world.call("transfer", transferArgs(payer, payee, 1n), { by: payer }))
@@ -167,7 +167,7 @@ describe("the asset contract's errors", () => {
     expect(errorOf(paidWorld().call("transfer_from", args))).toMatch(/#9\) not enough allowance/)
   })
 
-  it("#9 refuses an allowance that ends before it begins, or after all entries do", () => {
+  it("#9 refuses an allowance that ends before now or beyond maximum life", () => {
     const approve = (liveUntil: number) => [
       addressVal(payer.address),
       addressVal(sponsor.address),
@@ -241,7 +241,7 @@ describe("the asset contract's errors", () => {
     )
   })
 
-  it("#14 refuses to open an account or a trustline that its owner cannot afford", () => {
+  it("#14 refuses to open an account or trustline without its reserve", () => {
     const world = paidWorld()
     expect(errorOf(world.call("transfer", transferArgs(payer, stranger, 9_999_999n), { by: payer }, native))).toMatch(
       /#14\) transfer amount is below/
@@ -273,7 +273,7 @@ describe("the asset contract's errors", () => {
     )
   })
 
-  it("an unknown function, a wrong number and a wrong type of arguments are refused", () => {
+  it("refuses unknown functions, wrong argument counts and wrong types", () => {
     expect(errorOf(paidWorld().call("steal", []))).toMatch(/unknown export/)
     expect(errorOf(paidWorld().call("constructor", []))).toMatch(/unknown export/)
     expect(errorOf(paidWorld().call("transfer", []))).toMatch(/wrong number of args/)
@@ -312,7 +312,7 @@ describe("the asset contract's other functions", () => {
     )
   })
 
-  it("pays a contract into an entry of its own, with the issuer's flags", () => {
+  it("pays a contract into its own balance entry with the issuer's flags", () => {
     const world = paidWorld()
     world.account(issuer, 100_0000000n, { flags: 8 })
     const result = succeeded(world.call("transfer", transferArgs(payer, someContract, 7n), { by: payer }))
@@ -390,7 +390,7 @@ describe("the asset contract's other functions", () => {
 })
 
 describe("creating an asset's contract", () => {
-  it("puts the instance at the asset's own id, and refuses a second time", () => {
+  it("creates an asset's contract at its id, once", () => {
     const world = new World()
     world.account(sponsor)
     const create = {

@@ -108,7 +108,7 @@ describe("a real settlement of the test network", () => {
   const result = settle()
   if (!result.ok) throw new Error(`${result.error.label} ${result.error.message}`)
 
-  it("carries a signature that the host accepts and a footprint that it finds", () => {
+  it("a real settlement has an accepted signature and the found footprint", () => {
     expect(
       codec.SorobanTransactionData.encode({ ...data, resources: { ...data.resources, footprint: result.footprint } })
     ).toEqual(codec.SorobanTransactionData.encode(data))
@@ -132,7 +132,7 @@ describe("a real settlement of the test network", () => {
 })
 
 describe("fees", () => {
-  it("ask for the base fee per operation, and one more for a fee bump", () => {
+  it("the minimum fee is one base fee per operation plus the bump's", () => {
     expect(minimumInclusionFeeStroops(testnet, 1, false)).toBe(100n)
     expect(minimumInclusionFeeStroops(testnet, 1, true)).toBe(200n)
     expect(minimumInclusionFeeStroops(testnet, 3, false)).toBe(300n)
@@ -144,7 +144,7 @@ describe("fees", () => {
     expect(eventsFeeStroops(testnet, 1_024)).toBe(5_000n)
   })
 
-  it("keep the rent rate at its floor while the state is small, and raise it past the target", () => {
+  it("the rent rate is at its floor until the target state size", () => {
     expect(rent1KbStroops(testnet.fees)).toBe(1_000n)
     expect(rent1KbStroops({ ...testnet.fees, stateSizeBytes: 4_000_000_000n })).toBe(10_000n)
     expect(rent1KbStroops({ ...testnet.fees, stateSizeBytes: 4_000_000_001n })).toBe(10_001n)
@@ -159,14 +159,14 @@ describe("fees", () => {
     newLiveUntil: 1_000 + 1_214
   }
 
-  it("charge a new entry from the current ledger on, and the TTL entry it brings", () => {
+  it("a new entry is charged from the current ledger, with its TTL", () => {
     // 1 KB for one denominator of ledgers is one rate; then one written entry and 48 bytes.
     expect(rentFeeStroops(testnet, [change], 1_000)).toBe(1_000n + 2_500n + 42n)
     expect(rentFeeStroops(testnet, [{ ...change, persistent: false }], 1_000)).toBe(500n + 2_500n + 42n)
     expect(rentFeeStroops(testnet, [{ ...change, isCode: true }], 1_000)).toBe(334n + 2_500n + 42n)
   })
 
-  it("charge a grown entry for the ledgers already paid at the smaller size", () => {
+  it("a grown entry is charged for ledgers paid at the smaller size", () => {
     const grown = { ...change, oldSizeBytes: 512, oldLiveUntil: change.newLiveUntil }
     expect(rentFeeStroops(testnet, [grown], 1_000)).toBe(500n)
     expect(rentFeeStroops(testnet, [{ ...grown, newSizeBytes: 512 }], 1_000)).toBe(0n)

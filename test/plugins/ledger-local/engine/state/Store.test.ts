@@ -46,7 +46,7 @@ const keys: ReadonlyArray<LedgerKey> = [
 ]
 
 describe("key strings", () => {
-  it("are the key's XDR, one character per byte, for every kind that is built directly", () => {
+  it("key strings are the key's XDR, one character per byte", () => {
     for (const key of keys) {
       expect(keyString(key)).toBe(latin1(codec.LedgerKey.encode(key)))
       expect(codec.LedgerKey.encode(keyOfString(keyString(key)))).toEqual(codec.LedgerKey.encode(key))
@@ -80,7 +80,7 @@ describe("a store", () => {
     expect(child.size).toBe(0)
   })
 
-  it("hides what a child deleted and forgets it when the child is dropped", () => {
+  it("a dropped child's deletions have no effect", () => {
     const parent = Store.empty()
     parent.set(key, entry)
     const child = parent.child()
@@ -99,13 +99,13 @@ describe("a store", () => {
     expect([...copy.entries()].length).toBe(10)
   })
 
-  it("cannot commit a root", () => {
+  it("refuses to commit a root store", () => {
     expect(() => Store.empty().commit()).toThrow(/root/)
   })
 })
 
 describe("the order of values", () => {
-  it("goes by type, then by content, numbers as numbers and text by bytes", () => {
+  it("values are ordered by type, then content: numbers numerically, text by bytes", () => {
     const ordered = [
       VOID,
       u32(1),

@@ -94,7 +94,7 @@ const p = G1.BASE.multiply(12_345n)
 const q = G2.BASE.multiply(777n)
 
 describe("BLS12-381", () => {
-  it("maps fields to the curves as RFC 9380 does, before the cofactor is cleared", () => {
+  it("maps fields to BLS12-381 as RFC 9380, before clearing the cofactor", () => {
     const u1 = hex("0ba14bd907ad64a016293ee7c2d276b8eae71f25a4b941eece7b0d89f17f75cb3ae5438a614fb61d6835ad59f29c564f")
     expect(value(call("8", bytes(u1)))).toEqual(bytes(outside1))
     const u2 = hex(
@@ -107,7 +107,7 @@ describe("BLS12-381", () => {
     expect(errorOf(call("e", bytes(joined(u1, prime))))).toMatch(INVALID)
   })
 
-  it("hashes to the curves as RFC 9380 does, for domains of 1 to 255 bytes", () => {
+  it("hashes to BLS12-381 as RFC 9380, domains of 1 to 255 bytes", () => {
     const domain = bytes(Buffer.from("QUUX-V01-CS02-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"))
     const message = bytes(new TextEncoder().encode("abc"))
     expect(value(call("9", message, domain))).toEqual(
@@ -152,7 +152,7 @@ describe("BLS12-381", () => {
     }
   })
 
-  it("takes a point outside of the subgroup for addition only, and says where points are", () => {
+  it("accepts points outside the subgroup for addition only", () => {
     const [near, far] = [bytes(outside1), bytes(outside2)]
     expect(value(call("5", near, infinity1))).toEqual(near)
     expect(value(call("4", g1(p)))).toEqual(bool(true))
@@ -170,7 +170,7 @@ describe("BLS12-381", () => {
       expect(value(call("x", bytes(nowhere)))).toEqual(bool(false))
   })
 
-  it("refuses points with flags, of wrong length, beyond the field and off the curve", () => {
+  it("refuses BLS12-381 points with flags, bad length, range or curve", () => {
     const prime = be(bls12_381.fields.Fp.ORDER, 48)
     const good = p.toBytes(false)
     const bad = [
@@ -215,7 +215,7 @@ describe("BN254", () => {
     expect(errorOf(call("r", vec([]), vec([])))).toMatch(INVALID)
   })
 
-  it("refuses flags, wrong lengths, coordinates beyond the field, and points off the curve or of another order", () => {
+  it("refuses BN254 points with flags, bad length, range, curve or order", () => {
     const good = n1(a)
     const content = good.type === 13 ? good.bytes : new Uint8Array()
     const prime = be(bn254.fields.Fp.ORDER, 32)
@@ -276,7 +276,7 @@ describe("BN254", () => {
 })
 
 describe("scalars", () => {
-  it("are added, subtracted, multiplied, raised and inverted modulo the order of either group", () => {
+  it("scalar arithmetic is modulo the group order", () => {
     for (const [names, field] of [
       ["hijkl", bls12_381.fields.Fr],
       ["stuvw", bn254.fields.Fr]
@@ -434,7 +434,7 @@ describe("what the network charges", () => {
   const [off1, off2] = [bytes(content(g1(p)).with(95, 1)), bytes(content(g2(q)).with(191, 1))]
   const a = n1(N1.BASE.multiply(55n))
 
-  it("is charged for points of BLS12-381, up to where a call fails", () => {
+  it("charges BLS12-381 operations as the network, up to the failure", () => {
     const calls: ReadonlyArray<readonly [number, string, ...Array<ScVal>]> = [
       [734_534, "4", g1(p)],
       [120, "4", flagged(g1(p), 0x80)],
@@ -462,7 +462,7 @@ describe("what the network charges", () => {
     for (const [expected, ...args] of calls) expect([args[0], instructions(...args)]).toEqual([args[0], expected])
   })
 
-  it("is charged for BN254 and for arithmetic with its scalars", () => {
+  it("charges BN254 operations and scalar arithmetic as the network", () => {
     const [x, y] = [scalar(bn254.fields.Fr.ORDER - 3n), scalar(bn254.fields.Fr.ORDER - 5n)]
     const calls: ReadonlyArray<readonly [number, string, ...Array<ScVal>]> = [
       [9_731, "m", a, a],
@@ -482,7 +482,7 @@ describe("what the network charges", () => {
     expect(instructions("7", vec(twice(g1(p))), vec(twice(large)))).toBeGreaterThan(2_347_584)
   })
 
-  it("is charged for the permutations", () => {
+  it("charges Poseidon permutations as the network", () => {
     const state = [0n, 1n, 2n]
     // The host's own example has one partial round less than circomlib.
     const [, , , , , , mds, constants] = sponge(state)

@@ -64,7 +64,7 @@ describe("Ethereum's cryptography", () => {
   const recover = (signature: Uint8Array, id: number): HostResult =>
     runWith([["c", "2", 4]], [...bytesAt(0, 32), ...bytesAt(32, 64), ...u32(id), 0x10, 2], [...digest, ...signature])
 
-  it("recovers the key that signed, and none from a high S, a wrong length or no signature", () => {
+  it("recovers the signing key, refusing high S and invalid signatures", () => {
     const [id, signature] = [recovered[0]!, recovered.subarray(1)]
     expect(value(recover(signature, id))).toEqual(bytesVal(secp256k1.getPublicKey(seed, false)))
     const s = BigInt(`0x${Buffer.from(signature.subarray(32)).toString("hex")}`)
@@ -82,7 +82,7 @@ describe("Ethereum's cryptography", () => {
 })
 
 describe("random numbers", () => {
-  it("are ChaCha20's key stream", () => {
+  it("random numbers are ChaCha20's key stream", () => {
     const stream = new Random(new Uint8Array(32)).bytes(128)
     // RFC 8439, appendix A.1, vectors 1 and 2.
     expect(Buffer.from(stream).toString("hex")).toBe(
@@ -91,7 +91,7 @@ describe("random numbers", () => {
     )
   })
 
-  it("stay within their range, reach all of it, and shuffle without losing anything", () => {
+  it("random numbers cover their range, and a shuffle keeps all items", () => {
     const random = new Random(new Uint8Array(32).fill(1))
     const seen = new Set(Array.from({ length: 200 }, () => random.u64(10n, 14n)))
     expect([...seen].sort()).toEqual([10n, 11n, 12n, 13n, 14n])
@@ -103,7 +103,7 @@ describe("random numbers", () => {
     expect([...shuffled].sort((a, b) => a - b)).toEqual(items)
   })
 
-  it("come from a seed that a contract sets, the same for the same", () => {
+  it("a contract's seed determines its random numbers", () => {
     const draw = [...bytesAt(0, 32), 0x10, 2, 0x1a, ...u32(40), 0x10, 3]
     const functions = [
       ["p", "_", 3],
@@ -113,7 +113,7 @@ describe("random numbers", () => {
     expect(value(runWith(functions, draw, seed))).toEqual(bytesVal(Random.ofSeed(crypto, seed).bytes(40)))
   })
 
-  it("differ from frame to frame without a seed, and are refused for an empty range", () => {
+  it("random numbers differ per frame; an empty range is refused", () => {
     const first = value(runWith([["p", "0", 3]], [...u32(16), 0x10, 2]))
     expect(first).toEqual(bytesVal(Random.ofTransaction(crypto, new Uint8Array(32)).child().bytes(16)))
     expect(errorOf(runWith([["p", "1", 2]], [...word(5n), ...word(4n), 0x10, 2]))).toMatch(
@@ -169,7 +169,7 @@ describe("times to live within bounds (CAP-78)", () => {
     expect(extended(1, 900, 1, 300)).toBe(1_000)
   })
 
-  it("end at the network's maximum, which a temporary entry must not ask to pass", () => {
+  it("a time to live ends at the maximum; temporary entries must not exceed it", () => {
     const { maxEntryLedgers } = testnet.ttl
     expect(extended(1, maxEntryLedgers + 10, 1, 0xffff_ffff)).toBe(maxEntryLedgers - 1)
     expect(() => extended(0, maxEntryLedgers + 10, 1, 0xffff_ffff)).toThrow(/past max/)

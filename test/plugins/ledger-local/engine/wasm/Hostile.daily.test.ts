@@ -43,7 +43,7 @@ const dataAt = (offset: number, bytes: ReadonlyArray<number>): Array<number> =>
   section(11, [0, ...i32(offset), 0x0b, ...sized(bytes)])
 
 describe("a module that changes the rules", () => {
-  it("cannot fill or read its own tank, which is no global of its own", () => {
+  it("a module cannot access its fuel globals", () => {
     expect(refused(contract({ body: forever(...i32(1_000_000), 0x24, 0) }))).toMatch(/unknown global/)
     expect(refused(contract({ body: [0x23, 0, DROP, ...VOID_BODY] }))).toMatch(/unknown global/)
     const own = section(6, [0x7f, 1, ...i32(0), 0x0b])
@@ -52,7 +52,7 @@ describe("a module that changes the rules", () => {
     expect(refused(contract({ body: [...i32(9), 0x24, 1, ...VOID_BODY], extra: own }))).toMatch(/unknown global/)
   })
 
-  it("has one memory and one table, of bounded size", () => {
+  it("a module has one bounded memory and one bounded table", () => {
     const two = contract({ body: VOID_BODY })
     const at = two.findIndex((byte, i) => byte === 5 && two[i + 1] === 3 && two[i + 2] === 1)
     const doubled = Uint8Array.from([...two.slice(0, at), 5, 5, 2, 0, 1, 0, 1, ...two.slice(at + 5)])
@@ -68,7 +68,7 @@ describe("a module that changes the rules", () => {
     expect(succeeded(call(withTable([0x70, 0, 0xe8, 7]))).returnValue).toEqual({ type: 1 })
   })
 
-  it("whose segments lie outside of its memory is refused at upload, when it is instantiated once", () => {
+  it("refuses segments outside the memory at upload", () => {
     expect(refused(contract({ body: VOID_BODY, after: dataAt(65_530, [1, 2, 3, 4, 5, 6, 7, 8]) }))).toMatch(
       /^Error\(WasmVm, InvalidAction\)/
     )
@@ -108,7 +108,7 @@ describe("a module of instructions that the network does not take", () => {
     expect(refused(contract({ body: [...body, ...VOID_BODY] }))).toMatch(/^Error\(WasmVm, InvalidAction\)/)
   })
 
-  it("is refused for each of the 256 first bytes that is not on the list", () => {
+  it("refuses each opcode byte that is not on the list", () => {
     const first = (op: number): Uint8Array => contract({ body: [op, 0x40, 0x0b, ...VOID_BODY] })
     const error = (op: number): string => {
       const result = execute(world(), { type: 2, wasm: first(op) })
@@ -142,18 +142,18 @@ describe("a module whose imports are not the network's", () => {
   const of = (module: string, name: string, type: 1 | 2 | 3 | 4 | 5 | 6): string =>
     refused(contract({ body: VOID_BODY, imports: [hostImport(module, name, type)] }))
 
-  it("is refused when it names a function that does not exist", () => {
+  it("refuses an import that does not exist", () => {
     expect(of("p", "9", 1)).toMatch(/^Error\(WasmVm, InvalidAction\) .*unknown function/)
     expect(of("__proto__", "x", 1)).toMatch(/unknown function/)
     expect(of("x", "constructor", 1)).toMatch(/unknown function/)
   })
 
-  it("is refused when it gives a function other parameters", () => {
+  it("refuses an import with other parameters", () => {
     expect(of("x", "3", 2)).toMatch(/^Error\(WasmVm, InvalidAction\) .*another signature/)
     expect(of("x", "0", 1)).toMatch(/another signature/)
   })
 
-  it("is refused when a function came with a later protocol than its own", () => {
+  it("refuses an import of a later protocol", () => {
     expect(of("m", "b", 4)).toMatch(/^Error\(WasmVm, InvalidAction\) .*not yet supported/)
     const old = contract({ body: VOID_BODY, imports: [hostImport("b", "n", 3)], protocol: 22 })
     expect(refused(old)).toMatch(/not yet supported/)
@@ -191,7 +191,7 @@ const branch = [...i32(0), 0x04, 0x40, 0x0b]
 describe("a module that keeps the compiler busy", () => {
   const tooMuch = /^Error\(WasmVm, InvalidAction\) .*asks too much of the compiler/
 
-  it("is refused when branches meet over tens of thousands of local variables", () => {
+  it("refuses branches that meet over tens of thousands of locals", () => {
     expect(
       refused(contract({ locals: [1, ...leb(49_000), I64], body: [...times(15_000, ...branch), ...VOID_BODY] }))
     ).toMatch(tooMuch)
@@ -201,12 +201,12 @@ describe("a module that keeps the compiler busy", () => {
     expect(refused(contract({ locals: [1, ...leb(49_000), I64], body: choices }))).toMatch(tooMuch)
   })
 
-  it("is refused when branches meet over tens of thousands of values on the stack", () => {
+  it("refuses branches that meet over tens of thousands of stack values", () => {
     const deep = [...times(15_000, ...word(1n)), ...times(15_000, ...branch), ...times(15_000, DROP), ...VOID_BODY]
     expect(refused(contract({ body: deep }))).toMatch(tooMuch)
   })
 
-  it("is taken with many branches or many local variables alone, and with values that blocks leave behind", () => {
+  it("accepts many branches or many locals separately", () => {
     expect(succeeded(call(contract({ body: [...times(15_000, ...branch), ...VOID_BODY] }))).returnValue).toEqual({
       type: 1
     })
@@ -218,7 +218,7 @@ describe("a module that keeps the compiler busy", () => {
     expect(succeeded(call(contract({ body: [...dead, ...valued, ...VOID_BODY] }))).returnValue).toEqual({ type: 1 })
   })
 
-  it("may nest blocks as deep as it is long", () => {
+  it("accepts blocks nested to the code's length", () => {
     for (const kind of [0x02, 0x03]) {
       const nested = [...times(15_000, kind, 0x40), ...times(15_000, 0x0b), ...VOID_BODY]
       expect(succeeded(call(contract({ body: nested }))).returnValue).toEqual({ type: 1 })
@@ -227,7 +227,7 @@ describe("a module that keeps the compiler busy", () => {
 })
 
 describe("a module that takes memory", () => {
-  it("has what the network gives a transaction, objects of the host included", () => {
+  it("memory is limited to the network's per transaction, host objects included", () => {
     const imports = [hostImport("b", "3", 2)]
     const making = (count: number) =>
       call(
@@ -241,7 +241,7 @@ describe("a module that takes memory", () => {
     expect(errorOf(making(345))).toMatch(/^Error\(Budget, ExceededLimit\)/)
   })
 
-  it("pays the network's price for each page, at the start and when it grows", () => {
+  it("charges the network's price per memory page, initial and grown", () => {
     const used = (result: ReturnType<typeof call>): number => succeeded(result).instructions
     const [small, large] = [1, 101].map((pages) =>
       used(call(contract({ body: VOID_BODY, memory: [0, ...leb(pages)] })))

@@ -21,7 +21,7 @@ import { crypto, errorOf, ledgerSeq, succeeded } from "../World.ts"
 import { call, contract, execute, hostImport, I32, I64, signed, text, VOID_BODY, world } from "./assemble.ts"
 
 describe("a wasm contract", () => {
-  it("is uploaded, created and called", () => {
+  it("uploads, creates and calls a wasm contract", () => {
     expect(succeeded(call(contract({ body: VOID_BODY }))).returnValue).toEqual(VOID)
   })
 
@@ -43,14 +43,14 @@ describe("a wasm contract", () => {
 describe("a hostile module", () => {
   const refused = (code: Uint8Array): string => errorOf(execute(world(), { type: 2, wasm: code }))
 
-  it("that loops for ever runs out of fuel within a second", () => {
+  it("an endless loop runs out of fuel within a second", () => {
     const started = process.cpuUsage()
     const error = errorOf(call(contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })))
     expect(error).toMatch(/^Error\(Budget, ExceededLimit\)/)
     expect(process.cpuUsage(started).user / 1_000).toBeLessThan(5_000)
   })
 
-  it("that calls itself for ever fails", () => {
+  it("endless recursion fails", () => {
     expect(errorOf(call(contract({ body: [0x10, 0] })))).toMatch(/^Error\(Budget, ExceededLimit\)/)
   })
 
@@ -60,7 +60,7 @@ describe("a hostile module", () => {
     expect(succeeded(call(contract({ body: grow }))).returnValue).toEqual(u32(0xffff_ffff))
   })
 
-  it("cannot pile up values without end", () => {
+  it("a module cannot accumulate values without end", () => {
     // v = vec_push_back(v, v) for ever: each value is small to make and huge to write.
     const locals = [1, 1, I64]
     const body = [0x10, 0, 0x21, 0, 0x03, 0x40, 0x20, 0, 0x20, 0, 0x10, 1, 0x21, 0, 0x0c, 0, 0x0b, ...VOID_BODY]
@@ -68,7 +68,7 @@ describe("a hostile module", () => {
     expect(errorOf(call(code))).toMatch(/ExceededLimit/)
   })
 
-  it("cannot return a value that is small to hold and huge to write", () => {
+  it("refuses to return a value with a huge encoding", () => {
     const locals = [2, 1, I64, 1, I32]
     // Twenty-four times v = [v, v]; a map or vector that repeats itself.
     const body = [
@@ -86,13 +86,13 @@ describe("a hostile module", () => {
     expect(errorOf(call(code))).toMatch(/^Error\(WasmVm, IndexBounds\)/)
   })
 
-  it("cannot name a value it was not given", () => {
+  it("a module cannot use an object handle it was not given", () => {
     const handle = [0x42, ...signed((7n << 32n) | 75n)]
     const code = contract({ body: [...handle, ...handle, 0x10, 0], imports: [hostImport("v", "6", 2)] })
     expect(errorOf(call(code))).toMatch(/unknown object reference/)
   })
 
-  it("is refused at upload with floats, a start function, other imports, no or a later environment", () => {
+  it("refuses floats, start functions, unknown imports and wrong environments at upload", () => {
     expect(refused(contract({ body: [0x43, 0, 0, 0, 0, 0x1a, ...VOID_BODY] }))).toMatch(/0x43 is not allowed/)
     expect(refused(contract({ body: VOID_BODY, extra: [8, 1, 0] }))).toMatch(/start functions/)
     expect(refused(contract({ body: VOID_BODY, imports: [[...text("a"), ...text("b"), 2, 0, 1]] }))).toMatch(
@@ -105,7 +105,7 @@ describe("a hostile module", () => {
     expect(refused(Uint8Array.of(1, 2, 3))).toMatch(/^Error\(WasmVm/)
   })
 
-  it("is refused for every cut and never crashes the host", () => {
+  it("refuses every truncated module without crashing", () => {
     const code = contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })
     for (let length = 0; length < code.length; length++)
       expect(refused(code.slice(0, length))).toMatch(/^Error\(WasmVm/)
@@ -138,7 +138,7 @@ describe("words of values", () => {
     for (const value of values) expect(compareScVal(table.value(table.word(value)), value)).toBe(0)
   })
 
-  it("are refused when no value has them", () => {
+  it("refuses words that encode no value", () => {
     const table = new Values(new InstructionMeter(cpuCosts))
     for (const word of [15n, 63n, 79n, 255n, (3n << 32n) | 72n])
       expect(() => table.value(word)).toThrow(/unknown object reference/)

@@ -38,7 +38,7 @@ describe("a value that a contract nests", () => {
     expect(succeeded(call(contract({ imports, locals, body: nesting(99) }))).returnValue).toEqual(nested(99))
   })
 
-  it("and never gives out of its hands costs nothing but its parts", () => {
+  it("a nested value that stays in the contract costs only its parts", () => {
     const body = [...nesting(5_000), 0x1a, ...VOID_BODY]
     expect(succeeded(call(contract({ imports, locals, body }))).returnValue).toEqual({ type: 1 })
   })
@@ -60,13 +60,13 @@ describe("a value that a transaction nests too deeply", () => {
   const executable = { type: 0 as const, wasmHash: crypto.sha256(code) }
   const contractIdPreimage = { type: 0 as const, fromAddress: { address: sponsor.address, salt: new Uint8Array(32) } }
 
-  it.each([100, 350, 20_000])("is refused as an argument of %i levels", (levels) => {
+  it.each([100, 350, 20_000])("refuses an argument of %i levels", (levels) => {
     const target = contractAddress(contractIdOf(crypto, networkId, contractIdPreimage))
     const invokeContract = { contractAddress: target, functionName: xdrText("run"), args: [nested(levels)] }
     expect(errorOf(execute(on, { type: 0, invokeContract }))).toMatch(LIMIT)
   })
 
-  it.each([100, 350, 20_000])("is refused as a constructor's argument of %i levels", (levels) => {
+  it.each([100, 350, 20_000])("refuses a constructor argument of %i levels", (levels) => {
     const constructorArgs = [u32(1), nested(levels)]
     expect(
       errorOf(execute(on, { type: 3, createContractV2: { contractIdPreimage, executable, constructorArgs } }))
@@ -83,7 +83,7 @@ describe("the measure of a value", () => {
     expect(deepSize(tree).bytes).toBeGreaterThan(2 ** 60)
   })
 
-  it("is of a vector of very many vectors", () => {
+  it("measures a vector of very many vectors", () => {
     expect(deepSize(vec(Array.from({ length: 300_000 }, () => vec([])))).levels).toBe(2)
   })
 })

@@ -51,7 +51,7 @@ describe("the log of a contract that fails", () => {
     ])
   })
 
-  it("says nothing of a value of another type but which host function was given it", () => {
+  it("a wrongly typed value logs only the host function's name", () => {
     const lines = reported(contract({ body: [...u32(1), 0x10, 0], imports: [hostImport("v", "3", 3)] }))
     expect(lines).toEqual([
       'error Error(Value, UnexpectedType) "escalating error to VM trap from failed host function call: vec_len"',

@@ -84,13 +84,13 @@ describe("a contract that runs what another one names", () => {
     expect(succeeded(execute(on, { type: 0, invokeContract })).returnValue).toEqual(u32Value(7))
   })
 
-  it("cannot be made before the owner has named any code, nor before protocol 28", () => {
+  it("refuses a reference without named code or before protocol 28", () => {
     expect(errorOf(created(uploaded(at(28))))).toMatch(/^Error\(Storage, MissingValue\) executable reference entry/)
     expect(errorOf(created(uploaded(at(27))))).toMatch(/^Error\(Value, InvalidInput\)/)
     expect(() => call(owner(naming(PERSISTENT)), uploaded(at(27)))).toThrow(/WasmVm, InvalidInput/)
   })
 
-  it("stays able to run: its entry is persistent, names code that is there, and is never removed", () => {
+  it("a reference entry is persistent, names existing code, and is never removed", () => {
     const end = (body: ReadonlyArray<number>): string => errorOf(call(owner(body), uploaded(at(28))))
     expect(end(naming(0))).toMatch(/^Error\(Storage, InvalidInput\) .*persistent/)
     expect(end(naming(2))).toMatch(/^Error\(Storage, InvalidInput\) .*persistent/)
@@ -127,7 +127,7 @@ describe("a sparse map", () => {
   const made = [...u32(SLICES), ...u32(VALUES), ...u32(3), ...run(0)]
   const entry = (key: string, value: number): { key: ScVal; val: ScVal } => ({ key: sym(key), val: u32Value(value) })
 
-  it("is made without the keys whose values are void, and gives void for them", () => {
+  it("a sparse map omits void values and returns void for them", () => {
     expect(succeeded(call(module([0, 1, 2], made), at(28))).returnValue).toEqual({
       type: 17,
       map: [entry("a", 1), entry("ccc", 3)]
@@ -136,12 +136,12 @@ describe("a sparse map", () => {
     expect(succeeded(call(module([0, 1, 2], back), at(28))).returnValue).toEqual(vec([u32Value(1), VOID, u32Value(3)]))
   })
 
-  it("is refused when its keys are not in order, the left out ones included", () => {
+  it("refuses a sparse map whose keys are not in order", () => {
     expect(errorOf(call(module([0, 2, 1], made), at(28)))).toMatch(/^Error\(Object, InvalidInput\)/)
     expect(errorOf(call(module([1, 0, 2], made), at(28)))).toMatch(/^Error\(Object, InvalidInput\)/)
   })
 
-  it("is not there before protocol 28", () => {
+  it("sparse maps require protocol 28", () => {
     expect(() => call(module([0, 1, 2], made), at(27))).toThrow(/WasmVm, InvalidInput/)
   })
 })

@@ -22,7 +22,7 @@ const values: ReadonlyArray<ScVal> = [
 ]
 
 describe("a kept buffer", () => {
-  it("holds what the SDK writes, value after value, the large ones and those after them", () => {
+  it("a reused buffer holds the SDK's bytes for each value", () => {
     const all: ScVal = { type: 16, vec: [...values] }
     for (const value of [...values, all, ...values])
       expect(equalBytes(codec.ScVal.encode(value), xdr.ScVal.schema.encode(value))).toBe(true)
@@ -35,7 +35,7 @@ describe("a kept buffer", () => {
     expect(first).toEqual(copy)
   })
 
-  it("is whole again after a value that cannot be written", () => {
+  it("a reused buffer recovers after a value that cannot be written", () => {
     const wrong = {
       type: 16,
       vec: [

@@ -19,7 +19,7 @@ const payload = (kind: StrKeyKind, seed: number): Uint8Array =>
   )
 
 describe("an address as text", () => {
-  it.each(kinds)("is the official one for each %s, and reads back", (kind) => {
+  it.each(kinds)("an address text equals the official one and round-trips for %s", (kind) => {
     for (let seed = 0; seed < 500; seed++) {
       const bytes = payload(kind, seed)
       const text = encodeStrKey(kind, bytes)
@@ -28,7 +28,7 @@ describe("an address as text", () => {
     }
   })
 
-  it("is not read with one letter changed, cut, lengthened, in lower case or of another kind", () => {
+  it("refuses a changed, truncated, extended, lowercase or foreign address", () => {
     for (const kind of kinds) {
       const text = encodeStrKey(kind, payload(kind, 7))
       for (let at = 0; at < text.length; at++) {
@@ -48,7 +48,7 @@ describe("an address as text", () => {
     }
   })
 
-  it("has one spelling: the unused last bits of a muxed account must be zero", () => {
+  it("requires zero unused bits in a muxed account", () => {
     const text = encodeStrKey("muxedAccount", payload("muxedAccount", 3))
     const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     const last = letters.indexOf(text.at(-1)!)
@@ -58,7 +58,7 @@ describe("an address as text", () => {
     }
   })
 
-  it("is not made of a payload of another length", () => {
+  it("refuses to encode a payload of another length", () => {
     expect(() => encodeStrKey("account", new Uint8Array(31))).toThrow("32 bytes")
     expect(() => encodeStrKey("muxedAccount", new Uint8Array(32))).toThrow("40 bytes")
   })

@@ -54,7 +54,7 @@ const refused: ReadonlyArray<readonly [Said, RegExp]> = [
 ]
 
 describe("a busy network", () => {
-  it.live("is asked again until it answers", () =>
+  it.live("retries a busy network until it answers", () =>
     Effect.gen(function* () {
       for (const [said] of busy) {
         const { layer, met } = yield* server([said, said, { status: 200, body: { ...good, error: null } }])
@@ -75,7 +75,7 @@ describe("a busy network", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("that wants a longer pause than is waited for is asked once, and so is one that refuses", () =>
+  it.live("does not retry after a refusal or an excessive Retry-After", () =>
     Effect.gen(function* () {
       const patient = yield* server([{ status: 503, body: "" }], "60")
       expect((yield* Effect.flip(Effect.provide(ask, patient.layer))).message).toMatch(/HTTP 503$/)
@@ -88,7 +88,7 @@ describe("a busy network", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.effect("has ten seconds for all questions together", () =>
+  it.effect("all attempts of a request share ten seconds", () =>
     Effect.gen(function* () {
       const given: Array<number> = []
       const answered: HttpAnswered = { status: 503, retryAfter: undefined, body: "" }

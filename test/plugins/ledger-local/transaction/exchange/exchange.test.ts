@@ -68,7 +68,7 @@ const offers = Effect.map(LocalLedger, ({ ledger }) =>
 
 describe("an offer", () => {
   test(
-    "waits in the book with its promises counted, is changed under its number, and is deleted by the amount zero",
+    "an offer counts liabilities, is updated by id, deleted by zero",
     Effect.gen(function* () {
       const maker = yield* fund("maker", 100_0000000n)
       const made = yield* done(maker, sell(usdcAsset, native, "10", "2"))
@@ -128,7 +128,7 @@ describe("an offer", () => {
   )
 
   test(
-    "that is passive does not take another at its own price, which an ordinary one does",
+    "a passive offer does not take an offer at its own price",
     Effect.gen(function* () {
       const [maker, taker] = [yield* fund("maker", 100_0000000n), yield* fund("taker", 0n)]
       yield* done(maker, sell(usdcAsset, native, "5", "2"))
@@ -142,7 +142,7 @@ describe("an offer", () => {
   )
 
   test(
-    "is refused in the network's order, and never against one's own",
+    "offers are refused in the network's order, and never cross themselves",
     Effect.gen(function* () {
       const [rich, bare] = [yield* fund("rich", 10_0000000n), yield* fund("bare")]
       const other = new Asset("X", rich.publicKey())
@@ -183,7 +183,7 @@ describe("an offer", () => {
     })
   )
 
-  it.live("keeps its place, and its number is not given again, after a restart", () =>
+  it.live("after a restart, offers keep priority and ids stay unique", () =>
     Effect.gen(function* () {
       const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
       const started = <A>(run: Effect.Effect<A, never, Needs>) =>
@@ -283,7 +283,7 @@ describe(`amounts (seed ${SEED})`, () => {
   const price = () => ({ n: 1 + random(2 ** random(31)), d: 1 + random(2 ** random(31)) })
   const amount = () => BigInt(1 + random(2 ** random(32))) ** (random(4) === 0 ? 2n : 1n) % 9_223_372_036_854_775_807n
 
-  it("never exceed a bound, cost neither side more than one percent, and an adjusted offer stays as it is", () => {
+  it("exchange amounts stay within bounds and one percent of rounding", () => {
     for (let i = 0; i < 5_000; i++) {
       const rate = price()
       const bounds = {
@@ -310,7 +310,7 @@ describe(`amounts (seed ${SEED})`, () => {
   })
 
   test(
-    "of a wild market: nothing is made or lost, and what is promised is what the offers say",
+    "a random market conserves assets, and liabilities equal the offers",
     Effect.gen(function* () {
       const { ledger } = yield* LocalLedger
       const traders = yield* Effect.forEach(["a", "b", "c", "d"], (name) => fund(`trader ${name}`, 1_000_0000000n))
