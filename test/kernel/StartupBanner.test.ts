@@ -11,7 +11,7 @@ const reported = (address: { readonly host: string; readonly port: number } | un
     return { out: (yield* TestConsole.logLines).join("\n"), err: (yield* TestConsole.errorLines).join("\n") }
   })
 
-describe("the greeting", () => {
+describe("the startup banner", () => {
   it.effect("prints the facilitator's address, plugins' lines, then commands to try", () =>
     Effect.gen(function* () {
       const { add, suggest: hint } = yield* StartupBanner

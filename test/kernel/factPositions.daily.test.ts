@@ -62,14 +62,14 @@ describe.each(databaseKinds)("positions given to an existing journal on %s", (ki
     })
   )
 
-  it.live("what was written after a restore, below the cursor, is read", () =>
+  it.live("reads facts written below the cursor after a restore", () =>
     Effect.gen(function* () {
       const facts = reported([24_200, "a"], [24_233, "b"], [4_552, "c"], [4_553, "d"])
       expect(yield* fresh(unreadAfter(facts, { xid: 24_233, id: 2 }))).toEqual(["c", "d"])
     })
   )
 
-  it.live("what committed late is read, at the price of reading another again", () =>
+  it.live("reads late commits, rereading others", () =>
     Effect.gen(function* () {
       const facts = reported([10, "a"], [12, "late"], [11, "b"])
       expect(yield* fresh(unreadAfter(facts, { xid: 11, id: 3 }))).toEqual(["late", "b"])

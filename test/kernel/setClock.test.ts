@@ -31,7 +31,7 @@ describe.each([
   ["back", -hour],
   ["forward", hour]
 ])("a clock that is set %s by an hour", (_, millis) => {
-  it.effect("leaves a settle request the time that it had", () =>
+  it.effect("a clock change keeps a settle request's remaining time", () =>
     onMachine((set) =>
       Effect.gen(function* () {
         const began = { at: yield* Clock.currentTimeMillis, elapsed: yield* monotonicMillis }
@@ -42,7 +42,7 @@ describe.each([
     ).pipe(Effect.provideService(Limits, limitValues))
   )
 
-  it.effect("neither fills a caller's bucket nor keeps it empty", () =>
+  it.effect("a clock change neither fills nor drains a token bucket", () =>
     onMachine((set) =>
       Effect.gen(function* () {
         const take = makeRateLimit(1)
@@ -55,7 +55,7 @@ describe.each([
     )
   )
 
-  it.effect("neither shortens the rest between two statements nor makes it longer", () =>
+  it.effect("a clock change keeps the interval between two statements", () =>
     onMachine((set) =>
       Effect.gen(function* () {
         let runs = 0
@@ -73,7 +73,7 @@ describe.each([
     ).pipe(Effect.scoped)
   )
 
-  it.effect("leaves a provider that failed alone for as long as it did", () =>
+  it.effect("a clock change keeps a circuit breaker's open time", () =>
     onMachine((set) =>
       Effect.gen(function* () {
         const breaker = yield* CircuitBreaker
@@ -92,7 +92,7 @@ describe.each([
     ).pipe(Effect.provide(CircuitBreaker.layer({ failures: 1, millis: 1_000 })))
   )
 
-  it.effect("lets another network's answer be waited for neither longer nor shorter", () =>
+  it.effect("a clock change keeps the timeout of an external request", () =>
     onMachine((set) =>
       Effect.gen(function* () {
         const left: Array<number> = []
@@ -112,7 +112,7 @@ describe.each([
     )
   )
 
-  it.effect("lets a report become neither older nor younger", () =>
+  it.effect("a clock change keeps a report's age", () =>
     onMachine((set) =>
       Effect.gen(function* () {
         let made = 0

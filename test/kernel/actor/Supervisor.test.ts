@@ -8,7 +8,7 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 const supervised = <A, E>(effect: Effect.Effect<A, E, Supervisor | import("effect").Scope.Scope>) =>
   Effect.scoped(effect).pipe(Effect.provide(Supervisor.layer as Layer.Layer<Supervisor>))
 
-it.effect("restarts a permanent actor that dies, and gives up past its intensity [S340, S341]", () =>
+it.effect("restarts a dying permanent actor up to its restart intensity [S340, S341]", () =>
   supervised(
     Effect.gen(function* () {
       const supervisor = yield* Supervisor
@@ -32,7 +32,7 @@ it.effect("restarts a permanent actor that dies, and gives up past its intensity
   )
 )
 
-it.effect("restarts a permanent actor that something else than its scope has interrupted", () =>
+it.effect("restarts a permanent actor interrupted by anything but its scope", () =>
   supervised(
     Effect.gen(function* () {
       const supervisor = yield* Supervisor

@@ -50,7 +50,7 @@ for (const kind of databaseKinds) {
     )((it) => {
       const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(emptyStore(1), effect)
 
-      it.effect("reserves the most, and keeps what the ledger charged [S102, S103, S270]", () =>
+      it.effect("reserves the maximum and commits the ledger's charge [S102, S103, S270]", () =>
         fresh(
           Effect.gen(function* () {
             const budget = yield* Budget
@@ -105,7 +105,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("keeps half of the whole for callers with a key [S245, S270]", () =>
+      it.effect("reserves half of the budget for callers with a key [S245, S270]", () =>
         fresh(
           Effect.gen(function* () {
             const budget = yield* Budget
@@ -183,7 +183,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("keeps nothing of a transaction that is undone", () =>
+      it.effect("a rolled back transaction leaves no reservation", () =>
         fresh(
           Effect.gen(function* () {
             const budget = yield* Budget
@@ -201,7 +201,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("notes what was charged without a reservation, even beyond what fits", () =>
+      it.effect("records a charge without a reservation, even beyond the budget", () =>
         fresh(
           Effect.gen(function* () {
             const budget = yield* Budget

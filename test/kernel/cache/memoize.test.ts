@@ -13,13 +13,13 @@ const counted = (max: number) => {
   }
 }
 
-it("reads a text once, nothing found included", () => {
+it("computes a value once, undefined included", () => {
   const { length, read } = counted(4)
   expect(["a", "bb", "a", "", "", "bb"].map(length)).toEqual([1, 2, 1, undefined, undefined, 2])
   expect(read).toEqual(["a", "bb", ""])
 })
 
-it("keeps no more texts than it may, and no long ones", () => {
+it("caches a bounded number of texts and no long ones", () => {
   const { length, read } = counted(2)
   for (const text of ["a", "bb", "ccc", "bb", "a"]) length(text)
   expect(read).toEqual(["a", "bb", "ccc", "a"])

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { objectSlot } from "../../../kernel/cache/objectSlot.ts"
 
-describe("what is noted of an object", () => {
+describe("an object slot", () => {
   it("a slot's value belongs to one object and one slot", () => {
     const [sizes, names] = [objectSlot<object, number>(), objectSlot<object, string>()]
     const [one, other] = [{}, {}]

@@ -111,7 +111,7 @@ it.effect("refuses no network, two networks and an unknown one [S29]", () =>
   })
 )
 
-it.effect("takes decimals from each configured asset and fee ceilings by scheme [S13]", () =>
+it.effect("reads decimals per asset and fee ceilings per scheme [S13]", () =>
   Effect.gen(function* () {
     const contract = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
     const values = yield* network(
@@ -147,7 +147,7 @@ it.effect("payment limits have the decided defaults [S299, S300, S332]", () =>
   }).pipe(Effect.provide(Limits.layer.pipe(Layer.provide(Settings.layerTest()))))
 )
 
-it.effect("takes RPC endpoints and their headers from the environment, and quotes neither", () =>
+it.effect("reads RPC endpoints and headers from the environment without quoting them", () =>
   Effect.gen(function* () {
     const enabled = { enabled: true, rpc_headers_env: "RPC_HEADERS" }
     const given = yield* network(

@@ -35,7 +35,7 @@ describeDatabases("the SQL client", (database, kind) => {
     }
 
     if (kind === "pglite") {
-      it.effect("holds a quarter of the usual cache in this process's memory", () =>
+      it.effect("the embedded database uses a quarter of the default cache", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           expect(yield* sql`show shared_buffers`).toEqual([{ shared_buffers: "32MB" }])
@@ -43,7 +43,7 @@ describeDatabases("the SQL client", (database, kind) => {
       )
     }
 
-    it.effect("gives bigint, text numerics, dates and json alike on both databases [S338]", () =>
+    it.effect("both databases return bigint, numeric, date and json alike [S338]", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const [row] =
@@ -63,7 +63,7 @@ describeDatabases("the SQL client", (database, kind) => {
       })
     )
 
-    it.effect("keeps concurrent transactions apart and undoes interrupted ones", () =>
+    it.effect("isolates concurrent transactions and rolls back interrupted ones", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table account (id int primary key, balance int not null check (balance >= 0))`
@@ -108,7 +108,7 @@ describeDatabases("the SQL client", (database, kind) => {
       })
     )
 
-    it.effect("types errors, and the connection outlives them", () =>
+    it.effect("errors are typed and leave the connection usable", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table once (id int constraint once_key primary key)`
@@ -153,7 +153,7 @@ describeDatabases("the SQL client", (database, kind) => {
       { timeout: 240_000 }
     )
 
-    it.effect("hands each of many jobs to exactly one of many takers", () =>
+    it.effect("assigns each job to exactly one of many workers", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table job (id int primary key, taken int not null default 0)`

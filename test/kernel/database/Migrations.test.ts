@@ -19,7 +19,7 @@ for (const kind of databaseKinds) {
     )
 
     it.effect(
-      "run once, in order, and refuse every way of going back [S311]",
+      "migrations run once, in order, and never backwards [S311]",
       () =>
         Effect.gen(function* () {
           const files = yield* FileSystem.FileSystem
@@ -174,7 +174,7 @@ describe("migrations beside replicas that serve", () => {
   )
 })
 
-it.effect("refuses a file that came late below one that ran", () =>
+it.effect("refuses a new migration below one that ran", () =>
   Effect.gen(function* () {
     const file = (id: number) => ({ id, name: `m${id}`, sql: "", checksum: `c${id}` })
     const refusal = yield* Effect.flip(Migrations.pending("x", [1, 2, 3].map(file), [file(1), file(3)]))

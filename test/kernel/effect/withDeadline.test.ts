@@ -6,7 +6,7 @@ import { shutdownFrom, withDeadline } from "../../../kernel/effect/withDeadline.
 
 const onTimeout = Effect.succeed("onTimeout")
 
-describe("a bounded wait", () => {
+describe("withDeadline", () => {
   it.effect("returns the effect's result, failure or defect within the deadline", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
@@ -126,7 +126,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends with its caller, and what it waited for with it", () =>
+  it.effect("interrupting the caller interrupts the effect", () =>
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const stopped = yield* Deferred.make<void>()
@@ -162,7 +162,7 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends with its scope, which waits for that and begins nothing more", () =>
+  it.effect("closing the scope ends waits and starts no new effect", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const ended = yield* Deferred.make<void>()

@@ -117,7 +117,7 @@ describeDatabases("epochs of the journal", (database) => {
       })
     )
 
-    it.effect("streams are woken when the journal went back to where it was", () =>
+    it.effect("wakes streams when the journal was rewound", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const events = yield* SettlementEvents

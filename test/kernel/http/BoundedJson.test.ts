@@ -11,7 +11,7 @@ const issueOf = (text: string | Uint8Array) =>
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth)
 
 describe("parseJson", () => {
-  it.effect("takes any JSON within its bounds, as the platform reads it", () =>
+  it.effect("parses JSON within its bounds as JSON.parse does", () =>
     Effect.gen(function* () {
       for (const text of [
         "null",
@@ -27,7 +27,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("refuses what is empty, cut off, no JSON or not UTF-8", () =>
+  it.effect("refuses empty, truncated, invalid or non-UTF-8 input", () =>
     Effect.gen(function* () {
       for (const text of [
         "",
@@ -53,7 +53,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("refuses depth before anything is parsed, at the first bracket too many", () =>
+  it.effect("refuses excessive depth before parsing", () =>
     Effect.gen(function* () {
       expect(yield* issueOf(nested(33))).toContain("deeper than 32")
       expect(yield* issueOf('{"a":'.repeat(33) + "1" + "}".repeat(33))).toContain("deeper than 32")
@@ -61,7 +61,7 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("refuses more values than its bound, in arrays and in objects", () =>
+  it.effect("refuses too many values, in arrays and objects", () =>
     Effect.gen(function* () {
       expect(yield* issueOf(`[${"0,".repeat(20_000)}0]`)).toContain("more than 20000 values")
       expect(yield* issueOf(`{${Array.from({ length: 11_000 }, (_, i) => `"k${i}":0`).join(",")}}`)).toContain(

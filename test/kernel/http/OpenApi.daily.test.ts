@@ -186,7 +186,7 @@ it.live(
 )
 
 it.live(
-  "describes refusals for want of a key, and names each operation once",
+  "describes 401 answers and names each operation once",
   withFacilitator(
     {
       environment: { FACILITATOR_API_KEYS: "a-secret-of-a-caller-1", OPERATOR_API_KEYS: "a-secret-of-an-operator" },

@@ -87,7 +87,7 @@ describe("a session", () => {
     }).pipe(Effect.provide(services(keys)))
   )
 
-  it.effect("ends with its key, which another replica knows as well", () =>
+  it.effect("a session ends with its key on every replica", () =>
     Effect.gen(function* () {
       const cookie = yield* Effect.provide(opened(shop), services(keys))
       const of = Effect.map(Sessions, (sessions) => sessions.of(request("GET", { cookie }))._tag)
@@ -97,7 +97,7 @@ describe("a session", () => {
     })
   )
 
-  it.effect("changes nothing for a page of another origin, nor for a form", () =>
+  it.effect("refuses changes from a page of another origin or a form", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const callers = yield* Authentication

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import { inRange, isInstanceAddress, parseAddress, principalOf } from "../../../kernel/http/addresses.ts"
 
 describe("parseAddress", () => {
-  it("reads both families, and IPv4 in IPv6 clothes as IPv4", () => {
+  it("parses IPv4 and IPv6, and IPv4-mapped IPv6 as IPv4", () => {
     expect(parseAddress("127.0.0.1")).toEqual([127, 0, 0, 1])
     for (const text of ["::ffff:127.0.0.1", "::FFFF:7f00:1", "[::ffff:127.0.0.1]", "0:0:0:0:0:ffff:7f00:0001"])
       expect([text, parseAddress(text)]).toEqual([text, [127, 0, 0, 1]])
@@ -12,7 +12,7 @@ describe("parseAddress", () => {
     expect(parseAddress("2001:db8::1%eth0")).toHaveLength(16)
   })
 
-  it("reads nothing else", () => {
+  it("refuses every other text", () => {
     for (const text of [
       "",
       "localhost",
@@ -51,7 +51,7 @@ describe("inRange", () => {
     expect(inRange("1.2.3.4", "::/0")).toBe(false)
   })
 
-  it("holds nothing for a range that is none", () => {
+  it("an invalid range contains no address", () => {
     for (const range of ["", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "ten/8"])
       expect([range, inRange("10.0.0.1", range)]).toEqual([range, false])
     expect(inRange("unknown", "0.0.0.0/0")).toBe(false)
@@ -89,7 +89,7 @@ describe("isInstanceAddress", () => {
       expect([address, isInstanceAddress(address)]).toEqual([address, true])
   })
 
-  it("leaves every other one to the settings", () => {
+  it("reports other addresses as no metadata address", () => {
     for (const address of [
       "127.0.0.1",
       "::1",

@@ -31,7 +31,7 @@ const keyed = Layer.effect(
 )
 
 layer(keyed, { timeout: 240_000, excludeTestServices: true })("with keys", (it) => {
-  it.effect("protects the payment routes and what they support [S63, S239, S240, S242, S324]", () =>
+  it.effect("requires a key for payment routes and /supported [S63, S239, S240, S242, S324]", () =>
     Effect.gen(function* () {
       const { ask, settle, verify } = yield* Keyed
       for (const headers of [
@@ -66,7 +66,7 @@ layer(keyed, { timeout: 240_000, excludeTestServices: true })("with keys", (it) 
     })
   )
 
-  it.effect("keeps health open and says nothing of keys anywhere [S243, S253]", () =>
+  it.effect("health needs no key, and no answer shows keys [S243, S253]", () =>
     Effect.gen(function* () {
       const { ask } = yield* Keyed
       for (const path of ["/health", "/health/live", "/health/ready"]) {
@@ -126,7 +126,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
   timeout: 240_000,
   excludeTestServices: true
 })("without keys", (it) => {
-  it.effect("opens every route [S244]", () =>
+  it.effect("without keys, every route is open [S244]", () =>
     Effect.gen(function* () {
       expect((yield* (yield* Open).ask("/supported")).status).toBe(200)
     })
@@ -146,7 +146,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     })
   )
 
-  it.effect("counts what it answers, without a caller's text in any label", () =>
+  it.effect("counts answers without caller text in labels", () =>
     Effect.gen(function* () {
       const { ask, verify } = yield* Open
       yield* verify("{")
@@ -248,7 +248,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     })
   )
 
-  it.effect("answers JSON for paths and methods that are not there", () =>
+  it.effect("answers JSON for unknown paths and methods", () =>
     Effect.gen(function* () {
       const { ask } = yield* Open
       for (const [path, method] of [

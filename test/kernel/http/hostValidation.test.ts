@@ -31,13 +31,13 @@ describe("a listener on loopback", () => {
   })
 
   it.each(["http://evil.example", "null", "http://127.0.0.1:5000", "https://localhost.evil.example", "file://", ""])(
-    "lets a page of %j read what is public and nothing else",
+    "lets a page of %j read public routes only",
     (origin) => {
       expect([refused({ ...own, origin }), refused({ ...own, origin }, true)]).toEqual(["forbidden_origin", undefined])
     }
   )
 
-  it("answers its own pages, those that are named, and programs", () => {
+  it("answers its own pages, allowed origins, and programs", () => {
     for (const headers of [
       own,
       { ...own, origin: "http://127.0.0.1:4022" },
@@ -54,7 +54,7 @@ describe("a listener on loopback", () => {
 })
 
 describe("a listener elsewhere", () => {
-  it("answers any Host and leaves pages to keys", () => {
+  it("a public listener accepts any Host and relies on keys", () => {
     const open = { ...loopback, host: "0.0.0.0" }
     expect(refused({ host: "evil.example", origin: "http://evil.example" }, false, open)).toBeUndefined()
     expect(isAllowedHost("evil.example", "0.0.0.0", [])).toBe(true)

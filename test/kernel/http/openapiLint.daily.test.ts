@@ -36,7 +36,7 @@ const lint = (document: unknown) =>
   )
 
 it.live(
-  "the described interface passes the linter, which finds what is put in [S306, S307]",
+  "OpenAPI passes the linter, which detects an injected error [S306, S307]",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator({ channels: 1 })

@@ -52,7 +52,7 @@ it.effect("stops reading a body at the limit, regardless of Content-Length", () 
   })
 )
 
-it.effect("takes no compressed body", () =>
+it.effect("refuses a compressed body", () =>
   Effect.gen(function* () {
     for (const encoding of ["gzip", "br", "identity, gzip"]) {
       expect(yield* Effect.flip(read(streamOf(new Uint8Array(1)), { "content-encoding": encoding }))).toMatchObject({

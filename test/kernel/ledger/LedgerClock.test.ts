@@ -720,7 +720,7 @@ describe("head selection with one endpoint", () => {
   })
 })
 
-describe("what is believed of several endpoints", () => {
+describe("head selection with several endpoints", () => {
   it.effect("a stalled endpoint loses its priority until it has caught up", () => {
     const [still, good] = [nodeAt(100), nodeAt(100)]
     return following([still, good], (clock) =>

@@ -11,7 +11,7 @@ import { startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
 import { eventually } from "../../support/eventually.ts"
 
 it.live(
-  "asks until every endpoint is right, and then no more [S73]",
+  "checks endpoints until each is on the right network [S73]",
   () =>
     Effect.gen(function* () {
       const right = yield* startScriptedRpc()

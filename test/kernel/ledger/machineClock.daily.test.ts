@@ -14,7 +14,7 @@ describe.each([
   ["an hour fast", 3_600_000]
 ] as const)("with a clock %s", (_name, millis) => {
   it.live(
-    "settles, and bounds the envelope by a day of the ledger's time",
+    "settles with an envelope bounded by a day of ledger time",
     () =>
       Effect.gen(function* () {
         const right = yield* startFacilitator({ channels: 1 })

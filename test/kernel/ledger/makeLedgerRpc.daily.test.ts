@@ -52,7 +52,7 @@ const timesAsked = ({ asked }: ScriptedRpc, expected: string): number => {
 const live = (name: string, test: () => Effect.Effect<void, unknown, import("effect").Scope.Scope>) =>
   it.live(name, () => Effect.scoped(test()))
 
-describe("which endpoint is asked", () => {
+describe("endpoint selection", () => {
   live("prefers the first endpoint and falls back on any failure", () =>
     Effect.gen(function* () {
       const failures: ReadonlyArray<readonly [string, Said]> = [
@@ -180,7 +180,7 @@ describe("which endpoint is asked", () => {
   )
 })
 
-describe("providers as they are", () => {
+describe("unreliable providers", () => {
   const refused = (status: number, headers: Record<string, string> = {}): Said => ({ raw: "<html>", status, headers })
 
   /** Answers by the script of each call, the last for ever. */
@@ -204,7 +204,7 @@ describe("providers as they are", () => {
       Effect.provide(platform)
     )
 
-  live("asks one that is too busy again, a moment later", () =>
+  live("retries a busy endpoint after a pause", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ getLatestLedger: inOrder(refused(429), refused(503), latest(4)) })
       expect((yield* patient([server], (rpc) => rpc.latestLedger)).sequence).toBe(4)
@@ -226,7 +226,7 @@ describe("providers as they are", () => {
     })
   )
 
-  live("asks what will not pass no second time, and a submission never", () =>
+  live("does not retry permanent errors, nor any submission", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({
         getLatestLedger: { raw: "<html>not here</html>", status: 404 },
@@ -271,7 +271,7 @@ describe("providers as they are", () => {
     })
   )
 
-  live("reads an answer that is compressed", () =>
+  live("reads a compressed answer", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ getFeeStats: "silence" })
       server.script["getLatestLedger"] = () => ({
@@ -356,7 +356,7 @@ describe("the newest ledger", () => {
   )
 })
 
-describe("which network is believed", () => {
+describe("the network check", () => {
   live("excludes an endpoint that serves another network", () =>
     Effect.gen(function* () {
       const wrong = yield* startScriptedRpc({
@@ -545,7 +545,7 @@ describe("a submission", () => {
   )
 })
 
-describe("what a refusal for its fee asks", () => {
+describe("a fee refusal", () => {
   const insufficient = (feeCharged: bigint) =>
     Base64.encode(xdr.TransactionResult.schema.encode({ feeCharged, result: { code: -9 }, ext: { v: 0 } } as never))
   const sorobanData = {
@@ -644,7 +644,7 @@ describe("a simulation", () => {
     })
   )
 
-  it("keeps a bounded excerpt of the host's words", () => {
+  it("keeps a bounded excerpt of the host's message", () => {
     const { code, detail } = readHostError(
       `HostError: Error(Budget, ExceededLimit) data:["${"x".repeat(200)}"] ${"y".repeat(10_000)}`
     )

@@ -16,14 +16,14 @@ const clockAt100 = (isFirstWord = false) => {
 }
 
 describe("an answer's ledger", () => {
-  it.effect("counts for the believed one at most", () =>
+  it.effect("an answer's ledger counts up to the selected head", () =>
     Effect.gen(function* () {
       expect(yield* withinLedgerBound(90)).toBe(90)
       expect(yield* withinLedgerBound(1_000_000)).toBe(100)
     }).pipe(clockAt100().provided)
   )
 
-  it.effect("counts for nothing while the believed one is one endpoint's first word", () =>
+  it.effect("an answer's ledger counts for nothing while the head is unconfirmed", () =>
     Effect.gen(function* () {
       expect(yield* withinLedgerBound(90)).toBe(0)
       expect(yield* isReached(90)).toBe(false)

@@ -10,7 +10,7 @@ const schemeWith = (scheme: string, refusals: ReadonlyArray<RefusalRow>) => ({ s
 const row = (reason: string, status: RefusalRow["status"] = 200): RefusalRow => ({ reason, check: "a check", status })
 
 describe("schemes", () => {
-  it.effect("bring words with statuses, and take them along", () =>
+  it.effect("a scheme contributes reasons with statuses for its lifetime", () =>
     Effect.gen(function* () {
       const schemes = yield* Schemes
       yield* Effect.scoped(

@@ -150,7 +150,7 @@ describe("streams of settlements", () => {
   )
 
   it.live(
-    "carry comments while they are quiet, and end when the process stops",
+    "event streams send heartbeats and end on shutdown",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start(["events.heartbeat_ms=100"])

@@ -318,7 +318,7 @@ it.live(
 )
 
 it.live(
-  "works past an endpoint of another network, and says which it is [S73]",
+  "skips an endpoint of another network and reports it [S73]",
   () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -55,7 +55,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
         })
       )
 
-      it.effect("finds an honest payment valid and names its payer [S2, S49, S50, S51, S52, S53, S74, S77]", () =>
+      it.effect("verify accepts a valid payment and names its payer [S2, S49, S50, S51, S52, S53, S74, S77]", () =>
         Effect.gen(function* () {
           const { body, facilitator, payer, seller } = yield* honest
           const answer = yield* facilitator.verify(body)
@@ -85,7 +85,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
           })
       )
 
-      it.effect("answers in the spelling that the seller used [S7, S8]", () =>
+      it.effect("answers in the seller's spelling [S7, S8]", () =>
         Effect.gen(function* () {
           const { facilitator } = yield* honest
           const payer = yield* facilitator.account()
@@ -105,7 +105,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
       )
 
       it.effect(
-        "gives every refusal a word, on both routes, in the payment's shape [S54, S58, S75, S261, S262, S263, S264, S265, S273, S328]",
+        "every refusal has a reason in the payment's shape on both routes [S54, S58, S75, S261, S262, S263, S264, S265, S273, S328]",
         () =>
           Effect.gen(function* () {
             const {
@@ -206,7 +206,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
         })
       )
 
-      it.effect("pays one authorization once, however often it is sent [S96, S91]", () =>
+      it.effect("settles one authorization once, however often it is sent [S96, S91]", () =>
         Effect.gen(function* () {
           const { body, facilitator, seller } = yield* honest
           const first = yield* facilitator.settle(body)

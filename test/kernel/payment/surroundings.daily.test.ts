@@ -144,9 +144,9 @@ layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-
   )
 })
 
-describe("what is supported", () => {
+describe("/supported", () => {
   it.live(
-    "depends on the assets and on the spellings that are configured [S59, S62]",
+    "/supported follows the configured assets and spellings [S59, S62]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ channels: 1, set: ["wire.dialects=[stellar]"] })

@@ -114,7 +114,7 @@ describe.each(databaseKinds)("one payment asked for many times on %s", (database
 
 describe.runIf(databaseKinds.includes("postgres"))("two replicas over one database", () => {
   it.live(
-    "give one success between them [S85, S96, S340]",
+    "two replicas give one success between them [S85, S96, S340]",
     () =>
       Effect.gen(function* () {
         const source = yield* Layer.build(sourceLayer("postgres"))

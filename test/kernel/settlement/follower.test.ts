@@ -236,7 +236,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("leaves the others followed when one settlement meets a defect", () =>
+  it.effect("a defect in one settlement does not stop the others", () =>
     Effect.gen(function* () {
       const records = ["broken", "whole"].map((name) => recordOf(name))
       const { ended } = yield* follow({
@@ -251,7 +251,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("leaves the others followed when something interrupts one settlement's step", () =>
+  it.effect("an interrupted step of one settlement does not stop the others", () =>
     Effect.gen(function* () {
       const records = ["cut", "whole"].map((name) => recordOf(name))
       const { ended } = yield* follow({
@@ -264,7 +264,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("leaves the others followed when one settlement's key cannot be read", () =>
+  it.effect("an unreadable key of one settlement does not stop the others", () =>
     Effect.gen(function* () {
       const { ended } = yield* follow({
         records: ["broken", "whole"].map((name) => recordOf(name)),
@@ -278,7 +278,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("sends nothing that the store did not add", () =>
+  it.effect("submits only attempts that the store recorded", () =>
     Effect.gen(function* () {
       const refused = attempt({ sentStatus: "Error", sentCode: "txMalformed", taken: false, envelope: "first" })
       const one = recordOf("one", { authorizationExpiresLedger: 1_060 }, [refused])
@@ -335,7 +335,7 @@ describe("the follower", () => {
     })
   )
 
-  it.effect("calls a settlement spent whose transaction has ended another", () =>
+  it.effect("a settlement whose transaction ended another one is spent", () =>
     Effect.gen(function* () {
       const { ended } = yield* follow({
         records: [recordOf("one")],

@@ -217,7 +217,7 @@ describe("a payment", () => {
   )
 
   it.live(
-    "beyond the sponsor's budget is refused, and leaves nothing behind [S270, S102]",
+    "a payment beyond the sponsor's budget is refused without a trace [S270, S102]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* start({ set: ["limits.max_sponsored_stroops_per_key_per_day=120000"] })

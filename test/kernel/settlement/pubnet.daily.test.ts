@@ -148,7 +148,7 @@ layer(Layer.merge(Ledger.layer(passphrase), Layer.merge(Database.layer, NodeServ
   timeout: 240_000,
   excludeTestServices: true
 })("pubnet", (it) => {
-  it.effect("opens its channels when it is asked to, and only then [S279]", () =>
+  it.effect("opens channels on pubnet only on request [S279]", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { fund } = yield* Ledger

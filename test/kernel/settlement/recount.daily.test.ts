@@ -188,7 +188,7 @@ for (const kind of databaseKinds) {
     sponsoredPerDayStroopsMax: 10n ** 12n
   }
   const services = Layer.mergeAll(OperatorActions.layer, OperatorReports.layer, ChannelActions.layer)
-  describe(`operation as operators see it, of random histories on ${kind}`, () =>
+  describe(`operator figures of random histories on ${kind}`, () =>
     layer(
       services.pipe(Layer.provideMerge(storeLayer(kind, limits))),
       byMachineClock

@@ -296,7 +296,7 @@ describe("a transaction of the sponsor's own", () => {
 })
 
 describe("the vault", () => {
-  it.effect("knows sponsor and channels, and gives no secret away [S253]", () =>
+  it.effect("the vault lists sponsor and channels and exposes no secret [S253]", () =>
     Effect.gen(function* () {
       const vault = (yield* Vault).accounts()
       expect([vault.sponsor, vault.channels]).toEqual([sponsor.publicKey(), [channel, otherChannel]])
@@ -377,7 +377,7 @@ describe("the vault", () => {
     })
   )
 
-  it.effect("makes a seed for development once, for this user alone", () =>
+  it.effect("creates a development seed once, readable by this user only", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const path = yield* Path.Path

@@ -32,9 +32,9 @@ const bytesOf = (text: string) => Uint8Array.from(atob(text), (c) => c.charCodeA
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64")
 
 describe("readEnvelope", () => {
-  it("takes what the official client builds", async () => expect(reasonOf(await honest())).toBe("ok"))
+  it("accepts the official client's envelopes", async () => expect(reasonOf(await honest())).toBe("ok"))
 
-  it("takes base64 in its one canonical form alone", async () => {
+  it("accepts only canonical base64", async () => {
     const text = await honest()
     const unpadded = text.replace(/=+$/, "")
     const variants = [
@@ -170,7 +170,7 @@ describe("transactions built by the kernel", () => {
     }).pipe(Effect.provide(cryptoLayer))
   )
 
-  it("settles with the client's one operation and nothing else of its envelope [S81]", async () => {
+  it("settles with only the client's operation from its envelope [S81]", async () => {
     const client = xdr.TransactionEnvelope.schema.decode(bytesOf(await honest()))
     if (client.type !== 2 || client.v1.tx.ext.v !== 1)
       throw new Error("a plain envelope with resource data is required")
@@ -194,7 +194,7 @@ describe("transactions built by the kernel", () => {
       ])
   })
 
-  it("pays for each operation of the sponsor's own", () => {
+  it("the sponsor's fee covers each operation", () => {
     const tx = sponsorTransaction({
       channel: channel.publicKey(),
       sequence: 1n,

@@ -83,7 +83,7 @@ describe("readEvent", () => {
     for (const unreadable of cases) expect(readEvent(unreadable)._tag).toBe("Unreadable")
   })
 
-  it("takes nothing else for a movement", () => {
+  it("does not read other events as transfers", () => {
     expect(readEvent(event([symbol("approve"), address(from), address(to)], i128(5n)))).toEqual({
       _tag: "Other",
       contract

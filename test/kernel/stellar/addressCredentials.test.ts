@@ -13,14 +13,14 @@ const credentials = new xdr.SorobanAddressCredentials({
   signature: xdr.ScVal.scvVoid()
 })
 
-describe("the credentials of an authorization that is written here", () => {
+describe("credentials of our own authorizations", () => {
   it("credentials are version 2 if the network supports it, else version 1", () => {
     expect(addressCredentials(credentials, 26).type).toBe("sorobanCredentialsAddress")
     expect(addressCredentials(credentials, 27).type).toBe("sorobanCredentialsAddressV2")
     expect(addressCredentials(credentials, 28).type).toBe("sorobanCredentialsAddressV2")
   })
 
-  it("decide what an agent's wallet signs", () => {
+  it("credentials determine the payload that a wallet signs", () => {
     const transfer = { asset, payTo: Keypair.random().publicKey(), amount: 5n }
     const preimage = (protocolVersion: number): string => {
       const authorization = { payer, nonce: 1n, expirationLedger: 10, protocolVersion }

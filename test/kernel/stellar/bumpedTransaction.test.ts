@@ -64,7 +64,7 @@ describe("a transaction with its fee bump", () => {
     }).pipe(Effect.provide(cryptoLayer))
   )
 
-  it.effect("takes no signature of another length", () =>
+  it.effect("refuses a signature of another length", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const inner = writeTransaction(crypto, new Uint8Array(32), yield* settlement)

@@ -142,7 +142,7 @@ it.each(Object.entries(types) as unknown as ReadonlyArray<[string, Codec & { kin
 )
 
 describe("readXdr", () => {
-  it("refuses what nests too deep exactly where the SDK does", () => {
+  it("refuses excessive nesting exactly where the SDK does", () => {
     const nested = (levels: number): Uint8Array => {
       let value: any = { type: 1 }
       for (let i = 0; i < levels; i++) value = { type: 16, vec: [value] }
@@ -161,7 +161,7 @@ describe("readXdr", () => {
     expect(new Set(found)).toEqual(new Set([true, false]))
   })
 
-  it("refuses a length above its type's bound, though the input holds it", () => {
+  it("refuses a length above its type's bound", () => {
     const symbol = (length: number) => {
       const bytes = new Uint8Array(8 + Math.ceil(length / 4) * 4)
       bytes.set([0, 0, 0, 15, 0, 0, 0, length])
@@ -173,7 +173,7 @@ describe("readXdr", () => {
       expect(reported(read)).toBe("refused")
   })
 
-  it("allocates nothing for a length that the input cannot hold", () => {
+  it("allocates nothing for a length beyond the input", () => {
     const bytes = new Uint8Array(16)
     // A vector of four thousand million values.
     bytes.set([0, 0, 0, 16, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff])
@@ -198,7 +198,7 @@ describe("readXdr", () => {
 })
 
 describe("bytesOfBase64", () => {
-  it("reads the one text of any bytes, and no other text", () => {
+  it("decodes only canonical base64", () => {
     const roll = dice(7)
     for (let length = 0; length < 70; length++) {
       const bytes = bytesOf(roll, length)

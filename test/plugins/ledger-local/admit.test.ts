@@ -40,7 +40,7 @@ describe("the embedded ledger", () => {
     expect(asked).toEqual([])
   })
 
-  it("answers our own pages, and names them alone", async () => {
+  it("answers our own pages and lists only their origins", async () => {
     const response = await world().ask("/", { origin: ownPage }, "POST")
     expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, ownPage])
     expect(response.headers.get("vary")).toBe("origin")

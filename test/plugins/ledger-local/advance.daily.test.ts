@@ -44,7 +44,7 @@ describe("advance", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("sets the clock ahead, and the next ledger is of that time", () =>
+  it.effect("advance sets the clock ahead for the next ledger", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { closeTime, sequence } = ledger.ledger.latest
@@ -55,7 +55,7 @@ describe("advance", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("wants either ledgers or seconds, within bounds", () =>
+  it.effect("advance requires either ledgers or seconds, within bounds", () =>
     Effect.gen(function* () {
       for (const query of ["", "?ledgers=0", "?ledgers=1000001", "?seconds=x", "?seconds=1&ledgers=1", "?seconds=-1"])
         expect((yield* post(query)).status).toBe(400)

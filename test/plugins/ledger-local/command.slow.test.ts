@@ -50,7 +50,7 @@ const close = (url: string, query = "", method = "POST") => fetch(`${url}/close$
 const latest = async (call: ReturnType<typeof rpcCall>): Promise<number> => (await call("getLatestLedger")).sequence
 
 describe("tollkeeper ledger", () => {
-  it("closes by hand: nothing moves before POST /close says so", async () => {
+  it("with manual closing, ledgers close only on POST /close", async () => {
     const { call, stop, url } = await start("--close", "manual")
     expect(await latest(call)).toBe(1_000)
     expect(await (await close(url)).json()).toEqual({ ledger: 1_001 })

@@ -281,7 +281,7 @@ describe("a fork", () => {
   )
 })
 
-describe("an upstream that cannot be asked", () => {
+describe("an unavailable upstream", () => {
   const garbage = (result: unknown) => ({
     ...(result as object),
     entries: [{ key: "AAAA", xdr: "AAAA", lastModifiedLedgerSeq: 1 }]

@@ -150,7 +150,7 @@ describe("the official client", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
-  it.live("funds accounts by the friendbot and reads the node's facts", () =>
+  it.live("funds accounts by the friendbot and reads network information", () =>
     Effect.gen(function* () {
       const { server } = yield* setup
       const funded = yield* Effect.promise(() => server.fundAddress(buyer.publicKey()))

@@ -23,7 +23,7 @@ const run = Effect.fnUntraced(function* (script: unknown) {
 const refused = (script: unknown) => Effect.map(Effect.flip(run(script)), ({ message }) => message)
 
 describe("a script", () => {
-  it.live("makes its accounts and contracts by transactions, and lets time pass", () =>
+  it.live("a script creates accounts and contracts, and advances time", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const before = ledger.ledger.latest.closeTime
@@ -46,7 +46,7 @@ describe("a script", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
-  it.live("gives the same addresses wherever it runs", () =>
+  it.live("a script gives the same addresses on every run", () =>
     Effect.gen(function* () {
       const script = { accounts: [{ name: "alice" }], contracts: [{ name: "one", owner: "alice", wasm: "empty.wasm" }] }
       const fresh = run(script).pipe(Effect.scoped, Effect.provide(Layer.fresh(layer)))

@@ -105,7 +105,7 @@ it.effect("names the key and its setting, and reports the remainder as a metric"
   )
 )
 
-it.effect("says at the start how many payments are covered", () =>
+it.effect("reports at startup how many payments the budget covers", () =>
   watching(() =>
     Effect.gen(function* () {
       const { lines } = yield* (yield* StartupBanner).read

@@ -323,7 +323,7 @@ describe("a body that is refused", () => {
     ]
   ]
   for (const [name, reason, change] of cases) {
-    it.effect(`with ${name} is ${reason} [S261, S273]`, () =>
+    it.effect(`refuses a body with ${name} as ${reason} [S261, S273]`, () =>
       Effect.gen(function* () {
         expect(yield* wordOf(changed(change))).toBe(reason)
       })

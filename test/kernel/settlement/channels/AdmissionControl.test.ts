@@ -17,7 +17,7 @@ it("admits again after any number of released places", () => {
   expect(admission.places.size).toBe(0)
 })
 
-it("refuses beyond 250 places of one principal, and beyond 2,000 in all", () => {
+it("refuses beyond 250 places per principal and 2,000 in total", () => {
   const admission = new AdmissionControl(new ReleaseRateEstimator())
   const entered = (principal: string) => {
     let places = 0

@@ -304,7 +304,7 @@ describe("the channel pool", () => {
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.millis(50) })))
   })
 
-  it.effect("gives a lease back whose taker was interrupted meanwhile", () => {
+  it.effect("releases a lease whose waiter was interrupted meanwhile", () => {
     const { free, released, store } = makeStore(Duration.millis(100))
     return Effect.gen(function* () {
       free.push(leaseOf(1))

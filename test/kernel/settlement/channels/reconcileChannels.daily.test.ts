@@ -361,7 +361,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "cost nothing while the sponsor cannot pay for them",
+      "channels cost nothing while the sponsor cannot pay for them",
       () =>
         run(
           3,

@@ -24,7 +24,7 @@ it("caches final outcomes and nothing that may still change", () => {
   )
 })
 
-it("holds the newest 10,000", () => {
+it("caches the newest 10,000 outcomes", () => {
   const ended = new EndedAuthorizationsCache()
   for (let number = 0; number < 10_003; number++) ended.note([record(number, "settled")])
   expect([0, 1, 2, 3, 10_002].map((number) => Option.isSome(find(ended, number)))).toEqual([

@@ -36,7 +36,7 @@ const firstUntrue = (product: typeof whereUsed): string | undefined => {
   return undefined
 }
 
-describe("what is answered of an expired authorization without a record", () => {
+describe("the search for an unrecorded expired authorization", () => {
   it("finds every readable use of an expired authorization, and only true ones", () => {
     expect(firstUntrue(whereUsed)).toBeUndefined()
   })

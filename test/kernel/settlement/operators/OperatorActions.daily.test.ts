@@ -145,7 +145,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("moves nothing from another state, or in words that make no sense", () =>
+      it.effect("refuses operator actions in another state or with invalid input", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
           const moves = yield* OperatorActions

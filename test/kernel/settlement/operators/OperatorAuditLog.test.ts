@@ -47,7 +47,7 @@ describe("an operator action", () => {
     )
   )
 
-  it.effect("stays as it was asked when its end is not known", () =>
+  it.effect("an operator action without a known result stays requested", () =>
     withLog((log, kept) =>
       Effect.gen(function* () {
         yield* Effect.exit(log.record(note, Effect.fail(away)))

@@ -36,7 +36,7 @@ const alive = `the authorization lives until ledger ${expires}`
 const elsewhere = (ledger: number, isOurs = false) =>
   ({ _tag: "Elsewhere", ledger, transaction: "theirs", isOurs }) as const
 
-describe("a settlement is decided by proof from the ledger", () => {
+describe("a decision by proof from the ledger", () => {
   it("treats prepared and submitted alike, and no other state as open", () => {
     expect((["prepared", "submitted", "settled", "failed", "expired", "unresolved"] as const).filter(isOpen)).toEqual([
       "prepared",
@@ -61,7 +61,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     }
   })
 
-  it("leaves a success without the promised movement to an operator", () => {
+  it("a success without the promised transfer is unresolved", () => {
     expect(endOf(settlement(), included({ ...paid, amountTransferred: undefined }))).toMatchObject({
       state: "unresolved",
       feeChargedStroops: 4_321n,
@@ -72,7 +72,7 @@ describe("a settlement is decided by proof from the ledger", () => {
   it.each([
     ["a payment that failed", failed],
     ["a no-op that landed", cancelled]
-  ])("asks what became of the nonce before it ends %s", (_, landed) => {
+  ])("reads the nonce before it ends %s", (_, landed) => {
     expect(decide(settlement(), included(landed), options)).toEqual({ _tag: "AskStanding" })
     const unspent = endOf(settlement(), included(landed, { snapshot: passed() }))
     expect(unspent).toMatchObject({
@@ -155,7 +155,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     })
   })
 
-  it("says that a front-run authorization is spent, and not that it lives [S83]", () => {
+  it("reports a front-run authorization as spent, not as live [S83]", () => {
     const spent = { snapshot: passed({ nonce: 1_003 }) }
     const found = search({ fromLedger: 1_003, toLedger: 1_003, spending: elsewhere(1_003) })
     const outcome = endOf(settlement(), included(failed, { ...spent, search: found }))
@@ -163,7 +163,7 @@ describe("a settlement is decided by proof from the ledger", () => {
     expect(outcome?.message).not.toContain("lives until")
   })
 
-  it("ends nothing by a spent nonce whose transaction is not shown", () => {
+  it("a spent nonce without its transaction ends nothing", () => {
     const spent = { snapshot: passed({ nonce: 1_003 }) }
     for (const toLedger of [1_002, 1_003]) {
       const found = search({ fromLedger: 1_003, toLedger })
@@ -195,7 +195,7 @@ describe("a settlement is decided by proof from the ledger", () => {
   })
 })
 
-describe("a hash that is absent", () => {
+describe("an absent hash", () => {
   it("an absent hash expires only with an unused sequence past the expiry [S90]", () => {
     expect(decide(settlement(), absent(expires), options)).toEqual({ _tag: "AskStanding" })
     expect(decide(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires - 1 }) }), options)).toEqual({

@@ -12,7 +12,7 @@ const long = (...attempts: ReadonlyArray<Attempt>) => ({
 const idle = { snapshot: snapshot({ ledger: 1_006 }) }
 
 describe("while the bound is open", () => {
-  it("an attempt that was never sent is sent [S83]", () => {
+  it("sends an attempt that was never sent [S83]", () => {
     const unsent = attempt({ sentStatus: undefined, sentLedger: undefined, taken: false })
     expect(decide(settlement(unsent), absent(1_001), options)).toEqual({ _tag: "Resend", attempt: unsent })
   })

@@ -278,7 +278,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("refuses a birth beyond the most that may be open [S85]", () =>
+      it.effect("refuses a record beyond the open limit [S85]", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -779,7 +779,7 @@ for (const kind of databaseKinds) {
         )
       )
 
-      it.effect("keeps a reservation charged for what may have landed unseen", () =>
+      it.effect("charges the reservation of a payment that may have landed", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements
@@ -891,7 +891,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("leases nothing while its database is served anew, and begins an epoch", () =>
+      it.effect("leases nothing on a newly promoted database, and begins an epoch", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           const sql = yield* SqlClient.SqlClient
@@ -906,7 +906,7 @@ for (const kind of databaseKinds) {
         }).pipe(Effect.scoped)
       )
 
-      it.effect("finds nothing of another network or scheme, asked alone or together", () =>
+      it.effect("lookups never return another network's or scheme's settlements", () =>
         Effect.gen(function* () {
           yield* emptyStore(1)
           const settlements = yield* Settlements
@@ -928,7 +928,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("adopts nothing that is known: by authorization, by hash, by identifier", () =>
+      it.effect("does not adopt a payment known by authorization, hash or identifier", () =>
         fresh(
           Effect.gen(function* () {
             const settlements = yield* Settlements

@@ -65,12 +65,12 @@ const kept = Effect.gen(function* () {
 })
 
 for (const kind of databaseKinds) {
-  describe(`what has ended, on ${kind}`, () =>
+  describe(`retention of ended settlements on ${kind}`, () =>
     layer(
       storeLayer(kind),
       byMachineClock
     )((it) => {
-      it.effect("stays for as long as is set, with its attempts", () =>
+      it.effect("ended settlements stay for the configured retention, with attempts", () =>
         Effect.gen(function* () {
           yield* populate
           yield* age(29)
@@ -92,7 +92,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("stays while a channel is held by it", () =>
+      it.effect("an ended settlement stays while it holds a channel", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* populate
@@ -103,7 +103,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("takes its days of the sponsor's budget along", () =>
+      it.effect("deleting settlements deletes their budget days", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* populate

@@ -117,7 +117,7 @@ describe("a ledger whose contracts take long", () => {
     }).pipe(Effect.provide(limited()))
   )
 
-  it.effect("closed by hand, or repeatable, takes all there is", () =>
+  it.effect("manual and reproducible ledgers have no time limit", () =>
     Effect.gen(function* () {
       const { ledger } = yield* LocalLedger
       expect(ledger.options.closeTime).toBeUndefined()

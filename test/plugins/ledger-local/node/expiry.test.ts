@@ -44,7 +44,7 @@ const ledgers = (root: Store, from: number) => {
 }
 
 describe("temporary entries", () => {
-  it("leave with the first ledger they do not live in", () => {
+  it("temporary entries are evicted by the first ledger after expiry", () => {
     const root = Store.empty()
     const { close, expiry } = ledgers(root, 10)
     expect(close((store) => write(store, 1, 12))).toBe(0)
@@ -52,7 +52,7 @@ describe("temporary entries", () => {
     expect([root.size, expiry.size]).toEqual([0, 0])
   })
 
-  it("stay as long as they are extended, also in their last ledger", () => {
+  it("extended temporary entries stay, even if extended in their last ledger", () => {
     const root = Store.empty()
     const { close } = ledgers(root, 10)
     close((store) => write(store, 1, 12))
@@ -60,7 +60,7 @@ describe("temporary entries", () => {
     expect([close(), close(), close()]).toEqual([0, 0, 1])
   })
 
-  it("stay when the ledger that would evict them writes them anew", () => {
+  it("temporary entries rewritten by the evicting ledger stay", () => {
     const root = Store.empty()
     const { close } = ledgers(root, 10)
     close((store) => write(store, 1, 11))

@@ -12,7 +12,7 @@ const bump = Operation.bumpSequence({ bumpTo: "0" })
 const request = (method: string, params: unknown = {}) => ({ jsonrpc: "2.0", id: 7, method, params })
 
 describe("faults", () => {
-  it.effect("a transaction is held back for as many ledgers as ordered", () =>
+  it.effect("a delay fault holds a transaction for the given ledgers", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -120,7 +120,7 @@ describe("faults", () => {
     }
   })
 
-  it("hit the ordered share of calls, evenly", () => {
+  it("faults affect the given share of calls evenly", () => {
     const faults = combineFaults([parseFault("rpc=getHealth:503:0.25") as object])
     const hits = Array.from({ length: 400 }, () => faults.onRpc("getHealth", {})).filter(
       (fault) => fault !== undefined

@@ -122,7 +122,7 @@ describe("the friendbot", () => {
   )
 
   test(
-    "pays a contract by calls of the assets' contracts, again and again",
+    "funds a contract repeatedly by calls of the assets' contracts",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const first = (yield* ledger.fund(contract, { usdcUnits: 5_0000000n }))!

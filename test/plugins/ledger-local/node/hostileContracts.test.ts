@@ -64,7 +64,7 @@ const stopping: RunWithin = (millis, work) => {
   return work()
 }
 
-describe("a contract that would stop the ledger", () => {
+describe("a hostile contract", () => {
   it.effect("refuses a loop hidden behind a disallowed instruction at upload", () =>
     Effect.gen(function* () {
       const end = yield* live("mallory", hanging)
@@ -81,7 +81,7 @@ describe("a contract that would stop the ledger", () => {
     }).pipe(Effect.provide(layerOf()))
   )
 
-  it.effect("fails at upload when it would keep the compiler busy", () =>
+  it.effect("refuses code that would keep the compiler busy at upload", () =>
     Effect.gen(function* () {
       const end = yield* live("mallory", tangled)
       expect(end).toMatchObject({ step: "upload", code: "txFailed", inner: "invokeHostFunctionTrapped" })
@@ -132,8 +132,8 @@ describe("a contract that would stop the ledger", () => {
   )
 })
 
-describe("a defect of the ledger's own", () => {
-  it.effect("ends the transaction that met it, with its fee spent", () =>
+describe("a defect of the ledger", () => {
+  it.effect("a defect ends its transaction with the fee spent", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const source = yield* fund("unlucky")

@@ -130,7 +130,7 @@ describe("the journal", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("reads a folder in which the process died between snapshot and journal", () =>
+  it.live("opens a folder after a crash between snapshot and journal", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
@@ -155,7 +155,7 @@ describe("the journal", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
-  it.live("becomes a snapshot again when it has grown", () =>
+  it.live("a large journal is compacted into a snapshot", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()

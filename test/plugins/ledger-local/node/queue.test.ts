@@ -74,7 +74,7 @@ describe("sendTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("counts what a payer has promised already", () =>
+  it.effect("counts a payer's fees of queued transactions", () =>
     Effect.gen(function* () {
       const [payer, other, sponsor] = [yield* fund("payer"), yield* fund("other"), yield* fund("sponsor")]
       const most = "30000000000"

@@ -318,7 +318,7 @@ describe("getEvents", () => {
 })
 
 describe("friendbot and Horizon's ledgers", () => {
-  it.effect("fund what is an account and say why not", () =>
+  it.effect("the friendbot funds accounts and explains refusals", () =>
     provided(
       Effect.gen(function* () {
         const ledger = yield* LocalLedger
@@ -341,7 +341,7 @@ describe("friendbot and Horizon's ledgers", () => {
     )
   )
 
-  it.effect("page through ledgers in both orders with Horizon's fields", () =>
+  it.effect("Horizon's ledgers page in both orders", () =>
     provided(
       Effect.gen(function* () {
         const ledger = yield* LocalLedger

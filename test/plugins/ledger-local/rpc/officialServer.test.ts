@@ -135,7 +135,7 @@ describe("rpc.Server", () => {
   )
 
   test(
-    "sees a transaction through its states: unknown, waiting, twice, done, and spent",
+    "reports a transaction's states from unknown to included",
     Effect.gen(function* () {
       const { ledger, server } = yield* connected
       const a = yield* fund("a")
@@ -203,7 +203,7 @@ describe("rpc.Server", () => {
   )
 
   test(
-    "reads balances, trustlines and contract data by its own helpers",
+    "rpc.Server helpers read balances, trustlines and contract data",
     Effect.gen(function* () {
       const { server } = yield* connected
       const a = yield* fund("a", 12_5000000n)

@@ -111,7 +111,7 @@ describe("simulateTransaction", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("says in `error` what it cannot simulate", () =>
+  it.effect("reports an unsupported simulation in `error`", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
@@ -189,7 +189,7 @@ describe("an archived entry", () => {
     }).pipe(Effect.provide(ledgerLayer(shortLives)))
   )
 
-  it.effect("would not have been archived had its life been extended", () =>
+  it.effect("an extended entry is not archived", () =>
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")

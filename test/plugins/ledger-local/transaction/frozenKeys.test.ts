@@ -50,7 +50,7 @@ const FROZEN = "txFrozenKeyAccessed"
 
 describe("a frozen account", () => {
   frozen(
-    "acts in no role, and receives no XLM",
+    "a frozen account acts in no role and receives no XLM",
     [accountOf(boris)],
     Effect.fnUntraced(function* () {
       expect(yield* codeOf(boris, pay(anna, native))).toBe(FROZEN)

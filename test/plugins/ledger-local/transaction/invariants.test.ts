@@ -57,7 +57,7 @@ const world = Effect.gen(function* () {
 
 type World = Effect.Success<typeof world>
 
-describe(`a wild market (seed ${SEED})`, () => {
+describe(`a random market (seed ${SEED})`, () => {
   const random = randomOf(SEED)
   const pick = <A>(list: ReadonlyArray<A>): A => list[random(list.length)]!
   const units = (): string => `${1 + random(400)}.${random(10)}`

@@ -92,7 +92,7 @@ describe("a line of pool shares", () => {
   )
 
   test(
-    "needs a line of each asset with some leave, and the reserves",
+    "a share line needs authorized lines of both assets and reserves",
     Effect.gen(function* () {
       const { issuer, asset: gold } = yield* issue("issuer", "GOLD", REVOCABLE)
       const holder = yield* fund("holder")
@@ -212,7 +212,7 @@ describe("LiquidityPoolDeposit", () => {
   )
 
   test(
-    "refuses what the pool has no room for",
+    "refuses a deposit beyond the pool's limits",
     Effect.gen(function* () {
       const { issuer, asset: gold } = yield* issue("issuer", "GOLD")
       const pair = sharesOf(gold, new Asset("SILVER", issuer.publicKey()))
@@ -266,7 +266,7 @@ describe("LiquidityPoolWithdraw", () => {
   )
 })
 
-describe("pools that validators or the network hold back", () => {
+describe("pools switched off by validators or the network", () => {
   const frozenKeys = new Set<string>()
   const frozen = Effect.gen(function* () {
     const { holder, shares } = yield* market()
@@ -282,7 +282,7 @@ describe("pools that validators or the network hold back", () => {
   })
   const gold = new Asset("GOLD", keypair("issuer").publicKey()).toTrustLineXdrObject().toXdrObject()
   const key = keyString(trustLineKey(publicKey(keypair("holder").rawPublicKey()), gold))
-  test("move nothing over a frozen line", frozen, { settings: { ...testnet, frozenKeys } })
+  test("deposits and withdrawals fail with a frozen line", frozen, { settings: { ...testnet, frozenKeys } })
 
   test(
     "switched-off pools refuse deposits, withdrawals and path payments",
@@ -416,7 +416,7 @@ describe("a path payment", () => {
   )
 
   test(
-    "did not count them before protocol 27",
+    "did not count tried offers before protocol 27",
     Effect.gen(function* () {
       expect(yield* pastOffers).toBe("pathPaymentStrictSendSuccess")
     }),
@@ -424,7 +424,7 @@ describe("a path payment", () => {
   )
 
   test(
-    "takes the pool where the book is exactly as good",
+    "prefers the pool at equal price",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market()
       const maker = yield* fund("maker")
@@ -440,7 +440,7 @@ describe("a path payment", () => {
   )
 })
 
-describe("the loss of an issuer's leave", () => {
+describe("revoked authorization", () => {
   const revoke = (holder: Keypair, asset: Asset, source?: Keypair) =>
     Operation.setTrustLineFlags({
       trustor: holder.publicKey(),
@@ -450,7 +450,7 @@ describe("the loss of an issuer's leave", () => {
     })
 
   test(
-    "turns shares into claimable balances, one an asset, and closes their line",
+    "revocation turns shares into claimable balances and closes the line",
     Effect.gen(function* () {
       const { issuer, gold, holder, shares } = yield* market(REVOCABLE | CLAWBACK)
       yield* done(issuer, Operation.changeTrust({ asset: shares }))

@@ -163,7 +163,7 @@ describe("ChangeTrust", () => {
 
 describe("SetOptions", () => {
   test(
-    "keeps signers sorted, enforces thresholds and refuses what makes no sense",
+    "SetOptions sorts signers, enforces thresholds and refuses invalid values",
     Effect.gen(function* () {
       const owner = yield* fund("owner")
       const signers = ["a", "b", "c"].map(keypair)
@@ -198,7 +198,7 @@ describe("SetOptions", () => {
   )
 
   test(
-    "lets a transaction's own hash sign once, and forgets it",
+    "a transaction hash signer signs once and is removed",
     Effect.gen(function* () {
       const owner = yield* fund("owner")
       const sequence = (yield* account(owner.publicKey()))!.seqNum
@@ -223,7 +223,7 @@ describe("SetOptions", () => {
 
 describe("the other operations", () => {
   test(
-    "AccountMerge gives everything away and leaves nothing, unless something holds it back",
+    "AccountMerge transfers the balance and deletes the account, unless blocked",
     Effect.gen(function* () {
       const [owner, heir] = [yield* fund("owner", 0n), yield* fund("heir")]
       const merge = (destination: string) => Operation.accountMerge({ destination })
@@ -297,7 +297,7 @@ describe("the other operations", () => {
   )
 
   test(
-    "a sponsor carries another's reserves, and a sponsorship left open fails everything",
+    "a sponsor pays reserves; an open sponsorship fails the transaction",
     Effect.gen(function* () {
       const sponsor = yield* fund("sponsor")
       const fresh = keypair("fresh")

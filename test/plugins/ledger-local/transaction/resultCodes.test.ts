@@ -37,7 +37,7 @@ const expectCodes = Effect.fnUntraced(function* (
 
 describe("payments", () => {
   test(
-    "refuse amounts below one",
+    "payments refuse amounts below one",
     Effect.gen(function* () {
       const [payer, payee] = [yield* fund("payer"), yield* fund("payee")]
       const pay = Operation.payment({ destination: payee.publicKey(), asset: native, amount: "1" })

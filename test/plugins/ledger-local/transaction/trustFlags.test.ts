@@ -76,7 +76,7 @@ describe("SetTrustLineFlags", () => {
 
 describe("AllowTrust", () => {
   test(
-    "refuses as SetTrustLineFlags does, in its own words",
+    "AllowTrust refuses as SetTrustLineFlags, with its own codes",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD")
       const holder = yield* fund("holder")
@@ -91,9 +91,9 @@ describe("AllowTrust", () => {
   )
 })
 
-describe("a line with the lesser leave", () => {
+describe("a line authorized to maintain liabilities", () => {
   test(
-    "keeps its offers, which others may still take",
+    "keeps its offers, which can still be taken",
     Effect.gen(function* () {
       const { issuer, asset } = yield* issue("issuer", "GOLD", REVOCABLE)
       const [maker, taker] = [yield* fund("maker"), yield* fund("taker")]

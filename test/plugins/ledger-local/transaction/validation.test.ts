@@ -85,7 +85,7 @@ describe("what a transaction is refused for", () => {
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
-  it.effect("names sequence, account, signature, fee and balance", () =>
+  it.effect("refuses bad sequence, account, signature, fee and balance", () =>
     Effect.gen(function* () {
       const payer = yield* fund("payer")
       const other = yield* fund("other")

@@ -43,7 +43,7 @@ const raw = (publicKey: Uint8Array, signature: Uint8Array): ScVal =>
   vec([structMap({ public_key: bytes(publicKey), signature: bytes(signature) })])
 
 describe("credentials", () => {
-  it("take legacy ADDRESS and address-bound ADDRESS_V2 signatures, and the source account's own", () => {
+  it("accepts ADDRESS, ADDRESS_V2 and source account credentials", () => {
     expect(pay({ by: payer, credentials: "v1" }).ok).toBe(true)
     expect(pay({ by: payer, credentials: "v2" }).ok).toBe(true)
     expect(pay({ source: payer }).ok).toBe(true)
@@ -284,7 +284,7 @@ describe("recording", () => {
   const access = (useUpgradedAuth: boolean) =>
     ({ mode: "record", randomNonce: () => 99n, useUpgradedAuth, allowNonRoot: false }) as const
 
-  it("answers with the entries to sign, unsigned, of the wanted form", () => {
+  it("recording returns unsigned entries in the requested form", () => {
     for (const [upgraded, type] of [
       [false, 1],
       [true, 2]
@@ -311,7 +311,7 @@ describe("recording", () => {
     expect(own.recordedAuth![0]!.credentials).toEqual({ type: 0 })
   })
 
-  it("reserves the longest life for the nonce", () => {
+  it("recording reserves the maximum life for the nonce", () => {
     const { rentChanges } = succeeded(pay({ auth: [], access: access(true) }))
     expect(rentChanges.map((change) => change.newLiveUntil)).toEqual([maxExpiration])
   })

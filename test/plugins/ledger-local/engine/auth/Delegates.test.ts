@@ -150,7 +150,7 @@ describe("delegated credentials", () => {
     )
   })
 
-  it("reach through another contract account to its own delegate", () => {
+  it("delegated credentials work through a nested contract account", () => {
     const at = scene()
     const nested: Delegates = (payload) => [
       { address: at.other, signature: VOID, nestedDelegates: [signedBy(payer, payload)] }

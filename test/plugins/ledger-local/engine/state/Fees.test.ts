@@ -122,7 +122,7 @@ describe("a real settlement of the test network", () => {
     expect(result.writeBytes).toBe(data.resources.writeBytes)
   })
 
-  it("costs the 33,053 stroops that the real network asked for", () => {
+  it("a real settlement costs the network's 33,053 stroops", () => {
     const refundable =
       rentFeeStroops(testnet, result.rentChanges, simulatedAt) + eventsFeeStroops(testnet, result.eventsBytes)
     const fee = nonRefundableFeeStroops(testnet, data.resources, estimatedSizeBytes(tx)) + (refundable * 115n) / 100n

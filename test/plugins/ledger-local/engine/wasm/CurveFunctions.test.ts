@@ -376,7 +376,7 @@ describe("Poseidon", () => {
     }
   })
 
-  it("refuses what does not fit together", () => {
+  it("refuses Poseidon parameters of mismatched sizes", () => {
     const changed = (args: Array<ScVal>, at: number, to: ScVal): Array<ScVal> => args.with(at, to)
     for (const [name, good] of [
       ["p", sponge([0n, 1n, 2n])],
@@ -491,7 +491,7 @@ describe("what the network charges", () => {
     expect(instructions("q", ...sponge2(state))).toBe(695_617)
   })
 
-  it("ends a call before the work that cannot be paid", () => {
+  it("ends a call before work beyond its budget", () => {
     const pairs = 60
     const result = call(
       "g",

@@ -51,7 +51,7 @@ const textOf = (text: ScVal): string => (text.type === 14 ? Buffer.from(text.str
 const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, "hex"))
 
 describe("Ethereum's cryptography", () => {
-  it("hashes as Keccak did before it was standardized", () => {
+  it("keccak256 uses the original Keccak padding", () => {
     const empty = runWith([["c", "1", 3]], [...bytesAt(0, 0), 0x10, 2])
     expect(value(empty)).toEqual(bytesVal(hex("c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")))
     const abc = runWith([["c", "1", 3]], [...bytesAt(0, 3), 0x10, 2], new TextEncoder().encode("abc"))
@@ -136,7 +136,7 @@ describe("addresses as text", () => {
       new TextEncoder().encode(text)
     )
 
-  it("come back from accounts, contracts and multiplexed accounts", () => {
+  it("addresses round-trip as text for accounts, contracts and muxed accounts", () => {
     for (const text of [base, muxed, "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"])
       expect(textOf(value(there(text)))).toBe(text)
     expect(errorOf(there(`${muxed.slice(0, -1)}A`))).toMatch(/^Error\(Value, InvalidInput\)/)

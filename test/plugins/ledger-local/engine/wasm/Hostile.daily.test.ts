@@ -42,7 +42,7 @@ const largeMemory = [0, ...leb(LARGE_PAGES)]
 const dataAt = (offset: number, bytes: ReadonlyArray<number>): Array<number> =>
   section(11, [0, ...i32(offset), 0x0b, ...sized(bytes)])
 
-describe("a module that changes the rules", () => {
+describe("a module that violates the module rules", () => {
   it("a module cannot access its fuel globals", () => {
     expect(refused(contract({ body: forever(...i32(1_000_000), 0x24, 0) }))).toMatch(/unknown global/)
     expect(refused(contract({ body: [0x23, 0, DROP, ...VOID_BODY] }))).toMatch(/unknown global/)
@@ -75,7 +75,7 @@ describe("a module that changes the rules", () => {
   })
 })
 
-describe("a module of instructions that the network does not take", () => {
+describe("a module with disallowed instructions", () => {
   const bodies: ReadonlyArray<readonly [string, ReadonlyArray<number>]> = [
     ["return_call", [0x12, 0]],
     ["return_call_indirect", [0x13, 0, 0]],
@@ -178,7 +178,7 @@ describe("a module that moves bytes for ever", () => {
     expect(succeeded(call(once)).returnValue).toEqual({ type: 1 })
   })
 
-  it("pays for growing, by nothing too", () => {
+  it("charges memory.grow, also by zero pages", () => {
     expect(stopped(contract({ body: forever(...i32(0), 0x40, 0, DROP) }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
     expect(stopped(contract({ body: forever(...i32(1), 0x40, 0, DROP) }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
   })

@@ -54,7 +54,7 @@ describe("a hostile module", () => {
     expect(errorOf(call(contract({ body: [0x10, 0] })))).toMatch(/^Error\(Budget, ExceededLimit\)/)
   })
 
-  it("gets no more memory than the network allows", () => {
+  it("limits memory to the network's maximum", () => {
     // memory.grow(60000) answers -1; shifted into a u32 value's high half.
     const grow = [0x41, ...[0xe0, 0xd4, 3], 0x40, 0, 0xac, 0x42, 32, 0x86, 0x42, 4, 0x84]
     expect(succeeded(call(contract({ body: grow }))).returnValue).toEqual(u32(0xffff_ffff))
@@ -113,7 +113,7 @@ describe("a hostile module", () => {
 })
 
 describe("words of values", () => {
-  it("come back as the same value, small or by handle", () => {
+  it("values round-trip as small words or handles", () => {
     const values: ReadonlyArray<ScVal> = [
       VOID,
       { type: 0, b: true },

@@ -65,7 +65,7 @@ const uploaded = (on: World): World => {
   return on
 }
 
-describe("a contract that runs what another one names", () => {
+describe("a contract with a referenced executable", () => {
   it("runs the referenced code, and its instance names the reference", () => {
     const on = uploaded(at(28))
     succeeded(call(owner(naming(PERSISTENT)), on)).changes.commit()

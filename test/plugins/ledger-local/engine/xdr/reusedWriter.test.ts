@@ -21,14 +21,14 @@ const values: ReadonlyArray<ScVal> = [
   ...[0, 1, 2, 3, 4, 5, 70_000, 1_100_000, 3].map((length): ScVal => ({ type: 13, bytes: bytes(length, 0xab) }))
 ]
 
-describe("a kept buffer", () => {
+describe("a reused buffer", () => {
   it("a reused buffer holds the SDK's bytes for each value", () => {
     const all: ScVal = { type: 16, vec: [...values] }
     for (const value of [...values, all, ...values])
       expect(equalBytes(codec.ScVal.encode(value), xdr.ScVal.schema.encode(value))).toBe(true)
   })
 
-  it("gives bytes that the next value does not write over", () => {
+  it("returns bytes that the next value does not overwrite", () => {
     const first = codec.ScVal.encode({ type: 13, bytes: bytes(8, 1) })
     const copy = first.slice()
     codec.ScVal.encode({ type: 13, bytes: bytes(8, 2) })

@@ -161,7 +161,7 @@ describe("an offer", () => {
   )
 
   test(
-    "leaves the book when its owner loses the issuer's leave",
+    "revoking authorization removes the owner's offers",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const maker = yield* fund("maker", 10_0000000n)
@@ -215,7 +215,7 @@ describe("a path payment", () => {
   })
 
   test(
-    "delivers exactly what was asked for within what may be sent",
+    "strict receive delivers the exact amount within the send maximum",
     Effect.gen(function* () {
       const { payer, payee } = yield* market
       const receive = (sendMax: string, destAmount: string) =>
@@ -246,7 +246,7 @@ describe("a path payment", () => {
   )
 
   test(
-    "sends exactly what was named for at least what was asked",
+    "strict send sends the exact amount for at least the minimum",
     Effect.gen(function* () {
       const { maker, payer, payee } = yield* market
       const send = (sendAmount: string, destMin: string, from = native) =>
