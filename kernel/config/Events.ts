@@ -1,4 +1,4 @@
-// The limits of those who follow their settlements over a stream that stays open.
+// Limits of clients that follow their settlements over an event stream.
 import { Context, Effect, Layer } from "effect"
 import { integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"

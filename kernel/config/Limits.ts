@@ -16,7 +16,7 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
     min: 50,
     max: 10_000,
     unit: "ms",
-    doc: "Longest time between two looks at an open settlement."
+    doc: "Maximum time between two polls of an open settlement."
   }),
   recovery_ms: integer({ default: 15_000, min: 1_000, max: 300_000, unit: "ms", doc: "Period of the recovery loop." }),
   rpc_timeout_ms: integer({
@@ -88,7 +88,7 @@ export interface LimitValues {
   readonly channelWait: Duration.Duration | undefined
   readonly pendingSettlementsMax: number
   readonly sponsoredPerPrincipalPerDayStroopsMax: bigint
-  /** By principal (`key:label`), in place of the bound for everybody. */
+  /** By principal (`key:label`); replaces the general bound. */
   readonly sponsoredByKeyPerDayStroopsMax?: ReadonlyMap<string, bigint> | undefined
   readonly sponsoredPerDayStroopsMax: bigint
   readonly expiryToleranceLedgers: number

@@ -1,6 +1,6 @@
-// The one ledger network this process serves: where its RPC is, who signs, which assets may move and what a transaction
-// may cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network
-// is refused; what must hold for pubnet is checked by its gate (`settlement/PubnetGate.ts`).
+// The one ledger network that this process serves: its RPC endpoints, its signing keys, the allowed assets and the cost
+// limits of a transaction. Networks have their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one
+// enabled network is refused; the conditions for pubnet are checked by its gate (`settlement/PubnetGate.ts`).
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { NetworkKeys } from "./NetworkKeys.ts"
 import { optionalRemoteSigner, remoteSigner, remoteSignerIssue, type RemoteSignerValues } from "./RemoteSigner.ts"
@@ -56,11 +56,11 @@ const ownKeys = {
   friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
   sponsor_secret_env: text({
     default: "SPONSOR_SECRET",
-    doc: "Environment variable with the sponsor's secret seed; after a rotation those of before behind commas."
+    doc: "Environment variable with the sponsor's secret seed; after a rotation, previous seeds follow after commas."
   }),
   channel_secrets_env: optionalText({
     doc:
-      "Environment variable with channel seeds, comma separated, behind a semicolon those of before. Absent: derived " +
+      "Environment variable with channel seeds, comma-separated; previous seeds follow a semicolon. Absent: derived " +
       "from the sponsor's seed."
   }),
   sponsor_signer: optionalRemoteSigner,

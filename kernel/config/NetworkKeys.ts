@@ -1,7 +1,6 @@
-// Settings of a network that belong to a plugin of the program, such as the contract of a scheme: they stand beside the
-// kernel's own in each entry of `networks`, whether the plugin is enabled or not, so that a profile reads the same with
-// and without it. With them a plugin says what must hold before they may serve pubnet. It declares them in its
-// `settings` (`gather.ts`).
+// Network settings that a plugin of the program declares, such as a scheme's contract address: they are members of each
+// entry of `networks` beside the kernel's own, whether the plugin is enabled or not, so a profile parses the same with
+// and without it. A plugin declares them in its `settings` (`gather.ts`), with the conditions they must meet on pubnet.
 import type { Fields, Section, ValuesOf } from "./Setting.ts"
 
 export interface NetworkKeys<out A> {
@@ -16,7 +15,7 @@ export interface NetworkKeys<out A> {
 /** What a plugin declares: sections, and keys of each network. */
 export type Declaration = Section<any> | NetworkKeys<any>
 
-/** What all the plugins of a program declare (`gather.ts`). */
+/** The declarations of all plugins of a program (`gather.ts`). */
 export interface Declared {
   /** By name, `networks` with every contributed key in it. */
   readonly sections: ReadonlyMap<string, Section<unknown>>

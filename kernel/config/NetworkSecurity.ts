@@ -15,7 +15,7 @@ export const networkSecuritySection = section("network_security", "Names and add
     min: 65_536,
     max: 67_108_864,
     unit: "bytes",
-    doc: "Agent tools: longest answer of anybody asked."
+    doc: "Agent tools: maximum size of an answer from any server that is called."
   }),
   timeout_ms: integer({
     default: 15_000,
@@ -49,6 +49,6 @@ export const networkSecuritySection = section("network_security", "Names and add
     default: 10,
     min: 1,
     max: 1_000,
-    doc: "Agent tools: connections open at once."
+    doc: "Agent tools: maximum number of concurrent connections."
   })
 })

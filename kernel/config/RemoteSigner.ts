@@ -1,6 +1,6 @@
-// Settings of a key that another machine holds: an HTTPS signer of our own description, Vault's transit engine, AWS KMS
-// or Google Cloud KMS. The names of variables stand here, never their content; those are read anew with each use, so a
-// token that is renewed in its file needs no restart.
+// Settings of a key on another machine: an HTTPS signer of our own protocol, Vault's transit engine, AWS KMS or Google
+// Cloud KMS. They hold names of variables, never their content; variables and files are read on each use, so a token
+// renewed in its file needs no restart.
 import { type Option, type Redacted, Schema } from "effect"
 import { choice, entry, integer, optionalText, text } from "./Setting.ts"
 
@@ -8,7 +8,7 @@ import { choice, entry, integer, optionalText, text } from "./Setting.ts"
 export const remoteSigner = entry({
   kind: choice(["https", "vault-transit", "aws-kms", "gcp-kms"], {
     default: "https",
-    doc: "Who holds the key: an HTTPS signer, Vault's transit engine, AWS KMS, Google Cloud KMS. The key is ed25519."
+    doc: "Key holder: an HTTPS signer, Vault's transit engine, AWS KMS or Google Cloud KMS. The key is ed25519."
   }),
   url: text({
     default: "",
@@ -44,7 +44,7 @@ export interface RemoteSignerValues extends RemoteSignerSettings {
 
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 
-/** What is wrong with the settings as they stand. */
+/** Issues of the settings. */
 export const remoteSignerIssue = ({ key, kind, region, url }: RemoteSignerSettings): string | undefined => {
   const given = url === "" ? undefined : URL.canParse(url) ? new URL(url) : null
   if (given === null || (given === undefined && (kind === "https" || kind === "vault-transit")))

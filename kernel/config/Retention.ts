@@ -29,7 +29,7 @@ export const retentionSection = section("retention", "How long what has ended is
     min: daysMin,
     max: daysMax,
     unit: "days",
-    doc: "What operators did, by whom and why, once it is known how it went."
+    doc: "Operator actions with their operator and reason, once their result is known."
   })
 })
 

@@ -1,7 +1,7 @@
-// The words in which owners declare their settings: name, unit, default, range and a sentence of documentation, as
-// data. A section is a named group of settings with exactly one owner, who declares it in its plugin's `settings`
-// (`gather.ts`). Values come from a profile's YAML. An unknown or ill-typed value is refused with its path before any
-// port opens.
+// Constructors with which a plugin declares its settings as data: name, unit, default, range and a sentence of
+// documentation. A section is a named group of settings with exactly one owner, which declares it in its plugin's
+// `settings` (`gather.ts`). Values come from a profile's YAML. An unknown or ill-typed value is refused with its path
+// before any port opens.
 import { Effect, Schema, SchemaGetter } from "effect"
 
 /** A setting's schema carries its documentation and default as annotations. */

@@ -1,7 +1,7 @@
-// The settings of this process: one tree from the profile, handed out section by section. A section has one owner: the
-// first plugin to claim it; a second claim by another owner is refused at boot, as is one that no plugin declares.
-// Secrets never stand in the tree; it names the environment variables that hold them, and `secret` reads those as
-// Redacted values.
+// The settings of this process: one tree from the profile, read section by section. A section has one owner: the first
+// plugin that claims it; a second claim by another owner is refused at boot, as is a section that no plugin declares.
+// The tree holds no secrets: it names the environment variables that hold them, and `secret` reads those as Redacted
+// values.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { contract } from "../contract/Contract.ts"
 import { CurrentPlugin } from "../contract/CurrentPlugin.ts"
@@ -16,7 +16,7 @@ export class SettingsRefused extends Schema.TaggedError<SettingsRefused>()("Sett
   message: Schema.String
 }) {}
 
-/** Faults told beside the first. */
+/** Issues that a message lists beside the first. */
 const issuesReportedMax = 4
 
 export interface SettingsSource {

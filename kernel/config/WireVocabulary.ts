@@ -17,7 +17,7 @@ export const wireSection = section("wire", "The spellings of the wire.", {
 })
 
 export interface WireVocabularyValues {
-  /** Never empty; the first is the house's own spelling outwards. */
+  /** Never empty; the first is the spelling that this service writes. */
   readonly dialects: readonly ["ledger" | "stellar", ...ReadonlyArray<"ledger" | "stellar">]
   readonly stellarPendingReason: "settlement_pending" | "settle_stellar_transaction_status_unknown"
 }

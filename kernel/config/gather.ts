@@ -1,12 +1,12 @@
-// The settings that the plugins and drivers of a program declare, enabled or not: a misspelt section is refused
-// whatever is enabled, `tollkeeper config schema` prints every setting without starting anything, and a plugin that is
-// off says what speaks against pubnet like one that is on. A section, or a key of the networks, that two declare is a
-// mistake of the program.
+// The settings that the plugins and drivers of a program declare, enabled or not: a misspelled section is refused
+// whichever plugins are enabled, `tollkeeper config schema` prints every setting without starting anything, and a
+// disabled plugin reports its objections to pubnet like an enabled one. A section, or a key of the networks, that is
+// declared twice is a programming error.
 import { networksSection } from "./Network.ts"
 import type { Declaration, Declared, NetworkKeys } from "./NetworkKeys.ts"
 import type { Section } from "./Setting.ts"
 
-/** Gathers what the plugins of a program declare. */
+/** Merges the declarations of a program's plugins. */
 export const gather = (
   plugins: ReadonlyArray<{ readonly id: string; readonly settings?: ReadonlyArray<Declaration> }>
 ): Declared => {

@@ -1,6 +1,6 @@
-// Headers for the ledger's RPC, from the environment: a provider's key belongs into no profile. One `name: value` a
-// line, for every endpoint, or for those of one host alone with `@host ` before it, so that no provider hears another's
-// key.
+// Headers for the ledger's RPC, from the environment, since a provider's key must not be in a profile. One
+// `name: value` a line, for every endpoint, or for the endpoints of one host with `@host ` before it, so that a key is
+// sent to its own provider only.
 import { Redacted } from "effect"
 
 export interface RpcHeader {
@@ -11,7 +11,7 @@ export interface RpcHeader {
 }
 
 const line = /^(?:@([^\s@]+)\s+)?([A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)$/
-/** What the house itself says to an endpoint. */
+/** Headers that the RPC client sets itself. */
 const own = new Set(["content-type", "content-length", "host", "connection", "transfer-encoding", "traceparent"])
 
 /** The headers, or the number of the first line that is none. */

@@ -1,6 +1,5 @@
-// What is wrong with a section of a profile, in the words of who wrote it: the dotted path of the setting, what was
-// expected there, and for a name that nobody knows the one that was probably meant. Values are not repeated, since one
-// may be a secret that stands in the wrong place.
+// The issues of a profile's section, in terms of the YAML: the dotted path of the setting, what was expected there, and
+// for an unknown name the closest known one. Values are not repeated, since a misplaced one may be a secret.
 import { Schema, SchemaIssue } from "effect"
 import { suggestionSuffix } from "./didYouMean.ts"
 
@@ -43,7 +42,7 @@ const dotted = (path: ReadonlyArray<PropertyKey>): string =>
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The faults of a value, in the order in which they stand; `schema` is the JSON schema of the section `name`. */
+/** The issues of a value, in document order; `schema` is the JSON schema of the section `name`. */
 export const settingIssues = (
   name: string,
   schema: Schema.Top,

@@ -1,6 +1,6 @@
-// Who asks. With keys configured, a listed key or nobody; without, one anonymous principal, counted by source address.
-// An IPv6 caller is named by its /64, since it owns all of it; `X-Forwarded-For` is believed only hop by hop from
-// proxies that the settings trust.
+// Authentication of a caller. With keys configured, a listed key or nothing; without, one anonymous principal, counted
+// by source address. An IPv6 caller is counted by its /64, since it controls all of it; `X-Forwarded-For` is trusted
+// only hop by hop, from the proxies in the settings.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Server } from "../config/Server.ts"
@@ -21,13 +21,13 @@ export class Authentication extends Context.Service<
     /** The principal of a request; None when keys are configured and none of them was sent. */
     readonly authenticate: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
     /**
-     * Who may read what is told to whoever has a key: a caller or an operator, by key or by session; anybody, where
-     * callers need none. The word is what they are counted by.
+     * Principals allowed to read key-protected data: a caller or an operator, by key or by session; any caller where no
+     * key is required. Returns the rate-limit key.
      */
     readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
-    /** The label of the operator who asks, by key or by session. */
+    /** The label of the requesting operator, by key or by session. */
     readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
-    /** Where a request comes from, whoever asks: an address, or the network of one. */
+    /** Source of a request, keyed or not: an address, or the network of one. */
     readonly sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
     readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
     /** Whether an operator asks; where no operator has a key, whether this machine itself does. */
@@ -51,7 +51,7 @@ export class Authentication extends Context.Service<
           .map((hop) => hop.trim())
           .filter((hop) => hop !== "")
         let address = peer
-        // From the nearest hop outwards, for as long as the one who reports it is trusted.
+        // From the nearest hop outwards, while the hop that reports the next one is trusted.
         while (isTrusted(address)) {
           const next = hops.pop()
           if (next === undefined || parseAddress(next) === undefined) break
@@ -71,7 +71,7 @@ export class Authentication extends Context.Service<
       const authenticate: Authentication["Service"]["authenticate"] = (request) => {
         if (!keys.keyed())
           return Option.some({ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false })
-        // A session is for looking: what pays, pays by a key.
+        // A session only reads; payments require a key.
         const caller = keyOf(request, keys.caller).pipe(
           Option.orElse(() => (request.method === "GET" ? sessionOf(request, "caller") : Option.none()))
         )

@@ -1,21 +1,21 @@
-// JSON from strangers, bounded before it is decoded: bytes, depth, number of values; no duplicate keys and no
-// `__proto__`; strict UTF-8. One scan over the text, then the platform's own parser. A fault says what is wrong and at
-// which character, never what was sent. Where a reader names an object whose members are each for themselves
-// (`parseJsonWithMembers`), a fault inside of one drops that member and nothing else.
+// Untrusted JSON, bounded before it is decoded: bytes, depth, number of values; no duplicate keys, no `__proto__`;
+// strict UTF-8. One scan over the text, then the platform's own parser. An issue says what is wrong and at which
+// character, never what was sent. Where a reader names an object with independent members (`parseJsonWithMembers`), an
+// issue inside one of them drops that member only.
 import { Data, Effect, Result } from "effect"
 
 export interface JsonBounds {
   readonly depthMax: number
   /** Objects, arrays, keys and scalars together. */
   readonly valuesMax: number
-  /** `any`: content that is passed on unread may have any keys; of one that stands twice the last counts. */
+  /** `any`: content that is passed on unread may have any keys; the last of a duplicate key counts. */
   readonly keys?: "any"
 }
 
 export const defaultBounds: JsonBounds = { depthMax: 32, valuesMax: 20_000 }
 
 /** The text is not JSON within the bounds. */
-export class JsonParseError extends Data.TaggedClass("JsonFault")<{ readonly message: string }> {}
+export class JsonParseError extends Data.TaggedClass("JsonParseError")<{ readonly message: string }> {}
 
 const notJson = "the body is not JSON"
 
@@ -29,7 +29,7 @@ const stringEnd = (text: string, at: number): number => {
   return -1
 }
 
-/** Nothing in it stands for something else, and nothing that JSON does not take as it is. */
+/** A string without escapes and without characters that JSON refuses: it reads as it is written. */
 const isVerbatim = (text: string): boolean => {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -54,12 +54,12 @@ interface Container {
   key: string | undefined
 }
 
-/** A member that stands for itself: from its key to what ends it. */
+/** An independent member: from its key to the character that ends it. */
 interface Member {
   readonly name: string
   readonly from: number
   to: number
-  fault: string | undefined
+  issue: string | undefined
 }
 
 /** Checks depth, counts and keys in one pass, without building anything. Grammar is left to the parser that follows. */
@@ -83,7 +83,7 @@ class Scan {
     this.#path = path
   }
 
-  /** The first fault that drops all of the text. */
+  /** The first issue that refuses the whole text. */
   run(): string | undefined {
     const text = this.#text
     for (let i = 0; i < text.length; i++) {
@@ -115,31 +115,31 @@ class Scan {
     return this.#open.length > 0 ? notJson : undefined
   }
 
-  /** A fault of the member it stands in, if it stands in one; else of the whole. */
-  #faulty(message: string): string | undefined {
+  /** Records an issue of the independent member around it, if there is one; else returns it, for the whole text. */
+  #report(message: string): string | undefined {
     if (this.#member === undefined) return message
-    this.#member.fault ??= message
+    this.#member.issue ??= message
     return undefined
   }
 
   #count(): string | undefined {
     const { valuesMax } = this.#bounds
     if (this.#holderDepth === 0) return ++this.#values > valuesMax ? `more than ${valuesMax} values` : undefined
-    // Between two members there is nobody to blame; the next one is.
+    // Between two members there is no member to drop; the next one is dropped.
     if (++this.#memberValues > valuesMax && this.#member !== undefined)
-      this.#member.fault ??= `more than ${valuesMax} values`
+      this.#member.issue ??= `more than ${valuesMax} values`
     return undefined
   }
 
   #begin(at: number, isObject: boolean): string | undefined {
     const isHolder = isObject && this.#holderDepth === 0 && this.#isAtPath()
     const problem = this.#count()
-    const isRead = isObject && this.#bounds.keys !== "any" && this.#member?.fault === undefined
+    const isRead = isObject && this.#bounds.keys !== "any" && this.#member?.issue === undefined
     this.#open.push({ keys: isRead ? new Set() : undefined, key: undefined })
     this.#expectKey = isObject
     if (isHolder) this.#holderDepth = this.#open.length
     if (problem !== undefined || this.#open.length <= this.#bounds.depthMax) return problem
-    return this.#faulty(`nested deeper than ${this.#bounds.depthMax} levels at character ${at}`)
+    return this.#report(`nested deeper than ${this.#bounds.depthMax} levels at character ${at}`)
   }
 
   #isAtPath(): boolean {
@@ -166,7 +166,7 @@ class Scan {
     if (this.#member === undefined) return
     this.#member.to = at
     // What is dropped takes no room from the others.
-    if (this.#member.fault === undefined) this.#keptValues = this.#memberValues
+    if (this.#member.issue === undefined) this.#keptValues = this.#memberValues
     else this.#memberValues = this.#keptValues
     this.#member = undefined
   }
@@ -177,14 +177,14 @@ class Scan {
     if (container?.keys === undefined) return undefined
     const key = keyOf(this.#text, from, to)
     if (key !== undefined && this.#open.length === this.#holderDepth) {
-      this.#member = { name: key, from, to: this.#text.length, fault: undefined }
+      this.#member = { name: key, from, to: this.#text.length, issue: undefined }
       this.members.push(this.#member)
     }
-    const fault = this.#count()
-    if (fault !== undefined) return fault
-    if (key === undefined) return this.#faulty(`a key that is not a string at character ${from}`)
-    if (key === "__proto__") return this.#faulty(`a forbidden key at character ${from}`)
-    if (container.keys.has(key)) return this.#faulty(`a key that stands twice at character ${from}`)
+    const tooMany = this.#count()
+    if (tooMany !== undefined) return tooMany
+    if (key === undefined) return this.#report(`a key that is not a string at character ${from}`)
+    if (key === "__proto__") return this.#report(`a forbidden key at character ${from}`)
+    if (container.keys.has(key)) return this.#report(`duplicate key at character ${from}`)
     container.keys.add(key)
     container.key = key
     return undefined
@@ -229,7 +229,7 @@ const parse = (
   const scan = new Scan(text, bounds, path)
   const issue = scan.run()
   if (issue !== undefined) return fail(issue)
-  const dropped = new Set(scan.members.flatMap(({ fault: problem, name }) => (problem === undefined ? [] : [name])))
+  const dropped = new Set(scan.members.flatMap(({ issue, name }) => (issue === undefined ? [] : [name])))
   try {
     return Result.succeed({ value: JSON.parse(withoutFaulty(text, scan.members, dropped)) as unknown, dropped })
   } catch {
@@ -237,7 +237,7 @@ const parse = (
   }
 }
 
-/** Parses bytes within the bounds, at once; for what is not worth an effect of its own. */
+/** Parses bytes within the bounds, synchronously. */
 export const readJson = (
   bytes: Uint8Array,
   bounds: JsonBounds = defaultBounds
@@ -251,8 +251,8 @@ export const parseJson = (
   Effect.suspend(() => Effect.map(Effect.fromResult(parse(bytes, bounds, undefined)), ({ value }) => value))
 
 /**
- * Parses bytes within the bounds. The object at `path` has members that stand for themselves: a fault inside of one, or
- * in its name, drops it, and what all of them hold is counted apart from the rest.
+ * Parses bytes within the bounds. The object at `path` has independent members: an issue inside one, or in its name,
+ * drops it, and the values of all of them are counted apart from the rest.
  */
 export const parseJsonWithMembers = (
   bytes: Uint8Array,

@@ -13,7 +13,7 @@ interface Key {
   readonly hash: Uint8Array
 }
 
-/** Whose key it is: who asks for payments, or who runs the facilitator. */
+/** The role of a key: callers that pay, or operators. */
 export type Role = "caller" | "operator"
 
 /** Characters a secret has at least. */
@@ -26,7 +26,7 @@ const hashOf = (crypto: Crypto["Service"], text: string) => crypto.sha256(new Te
 
 const principalsOf = (keys: ReadonlyArray<Key>) => [...new Set(keys.map(({ principal }) => principal))]
 
-/** What one variable lists; a fault names the variable and the entry's place, never its text. */
+/** The keys of one variable; an issue names the variable and the entry's position, never its text. */
 const readKeys = Effect.fnUntraced(function* (
   settings: Settings["Service"],
   crypto: Crypto["Service"],
@@ -78,9 +78,9 @@ export class Keys extends Context.Service<
     readonly operator: (bearer: string) => Option.Option<string>
     /** What each key that is listed under this principal signs a message with: HMAC-SHA-256 under the secret's hash. */
     readonly proofs: (role: Role, principal: string, message: Uint8Array) => ReadonlyArray<Uint8Array>
-    /** Who may ask, by principal, without any secret. */
+    /** Known callers by principal, without any secret. */
     readonly listed: () => { readonly callers: ReadonlyArray<string>; readonly operators: ReadonlyArray<string> }
-    /** Reads the variables again; on a fault the keys stay as they were. */
+    /** Reads the variables again; on an error the keys stay unchanged. */
     readonly reread: Effect.Effect<void, SettingsRefused>
   }
 >()("tollkeeper/http/Keys") {
@@ -97,7 +97,7 @@ export class Keys extends Context.Service<
       const match = (keys: ReadonlyArray<Key>, bearer: string): Option.Option<string> => {
         const hash = hashOf(crypto, bearer)
         let found: string | undefined
-        // All keys are compared, so that the time taken does not tell which one came close.
+        // All keys are compared, so that the time taken does not reveal the closest one.
         for (const key of keys) if (crypto.timingSafeEqual(key.hash, hash)) found = key.principal
         return Option.fromUndefinedOr(found)
       }

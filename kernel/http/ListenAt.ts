@@ -1,16 +1,16 @@
-// Where the process listens, when a plugin decides it: an agent tool server listens at an address of its own settings,
-// or nowhere at all when it speaks over stdin and stdout. Otherwise the section `server` decides. One process has one
-// listener. Whoever chooses also says what begins once every plugin stands. Whoever answers with streams that would
-// never end by themselves hears here that the listener is about to close.
+// The listen address, when a plugin decides it: an agent tool server listens at an address of its own settings, or not
+// at all when it serves stdin and stdout. Otherwise the section `server` decides. A process has one listener. The
+// chooser may also give a step that runs once every plugin is built; a route with endless streams registers here to
+// end them before the listener closes.
 import { Context, Deferred, Effect, Layer } from "effect"
 
 export interface ListenChoice {
   readonly at: { readonly host: string; readonly port: number } | "nowhere"
-  /** Runs once every plugin stands, before the address is bound; a failure ends the start. */
+  /** Runs once every plugin is built, before the address is bound; a failure ends the start. */
   readonly begins: Effect.Effect<void, unknown>
   /**
-   * Runs when the process is asked to stop, before the listener waits for what it has begun: ends streams that would
-   * never end by themselves. Bounded by whoever gives it.
+   * Runs when the process is asked to stop, before the listener waits for requests in flight: ends endless streams. Its
+   * provider bounds it in time.
    */
   readonly closing: Effect.Effect<void>
 }

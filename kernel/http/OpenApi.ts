@@ -24,14 +24,14 @@ export interface AnswerDescription {
 
 export interface RouteDescription {
   readonly method: "get" | "post" | "delete"
-  /** `{name}` stands for a part of the path. */
+  /** `{name}` is a path parameter. */
   readonly path: string
   /** Unique over all routes. */
   readonly id: string
   readonly summary: string
   /** What it belongs to, as one of the document's tags. */
   readonly tag: string
-  /** Who is answered, where keys are configured. */
+  /** Required principal, where keys are configured. */
   readonly callers: "anybody" | "keyed" | "operators"
   readonly inPath?: Parameters
   readonly query?: Parameters
@@ -48,7 +48,7 @@ export interface Described {
 
 type Definitions = Map<string, unknown>
 
-/** A schema as the document has it: what has an identifier stands among the components, and is referred to. */
+/** A schema as the document has it: one with an identifier becomes a component, and is referenced. */
 const toOpenApi = (schema: Schema.Constraint, components: Definitions): JsonSchema => {
   const traverse = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(traverse)

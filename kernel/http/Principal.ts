@@ -1,10 +1,11 @@
-// Who asks, under two names. A keyed caller has one for both. All keyless callers own their payments together, for a
-// serverless seller changes its address between a pending answer and the next try; what they use is counted by address.
+// The caller's identity, in two forms. For a keyed caller both are equal. All keyless callers own their payments
+// together, since a serverless seller changes its address between a pending answer and its retry; their usage is
+// counted by address.
 
 export interface Principal {
   /** Whose identifiers, answers and claims these are: `key:<label or hash>`, or `anonymous`. Never a secret. */
   readonly owner: string
-  /** Whom budgets, rates and fairness count: `key:<label or hash>`, or `ip:<address or /64>`. */
+  /** The unit of budgets, rates and fairness: `key:<label or hash>`, or `ip:<address or /64>`. */
   readonly source: string
   readonly keyed: boolean
 }

@@ -1,5 +1,5 @@
-// A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: past so many
-// principals, the one that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
+// A token bucket per principal: a rate per second, with bursts of twice that. Memory is bounded: beyond the maximum
+// number of principals the least recently used bucket is evicted, which refills it. A rate of 0 means no limit.
 import { Effect } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { setBounded } from "../cache/setBounded.ts"
@@ -9,7 +9,7 @@ interface Bucket {
   at: number
 }
 
-/** Principals remembered at most. */
+/** Maximum number of buckets. */
 const bucketsMax = 50_000
 
 /** Takes one token, or `cost` tokens or none; the answer is the seconds to wait, 0 when the request may pass. */

@@ -1,11 +1,11 @@
-// What a request was about, for the one line that is logged of it: the payer, the word of a refusal, the hash and the
-// settlement, so that "what happened to my payment?" has an answer in the log. Whoever learns one of them notes it; a
-// later word replaces an earlier one. Outside a request nothing is noted.
+// Annotations for the one log line of a request: the payer, a refusal's reason, the hash and the settlement, so that
+// the log answers "what happened to my payment?". Code that learns one of them adds it; a later value replaces an
+// earlier one. Outside a request, annotations are dropped.
 import { Context, Effect, type Fiber } from "effect"
 
 export interface RequestFacts {
   readonly payer?: string
-  /** A word of the house's own table. */
+  /** A reason of this service's own table. */
   readonly reason?: string
   /** Hex of the inner hash. */
   readonly transaction?: string

@@ -1,8 +1,7 @@
-// Sessions of people in a browser, each standing for a listed key for some hours. A session is a cookie that the key
-// itself has signed, so every replica that lists the key knows it, nothing is stored, and it ends with its key: a key
-// that is withdrawn takes its sessions with it. The cookie is for pages of this origin alone (`SameSite=Strict`) and no
-// script reads it. Whoever would change something by it must also send the header of our pages, which no form and no
-// page of another origin can.
+// Browser sessions, each on behalf of a listed key for some hours. A session is a cookie signed with the key itself, so
+// every replica that lists the key accepts it, nothing is stored, and withdrawing the key ends its sessions. The cookie
+// is sent by pages of this origin only (`SameSite=Strict`) and is not readable by scripts. A change also requires the
+// header that our pages send, which no form and no page of another origin can.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Base64Url } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
@@ -40,7 +39,7 @@ export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolea
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === request.headers["host"])
 }
 
-/** Whether a session says who asks: for what only reads, and for what a page of ours sends. */
+/** CSRF check: a session authenticates a request that only reads, or one that a page of ours sent. */
 export const passesCsrfCheck = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.method === "GET" || request.method === "HEAD" || isFromPage(request)
 

@@ -82,8 +82,7 @@ const specialRanges = [
 
 /**
  * Whether an address is one of the public internet. IPv6 outside of 2000::/3 is not, nor are documentation,
- * benchmarking and Teredo; forms that carry an IPv4 address (mapped, NAT64, 6to4, compatible) are never public,
- * whatever they carry.
+ * benchmarking and Teredo; forms that carry an IPv4 address (mapped, NAT64, 6to4, compatible) are never public.
  */
 export const isPublicAddress = (address: string): boolean => {
   const bytes = parseAddress(address)
@@ -117,8 +116,8 @@ const instanceRanges = [
 ]
 
 /**
- * Whether an address is one at which a machine in a cloud is told its own credentials, in any form. Nobody's resource
- * is there, so no setting opens it.
+ * Whether an address is a cloud metadata service, which gives a machine its credentials, in any form. No resource is
+ * served there, so no setting allows it.
  */
 export const isInstanceAddress = (address: string): boolean => {
   const bytes = parseAddress(address)

@@ -1,6 +1,6 @@
-// A list as CSV (RFC 4180), for whoever asks with `Accept: text/csv`: one line an item, a column a member, the names as
-// in JSON, nested ones joined by dots; lists of words are joined by spaces, other lists stand as JSON. What a seller or
-// buyer wrote and a spreadsheet would take for a formula begins with an apostrophe. Pure.
+// A list as CSV (RFC 4180) for a request with `Accept: text/csv`: one line an item, a column a member, named as in
+// JSON, nested members joined by dots; lists of strings are joined by spaces, other lists are JSON. Text from a seller
+// or buyer that a spreadsheet would run as a formula is prefixed with an apostrophe. Pure.
 import { Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { json } from "./httpMiddleware.ts"
@@ -74,7 +74,7 @@ export const csvOf = (body: unknown, kinds: ReadonlyArray<string> = kindsKnown):
 
 export const csvType = "text/csv; charset=utf-8; header=present"
 
-/** An answer as JSON, or as a table where it is a list and the request asks for one; nobody keeps it. */
+/** An answer as JSON, or as a table where it is a list and the request asks for one; never cached. */
 export const listed = (
   request: HttpServerRequest.HttpServerRequest,
   body: unknown,

@@ -1,7 +1,7 @@
-// What a listener on the loopback address answers, and what not. Any page that this machine's browser shows can send
-// requests here; two marks give them away. A Host that is no name of this machine is one that a browser was tricked
-// into resolving to it. An Origin that is not this listener's own, or a fetch that the browser calls cross-site, is a
-// page of somebody else's: it may read what is public, and nothing else. Programs send neither mark. Pure.
+// Host and origin validation of a loopback listener. Any page in this machine's browser can send requests here; two
+// headers identify them. A Host that is not a name of this machine means DNS rebinding. An Origin other than this
+// listener's own, or a fetch that the browser marks cross-site, is a foreign page: it may read public routes, and
+// nothing else. Programs send neither header. Pure.
 import { memoize } from "../cache/memoize.ts"
 import { inRange, parseAddress } from "./addresses.ts"
 
@@ -55,7 +55,7 @@ export interface PageRules {
   readonly allowedOrigins: ReadonlyArray<string>
 }
 
-/** Why a request is not answered; undefined when it is. A listener that is not on loopback answers everybody. */
+/** Why a request is refused; undefined when it is allowed. A listener that is not on loopback allows every request. */
 export const checkHostAndOrigin = (
   { allowedHosts, allowedOrigins, host }: PageRules,
   headers: Headers,

@@ -1,7 +1,7 @@
-// The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500
-// with a trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the
-// payment's shape. It also writes one structured line a request, and one span where spans are sent: the root of a trace
-// unless the caller's own goes on here. Neither has bodies, queries or the caller's address; the line of a payment
+// The outermost wrapper of every request: a result that no route answered becomes JSON. An unknown path is 404, a
+// defect is 500 with the trace id of its log entry and no other detail, and on the two payment routes both have the
+// payment's shape. It also writes one structured log line a request, and one span where spans are exported: the root of
+// a trace, or a child of the caller's own. Neither has bodies, queries or the caller's address; the line of a payment
 // names payer, reason, hash and settlement (`RequestNotes.ts`).
 import { Cause, Clock, Context, Effect, Exit, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
@@ -14,13 +14,13 @@ import { type PageRules, checkHostAndOrigin } from "./hostValidation.ts"
 
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
 
-/** A JSON answer with the headers every answer of the house carries. */
+/** A JSON answer with the headers of every answer. */
 export const json = (
   body: unknown,
   options: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}
 ) => HttpServerResponse.jsonUnsafe(body, { status: options.status ?? 200, headers: { ...headers, ...options.headers } })
 
-/** The shape in which a fault is answered on a path: payment routes keep theirs. */
+/** The shape of an error on a path: payment routes keep theirs. */
 export const errorBody = (path: string, word: string, message: string): Record<string, unknown> => {
   switch (path) {
     case "/verify":
@@ -35,7 +35,7 @@ export const errorBody = (path: string, word: string, message: string): Record<s
 /** Addresses whose path is kept: most requests ask for one of a few. */
 const urlsMax = 256
 
-/** A path as the router matches it: without the query, without slashes that stand twice or at the end. */
+/** A path as the router matches it: without the query, without duplicate or trailing slashes. */
 const pathOf = memoize(urlsMax, (url): string =>
   (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
 )
@@ -68,7 +68,7 @@ type Request = HttpServerRequest.HttpServerRequest
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 type Answering<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/** Names for what nobody traces: a random half of the process's own, and a count. */
+/** Ids for requests that are not traced: a random half of the process's own, and a count. */
 const makeUntracedIds = () => {
   let half = ""
   let count = 0
@@ -89,7 +89,7 @@ const callerOf = (headers: Request["headers"]) =>
     ? undefined
     : Option.getOrUndefined(HttpTraceContext.fromHeaders(headers))
 
-/** The handler, whose steps stand below the span. */
+/** The handler; its steps are children of the span. */
 const within = <E, R>(handler: Answering<E, R>, span: Tracer.AnySpan): Answering<E, R> =>
   Effect.provideService(handler, Tracer.ParentSpan, span)
 
@@ -97,9 +97,9 @@ const within = <E, R>(handler: Answering<E, R>, span: Tracer.AnySpan): Answering
 const nanosOf = (fiber: AnyFiber) => fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
 
 /**
- * A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may
- * quote a path. One that is not sent is never ended and has no attributes: it says so to the steps below it. Where no
- * spans are made the caller's own is all there is to tell of.
+ * A span by method and route, below the caller's own when it sent one. It wraps the error handler, whose texts may
+ * quote a path. A span that is not exported is never ended and has no attributes, and marks the steps below it likewise.
+ * Where no spans are made, only the caller's own is used.
  */
 const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler: Answering<E, R>) => {
   const caller = callerOf(request.headers)
@@ -126,7 +126,7 @@ const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler:
   )
 }
 
-/** What any page may read, or lead to by a link: it is public by the specification, or tells nothing. */
+/** Routes that any page may read or link to: public by the specification, or without information. */
 const isPublic = (method: string, path: string): boolean =>
   ["GET", "HEAD", "OPTIONS"].includes(method) &&
   /^\/(discovery\/.*|openapi\.json|health(\/.*)?|dashboard(\/(web|library)\/.*)?|seller|docs|)$/.test(path)
@@ -143,17 +143,17 @@ export const withinCapacity =
         : Effect.succeed(json(errorBody(path, refusal.reason, refusal.message), { status: 403 }))
     })
 
-/** What became of a fault, and the word of it in the log beside the trace. */
+/** Answers an error, and logs it with its trace id. */
 const answerError = Effect.fnUntraced(function* (
   cause: Cause.Cause<unknown>,
   { method, path, traceId }: { readonly method: string; readonly path: string; readonly traceId: string }
 ) {
-  // The request's own interruption, of a client that hung up, passes on from here; any other is a fault.
+  // The request's own interruption, by a client that hung up, passes through; any other is an error.
   if (Cause.hasInterruptsOnly(cause)) yield* Effect.interruptible(Effect.void)
   if (isRouteNotFound(Cause.squash(cause)))
     return json(errorBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
   yield* Effect.logError("a request died", cause).pipe(Effect.annotateLogs({ traceId, path }))
-  const error = errorBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
+  const error = errorBody(path, "internal_error", "internal error; the operator finds it in the log by this trace id")
   return json({ ...error, traceId }, { status: 500 })
 })
 

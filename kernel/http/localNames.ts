@@ -1,5 +1,5 @@
-// Host names that mean this machine or this network, by their spelling alone: special-use names, names without a dot,
-// and IP addresses that are not public. What a public name resolves to is judged where it is dialed. Pure.
+// Host names of this machine or this network, by their spelling alone: special-use names, names without a dot, and IP
+// addresses that are not public. The addresses of a public name are checked where it is dialed. Pure.
 import { isPublicAddress, parseAddress } from "./addresses.ts"
 
 /** Top-level names that never lead to the public internet (RFC 6761, 6762, 8375, 9476 and common private use). */

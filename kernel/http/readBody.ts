@@ -1,5 +1,5 @@
-// Reads a request's body up to a limit, whatever its headers claim. A longer body is refused as soon as the limit is
-// passed and not read on; a compressed one is refused, since its size is not what it seems.
+// Reads a request's body up to a limit, independent of its headers. A longer body is refused as soon as the limit is
+// passed and not read on; a compressed one is refused, since its size is not bounded by its length.
 import { Data, Duration, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { RequestBytes } from "../platform/RequestBytes.ts"

@@ -1,6 +1,6 @@
-// The one way out to an address that a stranger has named. The name is resolved once, every address it has is judged,
-// and the request is pinned to one of them, so that neither a second look-up nor a mixed answer leads inside. Each
-// redirect is a new judgement and stays on its origin. Everything is bounded: time, bytes, hops.
+// SSRF protection: the only client for addresses that others supply. The name is resolved once, every address is
+// checked, and the request is pinned to one of them, so that neither a second lookup nor a mixed answer reaches an
+// internal host. Each redirect is checked again and stays on its origin. Time, bytes and hops are bounded.
 import { Effect, Schema } from "effect"
 import { type BodyReader, Outbound, type OutboundAnswer, type OutboundFailed } from "../platform/Outbound.ts"
 import { isInstanceAddress, isPublicAddress, parseAddress } from "./addresses.ts"
@@ -9,7 +9,7 @@ import { isLocalName } from "./localNames.ts"
 /** Why nothing was fetched. `blocked` is our own refusal; nothing was sent then. */
 export class FetchRefused extends Schema.TaggedError<FetchRefused>()("FetchRefused", {
   reason: Schema.Literals(["blocked", "insecure", "redirected", "unresolved", "unreachable", "timeout", "too_large"]),
-  /** As `OutboundFailed.isAuthoritative`: the other side said so, and not a fault of ours or of the way there. */
+  /** As `OutboundFailed.isAuthoritative`: the remote server's own answer, not an error on our side or on the way. */
   isAuthoritative: Schema.optionalKey(Schema.Boolean)
 }) {}
 
@@ -36,7 +36,7 @@ export interface FetchRequest {
 }
 
 export interface FetchAnswer extends OutboundAnswer {
-  /** Who answered, after redirects; of the origin that was asked. */
+  /** The URL that answered, after redirects; of the origin that was requested. */
   readonly url: URL
 }
 
@@ -46,7 +46,7 @@ const mayDialPort = (url: URL): boolean => {
   return port === 80 || port === 443 || port >= 1_024
 }
 
-/** Whether a URL may be dialed at all by its form: no credentials in it, and a port that ordinary programs have. */
+/** Whether a URL may be dialed by its form: no credentials in it, and a port of ordinary web servers. */
 export const isDialable = (url: URL): boolean => url.username === "" && url.password === "" && mayDialPort(url)
 
 const refuse = (reason: FetchRefused["reason"]) => new FetchRefused({ reason })

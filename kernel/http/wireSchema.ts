@@ -1,5 +1,5 @@
-// Words for the shapes of bodies on the wire, as Schemas: whoever encodes an answer is typed by one, and the described
-// interface is made of the same. Patterns have the flag `u`, without which a JSON Schema would not show them.
+// Building blocks for Schemas of bodies on the wire: code that encodes an answer is typed by one, and the OpenAPI
+// document is made of the same. Patterns have the flag `u`, without which a JSON Schema would not show them.
 import { Schema } from "effect"
 
 export const text = (description: string) => Schema.String.annotate({ description })
@@ -17,9 +17,9 @@ export const whole = (description: string) =>
 /** An object of anything. */
 export const anything = (description: string) => Schema.Record(Schema.String, Schema.Unknown).annotate({ description })
 
-/** A fault outside the two payment operations. */
+/** An error outside the two payment operations. */
 export const ErrorBody = Schema.Struct({
-  error: text("Word of the fault."),
-  message: Schema.optionalKey(text("The fault in a sentence.")),
+  error: text("Error code."),
+  message: Schema.optionalKey(text("The error in a sentence.")),
   details: Schema.optionalKey(Schema.Array(Schema.String))
 }).annotate({ identifier: "Fault" })

@@ -14,7 +14,7 @@ const slowShare = 4
 const slowMillisMax = 1_000
 
 /** Why a question to one endpoint has no answer. */
-export class CallError extends Data.TaggedError("CallFault")<{
+export class CallError extends Data.TaggedError("CallError")<{
   readonly unavailable: LedgerUnavailable
   /** The endpoint refused to work just now: the same question may be answered a moment later. */
   readonly isPassing: boolean

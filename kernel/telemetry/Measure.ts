@@ -41,7 +41,7 @@ interface Described<Label extends string> {
   readonly labels?: ReadonlyArray<Label>
 }
 
-/** What stands at some level now. */
+/** A gauge: a current level. */
 export const gauge = <const Label extends string = never>(
   name: string,
   { help, labels = [], unit }: Described<Label>

@@ -1,6 +1,6 @@
-// Every metric of the kernel: its name, unit, labels and help. A plugin's stand in its own `metrics.ts`. Whoever
-// learns a figure measures it here by name; nothing else in the house makes a metric. What is a state is refreshed when
-// somebody asks (`payment/Metrics.ts`) or on the beat of a watch that there is anyway.
+// Every metric of the kernel: name, unit, labels and help; a plugin's are in its own `metrics.ts`. Metrics are measured
+// by these declarations only. Counters are measured where the event happens; gauges of state are refreshed on a scrape
+// (`payment/Metrics.ts`) or by an existing periodic task.
 import { counter, gauge, histogram } from "./Measure.ts"
 
 /** Requests and payments. */
@@ -37,15 +37,15 @@ export const settling = {
   }),
   open: gauge("tollkeeper_settlements_open", {
     unit: "count",
-    help: "Settlements whose end the ledger has not told yet."
+    help: "Settlements without an outcome on the ledger yet."
   }),
   oldestOpenSeconds: gauge("tollkeeper_settlements_oldest_open_seconds", {
     unit: "seconds",
-    help: "Age of the oldest settlement whose end the ledger has not told yet; 0 when there is none."
+    help: "Age of the oldest settlement without an outcome on the ledger; 0 when there is none."
   }),
   unresolved: gauge("tollkeeper_settlements_unresolved", {
     unit: "count",
-    help: "Settlements whose end the ledger can no longer tell; an operator ends them."
+    help: "Settlements whose outcome the ledger can no longer show; an operator resolves them."
   }),
   oldestUnresolvedSeconds: gauge("tollkeeper_settlements_oldest_unresolved_seconds", {
     unit: "seconds",
@@ -57,7 +57,7 @@ export const settling = {
   }),
   channelsFree: gauge("tollkeeper_channels_free", {
     unit: "count",
-    help: "Channel accounts that nobody holds at this moment."
+    help: "Channel accounts that are neither leased nor held."
   }),
   channelsUsable: gauge("tollkeeper_channels_usable", {
     unit: "count",
@@ -149,7 +149,7 @@ export const ledger = {
 export const storage = {
   available: gauge("tollkeeper_database_available", {
     unit: "yes or no",
-    help: "1 when the database told the state of settlements and channels at the last look, else 0: it is of before."
+    help: "1 if the last database read of settlements and channels succeeded; 0 if their gauges are stale."
   }),
   writable: gauge("tollkeeper_database_writable", {
     unit: "yes or no",
@@ -157,15 +157,15 @@ export const storage = {
   }),
   connectionsMax: gauge("tollkeeper_database_connections_max", {
     unit: "count",
-    help: "Connections to the database that may be lent at this moment."
+    help: "Maximum number of database connections at this moment."
   }),
   connectionsInUse: gauge("tollkeeper_database_connections_in_use", {
     unit: "count",
-    help: "Connections to the database that are lent."
+    help: "Database connections in use."
   }),
   connectionsWaiting: gauge("tollkeeper_database_connections_waiting", {
     unit: "count",
-    help: "Whoever waits for a connection to the database."
+    help: "Requests waiting for a database connection."
   }),
   replicaUsed: gauge("tollkeeper_database_replica_available", {
     unit: "yes or no",
@@ -183,7 +183,7 @@ export const storage = {
   factsStalled: gauge("tollkeeper_facts_stalled", {
     unit: "yes or no",
     labels: ["consumer"],
-    help: "1 for a consumer that has not moved between two looks while facts waited for it, else 0."
+    help: "1 if a consumer did not advance between two checks although facts were pending, else 0."
   })
 } as const
 
@@ -192,7 +192,7 @@ export const host = {
   build: gauge("tollkeeper_build_info", {
     unit: "yes or no",
     labels: ["version", "runtime", "runtime_version"],
-    help: "1; what runs stands in the labels."
+    help: "Build info; always 1."
   }),
   cpuSeconds: counter("process_cpu_seconds_total", { unit: "seconds", help: "CPU time of this process, seconds." }),
   residentBytes: gauge("process_resident_memory_bytes", { unit: "bytes", help: "Memory of this process, bytes." }),

@@ -392,7 +392,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/http/httpMiddleware.ts", "test/kernel/http/httpMiddleware.test.ts", [
     [
       "a defect's words reach the client",
-      '"an internal fault; the operator finds it by this trace id"',
+      '"internal error; the operator finds it in the log by this trace id"',
       "String(Cause.squash(cause))"
     ],
     ["an odd path loses the payment's shape", '.replace(/\\/{2,}/g, "/").replace(/(.)\\/$/, "$1")', ""],
