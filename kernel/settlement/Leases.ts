@@ -1,8 +1,8 @@
-// Work that one replica at a time does is under a lease: a row with a holder and an end. The holder renews it when half
-// of it is over, and till then knows without asking that nobody else can have it; when it dies, another takes over once
-// the lease has run out. An embedded database has one process at a time, so nobody waits for its end there, and it is
-// long. A lease only spares double work: correctness rests on the compare-and-set of each change, so a holder that
-// wakes up late can do no harm.
+// Leases for work that one replica does at a time: a row with a holder and an expiry. The holder renews it at half its
+// duration, and until then holds it without a query; when it dies, another replica takes over once the lease has
+// expired. An embedded database has one process at a time, so no replica waits for the expiry there, and it is long. A
+// lease only avoids duplicate work: correctness rests on the compare-and-set of each change, so a holder that resumes
+// late does no harm.
 import { Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -34,7 +34,7 @@ export class Leases extends Context.Service<
       const holder = Hex.encode((yield* Crypto).randomBytes(8))
       /** Of each name that is held, until when nothing need be asked. */
       const held = new Map<string, number>()
-      // A process that ends in order hands its work on at once.
+      // A graceful shutdown hands the work over immediately.
       yield* Effect.addFinalizer(() =>
         held.size === 0 ? Effect.void : Effect.ignore(sql`delete from kernel_leases where holder = ${holder}`)
       )

@@ -1,7 +1,7 @@
 // The gate before pubnet: a process that serves it starts only when every condition of the specification holds (S274 to
-// S283), and says all that do not together, each with its remedy, before a database is touched or a port opens. What
-// the settings and the environment decide is looked at first; then the ledger itself: which network each endpoint
-// serves, and what sponsor and channels hold. Other networks pass without a question.
+// S283), and reports all that do not together, each with its remedy, before a database is touched or a port opens.
+// Settings and environment are checked first; then the ledger: the network that each endpoint serves, and the balances
+// of sponsor and channels. Other networks pass without a check.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { checkEndpoints, layer as rpcLayer } from "../ledger/makeLedgerRpc.ts"
@@ -115,7 +115,7 @@ export const pubnetGateIssues = Effect.gen(function* () {
   const network = yield* Network
   const secrets = yield* secretErrors
   const endpoints = yield* endpointErrors()
-  // Where a development seed would be made, there is nobody yet whose balance could be asked for.
+  // Where a development seed would be generated, there is no account yet whose balance could be read.
   const isSeedMade = network.developmentAutoFund && Option.isNone(network.sponsorSecret)
   const isAskable = secrets.length === 0 && !isSeedMade && endpoints.length < network.rpcUrls.length
   const { rpcTimeout: timeout } = yield* Limits
@@ -139,7 +139,7 @@ const check = Effect.gen(function* () {
   return yield* new SettingsRefused({ path: `networks.${network.id}`, message })
 })
 
-/** That the gate was passed: whoever signs depends on it. */
+/** Proof that the gate was passed: the signers depend on it. */
 export class PubnetGate extends Context.Service<PubnetGate, { readonly passed: true }>()(
   "tollkeeper/settlement/PubnetGate"
 ) {

@@ -1,6 +1,6 @@
-// Whose a settlement is when its record was lost. Its transaction carries a tag of its owner and terms in its minimum
-// time, which no ledger's clock ever reaches: 30 bits of a hash, so the ledger alone shows the owner whatever happened
-// to the database, and tells nobody else who that is without the payment itself. A transaction of version 0.1 has none.
+// The owner of a settlement whose record was lost. Its transaction carries a tag of its owner and terms in its minimum
+// time, which no ledger's close time ever reaches: 30 bits of a hash, so the ledger alone proves the owner even if the
+// database is lost, and reveals it only to a party that has the payment. A transaction of version 0.1 has none.
 import type { Crypto } from "../platform/Crypto.ts"
 import { conditionsOf, type Transaction } from "../stellar/Envelope.ts"
 

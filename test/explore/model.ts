@@ -295,7 +295,7 @@ const readWith = (state: State, index: number, bounds: Bounds, answers: Answers,
     landed === undefined ? { _tag: "Absent", latestLedger } : { _tag: "Included", landed, latestLedger }
   let evidence: Evidence = { seen, snapshot: undefined, search: undefined }
   let decision = product.decide(settlement, evidence, options)
-  if (decision._tag === "AskStanding" && answers.standing !== "none") {
+  if (decision._tag === "ReadSnapshot" && answers.standing !== "none") {
     const ledger = answers.standing === "old" ? Math.max(born, state.ledger - 2) : state.ledger
     evidence = { ...evidence, snapshot: standingOf(state, index, ledger) }
     decision = product.decide(settlement, evidence, options)

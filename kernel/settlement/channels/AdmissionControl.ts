@@ -1,22 +1,22 @@
-// Who may wait for a channel, judged before anything costly is done for it. A place is counted from the moment it is
-// given until its channel is there or will not come. What cannot be served within its wait is refused at once, with an
-// estimate of when to come again: from the places before it in the turns of all principals, and from the rate at which
-// channels come free, which is measured while they are scarce and reckoned from the ledger's pace before. Pure.
+// Admission control for channels, before anything costly is done for a payment. A place is counted from its admission
+// until its channel is leased or will not come. A payment that cannot be served within its wait is refused immediately,
+// with an estimate of when to retry: from the places before it in the turns of all principals, and from the rate at
+// which channels are released, measured while they are scarce and derived from the close interval before. Pure.
 import type { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
 
 /** Places in all, and of one principal: bounds of memory, since what is hopeless is refused long before. */
 const placesMax = 2_000
 const placesOfOneMax = 250
-/** From a ledger's close until the channels that it frees are lent again, milliseconds. */
+/** From a ledger's close until the channels that it frees are leased again, milliseconds. */
 const noticedMillis = 250
 /** Ledgers from a lease until its channel is free again, where channels are leased as soon as they come free. */
 const ledgersHeld = 1.2
-/** The shortest and the longest estimate that is told, in milliseconds. */
+/** The bounds of an estimate in an answer, in milliseconds. */
 const retryMillisMin = 1_000
 const retryMillisMax = 60_000
 
 export interface LoadConditions {
-  /** As `monotonicMillis` tells it. */
+  /** A reading of `monotonicMillis`. */
   readonly now: number
   /** Milliseconds between two ledgers. */
   readonly ledgerMillis: number
@@ -58,14 +58,14 @@ export class AdmissionControl {
   }
 
   /**
-   * Milliseconds until a channel for whoever has `own` places already. Channels come back with the ledger's closes: at
-   * worst it takes whole ledgers, and where a ledger is long beside the few that wait, twice their share of one.
+   * Milliseconds until a channel for a principal that has `own` places already. Channels are released by ledger closes:
+   * at worst it takes whole ledgers, and where a ledger is long and few wait, twice their share of one.
    */
   #estimate(own: number, { channels, ledgerMillis, now }: LoadConditions): number {
-    // In turns: before it comes, everybody else is served once more than it was, as far as they wait.
+    // Served in turns: before it, every other principal is served once more, as far as it has waiters.
     let before = 0
     for (const places of this.#places.values()) before += Math.min(places, own + 1)
-    // Right after a close those that it freed are not lent yet, and whom it answered may come again at once.
+    // Right after a close, freed channels are not leased yet, and answered callers may come again immediately.
     const free = this.#scarcity.isScarce ? Math.min(channels, this.#scarcity.returned) : channels
     if (before < free) return 0
     const reckoned = Math.max(1, channels) / (ledgersHeld * ledgerMillis)

@@ -28,7 +28,7 @@ export class ChannelActions extends Context.Service<
   {
     /** Every channel of the network, by sponsor and number. */
     readonly list: Sql<ReadonlyArray<ChannelListed>>
-    /** What an operator asked for; undefined when nobody has. */
+    /** The number that an operator requested; undefined when none has. */
     readonly required: Sql<number | undefined>
     /** From 1 to 1,000. */
     readonly resize: (count: number) => Sql<void>

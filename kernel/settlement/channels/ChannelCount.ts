@@ -11,7 +11,7 @@ export class ChannelCount extends Context.Service<
   {
     /** The number as last read; from 1 to the channels with keys. */
     readonly known: () => number
-    /** Takes what an operator asked for, if anybody did; the number that it makes. */
+    /** Takes the number that an operator requested, if any; returns the number in effect. */
     readonly heed: (asked: number | null | undefined) => number
     /** Reads the number. */
     readonly read: Effect.Effect<number, SqlError.SqlError>
@@ -43,6 +43,6 @@ export class ChannelCount extends Context.Service<
 export const askedCount = (sql: SqlClient.SqlClient, network: string) =>
   sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`
 
-/** What an operator asked for, if anybody did. */
+/** The number that an operator requested, if any. */
 export const countRequired = (sql: SqlClient.SqlClient, network: string) =>
   Effect.map(askedCount(sql, network), ([row]) => row?.count)

@@ -1,5 +1,5 @@
-// Who needs a channel takes a place before anything costly is done for it, and is refused at once when it could not be
-// served in time. Those with a place wait in turns over principals, for a bounded time.
+// Admission and leasing of channels. A payment takes a place before anything costly is done for it, and is refused
+// immediately when it could not be served in time. Admitted payments wait in turns over principals, for a bounded time.
 import { Context, Duration, Effect, Layer, type Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
@@ -10,7 +10,7 @@ import { ChannelCount } from "./ChannelCount.ts"
 import { ChannelQueue } from "./ChannelQueue.ts"
 import { type ChannelCounts, type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 
-/** A ledger's pace while nobody knows it. */
+/** The close interval until it is measured. */
 const ledgerMillisAssumed = 5_000
 
 /** A place in the queue. It counts until it is left. */
@@ -31,11 +31,11 @@ export interface Overloaded {
 export class ChannelPool extends Context.Service<
   ChannelPool,
   {
-    /** A place for a principal who waits at most `within`; or at once that it would wait in vain. Asks nobody. */
+    /** A place for a principal that waits at most `within`, or an immediate refusal. Does no I/O. */
     readonly enter: (principal: string, within: Duration.Duration) => Effect.Effect<QueueTicket | Overloaded>
     /** Gives an unused lease back. */
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
-    /** Tells the queue that a channel may have come free. */
+    /** Notifies the queue that a channel may have been released. */
     readonly freed: Effect.Effect<void>
     readonly counts: Effect.Effect<ChannelCounts, SqlError.SqlError>
     /** Places that are taken now, by principal. */

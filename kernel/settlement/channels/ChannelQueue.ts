@@ -1,6 +1,6 @@
-// Those who wait for a channel, in turns over principals. Only the head of the queue asks the store, for itself and for
-// all who stand behind it in one statement: a ledger's close frees many channels at a time. It is woken when a channel
-// may have come free, and looks by itself now and then.
+// Waiters for a channel, in turns over principals. Only the head of the queue queries the store, for itself and for all
+// waiters behind it in one statement: a ledger's close frees many channels at a time. It is woken when a channel may
+// have been released, and polls otherwise.
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Latch, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
@@ -9,13 +9,13 @@ import { FairQueue } from "./FairQueue.ts"
 import { ReleaseRateEstimator } from "./ReleaseRateEstimator.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** How often the head of the queue looks again without being woken: channels are freed by other replicas too. */
+/** Poll interval of the head without being woken: channels are released by other replicas too. */
 const pollAgain = Duration.millis(250)
 
-/** Channels that are asked for at once. */
+/** Channels requested in one statement. */
 const takeMax = 100
 
-/** Somebody's place in the queue. */
+/** A waiter's place in the queue. */
 interface Turn {
   /** Done when it is the head of the queue, or has its lease. */
   readonly called: Deferred.Deferred<void>
@@ -24,18 +24,18 @@ interface Turn {
 
 const call = ({ called }: Turn) => Deferred.doneUnsafe(called, Effect.void)
 
-/** Who waits, and the one of them who asks. */
+/** The waiters, and the head that queries for them. */
 class Turns {
   readonly #queue = new FairQueue<Turn>()
-  readonly #nobody: () => void
+  readonly #onEmpty: () => void
   #head: Turn | undefined
 
-  /** `nobody` is called when nobody waits any more. */
-  constructor(nobody: () => void) {
-    this.#nobody = nobody
+  /** `onEmpty` is called when the last waiter has left. */
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty
   }
 
-  /** Who stands behind the head. */
+  /** Number of waiters behind the head. */
   get behind(): number {
     return this.#queue.size
   }
@@ -50,11 +50,11 @@ class Turns {
   pass(): void {
     if (this.#head !== undefined) return
     this.#head = this.#queue.next()
-    if (this.#head === undefined) this.#nobody()
+    if (this.#head === undefined) this.#onEmpty()
     else call(this.#head)
   }
 
-  /** Gives a lease to the next behind the head; false when nobody is there. */
+  /** Gives a lease to the next waiter behind the head; false when there is none. */
   give(lease: ChannelLease): boolean {
     const next = this.#queue.next()
     if (next === undefined) return false
@@ -71,9 +71,8 @@ class Turns {
 }
 
 /**
- * A statement ends for whoever is interrupted, also where the caller is not to be, or is giving back what it had: it
- * would lease channels that nobody hears of, or keep one. This one has a fiber of its own, and is waited for as long as
- * any statement is.
+ * Runs a statement in a fiber of its own, bounded like any statement. An interrupt would end it also where the caller
+ * is uninterruptible or is releasing a lease: it would lease channels without a holder, or keep one leased.
  */
 const toItsEnd = <A, E>(statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.uninterruptible(Effect.flatMap(Effect.forkDetach(statement, { startImmediately: true }), Fiber.join))
@@ -88,7 +87,7 @@ export class ChannelQueue extends Context.Service<
     ) => Effect.Effect<Option.Option<ChannelLease>, SqlError.SqlError>
     /** Gives an unused lease back. */
     readonly release: (lease: ChannelLease) => Effect.Effect<void>
-    /** Tells the queue that a channel may have come free. */
+    /** Notifies the queue that a channel may have been released. */
     readonly freed: Effect.Effect<void>
     readonly scarcity: ReleaseRateEstimator
   }
@@ -109,13 +108,13 @@ export class ChannelQueue extends Context.Service<
       const release = (lease: ChannelLease) =>
         toItsEnd(store.release(lease)).pipe(
           Effect.andThen(freed),
-          // A lease that cannot be given back ends by itself.
+          // A lease that cannot be released expires.
           Effect.catch((error) => Effect.logWarning("a channel lease was not given back and will run out", error))
         )
 
       /**
-       * Leases channels for the head of the queue and for those behind it, as many as there are; true when the head has
-       * one. Who is interrupted in that very moment has it all the same, and gives it back.
+       * Leases up to as many channels as the head and the waiters behind it need; true when the head has one. A waiter
+       * that is interrupted in that moment has its lease all the same, and releases it.
        */
       const take = Effect.fnUntraced(function* (turn: Turn) {
         const [asked, returned] = [Math.min(takeMax, 1 + turns.behind), scarcity.returned]
@@ -125,7 +124,7 @@ export class ChannelQueue extends Context.Service<
         if (leases.length < asked) scarcity.found(now, Math.max(0, returned - leases.length))
         const [own, ...others] = leases
         turn.lease = own
-        // Whom it was for has perhaps given up meanwhile.
+        // Its waiter may have left meanwhile.
         for (const lease of others) if (!turns.give(lease)) yield* release(lease)
         return own !== undefined
       }, Effect.uninterruptible)

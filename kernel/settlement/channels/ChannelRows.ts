@@ -1,6 +1,6 @@
-// The table of channels as its reconciler reads and writes it. Replicas of other settings and other keys share it, so
-// nobody takes away what somebody else needs: each says every minute which channels its settings claim, and a channel
-// that its own settings require no more is retired at once, any other only when nobody has said so for a while.
+// The table of channels as its reconciler reads and writes it. Replicas with other settings and other keys share it, so
+// no replica retires a channel that another requires: each records every minute which channels its settings claim, and
+// a channel that its own settings no longer require is retired immediately, any other once no claim has been renewed.
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -11,9 +11,8 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { askedCount } from "./ChannelCount.ts"
 
 /**
- * As stored. A channel that is required and has no account yet is planned; the table calls it `wanted`, and the columns
- * that say who requires it and until when begin with that word too, since versions of this program that share the table
- * read and write it.
+ * As stored. A required channel without an account is planned; the table calls it `wanted`, and the columns of its
+ * claim begin with that word too, since older versions of this program share the table.
  */
 export type ChannelState = typeof planned | "ready" | "retiring" | "merging" | "retired"
 export const planned = "wanted"
@@ -29,12 +28,12 @@ export interface ChannelRow {
   readonly leased: boolean
 }
 
-/** What a process requires is remembered for so long: three surveys of a minute. */
+/** Lifetime of a process's claim: three surveys of a minute. */
 const lapseSeconds = 180
 
 /** What a turn asks first, and most turns only. */
 export interface ChannelOverview {
-  /** How many channels an operator asked for, if anybody did. */
+  /** The number of channels that an operator requested, if any. */
   readonly asked: number | null
   /** Whether one of those owned waits for its number or for its end. */
   readonly isWaiting: boolean
@@ -48,8 +47,8 @@ export class ChannelRows extends Context.Service<
     /** Names the settings and keys of this process; replicas that agree in both share the work and the name. */
     readonly settingsId: string
     /**
-     * A row for each of the first `count` channels, from wherever they were on their way; those that nobody requires
-     * any more are lent no more.
+     * Ensures a row for each of the first `count` channels, in whichever state they were; channels that no process
+     * requires are no longer leased.
      */
     readonly claim: (count: number) => Sql<void>
     /** Every channel that is not retired and whose key this process has, former ones too. */

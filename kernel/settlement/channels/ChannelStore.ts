@@ -1,7 +1,7 @@
-// Where channels are lent. A lease is a row's fence raised and a deadline set; whoever leases it later raises the fence
-// again, and an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that
-// records a settlement and ends with its outcome. Only channels whose keys this process has are lent and counted:
-// replicas of other settings share the table.
+// The channels to lease. A lease raises a row's fence and sets a deadline; a later lease raises the fence again, and an
+// older holder's record then matches no row. A lease becomes a hold in the transaction that records a settlement and
+// ends with its outcome. Only channels whose keys this process has are leased and counted: replicas with other settings
+// share the table.
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
@@ -20,7 +20,7 @@ export interface ChannelLease {
 export interface ChannelCounts {
   /** Channels that exist and may be leased. */
   readonly ready: number
-  /** Of these, those that nobody leases or holds. */
+  /** Of these, channels that are neither leased nor held. */
   readonly free: number
 }
 
@@ -69,7 +69,7 @@ export class ChannelStore extends Context.Service<
      */
     readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
     /**
-     * Replaces the number `known` of an idle channel by its account's, as of a ledger: somebody else used it. Not when
+     * Replaces the number `known` of an idle channel by its account's, as of a ledger: another signer used it. Not when
      * the channel is leased or held, when its number has changed since it was read, or when its last outcome is newer.
      */
     readonly correct: (address: string, known: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>

@@ -1,8 +1,8 @@
-// A queue in which nobody's many stand before another's few: those who wait are served in turns, one of each principal,
-// and each principal's own in order of arrival. Pure; whoever uses it decides when to serve.
+// A fair queue: waiters are served in turns over principals, and each principal's own in order of arrival, so a
+// principal with many waiters does not delay one with few. Pure; the caller decides when to serve.
 
 export class FairQueue<A> {
-  /** Principals in the order of their turns. Nobody without a waiter is in it. */
+  /** Principals in the order of their turns; only those with a waiter. */
   readonly #lines = new Map<string, Array<A>>()
   #size = 0
 
@@ -27,7 +27,7 @@ export class FairQueue<A> {
     if (line.length === 0) this.#lines.delete(principal)
   }
 
-  /** The waiter whose turn it is; its principal's next turn comes after everybody else's. */
+  /** Removes the waiter whose turn it is; its principal's next turn comes after every other's. */
   next(): A | undefined {
     const [first] = this.#lines
     if (first === undefined) return undefined

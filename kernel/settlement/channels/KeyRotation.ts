@@ -1,10 +1,10 @@
-// Other keys while the process runs. An operator puts the new seeds into the sources (the files behind the
-// variables, or the sealed file), the old ones behind them, and asks one replica to rotate: it reads its sources
-// again, and takes them when nothing is lost by it: who was the sponsor still authorizes what names it, channels of
-// before are still signed for, and the new sponsor can pay. What was signed before is sent as it was recorded and
-// ends as it would have. The row of the rotation is committed first: while it cannot be written, no replica changes its
-// keys. The other replicas poll those rows and take the newest keys that their own sources hold, however many rotations
-// lie between; a replica whose sources lack the newest warns, and readiness and metrics say so. A plan shows what a
+// Key rotation while the process runs. An operator puts the new seeds into the sources (the files behind the
+// variables, or the sealed file), the old ones behind them, and asks one replica to rotate: it reads its sources again,
+// and takes the keys if nothing is lost: the previous sponsor still authorizes what names it, previous channels can
+// still be signed for, and the new sponsor can pay. Transactions signed before are sent as recorded and end as they
+// would have. The row of the rotation is committed first: while it cannot be written, no replica changes its keys. The
+// other replicas poll those rows and take the newest keys that their own sources hold, however many rotations lie
+// between; a replica whose sources lack the newest warns, and readiness and metrics report it. A plan shows what a
 // rotation would do; with a plan's id it is done only while the sources still hold what was planned.
 import { Context, Data, Effect, Layer, Schema } from "effect"
 import { Hex } from "effect/encoding"
@@ -31,10 +31,10 @@ import {
   newestOf,
   type Rotation,
   type RotationKind,
-  rotationStanding,
-  type RotationStanding,
+  rotationStatus,
+  type RotationStatus,
   type SigningKeys,
-  type StandingInput,
+  type RotationStatusInput,
   takesUp,
   unrecordedFrom
 } from "./rotationStatus.ts"
@@ -55,7 +55,7 @@ export interface RotationPlan {
   readonly fault: string | undefined
 }
 
-/** What the sources hold was looked at, and not taken. */
+/** The result of a dry run: the sources were read, and no keys taken. */
 class DryRun extends Data.TaggedError("DryRun")<{ readonly next: AccountNames }> {}
 
 /** Between two polls of the rotations of other replicas. */
@@ -131,7 +131,7 @@ const makeOwnKeys = Effect.gen(function* () {
   const keysOf = yield* makeKeysOf
   const mine = () => keysOf(signer.names())
   /** The row of this process's last change is written again when the database lost it. */
-  let taken: StandingInput["taken"]
+  let taken: RotationStatusInput["taken"]
   const took = Effect.fnUntraced(function* (from: SigningKeys) {
     taken = { from, to: mine() }
     yield* sponsor.suspect
@@ -139,7 +139,7 @@ const makeOwnKeys = Effect.gen(function* () {
       Effect.annotateLogs({ sponsor: signer.sponsor, before: from.sponsor })
     )
   })
-  const inputOf = (rotations: ReadonlyArray<Rotation>, live: ReadonlyArray<SigningKeys>): StandingInput => ({
+  const inputOf = (rotations: ReadonlyArray<Rotation>, live: ReadonlyArray<SigningKeys>): RotationStatusInput => ({
     rotations,
     live,
     names: signer.names(),
@@ -162,7 +162,7 @@ const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: OwnKeys)
           ? Effect.void
           : refuse(
               `they begin with ${next.sponsor}, the newest is ${newest}; ` +
-                "renew its files; what stands in a variable needs a restart"
+                "renew its files; keys in a variable need a restart"
             )
       )
     )
@@ -175,7 +175,7 @@ const makeFollow = Effect.fnUntraced(function* ({ keysOf, mine, took }: OwnKeys)
   })
 })
 
-const beforeFirstPoll: RotationStanding = {
+const beforeFirstPoll: RotationStatus = {
   state: "current",
   generation: 0,
   progress: undefined,
@@ -188,20 +188,20 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
   const own = yield* makeOwnKeys
   const { inputOf, mine, took } = own
   const follow = yield* makeFollow(own)
-  let standing = beforeFirstPoll
+  let status = beforeFirstPoll
 
   const report = Effect.suspend(() =>
     Effect.all([
-      measure(rotating.current, standing.state === "behind" ? 0 : 1),
-      measure(rotating.generation, standing.generation),
-      measure(rotating.replicasBehind, standing.replicasBehind)
+      measure(rotating.current, status.state === "behind" ? 0 : 1),
+      measure(rotating.generation, status.generation),
+      measure(rotating.replicasBehind, status.replicasBehind)
     ])
   )
   yield* report
 
   const poll = Effect.gen(function* () {
     const input = inputOf(yield* journal.rotations, yield* journal.live)
-    standing = rotationStanding(input)
+    status = rotationStatus(input)
     yield* report
     return input.rotations
   })
@@ -216,17 +216,17 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
 
   const turn = Effect.gen(function* () {
     const polled = yield* poll
-    const { state } = standing
+    const { state } = status
     if (state === "behind") yield* follow(polled)
     if (state === "ahead") yield* recordAgain
     yield* journal.announce(mine())
     const rotations = state === "current" ? polled : yield* poll
     const keys = mine()
     for (const rotation of rotations)
-      if (rotation.to === keys[rotation.kind]) yield* journal.advance(rotation, standing.replicasBehind === 0)
+      if (rotation.to === keys[rotation.kind]) yield* journal.advance(rotation, status.replicasBehind === 0)
   })
 
-  return { turn, took, mine, standing: () => standing }
+  return { turn, took, mine, status: () => status }
 })
 
 /** What a rotation from these keys would record; refused when it would undo another replica's rotation. */
@@ -263,14 +263,14 @@ const makeCheck = Effect.gen(function* () {
   )
 })
 
-const reportOf = (standing: RotationStanding, sponsor: string) => ({
-  state: standing.state === "behind" ? ("degraded" as const) : ("ready" as const),
-  ...(standing.detail === undefined ? {} : { detail: standing.detail }),
+const reportOf = (status: RotationStatus, sponsor: string) => ({
+  state: status.state === "behind" ? ("degraded" as const) : ("ready" as const),
+  ...(status.detail === undefined ? {} : { detail: status.detail }),
   figures: {
     signsAs: sponsor,
-    rotation: standing.generation,
-    rotationState: standing.progress ?? "none",
-    replicasBehind: standing.replicasBehind
+    rotation: status.generation,
+    rotationState: status.progress ?? "none",
+    replicasBehind: status.replicasBehind
   }
 })
 
@@ -285,7 +285,7 @@ export class KeyRotation extends Context.Service<
       planned?: string
     ) => Effect.Effect<Rotated, RotationRefused | VaultRefused | LedgerUnavailable | SqlError.SqlError>
     /** How the keys of this replica relate to the recorded rotations, as of the last poll. */
-    readonly standing: () => RotationStanding
+    readonly status: () => RotationStatus
   }
 >()("tollkeeper/settlement/channels/KeyRotation") {
   static readonly layer = Layer.effect(
@@ -300,7 +300,7 @@ export class KeyRotation extends Context.Service<
 
       const plan = Effect.fn("KeyRotation.plan")(function* (what: RotationKind) {
         const before = signer.names()
-        // The judge lets nothing through, so nothing is taken.
+        // The check refuses every key set, so none is taken.
         const next = yield* signer
           .reread((next) => Effect.fail(new DryRun({ next })))
           .pipe(
@@ -319,7 +319,7 @@ export class KeyRotation extends Context.Service<
         yield* signer.reread(
           Effect.fnUntraced(function* (next) {
             if (planned !== undefined && planned !== planIdOf(next))
-              return yield* refuse("the sources hold other keys than were planned; look at the plan again")
+              return yield* refuse("the sources no longer hold the planned keys; make a new plan")
             yield* check(what, signer.names(), next)
             // Committed before the first signature: without its row, no replica changes its keys.
             yield* journal.record((rotations) => changeOf(rotations, before, next, keysOf(next)))
@@ -332,13 +332,13 @@ export class KeyRotation extends Context.Service<
 
       yield* (yield* Health).register(
         "signer",
-        Effect.sync(() => reportOf(follower.standing(), signer.sponsor))
+        Effect.sync(() => reportOf(follower.status(), signer.sponsor))
       )
       // An embedded database has one process.
       if ((yield* Database).kind === "server")
         yield* reconciler({ id: "key-rotation", every: pollEvery, turn: follower.turn })
 
-      return KeyRotation.of({ plan, rotate, standing: follower.standing })
+      return KeyRotation.of({ plan, rotate, status: follower.status })
     })
   )
 }

@@ -1,5 +1,5 @@
-// How fast channels come free, measured while somebody waits for one, and how many have come free since none was. As
-// long as nobody waits, nothing is scarce, and nothing is known of the rate. Pure: the caller tells the time, in
+// Estimates the rate at which channels are released, measured while a waiter exists, and counts the releases since none
+// did. Without waiters channels are not scarce, and the rate is unknown. Pure: the caller passes the time, in
 // milliseconds since any moment.
 
 /** Rates are measured over as long as channels are scarce, within these bounds: channels come back in bursts. */
@@ -7,7 +7,7 @@ const measuredMillisMin = 3_000
 const measuredMillisMax = 10_000
 const measuredLedgersMin = 2
 const measuredLedgersMax = 6
-/** Leases remembered for measuring. */
+/** Leases kept for measuring. */
 const leasesMax = 4_096
 
 export class ReleaseRateEstimator {
@@ -15,12 +15,12 @@ export class ReleaseRateEstimator {
   #since: number | undefined
   #returned = 0
 
-  /** Somebody waits who found no free channel. */
+  /** A waiter found no free channel. */
   get isScarce(): boolean {
     return this.#since !== undefined
   }
 
-  /** Channels that this process has heard of coming free, and that nobody here has leased since. */
+  /** Releases that this process has observed, and whose channels it has not leased since. */
   get returned(): number {
     return this.#returned
   }
@@ -37,24 +37,24 @@ export class ReleaseRateEstimator {
   }
 
   /**
-   * Somebody found no free channel beyond those that it leased. What had come free when it asked, `returned`, is taken:
-   * by itself or by another replica.
+   * A waiter found no free channel beyond those that it leased. The releases observed when it asked, `returned`, are
+   * taken: by this or another replica.
    */
   found(now: number, returned: number): void {
     this.#since ??= now
     this.#returned = Math.max(0, this.#returned - returned)
   }
 
-  /** Nobody waits any more. */
+  /** The last waiter has left. */
   ended(): void {
     this.#since = undefined
     this.#returned = 0
   }
 
   /**
-   * Channels leased in a millisecond; undefined until it has been scarce for long enough to tell. They come back with
-   * the ledger's closes, so what a ledger brings is counted as due: a look right before a close finds no slower rate
-   * than one right after it. A pause is a slow rate, and only a long one is hopeless.
+   * Channels leased per millisecond; undefined until channels have been scarce for long enough. They are released by
+   * ledger closes, so a ledger's releases are counted as due: a reading right before a close finds no slower rate than
+   * one right after it. A pause is a slow rate, and only a long one means none.
    */
   ratePerMilli(now: number, ledgerMillis: number): number | undefined {
     const measured = this.#since === undefined ? 0 : now - this.#since

@@ -61,7 +61,7 @@ export const makeRotationJournal = Effect.fnUntraced(function* (network: string,
         for (const kind of kinds) {
           if (!isChange(kind, { from, to })) continue
           generation += 1
-          // The new keys are the end of their chain, whatever they were before.
+          // The new keys end their chain, even if an earlier rotation had replaced them.
           yield* sql`delete from kernel_key_rotations where network = ${network} and from_id = ${to[kind]}`
           yield* sql`insert into kernel_key_rotations (network, generation, kind, from_id, to_id)
             values (${network}, ${generation}, ${kind}, ${from[kind]}, ${to[kind]})

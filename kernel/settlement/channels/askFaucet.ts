@@ -1,6 +1,6 @@
-// The faucet of a development network, asked to fund the sponsor. What it answers does not matter: the next look at the
-// ledger tells whether the account is there, and asks again while it is not. It never fails, and one that does not
-// answer holds the channels up for so long and no longer.
+// Asks the faucet of a development network to fund the sponsor. Its answer is ignored: the next poll of the ledger
+// shows whether the account exists, and asks again while it does not. It never fails, and its timeout bounds the delay
+// of the channels.
 import { Duration, Effect } from "effect"
 import { HttpClient } from "effect/http"
 

@@ -1,8 +1,8 @@
-// A test network that was reset begins again: its ledgers have lower numbers and close later than those we remember.
-// What is remembered of channels and of the sponsor's transactions is then of a network that is no more, and would be
-// waited for until the new one has grown as old. It is forgotten, so that accounts are made and numbers read anew. A
-// node that lags is not taken for that: its ledgers closed earlier. Open settlements keep their channels: how they
-// ended is an operator's to say.
+// Detects a test network that was reset: its ledgers have lower numbers and close later than the recorded ones.
+// Recorded states of channels and of the sponsor's transactions belong to the old network, and would be waited for
+// until the new one has grown as old. They are deleted, so that accounts are created and numbers read anew. A node that
+// lags is not mistaken for a reset: its ledgers closed earlier. Open settlements keep their channels: an operator
+// decides how they ended.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../config/Network.ts"
@@ -11,7 +11,7 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 /** Ledgers by which a node may be behind what another said of a channel, before anything is suspected. */
 const lagMax = 12
 
-/** True when what was remembered of an earlier network was forgotten. */
+/** True when the recorded state of an earlier network was deleted. */
 export const handleNetworkReset = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { id } = yield* Network

@@ -1,4 +1,4 @@
-// What the sponsor has to do for its channels, from what stands in the table and on the ledger. Pure.
+// Plans the sponsor's operations for its channels, from the table's rows and the ledger's accounts. Pure.
 import type { SponsorOperation } from "../../stellar/Envelope.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import type { ChannelRow } from "./ChannelRows.ts"
@@ -9,7 +9,7 @@ const operationsMax = 100
 const mergesMax = 19
 
 export interface MaintenanceSnapshot {
-  /** Channels to lend. */
+  /** Channels to lease. */
   readonly kept: ReadonlyArray<ChannelRow>
   /** Channels to be merged back, and those whose merge is open. */
   readonly leaving: ReadonlyArray<ChannelRow>

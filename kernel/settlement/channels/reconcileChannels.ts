@@ -1,10 +1,10 @@
-// Keeps as many channels as are required: rows, each an account on the ledger with enough balance and a known sequence
+// Keeps the required number of channels: rows, each an account on the ledger with enough balance and a known sequence
 // number. Missing accounts are created by the sponsor, many in one transaction; in development the sponsor itself is
-// funded by a faucet first. Those beyond the required number are lent no more and, once nothing holds them, merged back
-// into the sponsor. A number that is not known any more, or that somebody else has moved on, is read again. Of replicas
-// with the same settings and keys one at a time does this; others look after channels of their own, and the sponsor's
-// transactions, one at a time whoever asks, keep them apart. Boot never waits for it: until channels are ready,
-// settling is answered busy.
+// funded by a faucet first. Channels beyond the required number are no longer leased and, once nothing holds them,
+// merged back into the sponsor. A number that is unknown, or that another signer has advanced, is read again. Of the
+// replicas with the same settings and keys one at a time does this; others maintain channels of their own, and the
+// sponsor's transactions, one at a time for all replicas, keep them apart. Boot never waits for it: until channels are
+// ready, settling is answered busy.
 import { Duration, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../actor/Actor.ts"
@@ -33,8 +33,8 @@ const leaseDuration = Duration.seconds(10)
 const sponsorReserveStroops = 15_000_000n
 /**
  * Balances and numbers of all channels are compared with the ledger by the first turn after this long: once a minute,
- * since a turn comes each ten seconds, and the sixth some milliseconds before the minute is over. What is missing is
- * looked after at each ledger.
+ * since turns are ten seconds apart and the sixth comes some milliseconds before the minute is over. Missing channels
+ * are handled at each ledger.
  */
 const surveyMillis = 55_000
 /** Another number of channels, required by another replica or the command line, is noticed within this. */
@@ -44,10 +44,10 @@ const warnMillis = 60_000
 
 /** What one turn leaves to the next. */
 interface Memory {
-  /** Nothing was missing when it was last looked. */
+  /** Nothing was missing at the last survey. */
   ready: boolean
   requiredBefore: number
-  /** Whose keys and settings it looked with; others after a rotation. */
+  /** The keys and settings of the last survey; they differ after a rotation. */
   settingsBefore: string
   surveyedAt: number
   warnedAt: number
@@ -89,7 +89,7 @@ const fundSponsor = Effect.fnUntraced(function* (memory: Memory) {
 })
 
 /**
- * Learns sequence numbers of channels that have none, and those that somebody else has moved on. The read is never
+ * Reads sequence numbers of channels that have none, and those that another signer has advanced. The read is never
  * older than the last outcome.
  */
 const learnNumbers = Effect.fnUntraced(function* ({ accounts, asOf, kept }: MaintenanceSnapshot) {
@@ -100,9 +100,9 @@ const learnNumbers = Effect.fnUntraced(function* ({ accounts, asOf, kept }: Main
     if (sequence === account.sequence || asOf < Number(sequence_ledger)) continue
     if (sequence === null) yield* store.learn(address, account.sequence, asOf)
     else if (yield* store.correct(address, sequence, account.sequence, asOf)) {
-      yield* Effect.logWarning("somebody else used a channel of ours; its sequence number was read again").pipe(
-        Effect.annotateLogs({ channel: address })
-      )
+      yield* Effect.logWarning(
+        "another signer used a channel of this service; its sequence number was read again"
+      ).pipe(Effect.annotateLogs({ channel: address }))
     }
   }
   yield* (yield* ChannelPool).freed
@@ -118,8 +118,8 @@ const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: Maintenanc
 })
 
 /**
- * A network that was reset has lower numbers than there were, and is looked at until it is known to be one. Before the
- * channels are ready each turn looks: what a process finds when it begins may be of before a reset.
+ * A reset network has lower numbers than before, and is polled until it is known to be one. Before the channels are
+ * ready each turn polls: the state that a process finds at start may be from before a reset.
  */
 const mayBeReset = Effect.fnUntraced(function* (memory: Memory) {
   const { sequence } = yield* (yield* LedgerClock).now
@@ -135,7 +135,7 @@ const isDue = (memory: Memory, required: number, isWaiting: boolean) =>
   )
 
 /** Reads every channel of ours and the sponsor, from the table first, so that the ledger's word is the newer one. */
-const pollAtAll = Effect.gen(function* () {
+const surveyChannels = Effect.gen(function* () {
   const { sponsor } = yield* Signer
   const rows: ReadonlyArray<ChannelRow> = yield* (yield* ChannelRows).owned
   const { accounts, asOf } = yield* readAccounts([sponsor, ...rows.map(({ address }) => address)])
@@ -168,7 +168,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   memory.requiredBefore = required
   if (!(yield* transactions.settleOpen)) return
   const last = yield* transactions.last
-  const { sponsorAccount, survey } = yield* pollAtAll
+  const { sponsorAccount, survey } = yield* surveyChannels
   // A node that has not seen our last transaction would have it done again.
   if (survey.asOf < last.ledger) return
   if (sponsorAccount === undefined) return yield* fundSponsor(memory)
@@ -197,7 +197,7 @@ export const startChannels = Effect.fnUntraced(function* () {
     ledgerMost: -Infinity
   }
   const clock = yield* LedgerClock
-  // Woken by each ledger that somebody is interested in, and by the second while something is missing.
+  // Woken by each ledger while payments are active, and every second while something is missing.
   const channels = yield* reconciler({
     id: "channels",
     every: Effect.sync(() => (memory.ready ? restMax : Duration.seconds(1))),

@@ -20,7 +20,7 @@ export interface Rotation {
   readonly state: "prepared" | "taken" | "done"
 }
 
-export interface RotationStanding {
+export interface RotationStatus {
   readonly state: "current" | "ahead" | "behind"
   /** The newest generation whose keys sign here; 0 when no rotation gave them. */
   readonly generation: number
@@ -32,7 +32,7 @@ export interface RotationStanding {
   readonly detail: string | undefined
 }
 
-export interface StandingInput {
+export interface RotationStatusInput {
   readonly rotations: ReadonlyArray<Rotation>
   readonly names: AccountNames
   readonly keys: SigningKeys
@@ -43,7 +43,7 @@ export interface StandingInput {
 
 export const kinds = ["channels", "sponsor"] as const satisfies ReadonlyArray<RotationKind>
 
-/** From some keys to the end of their chain, both included; no chain has a circle, and the walk is bounded anyway. */
+/** From given keys to the end of their chain, both included; no chain has a cycle, and the loop is bounded anyway. */
 const chainFrom = (rotations: ReadonlyArray<Rotation>, kind: RotationKind, keys: string): ReadonlyArray<string> => {
   const chain = [keys]
   while (chain.length <= rotations.length) {
@@ -79,7 +79,7 @@ export const isChange = (
 ): boolean => from[kind] !== to[kind] && !(kind === "channels" && areDerived(from) && areDerived(to))
 
 /** The keys that these follow on without a recorded rotation; undefined when there are none. */
-export const unrecordedFrom = ({ keys, names, rotations, taken }: StandingInput): SigningKeys | undefined => {
+export const unrecordedFrom = ({ keys, names, rotations, taken }: RotationStatusInput): SigningKeys | undefined => {
   if (isReplaced(rotations, keys)) return undefined
   const isNamed = (kind: RotationKind, one: string) =>
     rotations.some((rotation) => rotation.kind === kind && rotation.to === one)
@@ -94,7 +94,7 @@ export const unrecordedFrom = ({ keys, names, rotations, taken }: StandingInput)
   return former === undefined || isNamed("sponsor", keys.sponsor) ? undefined : { ...keys, sponsor: former }
 }
 
-const detailOf = (state: RotationStanding["state"], { keys, rotations }: StandingInput, behind: number) => {
+const detailOf = (state: RotationStatus["state"], { keys, rotations }: RotationStatusInput, behind: number) => {
   const newest = newestOf(rotations, "sponsor", keys.sponsor)
   if (state === "behind")
     return newest === keys.sponsor
@@ -103,7 +103,7 @@ const detailOf = (state: RotationStanding["state"], { keys, rotations }: Standin
   return behind === 0 ? undefined : `${behind} live replicas sign with replaced keys`
 }
 
-export const rotationStanding = (input: StandingInput): RotationStanding => {
+export const rotationStatus = (input: RotationStatusInput): RotationStatus => {
   const { keys, live, rotations } = input
   const state = isReplaced(rotations, keys) ? "behind" : unrecordedFrom(input) === undefined ? "current" : "ahead"
   const isOfOurs = (one: SigningKeys, kind: RotationKind) =>

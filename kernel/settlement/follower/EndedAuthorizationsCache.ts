@@ -1,6 +1,6 @@
-// Authorizations whose settlement has ended, as far as this process was told: it ended them, waited for them or read
-// them. A bounded memory that saves verify a statement and a simulation, and calls nothing valid that settle would not
-// settle; what it does not hold is not known to be open. The newest are kept.
+// A cache of authorizations whose settlement has ended, as far as this process ended, awaited or read them. It saves
+// verify a statement and a simulation, and makes nothing valid that settle would not settle; a miss does not mean that
+// the settlement is open. Bounded; the oldest are evicted.
 import { Option } from "effect"
 import type { FindQuery, SettlementRecord } from "../store/Settlements.ts"
 

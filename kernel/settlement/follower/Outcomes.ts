@@ -1,6 +1,6 @@
-// Who waits in this process for the end of a settlement. The follower completes waiters at once when it runs here; when
-// it runs in another replica, waiters learn of the outcome by looking, at the settlement poll interval and with each
-// new ledger. One look serves all waiters.
+// Waiters of this process for outcomes of settlements. The follower completes them immediately when it runs here; when
+// it runs in another replica, outcomes are polled, at the settlement poll interval and with each new ledger. One poll
+// serves all waiters.
 import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
@@ -11,19 +11,19 @@ import { isOpen } from "../state/Settlement.ts"
 import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** The first who begins to wait wakes it; who comes later is looked for on its beat, and with the next ledger. */
-const whileNobodyWaits = Duration.minutes(1)
+/** The first waiter wakes the poll; later ones are served by its interval, and with the next ledger. */
+const idleInterval = Duration.minutes(1)
 
 export class Outcomes extends Context.Service<
   Outcomes,
   {
     /** The final record, or None when it is not known in time. */
     readonly await: (id: string, timeout: Duration.Duration) => Effect.Effect<Option.Option<SettlementRecord>>
-    /** Whether somebody in this process waits for the settlement. */
+    /** Whether this process has a waiter for the settlement. */
     readonly isAwaited: (id: string) => boolean
-    /** Tells waiters of final records, and remembers them. */
+    /** Gives final records to waiters, and caches them. */
     readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
-    /** The end of an authorization's settlement, as far as this process remembers one. */
+    /** The cached outcome of an authorization's settlement, if any. */
     readonly ended: EndedAuthorizationsCache["find"]
   }
 >()("tollkeeper/settlement/Outcomes") {
@@ -48,7 +48,7 @@ export class Outcomes extends Context.Service<
       const poll = Effect.suspend(() => Effect.flatMap(settlements.endsOf([...waiters.keys()]), complete))
       const polling = yield* reconciler({
         id: "outcomes",
-        every: Effect.sync(() => (waiters.size === 0 ? whileNobodyWaits : limits.settlePoll)),
+        every: Effect.sync(() => (waiters.size === 0 ? idleInterval : limits.settlePoll)),
         turn: Effect.provideService(poll, Lane, "payments")
       })
       yield* clock.subscribe(Effect.suspend(() => (waiters.size === 0 ? Effect.void : polling.wake)))

@@ -1,9 +1,9 @@
-// A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
-// is spent and no settlement is stored for it, the ledger in which its nonce was used is searched, and of one that has
-// expired, whose nonce the ledger forgets, every ledger of its life; a transaction that is ours is stored as the
-// settlement it was, for its owner alone. Anything else was another party's. What used a nonce does not change, so it
-// is remembered for a while, whatever authorizations are shown for that nonce; and one principal's searches do not
-// crowd out another principal's.
+// Adoption of our transactions whose record was lost, identified by what they did. When the ledger says that an
+// authorization is spent and no settlement is stored for it, the ledger in which its nonce was used is searched; for an
+// expired one, whose nonce entry is gone, every ledger of its life. A transaction that is ours is stored as the
+// settlement it was, for its owner alone. Anything else was another party's. The user of a nonce does not change, so
+// results are cached for a while, for every authorization of that nonce; the searches of one principal do not crowd out
+// another's.
 import { Effect, Option, Semaphore } from "effect"
 import { setBounded } from "../../cache/setBounded.ts"
 import { accountText } from "../../stellar/Address.ts"
@@ -45,11 +45,11 @@ export type AdoptionRequest = Pick<
   | "resourceUrl"
 >
 
-/** Nonces of which it is remembered what used them. */
+/** Maximum number of nonces with a cached result. */
 const cachedMax = 1_000
-/** Ledgers looked through at a time: such a look is dear, and asking for it is not. */
+/** Concurrent searches of ledgers: a search is expensive, and requesting one is not. */
 const pollsMax = 2
-/** Looks that one principal may wait for. */
+/** Concurrent searches of one principal. */
 const pollsOfPrincipalMax = 4
 
 const unshown =
@@ -94,7 +94,7 @@ export interface Expired {
 /** What became of an authorization without a record; `Forgotten`: older than what any node can show. */
 type Use = Spending | "Unused" | "Forgotten"
 
-/** A hash that no transaction has: asked for to learn how far back a node remembers. */
+/** A hash that no transaction has: requested to learn how far back a node's history reaches. */
 const noTransaction = "0".repeat(64)
 
 const oldestReadable = Effect.gen(function* () {
@@ -136,7 +136,7 @@ const pollUp = Effect.fnUntraced(function* (
   return (isWhole ? "Unused" : "Forgotten") as Use
 }, withSpanIfSampled("settlement.lookUpSpending"))
 
-/** What a refused authorization came to; none when the scheme cannot tell the nonce. */
+/** The use of a refused authorization; none when the scheme cannot read the nonce. */
 export type Adopted =
   /** A transaction of ours paid it, and it is the caller's. */
   | { readonly _tag: "Ours" }
@@ -146,7 +146,7 @@ export type Adopted =
   | { readonly _tag: "Unused" }
   | { readonly _tag: "Forgotten" }
 
-/** Searches for what used an authorization: bounded in all and for each principal, and remembered. */
+/** Searches for the use of an authorization: bounded in all and for each principal, and cached. */
 const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const authorizations = yield* Authorizations
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
@@ -163,7 +163,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   ) {
     const { source: principal } = request.principal
     const mine = waiting.get(principal) ?? 0
-    if (mine >= pollsOfPrincipalMax) return yield* unknown("too many spent authorizations are being looked up")
+    if (mine >= pollsOfPrincipalMax) return yield* unknown("too many concurrent searches for spent authorizations")
     waiting.set(principal, mine + 1)
     const poll = Effect.suspend(() => {
       const known = cached.get(key)

@@ -1,5 +1,5 @@
-// Doing what was decided for an open settlement. Whatever changes its record names how many attempts were known when it
-// was decided: a turn that outlived its lease, and decided on what is no longer so, changes nothing.
+// Carries out the decision for an open settlement. Each change of its record names the number of attempts known to the
+// decision: a turn that outlived its lease, and decided on stale state, changes nothing.
 import { Effect } from "effect"
 import { bidCeiling, Network } from "../../config/Network.ts"
 import { cancelTransaction } from "../../stellar/Envelope.ts"
@@ -127,7 +127,7 @@ export const applyDecision = Effect.fnUntraced(function* (record: OpenRecord, de
       return
     }
     // Asked, and what is needed to decide is not there yet.
-    case "AskStanding":
+    case "ReadSnapshot":
     case "Search":
     case "Wait":
       return

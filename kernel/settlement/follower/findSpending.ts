@@ -1,7 +1,7 @@
-// Looks through ledgers for the transaction that used an authorization. Ours is a successful transaction of one of our
-// channels that carries exactly this authorization and moved what was promised; anything else that used the nonce is
-// somebody else's doing. On the way the transaction with a settlement's sequence number is noticed, whoever sent it.
-// What was not seen proves nothing by itself: the answer says which ledgers were looked through.
+// Scans ledgers for the transaction that used an authorization. Ours is a successful transaction of one of our channels
+// that carries exactly this authorization and moved the promised amount; any other use of the nonce is another party's.
+// The scan also notes the transaction with a settlement's sequence number, whoever signed it. What was not seen proves
+// nothing alone: the answer says which ledgers were scanned.
 import { Effect } from "effect"
 import { accountText, isMuxedAccount } from "../../stellar/Address.ts"
 import { encodeOperation } from "../../stellar/ContractCall.ts"
@@ -16,7 +16,7 @@ export interface Spending {
   readonly envelope: Envelope
   /** What moved, when it is this very payment, made by us. */
   readonly moved: bigint | undefined
-  /** Sent by us, whatever it did. */
+  /** Sent by us, paid or not. */
   readonly isOurs: boolean
 }
 
@@ -65,11 +65,11 @@ export interface SpendingQuery {
   readonly own: OwnAccounts
   readonly fromLedger: number
   readonly toLedger: number
-  /** The channel and number whose transaction is looked for too. */
+  /** The channel and number whose transaction is also searched for. */
   readonly number?: { readonly channel: string; readonly sequence: bigint }
 }
 
-/** What one look found; it may not reach to the last ledger asked for. */
+/** The result of one scan; it may not reach the last ledger requested. */
 export const findSpending = Effect.fnUntraced(function* (query: SpendingQuery) {
   const rpc = yield* LedgerRpc
   const authorizations = yield* Authorizations

@@ -1,5 +1,5 @@
-// Whatever is published here or by another replica may be a settlement that has begun: ledgers are followed closely
-// from then on, by the replica that holds the follower's lease too, though nobody brings it a payment.
+// A fact published here or by another replica may mean a new settlement: ledgers are followed closely from then on,
+// also by the replica that holds the follower's lease, although no payment reaches it.
 import { Effect } from "effect"
 import { Facts } from "../../facts/Facts.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"

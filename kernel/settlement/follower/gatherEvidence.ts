@@ -1,6 +1,6 @@
-// Asking the ledger about open settlements, in the order in which answers are cheap: the transactions' hashes; for
-// those that this does not decide, channel and nonce in one answer, many settlements a call, and the hashes once more
-// after it; at last ledgers, looked through for what used a nonce.
+// Evidence of open settlements from the ledger, cheapest first: the transactions' hashes; for those that this does not
+// decide, channel and nonce in one answer, many settlements a call, and the hashes once more after it; finally ledgers,
+// scanned for the use of a nonce.
 import { Effect } from "effect"
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
@@ -13,11 +13,11 @@ import type { Decision, Landed, Search, Seen, SettlementSnapshot } from "../stat
 import type { OpenRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Settlements whose standing is asked for in one call. */
-const standingsMax = 100
-/** Looks through ledgers that are remembered, so that the next one goes on where the last one ended. */
+/** Settlements whose snapshot is read in one call. */
+const snapshotsMax = 100
+/** Scans that are kept, so that the next turn resumes where the last one ended. */
 const searchesMax = 200
-/** Ledgers after which a look that has found nothing is taken again. */
+/** Ledgers after which a scan without a result is repeated. */
 const searchAgainLedgers = 12
 
 /** What an attempt of the settlement's that is on the ledger shows. */
@@ -65,31 +65,31 @@ export interface Doubtful {
 }
 
 /** Channel and nonce of each settlement, by its id; those that could not be asked for are left out. */
-export const askStandings = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
+export const readSnapshots = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
   const rpc = yield* LedgerRpc
-  const standings = new Map<string, SettlementSnapshot>()
-  for (let at = 0; at < doubtful.length; at += standingsMax) {
-    const some = doubtful.slice(at, at + standingsMax)
+  const snapshots = new Map<string, SettlementSnapshot>()
+  for (let at = 0; at < doubtful.length; at += snapshotsMax) {
+    const some = doubtful.slice(at, at + snapshotsMax)
     const answer = yield* rpc.snapshots(some.map(({ nonce, record }) => ({ channel: record.channel, nonce })))
-    // Of a ledger that nobody has seen yet: no proof, one way or the other.
+    // Of a ledger that no follower has seen yet: no proof, one way or the other.
     if (!(yield* isReached(answer.latestLedger))) continue
     for (const [index, { record }] of some.entries()) {
       const one = answer.snapshots[index]
-      if (one !== undefined) standings.set(record.id, { ...one, ledger: answer.latestLedger })
+      if (one !== undefined) snapshots.set(record.id, { ...one, ledger: answer.latestLedger })
     }
   }
-  return standings as ReadonlyMap<string, SettlementSnapshot>
+  return snapshots as ReadonlyMap<string, SettlementSnapshot>
 })
 
 interface Begun {
   readonly search: Search
-  /** The newest ledger when the last look was taken. */
+  /** The newest ledger at the last scan. */
   readonly atLedger: number
 }
 
 /**
- * A look through ledgers, which may take several turns. What was found is kept until it reaches as far as asked; then,
- * some ledgers later, it begins anew: what one node does not show, another may, or the same one later.
+ * A scan of ledgers, which may take several turns. Its result is kept until it reaches the last ledger requested; then,
+ * some ledgers later, it begins anew: another node may show what one does not, or the same one later.
  */
 export const makeSearcher = Effect.gen(function* () {
   const signer = yield* Signer
@@ -130,9 +130,9 @@ export const makeSearcher = Effect.gen(function* () {
         ? pollFrom(nextLedger)
         : Effect.catchTag(pollFrom(nextLedger - earlier), "LedgerUnavailable", () => pollFrom(nextLedger))
     const found = yield* poll.pipe(
-      // A look that fails has found nothing; what else is known may still be acted on.
+      // A failed scan has no result; other evidence may still decide.
       Effect.catchTag("LedgerUnavailable", (error) =>
-        Effect.as(Effect.logInfo("ledgers could not be looked through for an authorization", error), undefined)
+        Effect.as(Effect.logInfo("ledgers could not be scanned for an authorization", error), undefined)
       )
     )
     if (found === undefined) return before

@@ -1,7 +1,7 @@
-// The follower: one reconciler for all open settlements of all replicas. Each turn it asks the ledger about those that
-// are due, lets `decide.ts` say what follows, and does it. It is woken by each record and each new ledger; the recovery
-// period is its backstop. It takes no input and depends on nothing it remembers, so that a restart changes nothing.
-// What goes wrong with one settlement, a bug included, is that settlement's alone.
+// The follower: one reconciler for all open settlements of all replicas. Each turn it reads the evidence of those that
+// are due, lets `decide.ts` decide, and applies the decision. It is woken by each record and each new ledger; the
+// recovery period is its backstop. It takes no input and depends on no memory, so a restart changes nothing. A failure
+// of one settlement, a bug included, affects that settlement only.
 import { Cause, Clock, Duration, Effect } from "effect"
 import { type Reconciler, reconciler } from "../../actor/Actor.ts"
 import { Limits } from "../../config/Limits.ts"
@@ -10,27 +10,27 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { Authorizations } from "../Authorizations.ts"
 import { applyDecision, optionsFor } from "./applyDecision.ts"
 import { decide, isDue } from "../state/decide.ts"
-import { askHash, askStandings, makeSearcher } from "./gatherEvidence.ts"
+import { askHash, makeSearcher, readSnapshots } from "./gatherEvidence.ts"
 import { Leases } from "../Leases.ts"
 import { makeScanner } from "./scanLedgers.ts"
 import type { Evidence, Seen, SettlementSnapshot } from "../state/Settlement.ts"
 import { type OpenRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Open settlements looked at in one turn: more than there can be channels to hold them. */
+/** Open settlements in one turn: more than there can be channels to hold them. */
 const batchMax = 2_000
 /** Settlements of which the ledger is asked at a time. */
-const askedAtOnce = 16
+const pollConcurrency = 16
 /** Those that a ledger has ended at a time: nothing is asked of them, and what they all write is one statement. */
-const endedAtOnce = 50
+const outcomeConcurrency = 50
 /** A replica that stops is replaced after this. */
 const leaseDuration = Duration.seconds(10)
 
-/** One settlement's step: a failure, a defect or an interruption of it is told and ends nothing but the step. */
+/** One settlement's step: a failure, a defect or an interruption of it is logged and ends the step only. */
 const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Effect.Effect<A | undefined, never, R> =>
   Effect.catchCause(step, (cause) => {
     const reported = Cause.hasDies(cause)
-      ? Effect.logError("following an open settlement met a defect; the others go on", cause)
+      ? Effect.logError("a defect while following an open settlement; other settlements are not affected", cause)
       : Effect.logWarning("an open settlement could not be followed this time", cause)
     return Effect.as(reported.pipe(Effect.annotateLogs({ settlement: record.id })), undefined)
   })
@@ -39,7 +39,7 @@ const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Eff
 const eachOf = <A, E, R>(
   records: ReadonlyArray<OpenRecord>,
   step: (record: OpenRecord) => Effect.Effect<A, E, R>,
-  concurrency = askedAtOnce
+  concurrency = pollConcurrency
 ) => Effect.forEach(records, (record) => guarded(record, step(record)), { concurrency })
 
 /** A step for each: together for those that a ledger has ended, then some of the others at a time. */
@@ -49,7 +49,7 @@ const endedFirst = <A, E, R>(
   step: (record: OpenRecord) => Effect.Effect<A, E, R>
 ) => {
   const others = records.filter((record) => !isEnded(record))
-  return Effect.andThen(eachOf(records.filter(isEnded), step, endedAtOnce), eachOf(others, step))
+  return Effect.andThen(eachOf(records.filter(isEnded), step, outcomeConcurrency), eachOf(others, step))
 }
 
 /** The open settlements of which something may be new. */
@@ -71,7 +71,7 @@ export const startFollower = Effect.gen(function* () {
   const scan = yield* makeScanner
   const search = yield* makeSearcher
 
-  /** What is seen of each settlement's hashes: by one look through the new ledgers, or by asking. */
+  /** The state of each settlement's hashes: by one scan of the new ledgers, or by a request each. */
   const poll = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
     const scanned = yield* scan(records)
     const seen = new Map<string, Seen>()
@@ -87,10 +87,10 @@ export const startFollower = Effect.gen(function* () {
   const pollCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
     const doubtful = yield* eachOf(records, (record) =>
       Effect.map(decideOn(record, { seen: seen.get(record.id)!, snapshot: undefined, search: undefined }), (decision) =>
-        decision._tag === "AskStanding" ? { record, nonce: authorizations.nonceOf(record) } : undefined
+        decision._tag === "ReadSnapshot" ? { record, nonce: authorizations.nonceOf(record) } : undefined
       )
     )
-    return yield* Effect.catch(askStandings(doubtful.filter((one) => one !== undefined)), (error) =>
+    return yield* Effect.catch(readSnapshots(doubtful.filter((one) => one !== undefined)), (error) =>
       Effect.as(
         Effect.logWarning("channels could not be asked about", error),
         new Map() as ReadonlyMap<string, SettlementSnapshot>
@@ -101,11 +101,11 @@ export const startFollower = Effect.gen(function* () {
   const follow = Effect.fnUntraced(function* (
     record: OpenRecord,
     first: Seen,
-    standing: SettlementSnapshot | undefined
+    snapshot: SettlementSnapshot | undefined
   ) {
     // It may have landed between the two questions.
-    const seen = standing === undefined || first._tag === "Included" ? first : yield* askHash(record)
-    let evidence: Evidence = { seen, snapshot: standing, search: undefined }
+    const seen = snapshot === undefined || first._tag === "Included" ? first : yield* askHash(record)
+    let evidence: Evidence = { seen, snapshot, search: undefined }
     let decision = yield* decideOn(record, evidence)
     if (decision._tag === "Search") {
       evidence = { ...evidence, search: yield* search(record, decision) }
@@ -120,9 +120,9 @@ export const startFollower = Effect.gen(function* () {
     if (due.length === 0) return
     const seen = yield* poll(due)
     const answered = due.filter(({ id }) => seen.has(id))
-    const standings = yield* pollCloser(answered, seen)
-    const isEnded = ({ id }: OpenRecord) => seen.get(id)!._tag === "Included" && !standings.has(id)
-    yield* endedFirst(answered, isEnded, (record) => follow(record, seen.get(record.id)!, standings.get(record.id)))
+    const snapshots = yield* pollCloser(answered, seen)
+    const isEnded = ({ id }: OpenRecord) => seen.get(id)!._tag === "Included" && !snapshots.has(id)
+    yield* endedFirst(answered, isEnded, (record) => follow(record, seen.get(record.id)!, snapshots.get(record.id)))
   })
 
   const follower: Reconciler = yield* reconciler({

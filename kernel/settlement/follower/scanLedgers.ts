@@ -1,8 +1,8 @@
-// Where one look through the new ledgers costs less than a question for each hash, the follower takes it for all open
-// settlements together: many are open, or the ledgers hold few transactions. What a scan finds is as good as an answer
-// to a question. What it does not find is only absent as far as it looked, so nothing ends by it: a settlement whose
-// bound has passed is still asked for by its hash. What was looked through, and how much stood in it, is kept in memory
-// and only saves work: after a restart the first scan begins at the oldest open settlement.
+// Where one scan of the new ledgers costs less than a request for each hash, the follower scans for all open
+// settlements together: many are open, or the ledgers hold few transactions. A hit of a scan is as good as an answer to
+// a request. A miss only means absence in the scanned range, so it ends nothing: a settlement whose bound has passed is
+// still requested by its hash. The scanned range, and the size of its ledgers, are kept in memory and only save work:
+// after a restart the first scan begins at the oldest open settlement.
 import { Context, Effect } from "effect"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
@@ -11,7 +11,7 @@ import type { Seen } from "../state/Settlement.ts"
 import type { OpenRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Open settlements above which ledgers are scanned whatever they hold. */
+/** Open settlements above which ledgers are scanned regardless of their size. */
 export const ScanAbove = Context.Reference<number>("tollkeeper/settlement/ScanAbove", { defaultValue: () => 50 })
 
 /** Transactions on a page that cost as much as a question of its own; 0 scans by `ScanAbove` alone. */
@@ -19,9 +19,9 @@ export const TransactionsPerQuestion = Context.Reference<number>("tollkeeper/set
   defaultValue: () => 5
 })
 
-/** Ledgers for which it is believed how much stands in one, or that they cannot be looked through. */
+/** Ledgers for which the measured size of a ledger is used, or that scanning is not possible. */
 const believedLedgers = 720
-/** Ledgers that are looked through to find out. */
+/** Ledgers that are scanned to measure. */
 const triedLedgersMax = 8
 
 /** How many transactions the ledgers of a scan held, and when that was found; none could be read: `Infinity`. */
@@ -37,12 +37,12 @@ const makeDensity = () => {
   }
 }
 
-/** A scanner with nothing looked through yet. */
+/** A scanner that has not scanned yet. */
 export const makeScanner = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
   const density = makeDensity()
-  /** Settlements for which every ledger from their birth to `scannedTo` was looked through in vain. */
+  /** Settlements not found in any ledger from their birth to `scannedTo`. */
   let covered: ReadonlySet<string> = new Set()
   let scannedTo = 0
 
@@ -75,14 +75,14 @@ export const makeScanner = Effect.gen(function* () {
       scannedTo = answer.scannedTo
       density.note(polled, scannedTo - fromLedger + 1, scannedTo)
       for (const { executed } of answer.found) {
-        // Asked for by one hash and recomputed from the envelope: what is of nobody here is of no interest.
+        // Matched by one hash and recomputed from the envelope: transactions of others are skipped.
         const found = attempts.get(executed.outerHash) ?? attempts.get(executed.innerHash)
         if (found === undefined) continue
         const landed = yield* landedOf(found.record, found.kind, executed)
         seen.set(found.record.id, { _tag: "Included", landed, latestLedger: scannedTo })
       }
     }
-    // One that is found and cannot be ended this time is looked for again.
+    // A hit that cannot be ended this time is searched for again.
     covered = new Set(records.flatMap(({ id }) => (seen.has(id) ? [] : [id])))
     for (const { authorizationExpiresLedger, id } of records) {
       if (!seen.has(id) && scannedTo < authorizationExpiresLedger)
@@ -92,8 +92,8 @@ export const makeScanner = Effect.gen(function* () {
   })
 
   /**
-   * What a scan tells of open settlements; those it cannot speak of are absent, all of them while no scan is worth it
-   * or possible.
+   * The state of open settlements by a scan; those it cannot show are absent, all of them while a scan is not worth it
+   * or not possible.
    */
   return Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
     const fromLedger = firstOf(records)
@@ -102,7 +102,7 @@ export const makeScanner = Effect.gen(function* () {
     return yield* Effect.catch(scan(records, fromLedger), (error) => {
       density.note(Infinity, 1, Number.isFinite(fromLedger) ? fromLedger : 0)
       return Effect.as(
-        Effect.logWarning("ledgers could not be looked through; open settlements are asked for one by one", error),
+        Effect.logWarning("ledgers could not be scanned; open settlements are polled by hash", error),
         new Map<string, Seen>() as ReadonlyMap<string, Seen>
       )
     })

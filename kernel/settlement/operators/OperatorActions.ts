@@ -1,8 +1,8 @@
-// What an operator may do to settlements by hand. A settlement that the ledger's history can no longer decide is
-// `unresolved`: an operator who has found out otherwise says how it ended. One that is open for ever (a test network
-// that was reset) is first given up, which makes it unresolved and frees its channel. Each move expects the state it
-// changes, is one transaction with its fact, and corrects the budget of the day it was reserved on; nothing here asks
-// or tells the ledger anything.
+// Manual actions of an operator on settlements. A settlement that the ledger's history can no longer decide is
+// `unresolved`: an operator who has found out otherwise records how it ended. One that stays open (a test network that
+// was reset) is first given up, which makes it unresolved and frees its channel. Each action expects the state that it
+// changes, is one transaction with its fact, and corrects the budget of the day it was reserved on; none of them calls
+// the ledger.
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../../budget/Budget.ts"
@@ -29,7 +29,7 @@ export interface Finding {
   readonly note: string
 }
 
-/** Owners: `key:` and a label, or the digits that stand for a key without one; and all keyless callers. */
+/** Owners: `key:` and a label, or the digits of a key without one; and all keyless callers. */
 const ownerShape = /^(key:([a-z][a-z0-9-]{0,31}|[0-9a-f]{16})|anonymous)$/
 
 const noteMax = 500
@@ -172,7 +172,7 @@ const give = Effect.fnUntraced(function* (transaction: string, principal: string
       given_at = clock_timestamp()`
 }, withSpanIfSampled("OperatorActions.give"))
 
-/** What every move stands on. */
+/** The services of every action. */
 const ownServices = Effect.gen(function* () {
   return Context.empty().pipe(
     Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),

@@ -1,7 +1,7 @@
-// What operators do by hand, noted by whoever keeps it: before it is done, and how it went after. The page and the
-// commands that a running facilitator carries out go through here, so that one list has both. A move that cannot be
-// noted is not done; one whose end is not known (the database went away, the process died) stays as it was asked.
-// Where nobody keeps notes, moves are done as well.
+// The audit log of operator actions: recorded before the action, and its result after it. The dashboard and the
+// commands that a running facilitator executes go through here, so one list has both. An action that cannot be recorded
+// is not done; one without a known result (the database was lost, the process died) stays as requested. Without an
+// audit sink, actions are done unrecorded.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { SqlError } from "effect/sql"
 

@@ -1,13 +1,13 @@
-// What an operator asks of settlements and fees, as reads over the database alone: how much is in flight, how
-// long settling takes, what stands without an end, and one settlement's whole life. Nothing here writes, and each read
-// is bounded. Amounts of different assets are told apart.
+// Operator reports on settlements and fees, as reads over the database alone: what is in flight, settlement times,
+// settlements without an outcome, and one settlement's whole life. Nothing here writes, and each read is bounded.
+// Amounts of different assets are kept apart.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { recordColumns, type SettlementRow, toRecord } from "../store/SettlementRows.ts"
 import type { SettlementRecord } from "../store/Settlements.ts"
 
-/** Settlements whose time to settle is looked at: the newest. */
+/** Sample of settlements for the time to settle: the newest. */
 const paceOver = 1_000
 /** Settlements without an end that are listed, the oldest first. */
 const listMax = 200
@@ -56,7 +56,7 @@ export interface AttemptReport {
   readonly sentCode: string | null
   /** Whether a node ever took it, or may have. */
   readonly taken: boolean
-  /** Null for attempts of before these were kept; the other also until it was sent. */
+  /** Null for attempts older than these columns; the other also until it was sent. */
   readonly recordedAt: Date | null
   readonly sentAt: Date | null
 }
@@ -103,17 +103,17 @@ export class OperatorReports extends Context.Service<
   {
     /** Open settlements, by asset. */
     readonly inFlight: Sql<ReadonlyArray<InFlight>>
-    /** How many stand without an end, and for how long. */
+    /** The number without an outcome, and their age. */
     readonly unended: Sql<UnfinishedSettlement>
     /** Of the newest settled ones. */
     readonly pace: Sql<Pace>
-    /** Open and unresolved ones, the oldest first; what anybody waits for is among them. */
+    /** Open and unresolved ones, the oldest first. */
     readonly withoutEnd: Sql<ReadonlyArray<SettlementRecord>>
     /** What of a UTC day's sponsored fees whose settlements used, the largest first. */
     readonly spent: (day: string) => Sql<ReadonlyArray<Spent>>
     /** By id, or by the hash of any of its transactions. */
     readonly life: (idOrHash: string) => Sql<Option.Option<SettlementHistory>>
-    /** Those of a payer, the newest first. Looks through the table: for a person who asks, not for a route. */
+    /** Those of a payer, the newest first. Scans the table: for an operator's command, not for a route. */
     readonly livesOf: (payer: string, limit: number) => Sql<ReadonlyArray<SettlementHistory>>
   }
 >()("tollkeeper/settlement/OperatorReports") {
@@ -168,7 +168,7 @@ const unendedOf = (sql: SqlClient.SqlClient): Sql<UnfinishedSettlement> =>
     ([row]) => row!
   )
 
-/** The journal knows the newest ends, so that a long history is not looked through. */
+/** Reads the newest outcomes from the journal, so that a long history is not scanned. */
 const paceOf = (sql: SqlClient.SqlClient): Sql<Pace> =>
   Effect.map(
     sql<Pace>`select count(*)::int as over,

@@ -1,7 +1,7 @@
-// What happened to settlements, for those who follow them: facts of the journal with the settlement's state as it is
-// now, in the journal's order, of one principal. A cursor resumes it anywhere, also after the journal lost its last
-// facts: an event may be delivered twice, and none is skipped. A stream is woken by what this process publishes, and by
-// other replicas' within a second; all streams share one poll of the journal.
+// The event stream of settlements: facts of the journal with the settlement's current state, in the journal's order, of
+// one principal. A cursor resumes it anywhere, also after the journal lost its last facts: delivery is at least once. A
+// stream is woken immediately by facts of this process, and within a second by those of other replicas; all streams
+// share one poll of the journal.
 import { Context, Duration, Effect, Layer, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
@@ -14,9 +14,9 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** The longest another replica's facts wait to be noticed. */
 const pollEvery = Duration.seconds(1)
-/** Whoever begins to wait wakes it. */
-const whileNobodyWaits = Duration.minutes(1)
-/** Events looked at at once on the way back in time: a window costs what it holds, not what the journal holds. */
+/** The first waiter wakes the poll. */
+const idleInterval = Duration.minutes(1)
+/** Batch size when reading back in time: a window costs what it holds, not what the journal holds. */
 const pollBackMax = 1_000
 
 /** A page of the journal. */
@@ -62,7 +62,7 @@ interface PollBack {
 }
 
 export interface Whose {
-  /** Absent: everybody's, for an operator. */
+  /** Absent: of all principals, for an operator. */
   readonly principal?: string
 }
 
@@ -74,7 +74,7 @@ const factsOf =
   ({ principal }: Whose) =>
     principal === undefined ? sql`principal is not null` : sql`principal = ${principal}`
 
-/** Wakes those who wait for something of these principals. */
+/** Wakes the waiters of these principals. */
 const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, principals: ReadonlySet<string> | "all") =>
   Effect.forEach(
     [...attending].filter(
@@ -107,7 +107,7 @@ export class SettlementEvents extends Context.Service<
     readonly before: (whose: Whose, at: Date) => Sql<JournalCursor>
     /** Where the journal ends. */
     readonly end: Sql<JournalEnd>
-    /** Registers one who waits; the effect it gives ends when something of theirs was told since. */
+    /** Registers a waiter; the effect it returns ends when one of its principals' facts was published since. */
     readonly attend: (whose: Whose) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
   }
 >()("tollkeeper/settlement/SettlementEvents") {
@@ -145,7 +145,7 @@ export class SettlementEvents extends Context.Service<
         }
       }, withSpanIfSampled("SettlementEvents.before"))
 
-      /** Where the last look ended; undefined while nobody waits. */
+      /** Position of the last poll; undefined without a waiter. */
       let seen: JournalEnd | undefined
       const poll = Effect.gen(function* () {
         if (attending.size === 0) return void (seen = undefined)
@@ -160,7 +160,7 @@ export class SettlementEvents extends Context.Service<
       })
       const polling = yield* reconciler({
         id: "settlement-events",
-        every: Effect.sync(() => (attending.size === 0 ? whileNobodyWaits : pollEvery)),
+        every: Effect.sync(() => (attending.size === 0 ? idleInterval : pollEvery)),
         turn: poll
       }).pipe(Effect.provideService(Supervisor, yield* Supervisor))
       yield* facts.onPublished(Effect.suspend(() => (attending.size === 0 ? Effect.void : polling.wake)))

@@ -23,7 +23,7 @@ const accountsMax = 200
  */
 const readMillis = 1_000
 const accountsMillis = 5_000
-/** Between two readings while something is missing and somebody asks. */
+/** Between two readings while something is missing and a payment asks. */
 const againMillis = 100
 /** A request waits so long for a reading that may change its answer. */
 const patience = Duration.millis(500)
@@ -32,13 +32,13 @@ const warnAfterMillis = 10_000
 /** So long after its start a process lets payments wait for the channels that it is opening. */
 const openingMillis = 20_000
 const pollMillis = 200
-/** The longest time between two readings when no ledger comes, and while all is well and nobody brings payments. */
+/** The longest time between two readings without a new ledger, and while there is no problem and no payment. */
 const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
 
 /** One reading of everything, and when it was made. */
 interface Reading {
-  readonly standing: SponsorStatus
+  readonly status: SponsorStatus
   readonly readAt: number
   readonly accountsAt: number
   readonly accounts: ReadonlyMap<string, LedgerAccount>
@@ -75,7 +75,7 @@ const makeReader = Effect.gen(function* () {
     const sponsor = accounts.get(signer.sponsor)
     const usable = addresses.flatMap((address) => accounts.get(address) ?? [])
     const readAt = yield* monotonicMillis
-    const standing: SponsorStatus = {
+    const status: SponsorStatus = {
       account: sponsor,
       owedStroops: owed,
       channelsReady: addresses.length,
@@ -85,7 +85,7 @@ const makeReader = Effect.gen(function* () {
         .reduce<bigint | undefined>((least, one) => (least === undefined || one < least ? one : least), undefined),
       oldestOpenSeconds: age ?? undefined
     }
-    return { standing, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies Reading
+    return { status, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies Reading
   })
 })
 
@@ -121,22 +121,23 @@ const makeReadings = Effect.gen(function* () {
   return {
     refresh,
     readAgain,
-    standing: () => reading?.standing,
+    status: () => reading?.status,
     doubt: () => {
       if (reading !== undefined) reading = { ...reading, readAt: -Infinity, accountsAt: -Infinity }
     }
   }
 })
 
-/** What was found of each scheme that was asked about. What lasts is warned of once, and its end told. */
+/** The last result of each scheme that was checked. A lasting problem is warned of once, and its end logged. */
 const makeNotes = () => {
-  const found = new Map<string, { readonly fault: string | undefined; readonly since: number; isSaid: boolean }>()
+  const found = new Map<string, { readonly problem: string | undefined; readonly since: number; isSaid: boolean }>()
   const note = Effect.fnUntraced(function* (scheme: string, error: string | undefined) {
     const now = yield* monotonicMillis
     const before = found.get(scheme)
-    const entry = before !== undefined && before.fault === error ? before : { fault: error, since: now, isSaid: false }
+    const entry =
+      before !== undefined && before.problem === error ? before : { problem: error, since: now, isSaid: false }
     found.set(scheme, entry)
-    if (error === undefined && before?.fault !== undefined && before.isSaid)
+    if (error === undefined && before?.problem !== undefined && before.isSaid)
       return yield* Effect.logInfo("settlements can be paid for again").pipe(Effect.annotateLogs({ scheme }))
     if (error === undefined || entry.isSaid || now - entry.since < warnAfterMillis) return
     entry.isSaid = true
@@ -145,7 +146,7 @@ const makeNotes = () => {
   return {
     note,
     schemes: () => [...found.keys()],
-    isFaulty: () => [...found.values()].some(({ fault: failure }) => failure !== undefined)
+    isFaulty: () => [...found.values()].some(({ problem }) => problem !== undefined)
   }
 }
 
@@ -155,13 +156,13 @@ export class Sponsor extends Context.Service<
     /** Why no settlement of a scheme can be paid for now, as a sentence; None when one can, or nothing is known yet. */
     readonly problem: (scheme: string) => Effect.Effect<Option.Option<string>>
     /**
-     * The same for who brings a payment: who signs elsewhere is asked whether it is there, and in the first seconds of
-     * a process what is being opened is waited for.
+     * The same for a payment: a remote signer is probed first, and in the first seconds of a process channels that are
+     * being opened are waited for.
      */
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
     /** What was last read; None before the first reading. */
     readonly status: Effect.Effect<Option.Option<SponsorStatus>>
-    /** A node said that the sponsor cannot pay: its account is read again at once. */
+    /** A node said that the sponsor cannot pay: its account is read again immediately. */
     readonly suspect: Effect.Effect<void>
   }
 >()("tollkeeper/settlement/Sponsor") {
@@ -178,7 +179,7 @@ export class Sponsor extends Context.Service<
       const errorOf = Effect.fnUntraced(function* (scheme: string) {
         const unsigned = yield* signer.fault
         if (unsigned !== undefined) return unsigned
-        const status = readings.standing()
+        const status = readings.status()
         if (status === undefined) return undefined
         return sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme))
       })
@@ -202,7 +203,7 @@ export class Sponsor extends Context.Service<
       const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
       const openUntil = (yield* monotonicMillis) + openingMillis
       const mayOpen = Effect.fnUntraced(function* (scheme: string) {
-        const status = readings.standing()
+        const status = readings.status()
         if (writes.known() !== undefined) return false
         if (status === undefined || (yield* monotonicMillis) >= openUntil) return false
         return isOpening(status, network.feeCeilings(scheme), isFundedByFaucet)
@@ -232,7 +233,7 @@ export class Sponsor extends Context.Service<
       return Sponsor.of({
         problem: problem,
         unable,
-        status: Effect.sync(() => Option.fromUndefinedOr(readings.standing())),
+        status: Effect.sync(() => Option.fromUndefinedOr(readings.status())),
         suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
       })
     })

@@ -47,8 +47,8 @@ export class SponsorJournal extends Context.Service<
     /** How many have expired since one did not, of the last two; None while the last failure is fresh. */
     readonly expiredOfLate: Sql<Option.Option<number>>
     /**
-     * Records a transaction and claims the channels it merges: they can be neither lent nor required again, and whoever
-     * still has a lease of one has lost it. False when another is open or came in between, or a channel is not idle.
+     * Records a transaction and claims the channels it merges: they can be neither leased nor required again, and a
+     * holder's lease of one is lost. False when another is open or came in between, or a channel is not idle.
      */
     readonly record: (transaction: NewTransaction) => Sql<boolean>
   }

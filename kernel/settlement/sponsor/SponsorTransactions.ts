@@ -44,7 +44,8 @@ export class SponsorTransactions extends Context.Service<
     readonly last: SponsorJournal["Service"]["last"]
     /**
      * Records and sends a transaction; does nothing while another is open, soon after one failed, when a channel to
-     * merge is not idle, or when `after` is not the newest one any more: whoever decided has not seen what it did.
+     * merge is not idle, or when `after` is not the newest one any more: the decision was made without seeing its
+     * effect.
      */
     readonly submit: (
       purpose: string,
@@ -63,7 +64,7 @@ export class SponsorTransactions extends Context.Service<
       const believed = (latestLedger: number) =>
         Effect.provideService(withinLedgerBound(latestLedger), LedgerClock, clock)
 
-      /** The node no longer remembers; the sponsor's number tells whether it landed. What it cost is not known. */
+      /** Beyond the node's history; the sponsor's number shows whether it landed. Its cost is not known. */
       const endForgotten = Effect.fnUntraced(function* (open: OpenTransaction) {
         const own = yield* sequenceOf(open)
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])

@@ -26,19 +26,19 @@ export const spendable = ({ account, owedStroops }: SponsorStatus): bigint =>
  * Whether all that is missing is on its way, as it is after a first start: the channels that this sponsor is about to
  * open, or its own account where a faucet funds it.
  */
-export const isOpening = (standing: SponsorStatus, ceilings: FeeCeilings, isFundedByFaucet: boolean): boolean =>
-  standing.account === undefined
+export const isOpening = (status: SponsorStatus, ceilings: FeeCeilings, isFundedByFaucet: boolean): boolean =>
+  status.account === undefined
     ? isFundedByFaucet
-    : standing.channelsUsable === 0 && spendable(standing) >= ceilings.totalStroopsMax
+    : status.channelsUsable === 0 && spendable(status) >= ceilings.totalStroopsMax
 
 /** Why no settlement under these ceilings can be paid for now, as a sentence; nothing when one can. */
 export const sponsorProblem = (
-  standing: SponsorStatus,
+  status: SponsorStatus,
   askedStroops: bigint,
   ceilings: FeeCeilings
 ): string | undefined => {
-  if (standing.account === undefined) return "the sponsor's account is not on the ledger"
-  if (spendable(standing) < ceilings.totalStroopsMax) return "the sponsor's balance does not cover another transaction"
-  if (standing.channelsUsable === 0) return "no channel can be used"
+  if (status.account === undefined) return "the sponsor's account is not on the ledger"
+  if (spendable(status) < ceilings.totalStroopsMax) return "the sponsor's balance does not cover another transaction"
+  if (status.channelsUsable === 0) return "no channel can be used"
   return askedStroops > bidCeiling(ceilings, 0n) ? "the network asks more for inclusion than may be bid" : undefined
 }

@@ -68,10 +68,10 @@ export interface SpentBy {
   readonly isOurs: boolean
 }
 
-/** What was found in ledgers that were looked through for the use of the authorization's nonce. */
+/** The result of scanning ledgers for the use of the authorization's nonce. */
 export interface Search {
   readonly fromLedger: number
-  /** Every ledger up to this one was looked through; before `fromLedger` when none was. */
+  /** Every ledger up to this one was scanned; before `fromLedger` when none was. */
   readonly toLedger: number
   readonly spending:
     | { readonly _tag: "Ours"; readonly executed: ExecutedTransaction; readonly amountTransferred: bigint }
@@ -126,9 +126,9 @@ export type Decision =
    */
   | { readonly _tag: "Rebuild"; readonly ledger: number }
   /** The channel's number and the nonce are needed to decide, and the transaction asked for once more after them. */
-  | { readonly _tag: "AskStanding" }
-  /** Ledgers must be looked through for the transaction that used the nonce. */
-  /** `before`: ledgers before the first one that are looked through too, where a node still has them. */
+  | { readonly _tag: "ReadSnapshot" }
+  /** Ledgers must be scanned for the transaction that used the nonce. */
+  /** `before`: ledgers before the first one that are scanned too, where a node still has them. */
   | { readonly _tag: "Search"; readonly fromLedger: number; readonly toLedger: number; readonly before: number }
   /** The channel's number is used: the channel is of use to others, though the settlement has no end yet. */
   | { readonly _tag: "Free"; readonly ledger: number }

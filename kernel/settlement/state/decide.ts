@@ -16,8 +16,8 @@ import type {
 } from "./Settlement.ts"
 
 /**
- * Ledgers past the expiry for which other nodes may still tell what landed, about an hour; then it is an operator's to
- * find out.
+ * Ledgers past the expiry for which other nodes may still show what landed, about an hour; then an operator has to find
+ * out.
  */
 export const unresolvedAfterLedgers = 720
 /**
@@ -25,14 +25,14 @@ export const unresolvedAfterLedgers = 720
  * with a database, and a node that was behind still showed the nonce unspent when the payment was recorded anew.
  */
 const lostRecordLedgers = 24
-/** A recorded attempt that nobody has sent by then was lost with its process. */
+/** A recorded attempt that was not sent by then was lost with its process. */
 const unsentAfterMillis = 2_000
 
 const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
 
 /** Whether the number was used at that answer, by whomever: a sequence number never goes back. */
-const hasPassed = (settlement: OpenSettlement, standing: SettlementSnapshot | undefined): boolean =>
-  standing?.sequence !== undefined && standing.sequence >= settlement.channelSequence
+const hasPassed = (settlement: OpenSettlement, snapshot: SettlementSnapshot | undefined): boolean =>
+  snapshot?.sequence !== undefined && snapshot.sequence >= settlement.channelSequence
 
 /** Absence means unspent only while the entry of a use would still live. */
 const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: SettlementSnapshot): boolean =>
@@ -40,22 +40,22 @@ const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, non
 
 /** What to do, given what is known. A question that was asked already means that its answer does not suffice yet. */
 export const decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
-  const { seen, snapshot: standing } = evidence
+  const { seen, snapshot } = evidence
   if (seen._tag === "Included") {
     return hasSucceeded(seen.landed)
       ? end(Ending.succeeded(seen.landed))
-      : landedInVain(settlement, evidence, seen.landed)
+      : landedFailed(settlement, evidence, seen.landed)
   }
-  if (!settlement.channelHeld || hasPassed(settlement, standing)) return numberPassed(settlement, evidence, options)
+  if (!settlement.channelHeld || hasPassed(settlement, snapshot)) return numberPassed(settlement, evidence, options)
   if (seen.latestLedger >= settlement.authorizationExpiresLedger) return boundPassed(settlement, evidence)
   return planSubmission(
     settlement,
-    { latestLedger: seen.latestLedger, isStandingKnown: standing !== undefined },
+    { latestLedger: seen.latestLedger, isSnapshotKnown: snapshot !== undefined },
     options
   )
 }
 
-/** Sent in this very ledger: nothing can have been included yet. Not sent yet: whoever recorded it is about to. */
+/** Sent in this very ledger: nothing can be included yet. Not sent yet: the process that recorded it is about to. */
 export const isDue = (
   { attempts, recordedLedger }: OpenSettlement,
   now: { readonly sequence: number; readonly millisSinceRecord: number }
@@ -72,31 +72,31 @@ export const isDue = (
 const hasSucceeded = ({ executed, kind }: Landed): boolean => kind === "payment" && executed.succeeded
 
 /** The payment failed on the ledger, or the no-op took its number. Whether money moved is the nonce's to say. */
-const landedInVain = (settlement: OpenSettlement, evidence: Evidence, landed: Landed): Decision => {
-  const { snapshot: standing } = evidence
-  if (standing === undefined) return { _tag: "AskStanding" }
-  // An answer of before it landed does not know what became of the nonce.
-  if (standing.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
-  return isUnspent(settlement, standing)
+const landedFailed = (settlement: OpenSettlement, evidence: Evidence, landed: Landed): Decision => {
+  const { snapshot } = evidence
+  if (snapshot === undefined) return { _tag: "ReadSnapshot" }
+  // A snapshot older than its inclusion does not show the nonce after it.
+  if (snapshot.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
+  return isUnspent(settlement, snapshot)
     ? end(Ending.failedUnspent(settlement, landed))
-    : whereSpent(settlement, evidence, standing, landed)
+    : whereSpent(settlement, evidence, snapshot, landed)
 }
 
 /** The envelope cannot land any more: it has landed, and its hash is hidden, or another transaction took its number. */
 const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
-  const { seen, snapshot: standing } = evidence
-  if (standing === undefined) return { _tag: "AskStanding" }
+  const { seen, snapshot } = evidence
+  if (snapshot === undefined) return { _tag: "ReadSnapshot" }
   // What the nonce was before the number passed says nothing of what landed.
-  const isGone = standing.sequence === undefined && standing.ledger >= settlement.authorizationExpiresLedger
-  if (!isGone && !hasPassed(settlement, standing)) return freeOrWait(settlement, evidence, standing.ledger, undefined)
-  if (isGone || !isUnspent(settlement, standing)) return whereSpent(settlement, evidence, standing, undefined)
+  const isGone = snapshot.sequence === undefined && snapshot.ledger >= settlement.authorizationExpiresLedger
+  if (!isGone && !hasPassed(settlement, snapshot)) return freeOrWait(settlement, evidence, snapshot.ledger, undefined)
+  if (isGone || !isUnspent(settlement, snapshot)) return whereSpent(settlement, evidence, snapshot, undefined)
   // While there is time, a node that has come as far may still show what landed, and what it cost.
-  const isEarly = seen.latestLedger < standing.ledger
-  const isTime = settlement.authorizationExpiresLedger - standing.ledger > queueLedgers
-  if (isEarly && isTime) return freeOrWait(settlement, evidence, standing.ledger, undefined)
+  const isEarly = seen.latestLedger < snapshot.ledger
+  const isTime = settlement.authorizationExpiresLedger - snapshot.ledger > queueLedgers
+  if (isEarly && isTime) return freeOrWait(settlement, evidence, snapshot.ledger, undefined)
   return options.canRebuild && isTime
-    ? rebuildOrEnd(settlement, evidence, standing.ledger)
-    : end(Ending.overtakenUnspent(settlement, standing.ledger))
+    ? rebuildOrEnd(settlement, evidence, snapshot.ledger)
+    : end(Ending.overtakenUnspent(settlement, snapshot.ledger))
 }
 
 /**
@@ -117,21 +117,21 @@ const rebuildOrEnd = (settlement: OpenSettlement, { search }: Evidence, ledger: 
   )
 }
 
-/** Nothing of the settlement can land any more. The number tells whether something has. */
+/** No envelope of the settlement can land any more. The channel's sequence number shows whether one has. */
 const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
-  const { snapshot: standing } = evidence
-  if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskStanding" }
-  const { ledger, nonce, sequence } = standing
-  // An account that is gone no longer tells whether its number was used before.
-  if (sequence === undefined) return whereSpent(settlement, evidence, standing, undefined)
+  const { snapshot } = evidence
+  if (snapshot === undefined || snapshot.ledger < settlement.authorizationExpiresLedger) return { _tag: "ReadSnapshot" }
+  const { ledger, nonce, sequence } = snapshot
+  // An account that is gone no longer shows whether its number was used before.
+  if (sequence === undefined) return whereSpent(settlement, evidence, snapshot, undefined)
   const expired = Ending.expired(settlement, sequence, ledger)
-  // Its own transaction never landed. One of ours whose record was lost may have: the nonce's entry still tells.
+  // Its own transaction never landed. One of ours whose record was lost may have: the nonce's entry still shows it.
   if (typeof nonce !== "number" || nonce > settlement.authorizationExpiresLedger) return end(expired)
   if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce, before: 0 }
   const { spending } = evidence.search
   if (spending?._tag === "Ours") return end(Ending.paidByLost(expired, spending))
   if (spending?._tag === "Elsewhere") return end(Ending.spentUnused(expired, spending))
-  // That it was used is certain; a look that does not show by whom has missed it.
+  // The nonce was certainly used; a scan that does not show by which transaction has missed it.
   const isLate = evidence.seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
   return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }
 }
@@ -140,12 +140,12 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
 const whereSpent = (
   settlement: OpenSettlement,
   evidence: Evidence,
-  standing: SettlementSnapshot,
+  snapshot: SettlementSnapshot,
   known: Landed | undefined
 ): Decision => {
   const { search } = evidence
-  const ledger = known?.executed.ledger ?? standing.ledger
-  const { nonce } = standing
+  const ledger = known?.executed.ledger ?? snapshot.ledger
+  const { nonce } = snapshot
   if (nonce === "unknown") return freeOrWait(settlement, evidence, ledger, known)
   // A use after the expiry was another authorization's, with the same nonce: it says nothing of this one.
   const isDated = nonce !== "unspent" && nonce <= settlement.authorizationExpiresLedger
@@ -161,13 +161,13 @@ const whereSpent = (
   // A use before the record was of another authorization: of an undated nonce it says nothing of this one.
   if (spending?._tag === "Elsewhere" && spending.ledger >= fromLedger)
     return end(Ending.spentElsewhere(landed, ledger, spending))
-  // Every ledger of the authorization's life was looked through, and none used it.
+  // Every ledger of the authorization's life was scanned, and none used it.
   return !isDated && (landed !== undefined || numberUsedBy === "elsewhere")
     ? end(Ending.failedDead(landed, ledger))
     : freeOrWait(settlement, evidence, ledger, landed)
 }
 
-/** No proof yet: the channel goes on without the settlement, which waits for one, and in the end for an operator. */
+/** No proof yet: the channel is released, and the settlement waits for a proof, and in the end for an operator. */
 const freeOrWait = (
   settlement: OpenSettlement,
   { seen }: Evidence,

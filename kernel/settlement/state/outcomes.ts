@@ -25,14 +25,14 @@ const whatLanded = (landed: Landed | undefined, ledger: number) =>
         channel: { sequenceUsed: true, ledger: landed.executed.ledger }
       } as const)
 
-const whyInVain = (landed: Landed | undefined): string =>
+const whyFailed = (landed: Landed | undefined): string =>
   landed === undefined
     ? "another transaction used the channel's sequence number"
     : landed.kind === "cancel"
       ? "the network refused the transaction and it was cancelled"
       : "the transaction failed on the ledger"
 
-/** The payment landed and succeeded. Without the promised movement it is an operator's to judge. */
+/** The payment landed and succeeded. Without the promised movement an operator has to decide. */
 export const succeeded = (landed: Landed): Outcome => ({
   ...whatLanded(landed, landed.executed.ledger),
   state: landed.amountTransferred === undefined ? "unresolved" : "settled",
@@ -42,13 +42,13 @@ export const succeeded = (landed: Landed): Outcome => ({
     landed.amountTransferred === undefined ? "the transaction succeeded without the promised movement" : undefined
 })
 
-/** It landed in vain, and the nonce was seen unspent afterwards, while the authorization lived. */
+/** It landed without paying, and the nonce was seen unspent afterwards, while the authorization lived. */
 export const failedUnspent = (settlement: OpenSettlement, landed: Landed): Outcome => ({
   ...whatLanded(landed, landed.executed.ledger),
   state: "failed",
   amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
-  message: `${whyInVain(landed)}; ${aliveUntil(settlement)}`
+  message: `${whyFailed(landed)}; ${aliveUntil(settlement)}`
 })
 
 /** Its number was used and the nonce unspent, in one answer while the authorization lived: no money moved. */
@@ -60,13 +60,13 @@ export const overtakenUnspent = (settlement: OpenSettlement, ledger: number): Ou
   message: `the channel's sequence number was used and no money moved; ${aliveUntil(settlement)}`
 })
 
-/** Every ledger of the authorization's life was looked through: nothing used it, and nothing will. */
+/** Every ledger of the authorization's life was scanned: nothing used it, and nothing will. */
 export const failedDead = (landed: Landed | undefined, ledger: number): Outcome => ({
   ...whatLanded(landed, ledger),
   state: "failed",
   amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
-  message: `${whyInVain(landed)}; the authorization was never used and is dead`
+  message: `${whyFailed(landed)}; the authorization was never used and is dead`
 })
 
 /** A transaction of ours other than the recorded one moved the money: the record of it was lost. */

@@ -53,7 +53,7 @@ const offered = (attempts: ReadonlyArray<Attempt>): Attempt | undefined =>
 
 export const planSubmission = (
   settlement: OpenSettlement,
-  known: { readonly latestLedger: number; readonly isStandingKnown: boolean },
+  known: { readonly latestLedger: number; readonly isSnapshotKnown: boolean },
   { canSign, inclusionStroopsMax }: DecideOptions
 ): Decision => {
   const { attempts, authorizationExpiresLedger, recordedLedger } = settlement
@@ -62,9 +62,9 @@ export const planSubmission = (
   if (newest.sentLedger === undefined) return { _tag: "Resend", attempt: newest }
   const { latestLedger } = known
   const waited = latestLedger - newest.recordedLedger
-  // Somebody may have used the number, or the transaction may have landed where this node does not see it.
+  // Another signer may have used the number, or the transaction may have landed where this node does not see it.
   const isSuspect = isRefused(newest, "txBadSeq") || waited >= queueLedgers
-  if (isSuspect && !known.isStandingKnown) return { _tag: "AskStanding" }
+  if (isSuspect && !known.isSnapshotKnown) return { _tag: "ReadSnapshot" }
   // A queue that did not take it, or may have dropped it, is offered the same bytes once a ledger. What it took just
   // before a ledger closed is in the next one, which is no reason to send it again.
   const isOffered = latestLedger <= newest.sentLedger + (isQueued(newest) ? queuedFor : 0)

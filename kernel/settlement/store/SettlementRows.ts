@@ -1,5 +1,4 @@
-// How settlement rows go into the database and come out of it: snake case, null, Date and decimal text become the
-// house's own forms here.
+// Encoding of settlement rows: snake case, null, Date and decimal text of the database become this program's own forms.
 import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Reservation } from "../../budget/Reservation.ts"
@@ -175,7 +174,7 @@ export const bornRow = (settlement: NewSettlement, reservation: Reservation) => 
   traceparent: settlement.traceparent ?? null
 })
 
-/** The row of a settlement that is born and ended at once. */
+/** The row of a settlement that is born and ended in one statement. */
 export const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) => ({
   id: settlement.id,
   network: settlement.network,

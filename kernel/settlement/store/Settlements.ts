@@ -14,10 +14,10 @@ export interface FindQuery {
   readonly network: NetworkId
   readonly scheme: string
   readonly authorizationKey: Option.Option<string>
-  /** The owner; an identifier is looked for among its payments alone, an authorization among everybody's. */
+  /** The owner; an identifier is searched among its payments alone, an authorization among all. */
   readonly principal: string
   readonly payTo: string
-  /** Whose authorization it is, by the payload; without it no identifier is looked for. */
+  /** The payer of the authorization, by the payload; without it no identifier is searched. */
   readonly payer: Option.Option<string>
   readonly identifier: Option.Option<string>
 }
@@ -29,7 +29,7 @@ export interface SettlementRecord {
   readonly authorizationKey: string
   readonly authorizationExpiresLedger: number
   readonly fingerprint: string
-  /** The owner: who settled it. */
+  /** The owner: the principal that settled it. */
   readonly principal: string
   readonly identifier: Option.Option<string>
   readonly payer: string
@@ -38,7 +38,7 @@ export interface SettlementRecord {
   readonly amount: bigint
   readonly innerHash: string
   /**
-   * The hash that callers are told: its own; once settled, that of the transaction that made the payment; none when it
+   * The hash in answers to callers: its own; once settled, that of the transaction that made the payment; none when it
    * failed and no transaction of it was seen on the ledger.
    */
   readonly transaction: Option.Option<string>
@@ -120,7 +120,7 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
   readonly resourceFeeStroops: bigint
   /** Those that may land. */
   readonly attempts: ReadonlyArray<Attempt>
-  /** How many attempts there were when it was read, void ones too; whoever changes something names it. */
+  /** The number of attempts when it was read, void ones included; each change names it as its precondition. */
   readonly attemptCount: number
 }
 
@@ -134,7 +134,7 @@ export type ResolveAnswer =
 
 export type AdoptAnswer = "Adopted" | "Known" | "TransactionTaken"
 
-/** A settlement found on the ledger after its record was lost: born and ended at once. */
+/** A settlement found on the ledger after its record was lost: born and ended in one statement. */
 export interface AdoptedSettlement {
   readonly id: string
   readonly network: NetworkId
@@ -172,8 +172,8 @@ export class Settlements extends Context.Service<
     readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
     readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
     /**
-     * Adds an attempt to an open settlement before it is sent, and gives its number; none when the settlement is not
-     * open any more, or attempts were added to those that were known: who decided to add one did not know of all.
+     * Adds an attempt to an open settlement before it is sent, and returns its number; none when the settlement is no
+     * longer open, or has more attempts than were known: the decision was made without them.
      */
     readonly addAttempt: (id: string, attempt: NewAttempt, attemptsKnown: number) => Sql<number | undefined>
     /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */

@@ -215,7 +215,7 @@ const rebuild = Effect.fnUntraced(function* (
   return rows.length === 1 ? row.number : undefined
 }, withSpanIfSampled("Settlements.rebuild"))
 
-/** Which of them stood in the way of an adoption; several may. */
+/** The constraints that refused an adoption; there may be several. */
 const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
   const sql = yield* SqlClient.SqlClient
   const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
@@ -311,7 +311,7 @@ const lookup = Effect.fnUntraced(function* (
   return rows.map(toRecord)
 }, withSpanIfSampled("Settlements.lookup"))
 
-/** What every statement stands on. */
+/** The services of every statement. */
 const ownServices = Effect.gen(function* () {
   return Context.empty().pipe(
     Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),

@@ -1,6 +1,6 @@
-// What is stored of payments that come in one moment, because a close has answered those who sent the ones before:
-// many questions as one statement, each with rows of its own. One question alone is the repository's own statement.
-// Whoever asks hears what was stored after it asked: a statement that is under way already is not its own.
+// Batches the reads of payments that arrive together, since a close answers the previous requests of many callers: one
+// statement, each question with rows of its own. A single question is the repository's own statement. A read sees what
+// was stored before it was asked: it never joins a statement that is under way already.
 import { Effect, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { batched } from "../../database/batched.ts"

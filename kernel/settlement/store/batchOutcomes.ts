@@ -1,8 +1,8 @@
-// The ends of settlements. A ledger closes for all at once, so what the follower has decided in one moment is written
-// in one statement: outcomes, budget, channels and facts of all of them, in one transaction. Each expects the state
-// that it was decided on and ends by itself; of one settlement one end goes along. What keeps a statement from being
-// written at all (a transaction that has ended another settlement, a defect of one of them) is that settlement's alone:
-// each is then written by itself. A connection that is lost leaves all of them as unknown as one.
+// Batches the outcomes of settlements. A ledger closes for all at the same time, so the follower's decisions of one
+// moment are written in one statement: outcomes, budget, channels and facts of all of them, in one transaction. Each
+// expects the state that it was decided on; of one settlement one outcome is written. A failure of the statement (a
+// transaction that has ended another settlement, a defect of one of them) must not affect the others: each is then
+// written separately. A lost connection leaves all of them as unknown as one.
 import { Cause, Effect, Exit, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { committing } from "../../budget/budgetStatements.ts"
@@ -114,18 +114,20 @@ const resolveOne = (end: End): Effect.Effect<Answer, never, SqlClient.SqlClient 
     )
   )
 
-/** Whatever is asked next will hear the same: nobody answers. */
-const isAway = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
+/** The next statement would fail too: the connection is lost. */
+const isConnectionError = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
   Option.exists(Cause.findErrorOption(cause), ({ reason }) => reason._tag === "ConnectionError")
 
-/** Together, and each by itself when that cannot be. */
+/** All in one statement, or each in its own when that fails. */
 const resolve = (ends: ReadonlyArray<End>) =>
   ends.length === 1
     ? Effect.map(resolveOne(ends[0]!), (answer) => [answer])
     : Effect.matchCauseEffect(resolveAll(ends), {
         onSuccess: (rows) => Effect.succeed(answersOf(ends, rows)),
         onFailure: (cause) =>
-          Cause.hasInterrupts(cause) || isAway(cause) ? Effect.failCause(cause) : Effect.forEach(ends, resolveOne)
+          Cause.hasInterrupts(cause) || isConnectionError(cause)
+            ? Effect.failCause(cause)
+            : Effect.forEach(ends, resolveOne)
       })
 
 /** The call; what it began ends with the Scope. */

@@ -1,9 +1,8 @@
-// The births of settlements. A close frees channels for many at once, and those who waited for them are recorded in one
-// moment: what one principal brings then is one statement, under one reservation of the budget. It stores all of them
-// or nothing. Where a lease is lost, a bound is in the way or one of them is known already, each is recorded by itself,
-// as one alone is, with an answer of its own: nobody's settlement stands or falls with another's. A connection that is
-// lost, and a statement that took too long, leave all of them as unknown as one. No principal waits for another's: a
-// row of the budget that somebody holds is that principal's alone.
+// Batches the births of settlements. A close frees channels for many waiters at a time, and their payments are recorded
+// together: those of one principal are one statement, under one reservation of the budget. It stores all or nothing.
+// Where a lease is lost, a bound is reached or a payment is known already, each is recorded separately, with an answer
+// of its own: no settlement depends on another's. A lost connection and a statement timeout leave all of them as
+// unknown as one. No principal waits for another's: a locked row of the budget belongs to one principal.
 import { Cause, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -86,14 +85,14 @@ type Answer = Exit.Exit<RecordAnswer, SqlError.SqlError>
 type Services = SqlClient.SqlClient | Budget | Facts | Limits
 type RecordOne<R> = (settlement: NewSettlement) => Effect.Effect<RecordAnswer, SqlError.SqlError, R>
 
-/** Nobody knows what became of it: to do it again by parts would take as long for each of them. */
+/** The statement's result is unknown: repeating it in parts would take as long for each of them. */
 const isUnknown = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
   Option.exists(
     Cause.findErrorOption(cause),
     ({ reason }) => reason._tag === "ConnectionError" || reason._tag === "StatementTimeoutError"
   )
 
-/** Together, and each by itself when that cannot be. */
+/** All in one statement, or each in its own when that fails. */
 const recordGroup = <R>(
   group: ReadonlyArray<NewSettlement>,
   facilitator: string,
@@ -113,14 +112,14 @@ const recordGroup = <R>(
 
 type Recording = (settlement: NewSettlement) => Effect.Effect<Answer>
 
-/** What one principal brings stands together, one row of the budget being theirs, and is kept while any of it waits. */
+/** One batcher a principal, since the budget's row is locked by principal; kept while any of its payments waits. */
 const makeRecorders = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
   const scope = yield* Effect.scope
   const services = yield* Effect.context<Services | R>()
-  const atOnce = Semaphore.makeUnsafe(concurrency)
+  const permits = Semaphore.makeUnsafe(concurrency)
   const run = (settlements: ReadonlyArray<NewSettlement>) =>
     recordGroup(settlements, facilitator, recordOne).pipe(
-      Semaphore.withPermit(atOnce),
+      Semaphore.withPermit(permits),
       Effect.provideService(Lane, "payments"),
       Effect.provideContext(services)
     )

@@ -1,7 +1,7 @@
-// What is noted of a payment at the moments that many share, because ledgers close for all at once: that an attempt was
-// sent, and to whom a success is given. What comes in one moment is one statement; each payment's answer is its own. A
-// statement holds one note of an attempt, and one claim of a settlement: two of one settlement in one statement would
-// both be granted.
+// Batches two writes that many payments make at the same moment, because ledgers close for all: that an attempt was
+// sent, and the claim of a success for one caller. Writes that arrive together are one statement; each payment's answer
+// is its own. A statement holds one note of an attempt, and one claim of a settlement: two of one settlement in one
+// statement would both be granted.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inStatement } from "../../database/Database.ts"
@@ -12,7 +12,7 @@ import type { SentNote, Settlements } from "./Settlements.ts"
 
 /** Payments of which one statement notes something. */
 const callsMax = 100
-/** Nobody waits for what was sent to be noted, and answers to many come one by one. */
+/** No caller waits for the note of a sent attempt, and answers to many arrive one by one. */
 const sentRestMillis = 100
 
 interface Noting {

@@ -1,7 +1,7 @@
-// The facts of settlements: what is told of a birth and of an end, in the transaction that made it true, and how
-// whoever reads the journal decodes it. Writers and readers share these schemas. A fact of another kind, of a later
-// version or of a shape that is not known decodes to None: a reader goes on without it, since one bad row must never
-// stop the rest. Amounts and stroops are decimal text on the written side and `bigint` on the read one.
+// The facts of settlements, birth and outcome, published in the transaction that made them true, and their decoding for
+// readers of the journal. Writers and readers share these schemas. A fact of another kind, of a later version or of an
+// unknown shape decodes to None: a reader skips it, since one bad row must never stop the rest. Amounts and stroops are
+// decimal text when written and `bigint` when read.
 import { Option, Schema, SchemaGetter } from "effect"
 import type { Fact, NewFact } from "../../facts/Facts.ts"
 import type { Outcome } from "../state/Settlement.ts"
@@ -36,7 +36,7 @@ export const Recorded = Schema.Struct({
   payer: Schema.String,
   payTo: Schema.String,
   amountMax: Units,
-  /** What was meant to move; facts of before told the maximum alone. */
+  /** Intended amount. Version 1 facts carried only the maximum. */
   amount: Schema.optionalKey(Units),
   /** The instance that recorded it. */
   facilitator: Schema.optionalKey(Schema.String),
@@ -48,12 +48,12 @@ export const Recorded = Schema.Struct({
 /** A settlement ended; an unresolved one may still be ended by an operator, with a second fact. */
 export const Ended = Schema.Struct({
   transaction: TransactionHash,
-  /** Null when nothing moved, or beyond what the ledger remembers. */
+  /** Null when nothing moved, or beyond the ledger's history. */
   moved: Schema.NullOr(Units),
   feeChargedStroops: Units,
   ledger: Schema.NullOr(Schema.Int),
   reason: Schema.NullOr(Schema.String),
-  /** Who ended it, when the ledger did not. */
+  /** The operator that ended it, when the ledger did not. */
   by: Schema.optionalKey(Schema.Literal("operator"))
 })
 
@@ -67,7 +67,7 @@ export type SettlementFact =
       readonly data: typeof Ended.Type
     }
 
-/** What is told of a birth, and by which replica. */
+/** The payload of a birth, with its replica. */
 export const recordedFact = (
   settlement: Pick<
     NewSettlement,
@@ -94,7 +94,7 @@ export const recordedFact = (
   } satisfies typeof Recorded.Encoded
 })
 
-/** What is told of an end. */
+/** The payload of an outcome. */
 export const endedFact = (
   settlement: { readonly id: string; readonly principal: string; readonly innerHash: string },
   outcome: Pick<Outcome, "state" | "amountTransferred" | "feeChargedStroops" | "ledger" | "reason">,

@@ -1,8 +1,8 @@
-// What has ended leaves after `retention.settlement_days`: settled, failed and expired settlements with their attempts,
-// the days of the sponsor's budget, and the sponsor's own transactions. One that is open or unresolved stays, and so
-// does one that holds a channel or whose authorization the ledger might still take: without its row the same
-// authorization could be paid for again. Of a sponsor's own transactions those stay that its next one is decided by. A
-// look each hour, in bounded transactions, off the payments' lane.
+// Deletes what ended more than `retention.settlement_days` ago: settled, failed and expired settlements with their
+// attempts, the days of the sponsor's budget, and the sponsor's own transactions. An open or unresolved settlement is
+// kept, and so is one that holds a channel or whose authorization the ledger might still accept: without its row the
+// same authorization could be paid for again. Of the sponsor's transactions those are kept that its next one is decided
+// by. A sweep each hour, in bounded transactions, outside the payments' connection lane.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
@@ -76,13 +76,13 @@ const drained = <E, R>(step: Effect.Effect<boolean, E, R>): Effect.Effect<void, 
 export const startSweeps = Effect.gen(function* () {
   const { id } = yield* Network
   const { factMillis, settlementMillis } = yield* Retention
-  const { status: standing } = yield* LedgerClock
+  const { status } = yield* LedgerClock
   yield* reconciler({
     id: "retention",
     every: "1 hour",
     turn: Effect.gen(function* () {
-      const { isFresh, time } = yield* standing
-      // Without the ledger's word nobody knows which authorizations are dead.
+      const { isFresh, time } = yield* status
+      // Without the ledger's time it is unknown which authorizations have expired.
       if (isFresh && time !== undefined)
         yield* drained(sweepSettlements(settlementMillis, { network: id, sequence: time.sequence }))
       yield* drained(sweepBudget(settlementMillis))

@@ -72,8 +72,8 @@ describe("a decision by proof from the ledger", () => {
   it.each([
     ["a payment that failed", failed],
     ["a no-op that landed", cancelled]
-  ])("reads the nonce before it ends %s", (_, landed) => {
-    expect(decide(settlement(), included(landed), options)).toEqual({ _tag: "AskStanding" })
+  ])("asks what became of the nonce before it ends %s", (_, landed) => {
+    expect(decide(settlement(), included(landed), options)).toEqual({ _tag: "ReadSnapshot" })
     const unspent = endOf(settlement(), included(landed, { snapshot: passed() }))
     expect(unspent).toMatchObject({
       state: "failed",
@@ -195,11 +195,11 @@ describe("a decision by proof from the ledger", () => {
   })
 })
 
-describe("an absent hash", () => {
-  it("an absent hash expires only with an unused sequence past the expiry [S90]", () => {
-    expect(decide(settlement(), absent(expires), options)).toEqual({ _tag: "AskStanding" })
+describe("a hash that is absent", () => {
+  it("expires only with a number below its own at or past the expiry [S90]", () => {
+    expect(decide(settlement(), absent(expires), options)).toEqual({ _tag: "ReadSnapshot" })
     expect(decide(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires - 1 }) }), options)).toEqual({
-      _tag: "AskStanding"
+      _tag: "ReadSnapshot"
     })
     const outcome = endOf(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires }) }))
     expect(outcome).toMatchObject({
@@ -318,7 +318,7 @@ describe("an absent hash", () => {
     const hidden = { snapshot: passed({ ledger: expires + 1 }), search: search({ toLedger: 1_004 }) }
     expect(decide(settlement(), absent(expires + 1, hidden), options)).toEqual({ _tag: "Free", ledger: expires + 1 })
     expect(decide(freed, absent(expires + 1, hidden), options)).toEqual({ _tag: "Wait" })
-    expect(decide(freed, absent(1_006), options)).toEqual({ _tag: "AskStanding" })
+    expect(decide(freed, absent(1_006), options)).toEqual({ _tag: "ReadSnapshot" })
     expect(decide(freed, absent(1_006, { snapshot: snapshot() }), options)).toEqual({ _tag: "Wait" })
   })
 

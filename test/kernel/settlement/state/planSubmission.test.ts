@@ -83,9 +83,9 @@ describe("while the bound is open", () => {
   })
 
   it("the channel is asked about when a number is refused, and when nothing has been seen for four ledgers", () => {
-    expect(decide(settlement(refused("txBadSeq")), absent(1_001), options)).toEqual({ _tag: "AskStanding" })
-    expect(decide(settlement(), absent(1_003), options)).not.toEqual({ _tag: "AskStanding" })
-    expect(decide(settlement(), absent(1_004), options)).toEqual({ _tag: "AskStanding" })
+    expect(decide(settlement(refused("txBadSeq")), absent(1_001), options)).toEqual({ _tag: "ReadSnapshot" })
+    expect(decide(settlement(), absent(1_003), options)).not.toEqual({ _tag: "ReadSnapshot" })
+    expect(decide(settlement(), absent(1_004), options)).toEqual({ _tag: "ReadSnapshot" })
   })
 
   it.each(["txMalformed", "txBadAuth", "txBadAuthExtra", "txSorobanInvalid"])(
