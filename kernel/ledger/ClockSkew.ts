@@ -1,6 +1,6 @@
-// How far this machine's clock is from the ledger's: the least of clock minus close time over the last ten ledgers,
-// each taken when it was first seen. What a ledger needs to be heard of only adds to it, so the least is nearest the
-// truth. Nothing on the money path depends on this machine's clock; an operator should know all the same.
+// How far this machine's clock is from the ledger's: the minimum of clock minus close time over the last ten ledgers,
+// each taken when it was first seen. The delay of seeing a ledger only adds to it, so the minimum is nearest the truth.
+// Nothing on the money path depends on this machine's clock; an operator should know all the same.
 
 /** Ledgers over which the least is taken. */
 const ledgersMax = 10

@@ -1,7 +1,7 @@
 // Ed25519 as the ledger checks it. The network refuses a public key or an `R` of small order, because such a signature
-// can be made to fit any message; the native libraries of some runtimes accept it. So both are looked at here first,
-// and then the platform's own fast check is enough on every runtime. Seven encodings, each with either sign bit, are
-// all there are.
+// can be made to fit any message; the native libraries of some runtimes accept it. So both are checked here first, and
+// then the platform's own fast check suffices on every runtime. Seven encodings, each with either sign bit, are all
+// there are.
 import type { Crypto } from "../platform/Crypto.ts"
 
 const smallOrderHex = [
@@ -19,7 +19,7 @@ const smallOrder = smallOrderHex.map((text) =>
   Uint8Array.from({ length: 32 }, (_, i) => parseInt(text.slice(i * 2, i * 2 + 2), 16))
 )
 
-/** True when the first 32 bytes encode a point of small order, whatever the sign bit. */
+/** True when the first 32 bytes encode a point of small order, with either sign bit. */
 export const isSmallOrder = (point: Uint8Array): boolean =>
   smallOrder.some((known) => {
     for (let i = 0; i < 31; i++) if (point[i] !== known[i]) return false

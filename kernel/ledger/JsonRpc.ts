@@ -17,7 +17,7 @@ import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
-/** How long a failed endpoint stands behind the others. */
+/** How long a failed endpoint is ordered behind the others. */
 const penalty = Duration.seconds(10)
 /** Endpoints whose headers are kept ready. */
 const urlsMax = 64
@@ -27,7 +27,7 @@ const answerBytesMax = 8 * 1_048_576
 /** The endpoint answered, and its answer is an error of the protocol. Asking elsewhere might differ. */
 class RpcError extends Data.TaggedError("RpcError")<{ readonly code: number; readonly message: string }> {}
 
-/** The endpoint, or whoever stands before it, refused to work just now. */
+/** The endpoint, or a proxy before it, refused to work just now. */
 class HttpRefused extends Data.TaggedError("HttpRefused")<{
   readonly status: number
   readonly retryAfterMillis: number
@@ -68,7 +68,7 @@ export interface EndpointOptions {
   readonly urls: ReadonlyArray<string>
   /** Deadline of one call. */
   readonly timeout: Duration.Duration
-  /** Of the network that an endpoint must serve to be asked anything; absent asks whoever answers. */
+  /** The network that an endpoint must serve to be called; absent, every endpoint is. */
   readonly passphrase?: string
   readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
@@ -196,7 +196,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   const penaltyMillis = Duration.toMillis(penalty)
 
   const noted = new Map<string, 0 | 1>()
-  /** Told when it changes: a payment makes several calls. */
+  /** Called when it changes: a payment makes several calls. */
   const note = (url: string, isAvailable: 0 | 1) => {
     if (noted.get(url) === isAvailable) return Effect.void
     noted.set(url, isAvailable)
@@ -215,7 +215,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
           return Effect.as(note(url, 1), said)
         }
       }),
-      // Nobody waits for it any more: another was quicker, or it is silent.
+      // No longer needed: another endpoint was quicker, or this one is silent.
       Effect.onInterrupt(() => note(url, 0))
     )
 

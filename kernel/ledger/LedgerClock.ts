@@ -1,10 +1,9 @@
-// The ledger's time, kept by one follower: the newest ledger that is believed, how long a ledger takes, what inclusion
-// costs. Reading it asks nobody. A reading carries its age, counted since the ledger last advanced and by time that
-// elapses, not by this machine's clock; who depends on it refuses when it is too old rather than guesses. No endpoint
-// is believed alone for long (`believe.ts`), and one that is behind, ahead or silent is asked last. The follower looks
-// from when the next ledger is to be expected until it is there, and wakes whoever waits for it. While nobody has a
-// payment in hand it lets several ledgers pass, some seconds at most, and wakes nobody; who brings a payment then says
-// so (`attend`), and has a reading as good as ever before it is judged.
+// The ledger's time, kept by one follower: the current head, the close interval, the inclusion fee. Reading it does no
+// I/O. A reading carries its age, counted since the ledger last advanced, by monotonic time; a caller that depends on
+// it refuses when it is too old rather than guesses. No single endpoint decides for long (`headSelection.ts`), and one
+// that is behind, ahead or silent is called last. The follower polls from when the next ledger is expected until it is
+// there, and wakes every waiter. While no payment is active it skips several ledgers, some seconds at most, and wakes
+// nothing; a payment calls `attend`, and has a reading as fresh as ever before it is verified.
 import { Clock, Context, Duration, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../actor/Actor.ts"
 import { contract } from "../contract/Contract.ts"
@@ -58,18 +57,18 @@ const reportedFor = Duration.seconds(30)
 /** Every endpoint's own word is asked for this often, and sooner while no new ledger comes. */
 const surveyMillis = 10_000
 const surveyStillMillis = 2_000
-/** Somebody's interest lasts for so long, and for some ledgers more: the next payment rarely comes alone. */
+/** How long `attend` lasts, and some ledgers more: the next payment often follows soon. */
 const interestMillis = 10_000
 const interestLedgers = 2
-/** Looks that the pace must be known by before any is left out. */
+/** Samples of the close interval before any poll is skipped. */
 const pollsBeforeRest = 5
-/** How long the follower rests while nobody is interested: as many ledgers as fit, at least one. */
+/** Rest of the follower while idle: as many ledgers as fit, at least one. */
 const restMillis = 9_500
 /** Of a ledger's time: before it is over, the next one is not to be expected. */
 const restShare = 0.85
-/** The same of the shortest time of late, while somebody is interested. */
+/** The same of the shortest recent interval, while active. */
 const restShareAttended = 0.95
-/** Who brings a payment waits so long for a look. */
+/** How long a payment waits for a poll. */
 const patience = Duration.seconds(1)
 
 /** Says once that this machine's clock is off, and once that it is right again. */
@@ -82,7 +81,7 @@ const warningOf = (skew: ClockSkew) => {
     return wasSkewed
       ? Effect.logWarning(
           `this machine's clock and the ledger's differ by more than ${skewSecondsMax} s; ` +
-            "set the clock, or look at the endpoints"
+            "set the clock, or check the endpoints"
         ).pipe(Effect.annotateLogs({ seconds }))
       : Effect.logInfo("this machine's clock agrees with the ledger's again").pipe(Effect.annotateLogs({ seconds }))
   })
@@ -144,15 +143,15 @@ const makeFollower = Effect.gen(function* () {
     } else {
       paces.forget()
       skew.forget()
-      yield* Effect.logWarning("the ledger goes on elsewhere than where it was last seen").pipe(
+      yield* Effect.logWarning("the ledger continues from another head than the last one seen").pipe(
         Effect.annotateLogs({ from: before.newest.sequence, to: belief.newest.sequence })
       )
     }
     yield* warningOf(skew)
     return believed.change
-  }).pipe(withSpanIfSampled("LedgerClock.look"))
+  }).pipe(withSpanIfSampled("LedgerClock.poll"))
 
-  const standing = Effect.map(monotonicMillis, (at): LedgerStatus => {
+  const status = Effect.map(monotonicMillis, (at): LedgerStatus => {
     const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt
     return {
       time: belief === undefined ? undefined : timeOf(belief, paces),
@@ -164,12 +163,12 @@ const makeFollower = Effect.gen(function* () {
   })
 
   const known = (): Polls => ({ advancedAt: belief?.advancedAt, polledAt, paces })
-  /** Fails while somebody tells of a ledger far ahead, and it is not known yet whether it is one. */
+  /** Fails while an endpoint reports a ledger far ahead that is not confirmed yet. */
   const noDoubt = Effect.suspend(() => (belief?.candidateAhead === undefined ? Effect.void : Effect.fail(doubted)))
-  return { look: poll, standing, pace, known, noDoubt }
+  return { poll, status, pace, known, noDoubt }
 })
 
-/** What the follower knows of its own looks. */
+/** State of the follower's own polls. */
 interface Polls {
   /** When the believed ledger last changed; undefined before the first. */
   readonly advancedAt: number | undefined
@@ -178,13 +177,13 @@ interface Polls {
 }
 
 /**
- * Milliseconds between two looks for a ledger that is to be expected: a tenth of its time while somebody is interested,
- * else a quarter, within bounds.
+ * Milliseconds between two polls for an expected ledger: a tenth of its interval while active, else a quarter, within
+ * bounds.
  */
 const betweenPolls = ({ paces }: Polls, isAttended: boolean): number =>
   Math.min(pollMax, Math.max(pollMin, paces.pace() * (isAttended ? 100 : 250)))
 
-/** Until when no look is needed: the next ledger, or while nobody is interested the last that fits into the rest. */
+/** Until when no poll is needed: the next ledger, or while idle the last that fits into the rest. */
 const restUntil = ({ advancedAt, paces }: Polls, isAttended: boolean): number => {
   if (advancedAt === undefined || paces.polls() < pollsBeforeRest) return -Infinity
   if (isAttended) return advancedAt + restShareAttended * paces.soonest() * 1_000
@@ -193,11 +192,11 @@ const restUntil = ({ advancedAt, paces }: Polls, isAttended: boolean): number =>
   return advancedAt + (ledgers - 1 + restShare) * ledgerMillis
 }
 
-/** Milliseconds from one look to the next. */
+/** Milliseconds from one poll to the next. */
 const untilNextPoll = (polls: Polls, isAttended: boolean, at: number): number =>
   Math.max(betweenPolls(polls, isAttended), restUntil(polls, isAttended) - at)
 
-/** Whether a ledger may have closed that nobody has looked for. */
+/** Whether a ledger may have closed since the last poll. */
 const isBehind = (polls: Polls, at: number): boolean =>
   polls.advancedAt !== undefined &&
   at - polls.advancedAt >= restShare * polls.paces.pace() * 1_000 &&
@@ -240,7 +239,7 @@ const within = <A>(set: Set<A>, one: A): Effect.Effect<void, never, Scope.Scope>
     )
   )
 
-/** Somebody's interest in ledgers, and how long it lasts. */
+/** Whether payments are active, and until when. */
 const makeInterest = (pace: () => number, beganAt: number) => {
   let renewedAt = beganAt
   const isThereAt = (at: number) => at - renewedAt <= interestMillis + interestLedgers * pace() * 1_000
@@ -255,7 +254,7 @@ const makeInterest = (pace: () => number, beganAt: number) => {
   }
 }
 
-/** One look after a rest for all who come meanwhile; it is the process's: a caller that hangs up ends it for none. */
+/** One poll after a rest, shared by all callers; it is the process's: a caller that hangs up does not end it. */
 const makeCatchUp = Effect.fnUntraced(function* <E>(poll: Effect.Effect<void, E>) {
   const scope = yield* Effect.scope
   let done: Effect.Effect<unknown> = Effect.void
@@ -279,8 +278,8 @@ export class LedgerClock extends Context.Service<
     /** The newest reading; fails when there is none or the ledger has not advanced for 30 s. */
     readonly now: Effect.Effect<LedgerTime, LedgerUnavailable>
     /**
-     * A reading taken now, by a call of its own; for a judgement that the newest reading may be too old for. Fails too
-     * while it is in doubt whether the ledger is far ahead: then what seems too far may not be.
+     * A reading taken now, by a call of its own; for a decision that the newest reading may be too old for. Fails too
+     * while a ledger far ahead is unconfirmed: then what seems too far may not be.
      */
     readonly fresh: Effect.Effect<LedgerTime, LedgerUnavailable>
     /** What is known, however old. */
@@ -289,17 +288,17 @@ export class LedgerClock extends Context.Service<
     readonly fees: Effect.Effect<InclusionFees>
     /** Notes what a node asked for inclusion when it refused a bid, stroops. */
     readonly noteAsked: (stroops: bigint) => Effect.Effect<void>
-    /** Somebody has a payment in hand: ledgers are followed closely from now on. Never waits, never fails. */
+    /** A payment was received: ledgers are followed closely from now on. Never waits, never fails. */
     readonly attend: Effect.Effect<void>
-    /** Waits for the look that a rest has made necessary, or for the first of all, a second at most; never fails. */
+    /** Waits for the poll that a rest has made necessary, or for the first of all, a second at most; never fails. */
     readonly caughtUp: Effect.Effect<void>
-    /** Whether somebody had a payment in hand lately; what only keeps house may rest while nobody had. */
+    /** True if a payment was received recently. Maintenance tasks may poll less often otherwise. */
     readonly isAttended: Effect.Effect<boolean>
     /** Resolves with the next new ledger. */
     readonly nextLedger: Effect.Effect<void>
     /**
-     * Runs `onLedger` after each new ledger for as long as the Scope lives; while nobody is interested, only when the
-     * ledger goes on elsewhere. It must not wait.
+     * Runs `onLedger` after each new ledger for as long as the Scope lives; while idle, only when the head changed
+     * discontinuously. It must not wait.
      */
     readonly subscribe: (onLedger: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
   }
@@ -313,7 +312,7 @@ export class LedgerClock extends Context.Service<
       const subscribers = new Set<Effect.Effect<void>>()
       const interest = makeInterest(follower.pace, yield* monotonicMillis)
       const poll = Effect.gen(function* () {
-        const change = yield* follower.look
+        const change = yield* follower.poll
         if (change === "none") return
         yield* newLedger.release
         if (change === "advanced" && !(yield* interest.isThere)) return
@@ -340,7 +339,7 @@ export class LedgerClock extends Context.Service<
       return LedgerClock.of({
         now,
         fresh: Effect.andThen(Effect.andThen(poll, follower.noDoubt), now),
-        status: follower.standing,
+        status: follower.status,
         fees: fees.known,
         noteAsked: fees.note,
         attend: Effect.flatMap(interest.renew, (wasThere) => (wasThere ? Effect.void : afterRest)),

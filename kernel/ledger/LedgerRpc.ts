@@ -1,7 +1,6 @@
-// The ledger's RPC as the house needs it: few questions, typed answers, one expected error. An answer is believed only
-// as far as it can be checked: hashes are recomputed from the envelopes, a transaction's status is read before its
-// meta. Asking is bounded in time and bytes; reads may be asked again at another endpoint, a submission never is by
-// itself.
+// The ledger's RPC as this program needs it: few methods, typed answers, one expected error. Answers are verified as
+// far as possible: hashes are recomputed from the envelopes, a transaction's status is read before its meta. Calls are
+// bounded in time and bytes; reads may be retried at another endpoint, a submission is never retried automatically.
 import { Context, type Effect, Option } from "effect"
 import { contract } from "../contract/Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
@@ -49,7 +48,7 @@ export interface ScanRequest {
 }
 
 export interface ScanAnswer {
-  /** Every ledger from the one asked for to this one was looked through; before `fromLedger` when none was. */
+  /** Every ledger from the requested one to this one was scanned; before `fromLedger` when none was. */
   readonly scannedTo: number
   /** The oldest ledger the node can speak of. */
   readonly oldestLedger: number
@@ -64,7 +63,7 @@ export type SimulationAnswer =
       readonly resourceFeeStroops: bigint
       /** XDR of SorobanTransactionData, resource fee inside. */
       readonly sorobanDataXdr: Uint8Array
-      /** Archived entries that the transaction restores by itself (protocol 23 and later); the fee covers them. */
+      /** Archived entries that the transaction restores itself (protocol 23 and later); the fee covers them. */
       readonly restoredEntries?: number
       /** XDR of DiagnosticEvents, in order. */
       readonly eventsXdr: ReadonlyArray<Uint8Array>
@@ -77,15 +76,15 @@ export type SimulationAnswer =
    */
   | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
   /**
-   * Archived entries would have to be restored by a transaction of its own, for so many stroops where the node says so:
-   * the resource data does not restore them.
+   * Archived entries need a separate restore transaction, for this many stroops where the node says so: the resource
+   * data does not restore them.
    */
   | { readonly _tag: "RestoreRequired"; readonly latestLedger: number; readonly restoreStroops?: bigint }
 
 export interface SnapshotQuery {
   /** Address, G… */
   readonly channel: string
-  /** Absent when nobody can tell it. */
+  /** Absent when it is unknown. */
   readonly nonce: { readonly address: string; readonly nonce: bigint } | undefined
 }
 
@@ -107,7 +106,7 @@ export class LedgerRpc extends Context.Service<
   LedgerRpc,
   {
     readonly latestLedger: Effect.Effect<LatestLedger, LedgerUnavailable>
-    /** Every endpoint's own word, asked for at once; those that do not answer are left out. */
+    /** Every endpoint's own answer, requested concurrently; endpoints that do not answer are left out. */
     readonly latestLedgers: Effect.Effect<ReadonlyArray<LatestLedger>>
     /** Names the endpoints whose word is not the ledger's at present: they are asked last, until the next such word. */
     readonly setUnfit: (endpoints: ReadonlySet<number>) => Effect.Effect<void>
@@ -122,7 +121,7 @@ export class LedgerRpc extends Context.Service<
     readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
     /** Asks for a transaction by inner or outer hash, hex. */
     readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
-    /** Looks through ledgers for transactions, page after page, a bounded number of them. */
+    /** Scans ledgers for transactions, page after page, a bounded number of them. */
     readonly scan: (request: ScanRequest) => Effect.Effect<ScanAnswer, LedgerUnavailable>
     /** Accounts as of one ledger; missing ones are absent from the map. At most 200. */
     readonly accounts: (

@@ -1,5 +1,5 @@
-// The ledger could not be asked: no RPC answered in time, or none gave an answer that can be believed. It says nothing
-// about any payment or transaction; whoever meets it treats the question as open.
+// The ledger is unavailable: no RPC answered in time, or none gave a credible answer. It says nothing about any payment
+// or transaction; the caller treats the question as open.
 import { Schema } from "effect"
 
 export class LedgerUnavailable extends Schema.TaggedError<LedgerUnavailable>()("LedgerUnavailable", {

@@ -1,7 +1,7 @@
-// How a question that may be repeated finds an answer among endpoints as providers run them: in turn, the next one as
-// soon as one fails or is slow, and all of them again, after a pause, while what they said was a refusal to work just
-// now (429, 5xx). A provider that names its pause (`Retry-After`) is not asked before. All of it ends within the time
-// of one call, so nobody waits longer than for a silent endpoint.
+// Retries and failover of repeatable calls among endpoints as providers run them: in turn, the next one as soon as one
+// fails or is slow, and all of them again, after a pause, while their answer was a refusal to work just now (429, 5xx).
+// A provider that names its pause (`Retry-After`) is not called before. All of it ends within the timeout of one call,
+// so a caller waits no longer than for a silent endpoint.
 import { Clock, Data, Duration, Effect, Exit, Fiber, Option, Random } from "effect"
 import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
 
@@ -24,7 +24,7 @@ export class CallError extends Data.TaggedError("CallError")<{
 
 export interface Asked<A> {
   readonly ask: Effect.Effect<A, CallError>
-  /** Told that it had not answered when the next was asked. */
+  /** Called when an endpoint had not answered and the next was called. */
   readonly slow: Effect.Effect<void>
 }
 
@@ -61,7 +61,7 @@ const pauseAfter = Effect.fnUntraced(function* (
   yield* Effect.sleep(pause)
 })
 
-/** The answer of whoever gives one. `round` names the endpoints in the order of the moment. */
+/** The first answer of any endpoint. `round` names the endpoints in the current order. */
 export const askEndpoints = <A>(
   round: Effect.Effect<ReadonlyArray<Asked<A>>>,
   timeout: Duration.Duration

@@ -1,28 +1,26 @@
-// The ledger's pace, measured by looks that saw news. A burst of ledgers in one look, or an endpoint that was away, is
-// no measure of the next ledger. A payment client counts both, and by close times, which may run ahead of the clock and
-// let it catch up: its authorization is bounded by the fastest of what it may have read.
+// The ledger's close interval, measured by polls that saw a new ledger. A burst of ledgers in one poll, or an endpoint
+// that was unavailable, says nothing about the next ledger. A payment client counts both, and by close times, which may
+// run ahead of the clock and let it catch up: its authorization is bounded by the shortest interval it may have read.
 
-/**
- * Until it is measured, the shortest close time that an official client computes with: nobody honest is refused for it.
- */
+/** Until it is measured, the shortest close time that an official client computes with: no honest client is refused. */
 const secondsPerLedgerAssumed = 1
-/** Looks over which the interval is averaged, and how many of the shortest and of the longest are left out. */
+/** Samples over which the interval is averaged, and how many of the shortest and of the longest are left out. */
 const pollsMax = 20
 const pollsMin = 3
 const outliersShare = 0.2
-/** Looks among which the shortest interval is sought. */
+/** Samples among which the shortest interval is searched. */
 const soonestPolls = 5
 /** Intervals between the ledgers over which an official client takes the mean. */
 const clientIntervals = 19
-/** Looks among which a client's reading is sought: it signed some ledgers ago, and what it read may have left since. */
+/** Samples to search for a client's reading: it signed some ledgers ago, and what it read may be dropped since. */
 const clientPollsMax = 60
 
-/** One look that saw news: ledgers since the look before, and the time between, by two clocks. */
+/** One sample, a poll that saw a new ledger: ledgers since the previous one, and the time between, by two clocks. */
 export interface PollObservation {
   readonly ledgers: number
   /** That elapsed here. */
   readonly millis: number
-  /** Between the two closes, as the ledger tells them. */
+  /** Between the two closes, by the ledger's own close times. */
   readonly closeSeconds: number
 }
 
@@ -31,9 +29,8 @@ const sumOf = (polls: ReadonlyArray<PollObservation>, what: keyof PollObservatio
   polls.reduce((sum, poll) => sum + poll[what], 0)
 
 /**
- * The last 20 looks; undefined when they are too few. Those with the shortest and the longest interval a ledger are
- * left out: a burst (a friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the
- * ledger's pace.
+ * The last 20 samples; undefined when there are fewer. Those with the shortest and the longest interval are left out: a
+ * burst (a friendbot that closes immediately) and a gap (an unavailable endpoint) say nothing about the close interval.
  */
 const usual = (seen: ReadonlyArray<PollObservation>): ReadonlyArray<PollObservation> | undefined => {
   const polls = seen.slice(-pollsMax)
@@ -43,7 +40,7 @@ const usual = (seen: ReadonlyArray<PollObservation>): ReadonlyArray<PollObservat
   return ordered.slice(outliers, polls.length - outliers)
 }
 
-/** Seconds per ledger, 0.1 to 60, of the last 20 looks. */
+/** Seconds per ledger, 0.1 to 60, of the last 20 samples. */
 export const meanCloseInterval = (seen: ReadonlyArray<PollObservation>): number => {
   const polls = usual(seen)
   return polls === undefined
@@ -72,7 +69,7 @@ export const minCloseInterval = (seen: ReadonlyArray<PollObservation>): number =
     )
   )
 
-/** The mean of as many looks before `end` as a client reads, by the faster clock; undefined when they are fewer. */
+/** The mean of as many samples before `end` as a client reads, by the faster clock; undefined when they are fewer. */
 const clientMean = (polls: ReadonlyArray<PollObservation>, end: number): number | undefined => {
   let [ledgers, millis, closeSeconds] = [0, 0, 0]
   for (let at = end - 1; at >= 0 && ledgers < clientIntervals; at--) {
@@ -98,7 +95,7 @@ export const minClientCloseInterval = (polls: ReadonlyArray<PollObservation>): n
   return Math.min(meanCloseInterval(polls), Math.max(0.1, Math.min(...means)))
 }
 
-/** Seconds per ledger by a follower's own looks. */
+/** Seconds per ledger by a follower's own polls. */
 export interface CloseIntervals {
   readonly note: (poll: PollObservation) => void
   readonly forget: () => void
@@ -106,7 +103,7 @@ export interface CloseIntervals {
   readonly busy: () => number
   readonly fastest: () => number
   readonly soonest: () => number
-  /** Looks that they are known by, at most 60. */
+  /** The number of samples, at most 60. */
   readonly polls: () => number
 }
 

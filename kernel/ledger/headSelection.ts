@@ -1,10 +1,10 @@
-// What is believed of what endpoints say the newest ledger is. Pure. A ledger that continues the believed line is taken
-// at once, and a short leap when it is told twice. One far ahead is taken when nobody stands on the believed line any
-// more, and it moves and closed as much later as its number is higher, or was all that was heard for seconds, half a
-// minute if it does not move; one below, only when it moves while the believed line does not, or closed later although
-// its number is lower: then the network has begun anew. Where endpoints contradict each other for long, the larger
-// number of them is right, and of two the one that the other could have become. So wrong answers change nothing, be
-// they one or a few, and no wrong belief lasts.
+// Head selection: which ledger is the newest among endpoints that may disagree. Pure. A ledger that continues the
+// selected line is taken immediately, and a short leap when it is reported twice. One far ahead is taken when no
+// endpoint is on the selected line any more, and it advances and closed as much later as its number is higher, or was
+// the only line reported for seconds, half a minute if it does not advance; one below, only when it advances while the
+// selected line does not, or closed later although its number is lower: then the network was reset. Where endpoints
+// contradict each other for long, the majority is right, and of two the one that the other could have become. So wrong
+// answers of one or a few endpoints change nothing, and no wrong selection lasts.
 import type { LatestLedger } from "./LedgerRpc.ts"
 
 export interface HeadState {
@@ -13,26 +13,26 @@ export interface HeadState {
   readonly advancedAt: number
   /** One endpoint's word from the beginning, which nothing has borne out yet: two of its answers may both be wrong. */
   readonly isUnconfirmed: boolean
-  /** The lower ledger that the last look heard of, since then. */
+  /** The lower ledger that the last poll reported, since then. */
   readonly below: LatestLedger | undefined
-  /** A line far ahead that every look since has heard of. */
+  /** A line far ahead that every poll since has reported. */
   readonly candidateAhead: CandidateAhead | undefined
-  /** A better line than the believed one as it was first heard of. */
+  /** A better line than the selected one as it was first reported. */
   readonly competingHead: LatestLedger | undefined
 }
 
 interface CandidateAhead {
-  /** As it was first heard of. */
+  /** As it was first reported. */
   readonly first: LatestLedger
-  /** When, monotonic milliseconds; later when something else was heard beside it. */
+  /** When, monotonic milliseconds; later when another line was reported beside it. */
   readonly aloneSince: number
-  /** Looks since then. */
+  /** Polls since then. */
   readonly polls: number
 }
 
 export interface HeadObservations {
   readonly first: LatestLedger
-  /** Every endpoint's own word, asked for after the first answer; empty when nobody needed to be asked again. */
+  /** Every endpoint's own answer, requested after the first one; empty when that was not necessary. */
   readonly second: ReadonlyArray<LatestLedger>
   /** Monotonic milliseconds. */
   readonly at: number
@@ -48,14 +48,14 @@ export type HeadUpdate = {
   readonly change: "none" | "advanced" | "moved"
 }
 
-/** Ledgers that may close unseen between two looks, beside three times what the pace says. */
+/** Ledgers that may close unseen between two polls, beside three times what the close interval predicts. */
 const burstMax = 12
 /** A believed line that has not moved for so long gives way to a lower one that does: milliseconds, or ledgers. */
 const stillMillis = 10_000
 const stillLedgers = 3
-/** Ledgers that a test network may close in a moment: a leap no longer than this is believed when it is told twice. */
+/** Ledgers that a test network may close in a moment: a leap no longer than this is taken when reported twice. */
 const leapMax = 1_000
-/** A longer one that its close times do not explain must have been all that was heard for so long, in so many looks. */
+/** A longer leap unexplained by its close times must have been the only line for this long, in this many polls. */
 const beyondMillis = 30_000
 const beyondPolls = 5
 /** The same when it moves. */
@@ -67,11 +67,11 @@ const futureSecondsMax = 3_600
 export const reachOf = (belief: HeadState, at: number, pace: number): number =>
   burstMax + Math.ceil((3 * Math.max(0, at - belief.advancedAt)) / (pace * 1_000))
 
-/** Whether the line stands still, by its own pace. */
+/** Whether the line is stalled, by its own close interval. */
 export const isStalled = (belief: HeadState, at: number, pace: number): boolean =>
   at - belief.advancedAt > Math.max(stillMillis, stillLedgers * pace * 1_000)
 
-/** Where an answer stands beside the believed line. */
+/** The position of an answer relative to the selected line. */
 type Relation = "same" | "next" | "ahead" | "below"
 
 export const relationOf = (belief: HeadState, answer: LatestLedger, at: number, pace: number): Relation => {
@@ -138,7 +138,7 @@ const headAt = (newest: LatestLedger, at: number, isFirstWord = false): HeadStat
   competingHead: undefined
 })
 
-/** The first belief: a line that two answers tell of, or the best of what several endpoints say. */
+/** The first selection: a line that two answers report, or the best of what several endpoints say. */
 export const initialHead = (polled: HeadObservations): HeadState | undefined => {
   const answers = [polled.first, ...polled.second]
   const isAlone = new Set(answers.map(({ endpoint }) => endpoint)).size === 1
@@ -149,7 +149,7 @@ export const initialHead = (polled: HeadObservations): HeadState | undefined => 
   return best === undefined ? undefined : headAt(best.newest, polled.at, best.endpoints === 1)
 }
 
-/** A better line than the one that is believed and still told. */
+/** A better line than the one that is selected and still reported. */
 const competingHeadIn = (belief: HeadState, polled: HeadObservations): LatestLedger | undefined => {
   const { at, closeInterval: pace, second } = polled
   const isOwn = ({ newest }: Line) => ["same", "next"].includes(relationOf(belief, newest, at, pace))
@@ -162,14 +162,14 @@ const competingHeadIn = (belief: HeadState, polled: HeadObservations): LatestLed
   return own !== undefined && other !== undefined && isBetter(other, own, polled) ? other.newest : undefined
 }
 
-/** What is heard of a line ahead. */
+/** Reports of a line ahead. */
 interface ObservedAhead extends CandidateAhead {
   readonly newest: LatestLedger
   /** That agree upon it, one of them at most from before. */
   readonly answers: number
 }
 
-/** Undefined while somebody stands on the believed line, which has not stood still itself. */
+/** Undefined while an endpoint is on the selected line, which has not stalled itself. */
 const observeAhead = (
   belief: HeadState,
   { at, first, closeInterval: pace, second }: HeadObservations
@@ -193,7 +193,7 @@ const observeAhead = (
     : { newest, answers: ahead.length, first: newest, aloneSince: at, polls: 1, ...alone }
 }
 
-/** Whether a line ahead has shown that the ledger goes on there: a node that is wrong says one more than once. */
+/** Whether a line ahead has shown that the ledger continues there: a wrong node may report more than one ledger. */
 const isConfirmedAhead = (
   belief: HeadState,
   { aloneSince, answers, first, polls: reads, newest }: ObservedAhead,
@@ -205,13 +205,13 @@ const isConfirmedAhead = (
   return reads >= beyondPolls && at - aloneSince >= (hasMoved ? beyondMovingMillis : beyondMillis)
 }
 
-/** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
+/** A line below that has advanced since the last poll: when the selected one does not, or closed earlier. */
 const movingBelow = (belief: HeadState, below: LatestLedger, isStill: boolean): boolean =>
   belief.below !== undefined &&
   below.sequence > belief.below.sequence &&
   (isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)
 
-/** What is believed after a look. */
+/** The selection after a poll. */
 export const selectHead = (belief: HeadState, polled: HeadObservations): HeadUpdate => {
   const { at, first, closeInterval: pace, second } = polled
   const answers = [first, ...second]
@@ -244,10 +244,10 @@ export const selectHead = (belief: HeadState, polled: HeadObservations): HeadUpd
   return { state: keep({ below, candidateAhead: beyond }), change: "none" }
 }
 
-/** Ledgers an endpoint may be behind the newest one: two close looks may fall on two sides of a close. */
+/** Ledgers an endpoint may be behind the newest one: two close polls may fall on two sides of a close. */
 const lagMax = 2
 
-/** The endpoints whose word is not the believed ledger's, or who said nothing. */
+/** The endpoints whose answer is not on the selected line, or that did not answer. */
 export const unfitEndpoints = (
   belief: HeadState,
   second: ReadonlyArray<LatestLedger>,

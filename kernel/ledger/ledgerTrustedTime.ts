@@ -9,10 +9,10 @@ const aheadMillis = 600_000
 /** The machine's time, or the ledger's where the machine's is far ahead of it. */
 export const trustedTimeLayer = Layer.effect(
   TrustedTime,
-  Effect.map(LedgerClock, ({ status: standing }) =>
+  Effect.map(LedgerClock, ({ status }) =>
     Effect.gen(function* () {
       const machine = yield* Clock.currentTimeMillis
-      const { time } = yield* standing
+      const { time } = yield* status
       if (time === undefined) return { now: machine, isSure: false }
       const ledger = time.closedAtSeconds * 1_000
       return { now: machine - ledger > aheadMillis ? ledger : machine, isSure: true }

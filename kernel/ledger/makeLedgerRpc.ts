@@ -50,7 +50,7 @@ interface Hashing {
   readonly networkId: Uint8Array
 }
 
-/** The fields of an answer that tell of an included transaction. */
+/** The fields of an answer that describe an included transaction. */
 type IncludedAnswer = Pick<
   typeof Wire.GetTransaction.Type,
   "createdAt" | "envelopeXdr" | "resultXdr" | "resultMetaXdr"
@@ -163,7 +163,7 @@ const makeSimulate = ({ ask }: Endpoints) =>
     }
   })
 
-/** Submissions, sent once; whatever comes back is an answer. */
+/** Submissions, sent once; any response is an answer. */
 const makeSend = ({ once }: Endpoints) =>
   Effect.fnUntraced(
     function* (envelope: string, outerHash: string) {
@@ -191,7 +191,7 @@ const readIncluded = (
   isAboutThem: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
 ) => {
   const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
-  // The kind of before fee bumps has another hash, calls no contract, and is of no interest here.
+  // The envelope type older than fee bumps has another hash, calls no contract, and is skipped.
   if (envelope !== undefined && isLegacy(envelope)) return "of another kind" as const
   const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
   if (envelope === undefined || hashes === undefined || !isAboutThem(hashes))
@@ -214,7 +214,7 @@ const readIncluded = (
   return { executed, envelope }
 }
 
-/** Transactions by their hash, and ledgers looked through for them. */
+/** Transactions by their hash, and ledgers scanned for them. */
 const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
   const transaction = Effect.fnUntraced(function* (hash: string) {
     const answer = yield* ask("getTransaction", { hash }, Wire.GetTransaction)
@@ -252,8 +252,8 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
         found.push(included)
       }
       const last = transactions.at(-1)
-      // A full page may end within a ledger; one that is not full reaches to the newest ledger of the node that gave
-      // it, as far as is certain: a node may look through no more ledgers at a time than the page has places.
+      // A full page may end within a ledger; one that is not full reaches to the newest ledger of its node, as far as
+      // is certain: a node may scan no more ledgers at a time than the page has places.
       const isFull = transactions.length >= scanPageMax
       scannedTo = Math.max(
         scannedTo,

@@ -42,7 +42,7 @@ const resourceStroopsOf = (envelope: string): bigint => {
   return (inner === undefined ? undefined : resourceFeeOf(inner)) ?? 0n
 }
 
-/** A refusal by the queue; of one for its fee, the whole fee that would be enough is told. */
+/** A refusal by the queue; one for its fee includes the whole fee that would be enough. */
 export const readRefusal = (envelope: string, result: xdr.TransactionResultWire | undefined) => {
   const code = codeOf(result)
   const enough = code === "txInsufficientFee" ? (result?.feeCharged ?? 0n) : 0n

@@ -12,7 +12,7 @@ export const withinLedgerBound = Effect.fnUntraced(function* (latestLedger: numb
   return Math.min(latestLedger, provenLedger(yield* (yield* LedgerClock).now))
 })
 
-/** Whether the ledger an answer names is believed, after a second look if need be. */
+/** Whether the ledger that an answer names is confirmed, after a second poll if needed. */
 export const isReached = Effect.fnUntraced(function* (latestLedger: number) {
   const clock = yield* LedgerClock
   return latestLedger <= provenLedger(yield* clock.now) || latestLedger <= provenLedger(yield* clock.fresh)

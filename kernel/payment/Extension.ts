@@ -30,11 +30,11 @@ export interface Extension {
   /** Neutral key in `extensions`, such as `catalog`; the observer is asked only when the payment carries it. */
   readonly key: string
   /**
-   * What is known already, at once: asked first, so that an answer from memory takes no fiber. Undefined leaves it to
-   * `observe`, as does whatever it throws, which is logged.
+   * The cached observation, synchronously: called first, so that a cache hit takes no fiber. Undefined leaves it to
+   * `observe`, as does an exception, which is logged.
    */
   readonly recall?: (observation: PaymentObservation, now: number) => ExtensionOutcome | undefined
-  /** A failure or a defect is reported as `processing` and logged: it is the observer's own fault. */
+  /** A failure or a defect is reported as `processing` and logged: it is the observer's own error. */
   readonly observe: (observation: PaymentObservation) => Effect.Effect<ExtensionOutcome>
 }
 
@@ -49,16 +49,13 @@ export class Extensions extends Context.Service<
     /** Declares a key for `/supported` that needs no observer, such as `payment-identifier`. */
     readonly declare: (key: string) => Effect.Effect<void, never, Scope.Scope>
     readonly find: (key: string) => Option.Option<Extension>
-    /** Whether somebody observes or declares the neutral key. */
+    /** Whether an extension observes or declares the neutral key. */
     readonly isKnown: (key: string) => boolean
     /** Neutral keys, sorted. */
     readonly keys: () => ReadonlyArray<string>
-    /**
-     * Calls the watcher after every verification that was judged, beside its answer; it writes nothing and waits for
-     * nothing.
-     */
+    /** Calls the watcher after every verification, beside its answer; it must neither write nor wait. */
     readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-    /** Tells the watchers; what one of them does wrong ends with it. */
+    /** Notifies the watchers; an error of one of them ends with it. */
     readonly verified: (valid: boolean) => Effect.Effect<void>
   }
 >()("tollkeeper/payment/Extensions") {

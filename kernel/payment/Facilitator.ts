@@ -1,8 +1,8 @@
-// The facilitator: verify and settle as the house's own operations, free of HTTP. `verify` decides and stores nothing
+// The facilitator: verify and settle as operations of this program, free of HTTP. `verify` decides and stores nothing
 // (`verifyPayment.ts`). `settle` finds what is already known of the payment, verifies it again, and hands it to a fiber
 // of its own; the caller only waits (`settle/settlePayment.ts`). Of identical requests in one process one settles
-// (`settle/shareFlight.ts`). The answers are values, given within the settle timeout whatever does not answer; it never
-// fails on a payment's account.
+// (`settle/SingleFlight.ts`). The answers are values, given within the settle timeout even when a dependency does not
+// answer; a payment never makes it fail.
 import { Context, Effect, Layer, Option } from "effect"
 import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"

@@ -1,7 +1,6 @@
-// A payment as the house knows it: what a seller asks for, what a buyer signed, and who calls. It is made once, at the
-// edge, from bounded JSON (`Wire.ts`), with networks in their neutral spelling and amounts as bigint. A payment that
-// exists is well-formed as an envelope; whether it is valid is the scheme's to say. The signed transaction is passed on
-// verbatim.
+// A payment: what a seller asks for, what a buyer signed, and the caller. It is made once, at the edge, from bounded
+// JSON (`Wire.ts`), with networks in their neutral spelling and amounts as bigint. A payment that exists is well-formed
+// as an envelope; the scheme decides whether it is valid. The signed transaction is passed on verbatim.
 import type { Option } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { Dialect } from "../Dialect.ts"

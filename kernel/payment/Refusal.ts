@@ -66,7 +66,7 @@ export const coreReasons = [
   { reason: "unauthorized", check: "a listed bearer key is sent", status: 401 },
   { reason: "request_too_large", check: "the body is within its bound", status: 413 },
   { reason: "rate_limited", check: "the principal is within its rate", status: 429 },
-  { reason: "internal_error", check: "no fault of our own", status: 500 }
+  { reason: "internal_error", check: "no internal error", status: 500 }
 ] as const satisfies ReadonlyArray<RefusalRow>
 
 export type CoreReason = (typeof coreReasons)[number]["reason"]

@@ -11,8 +11,8 @@ import type { Payment } from "./Payment.ts"
 import { type Refusal, type RefusalRow, coreReasons } from "./Refusal.ts"
 
 /**
- * What a payment is judged for. `verify`: before the seller's work, by what the payer signed at most; `settle`: after
- * it, by what is to be moved. For a scheme of fixed amounts both are the same.
+ * The operation that a payment is verified for. `verify`: before the seller's work, by the maximum that the payer
+ * signed; `settle`: after it, by the amount to transfer. For a scheme of fixed amounts both are the same.
  */
 export type Stage = "verify" | "settle"
 
@@ -57,7 +57,7 @@ export interface PromisedMovement {
   readonly amount: bigint
 }
 
-/** How the ledger's use of an authorization is read: to know what became of it, whoever used it. Pure. */
+/** Reads the ledger's use of an authorization: what became of it, whichever party used it. Pure. */
 export interface NonceReader {
   /** The nonce that an authorization uses up. Absent for a key that is none of this scheme's. */
   readonly nonceOf: (authorizationKey: string) => Nonce | undefined
@@ -118,7 +118,7 @@ export class Schemes extends Context.Service<
      * taken: one word has one meaning.
      */
     readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
-    /** The HTTP status of a refusal's word; 200 for one that nobody registered. */
+    /** The HTTP status of a refusal's reason; 200 for an unregistered one. */
     readonly statusOf: (reason: string) => RefusalRow["status"]
     readonly find: (scheme: string) => Option.Option<Scheme>
     readonly all: () => ReadonlyArray<Scheme>

@@ -1,5 +1,5 @@
-// What a settle request is told, in one place: refusals of the spine, and the word for a settlement that has ended.
-// Pure. What is stored of a payment, and who may hear it, is judged in `settle/known.ts` (decisions 2).
+// The answers of settle: refusals of the core, and the answer for a settlement that has ended. Pure. What is stored of
+// a payment, and which caller may receive it, is decided in `settle/existing.ts` (decisions 2).
 import { Option } from "effect"
 import type { Adopted } from "../settlement/follower/adopt.ts"
 import { spentText } from "../settlement/state/outcomes.ts"
@@ -16,7 +16,7 @@ export const refuse = (refused: Refusal, transaction: Option.Option<string> = Op
 /** When to come again where nothing better is known: what the header says. */
 const retryMillis = 1_000
 
-/** One word for every cause that passes by itself: no channel, a twin elsewhere, too many open, a silent ledger. */
+/** One reason for every transient cause: no channel, a twin elsewhere, too many open, a silent ledger. */
 export const busy = (payer?: string, retryAfterMillis = retryMillis): SettleAnswer =>
   refuse({
     ...refusal(
@@ -27,7 +27,7 @@ export const busy = (payer?: string, retryAfterMillis = retryMillis): SettleAnsw
     retryAfterMillis
   })
 
-/** What the ledger shows of a settlement: the sentence that goes on after "which". */
+/** What the ledger shows of a settlement: a clause after "which". */
 const stateText = (record: SettlementRecord): string => {
   switch (record.state) {
     case "settled":
@@ -46,7 +46,7 @@ const stateText = (record: SettlementRecord): string => {
 /** The transaction that made the payment; before its end, and when nothing of it was seen, its own. */
 const hashOf = ({ innerHash, transaction }: SettlementRecord): string => Option.getOrElse(transaction, () => innerHash)
 
-/** The owner sends an identifier or authorization of his with other terms: what became of it is told. */
+/** The owner sent its identifier or authorization with other terms: the answer says what became of it. */
 const conflict = (record: SettlementRecord): Refusal =>
   refusal(
     "payment_identifier_conflict",
@@ -96,7 +96,7 @@ export const overBudget = (payer: Option.Option<string>): Refusal =>
     payer
   )
 
-/** What is told of a settlement to whoever did not settle it. */
+/** The answer for a caller that does not own the settlement. */
 export const answerOthers = (record: SettlementRecord): SettleAnswer => {
   const payer = Option.some(record.payer)
   switch (record.state) {
@@ -136,7 +136,7 @@ export const outcomeUnknown = ({
   transaction
 })
 
-/** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
+/** The answer for a settlement that has ended. `deliver` says whether this caller may receive its success. */
 export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
   const { payer } = record
   const transaction = hashOf(record)

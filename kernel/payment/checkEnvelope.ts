@@ -1,6 +1,6 @@
-// What can be judged from the envelope and the settings alone, as a list of named checks that come before any scheme:
-// the network is served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout
-// is within bounds. How the accepted amount and the required one relate is the scheme's to say.
+// Checks that need only the envelope and the settings, as a list of named checks before any scheme: the network is
+// served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout is within
+// bounds. The relation of the accepted amount to the required one is the scheme's.
 import type { NetworkValues } from "../config/Network.ts"
 import type { Payment } from "./Payment.ts"
 import { type Refusal, refusal, type CoreReason } from "./Refusal.ts"

@@ -1,7 +1,7 @@
-// Runs the extensions that a payment carries, after the decision, and writes what they say as the `EXTENSION-RESPONSES`
-// header: standard base64 of a JSON object under the keys that were sent. Each has 50 ms; later than that it goes on by
-// itself and the header says `processing`. Nothing an extension does can change or delay an answer further (S254–S257,
-// decisions 3 and 4).
+// Runs the extensions that a payment carries, after the decision, and writes their answers as the `EXTENSION-RESPONSES`
+// header: standard base64 of a JSON object under the keys that were sent. Each has 50 ms; after that it continues in
+// the background and the header says `processing`. An extension can neither change an answer nor delay it further
+// (S254–S257, decisions 3 and 4).
 import { Clock, Effect, Fiber, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Extension, ExtensionOutcome, Extensions, PaymentObservation } from "./Extension.ts"
@@ -16,7 +16,7 @@ const processing: ExtensionOutcome = { status: "processing" }
 /** A form that no observer is shown. */
 const invalid: ExtensionOutcome = { status: "rejected", rejectedReason: "schema_invalid" }
 
-/** A fault of an observer is its own: logged, and no outcome of it. */
+/** An error of an observer is its own: logged, and no outcome of it. */
 const observing = (extension: Extension, observation: PaymentObservation) =>
   Effect.catchCause(
     Effect.suspend(() => extension.observe(observation)),
@@ -62,7 +62,7 @@ const observe = Effect.fnUntraced(function* (
     const observed = observing(extension.value, observation)
     running.push({ sentKey, fiber: yield* Effect.forkIn(observed, scope, { startImmediately: true }) })
   }
-  // Most are answered from memory at once: no timer and no turn of the loop for those.
+  // Most are cache hits, answered synchronously: no timer and no turn of the event loop for those.
   const late = running.filter((one) => !hasEnded(one))
   if (late.length > 0)
     yield* Effect.forEach(late, ({ fiber }) => Effect.timeoutOption(Fiber.await(fiber), timeMax), {
@@ -75,7 +75,7 @@ const observe = Effect.fnUntraced(function* (
   return header.length <= headerMax ? Option.some(header) : Option.none<string>()
 })
 
-/** The header's value, or None when the payment carries no extension that anybody observes. */
+/** The header's value, or None when no observer handles an extension of the payment. */
 export const observePayment = (
   extensions: Extensions["Service"],
   observation: PaymentObservation,

@@ -14,14 +14,14 @@ export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
       )
     : Effect.logError("the database failed a payment's request", error)
 
-/** What verify says while no settlement can be paid for: nothing was judged. */
+/** Verify's answer while no settlement can be paid for: nothing was checked. */
 export const cannotSettle = (why: string): Refusal =>
   refusal("ledger_unavailable", `${why}; nothing was decided, try the same payment again`)
 
 /** What verify says when its time is over. */
 export const verifyTimedOut: Refusal = refusal("ledger_unavailable", "the check took too long; nothing was decided")
 
-/** What verify says of a fault. */
+/** Verify's answer after an error. */
 export const unavailable = (error: PaymentError): Refusal =>
   error._tag === "LedgerUnavailable"
     ? refusal("ledger_unavailable", "the ledger cannot be asked at the moment; nothing was decided")

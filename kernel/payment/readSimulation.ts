@@ -5,7 +5,7 @@ import type { FeeCeilings } from "../config/Network.ts"
 import type { SimulationAnswer } from "../ledger/LedgerRpc.ts"
 import type { Refusal } from "./Refusal.ts"
 
-/** What an error of the host means, for people; `pattern` is looked for in its code. */
+/** The meaning of a host error, for people; `pattern` is matched against its code. */
 export type HostErrorMeaning = readonly [pattern: RegExp, meaning: string]
 
 /** Those of the host and of the assets that the network itself has. */
@@ -67,7 +67,7 @@ export const restoreOverCeilings = (
   return `${restoredEntries} archived entries would be restored by the payment; ${error}. Restore them first`
 }
 
-/** Why a resource fee of so many stroops is beyond the ceilings, with both figures; undefined when it is not. */
+/** Why a resource fee of this many stroops exceeds the ceilings, with both figures; undefined when it does not. */
 export const overCeilings = (resourceStroops: bigint, ceilings: FeeCeilings): string | undefined => {
   if (resourceStroops > ceilings.resourceStroopsMax)
     return `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`

@@ -1,5 +1,5 @@
-// No request is waited for much longer than the process lives: once it is asked to stop, what was begun may go on for
-// so long, which is longer than an outcome is waited for then, and shorter than the listener waits.
+// The shutdown deadline of requests: once the process is asked to stop, work in flight may continue for this long,
+// which is longer than an outcome is waited for then, and shorter than the listener waits.
 import { Duration, Effect } from "effect"
 import { ListenAt } from "../http/ListenAt.ts"
 

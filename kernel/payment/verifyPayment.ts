@@ -1,8 +1,8 @@
-// The walk of one verify: an authorization whose settlement has ended as far as this process remembers, an identifier
-// that belongs to a payment already, then the scheme's judgement. It answers what settle would: a payment that has
-// settled and whose success was not delivered is valid for its owner. It stores nothing, and takes no database
-// statement but one read: of an identifier, of an authorization that this process knows as settled, and of one that the
-// scheme refuses as spent or expired. Where no record of such a one is stored, the ledger is searched as settle would.
+// The steps of one verify: a cached end of the authorization's settlement, an identifier that belongs to a payment
+// already, then the scheme's verification. It answers what settle would: a settled payment whose success was not
+// delivered is valid for its owner. It stores nothing, and runs one database read at most: of an identifier, of an
+// authorization that this process knows as settled, or of one that the scheme refuses as spent or expired. Where no
+// record of such a one is stored, the ledger is searched as settle would.
 import { Effect, Option } from "effect"
 import { Outcomes } from "../settlement/follower/Outcomes.ts"
 import { Settlements } from "../settlement/store/Settlements.ts"
@@ -23,7 +23,7 @@ const isOver = ({ authorizationExpiresLedger, authorizationSpent }: Refusal): bo
 
 const validFor = ({ payer }: Refusal): VerifyAnswer => ({ _tag: "Valid", payer: Option.getOrElse(payer, () => "") })
 
-/** The walk, with what it needs taken once. */
+/** The verify operation, with its services resolved once. */
 export const makeVerifyPayment = Effect.gen(function* () {
   const adoption = yield* Adoption
   const outcomes = yield* Outcomes
@@ -36,7 +36,7 @@ export const makeVerifyPayment = Effect.gen(function* () {
     return records
   })
 
-  /** What is known before anything is judged; an own success may have been delivered since this process saw it. */
+  /** What is known before anything is checked; an own success may have been delivered since this process saw it. */
   const readKnown = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
     const ended = Option.toArray(outcomes.ended(findQuery(payment, scheme)))
     const isOwnSuccess = ended.some(

@@ -22,7 +22,7 @@ const headers = {
 
 const refused = {
   unauthorized: json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } }),
-  // All keyless callers are one principal: a stranger would follow everybody's payments.
+  // All keyless callers are one principal: one of them would follow the payments of all.
   stranger: json(
     { error: "forbidden", message: "a stream needs a key; where none is configured, it is for this machine alone" },
     { status: 403 }
@@ -56,7 +56,7 @@ export const answerStream = Effect.fnUntraced(function* (
   return HttpServerResponse.stream(streams.follow(follower, from.value), { contentType: "text/event-stream", headers })
 })
 
-/** A cursor that nobody gave. */
+/** A cursor that this server did not issue. */
 export const refusedCursor = refused.cursor
 
 export const layer = HttpRouter.use((router) =>

@@ -1,8 +1,7 @@
-// Streams of settlements as server-sent events, one principal's or, for operators, everybody's: bounded in all and for
-// each client, in the journal's order from a cursor on, with a comment now and then while they are quiet. When the
-// journal went back, an event `journal.rewound` says from where the stream goes on. A stream ends when its key is
-// withdrawn, when the database fails it (the client comes back with its cursor), and first of all when the process
-// stops.
+// Streams of settlements as server-sent events, of one principal or, for operators, of all: bounded in all and for each
+// client, in the journal's order from a cursor on, with a comment as keep-alive. When the journal went back, an event
+// `journal.rewound` says from where the stream continues. A stream ends when its key is withdrawn, when its database
+// read fails (the client reconnects with its cursor), and first of all when the process stops.
 import { Clock, Context, Effect, Layer, Option, type Scope, Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import { Events } from "../../config/Events.ts"
@@ -12,7 +11,7 @@ import { ListenAt } from "../../http/ListenAt.ts"
 import { type SettlementEvent, SettlementEvents, type Whose } from "../../settlement/operators/SettlementEvents.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 
-/** Events read at once. */
+/** Batch size of events. */
 const pageMax = 100
 
 const encoder = new TextEncoder()
@@ -27,7 +26,7 @@ const rewound = (to: JournalCursor, from: JournalCursor): Uint8Array => {
   return encoder.encode(`id: ${id}\nevent: journal.rewound\ndata: ${JSON.stringify({ from: given, to: id })}\n\n`)
 }
 
-/** Streams that are open, by whom they are counted for. */
+/** Open streams, by the principal or address they are counted for. */
 class Rooms {
   readonly #open = new Map<string, number>()
   readonly #limits: Events["Service"]
@@ -41,7 +40,7 @@ class Rooms {
     return (this.#open.get(source) ?? 0) < this.#limits.streamsPerPrincipalMax && total < this.#limits.streamsMax
   }
 
-  /** True when the stream may go on; given back with the Scope. */
+  /** True when the stream may open; released with the Scope. */
   enter(source: string): Effect.Effect<boolean, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => {
@@ -60,7 +59,7 @@ class Rooms {
   }
 }
 
-/** One who follows. */
+/** A follower of a stream. */
 export interface Follower {
   readonly whose: Whose
   /** What the stream is counted for. */
@@ -106,7 +105,7 @@ export class EventStreams extends Context.Service<
         return isStrange ? { position: 0n, epoch } : cursor
       })
 
-      /** What follows a cursor, or a comment when nothing does for a while; and where to go on. */
+      /** The events after a cursor, or a comment after a while without one; and the next cursor. */
       const nextPage = Effect.fnUntraced(function* (
         { dataOf, whose }: Follower,
         cursor: JournalCursor,

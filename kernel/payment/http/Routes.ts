@@ -1,6 +1,6 @@
-// The payment routes: /verify, /settle, /supported, /settlements. Each answer carries the payment's shape whatever went
-// wrong, in the spelling of the request. The routes only read, check, ask the facilitator and write; the work is not
-// theirs, so a client that hangs up interrupts nothing but its own waiting.
+// The payment routes: /verify, /settle, /supported, /settlements. Each answer has the payment's shape, errors included,
+// in the spelling of the request. The routes only read, check, call the facilitator and write; the work runs in its own
+// fiber, so a client that hangs up interrupts nothing but its own waiting.
 import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Limits } from "../../config/Limits.ts"
@@ -93,8 +93,8 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
 type Headers = Readonly<Record<string, string>>
 
 /**
- * Every answer is counted by its word and named in the request's line of the log, however early it was given. A word is
- * from the house's own table, so it may be a label.
+ * Every answer is counted by its reason and named in the request's log line, however early it was given. A reason is
+ * from this service's own table, so it may be a label.
  */
 const reported = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
@@ -133,14 +133,14 @@ const makeAnswering = Effect.gen(function* () {
   }
 })
 
-/** Lets extensions look on and counts; the header in which they answered, if any did. */
+/** Runs the extensions and counts; returns the header with their answers, if any. */
 const makeObserving = Effect.gen(function* () {
   const schemes = yield* Schemes
   const extensions = yield* Extensions
   const scope = yield* Effect.scope
 
-  /** What could not be judged, without a ledger or a database, is no verification. */
-  const checked = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
+  /** A payment that could not be checked, without a ledger or a database, is not counted as a verification. */
+  const countVerified = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
     const unfit = refusalOf(given)
     if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
       yield* extensions.verified(unfit === undefined)
@@ -164,10 +164,10 @@ const makeObserving = Effect.gen(function* () {
     return Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
   })
 
-  return { judged: checked, answered }
+  return { countVerified, answered }
 })
 
-/** Reads a payment of a caller, has it judged or settled, and answers. */
+/** Reads a caller's payment, has it verified or settled, and answers. */
 const makeRun = Effect.gen(function* () {
   const schemes = yield* Schemes
   const network = yield* Network
@@ -175,7 +175,7 @@ const makeRun = Effect.gen(function* () {
   const words = yield* WireVocabulary
   const crypto = yield* Crypto
   const { answer, refuseEarly } = yield* makeAnswering
-  const { answered, judged: verified } = yield* makeObserving
+  const { answered, countVerified } = yield* makeObserving
   const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
 
   return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
@@ -198,7 +198,7 @@ const makeRun = Effect.gen(function* () {
     const refused = checkEnvelope(payment, context)
     const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
     yield* reported(operation, given)
-    yield* verified(operation, given)
+    yield* countVerified(operation, given)
     if (refused !== undefined) return answer(operation, given, into)
     return answer(operation, given, into, yield* answered(operation, payment, given))
   })

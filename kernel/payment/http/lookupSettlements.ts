@@ -1,5 +1,5 @@
-// GET /settlements: what became of a caller's own settlements, by identifier or by hash. A database that does not
-// answer is answered 503, never “not found”: who reads that may pay again.
+// GET /settlements: a caller's own settlements, by identifier or by hash. A database error is answered 503, never “not
+// found”: a client that reads that may pay again.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../config/WireVocabulary.ts"
@@ -8,7 +8,7 @@ import type { Principal } from "../../http/Principal.ts"
 import { Facilitator } from "../Facilitator.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 
-/** The one thing to look for; undefined unless it is exactly one, and well formed. */
+/** The one criterion of a lookup; undefined unless it is exactly one, and well formed. */
 const readQuery = (url: string): { readonly identifier: string } | { readonly hash: string } | undefined => {
   const params = new URL(url, "http://localhost").searchParams
   const identifier = params.get("identifier")

@@ -1,6 +1,6 @@
-// Reads what is a state into its metrics when somebody asks: a scrape of /metrics, or an exporter's beat. Counters and
-// histograms are measured where things happen. Two statements at most, bounded in time; of the ledger and the sponsor
-// what is known already. While the database does not answer, what was read before stands, and a metric says so.
+// Refreshes the gauges of state on demand: on a scrape of /metrics, or an exporter's interval. Counters and histograms
+// are measured where things happen. At most two statements, bounded in time; ledger and sponsor are read from memory.
+// While the database does not answer, the previous values stay, and a metric says so.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Network } from "../../config/Network.ts"
 import { Database } from "../../database/Database.ts"
@@ -14,9 +14,9 @@ import { measure } from "../../telemetry/Measure.ts"
 import { host, ledger, money, settling, storage, traffic } from "../../telemetry/metrics.ts"
 import { Schemes } from "../Scheme.ts"
 
-/** Longest wait for what the database tells. */
+/** Timeout of the database reads. */
 const patience = Duration.seconds(2)
-/** Principals that are told apart; those that come later are told together. */
+/** Principals with a label of their own; later ones share one label. */
 const principalsMax = 50
 
 /** What is known of the ledger's time; nothing is asked. */
@@ -42,18 +42,18 @@ const readSponsor = Effect.gen(function* () {
   return Effect.gen(function* () {
     for (const { scheme } of schemes.all())
       yield* measure(settling.available, Option.isNone(yield* sponsor.problem(scheme)) ? 1 : 0, { scheme })
-    const standing = Option.getOrUndefined(yield* sponsor.status)
-    if (standing === undefined) return
-    const left = spendable(standing)
-    yield* measure(money.sponsorBalance, Number(standing.account?.balanceStroops ?? 0n))
+    const status = Option.getOrUndefined(yield* sponsor.status)
+    if (status === undefined) return
+    const left = spendable(status)
+    yield* measure(money.sponsorBalance, Number(status.account?.balanceStroops ?? 0n))
     yield* measure(money.sponsorSpendable, Number(left))
     yield* measure(money.sponsorPaymentsLeft, left > 0n ? Number(left / dearest()) : 0)
-    yield* measure(settling.channelsUsable, standing.channelsUsable)
-    yield* measure(settling.channelBalanceLeast, Number(standing.channelStroopsLeast ?? 0n))
+    yield* measure(settling.channelsUsable, status.channelsUsable)
+    yield* measure(settling.channelBalanceLeast, Number(status.channelStroopsLeast ?? 0n))
   })
 })
 
-/** What only the database tells. */
+/** The gauges that need the database. */
 const readDatabase = Effect.gen(function* () {
   const channels = yield* ChannelPool
   const reports = yield* OperatorReports
@@ -73,7 +73,7 @@ const readDatabase = Effect.gen(function* () {
     Effect.catch((error) =>
       Effect.andThen(
         measure(storage.available, 0),
-        Effect.logDebug("the database told nothing of settlements and channels", error)
+        Effect.logDebug("settlements and channels could not be read for the metrics", error)
       )
     )
   )
@@ -90,7 +90,7 @@ const readConnections = Effect.map(Database, ({ pool }) =>
   })
 )
 
-/** Who waits, without addresses: all keyless callers are one label, and so are the keys beyond the first fifty. */
+/** Waiters by principal, without addresses: one label for all keyless callers, one for keys beyond the first fifty. */
 const readQueue = Effect.gen(function* () {
   const { waiting } = yield* ChannelPool
   const labels = new Set(["anonymous", "other"])

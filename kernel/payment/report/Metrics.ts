@@ -1,6 +1,6 @@
-// What an operator's monitoring reads: Prometheus text of every metric of the process at /metrics, what is a state
-// being read when somebody asks. With operator keys the route needs one; without, it is served to this machine alone
-// (decisions 2). No address, hash or text of a caller is ever a label.
+// The metrics route: Prometheus text of every metric of the process at /metrics, gauges of state refreshed on each
+// scrape. With operator keys the route needs one; without, it is served to this machine only (decisions 2). No address,
+// hash or text of a caller is ever a label.
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"

@@ -1,5 +1,5 @@
-// Looks after the read replica where one is configured, and says in readiness and metrics how far behind it is. A
-// replica that is away degrades nothing: reads go to the primary meanwhile.
+// Polls the read replica where one is configured, and reports its lag in readiness and metrics. An unavailable replica
+// degrades nothing: reads go to the primary meanwhile.
 import { Effect } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { ReadReplica } from "../../database/ReadReplica.ts"
@@ -11,13 +11,13 @@ const every = "2 seconds"
 
 /** Watches and reports for as long as the Scope lives. */
 export const reportReplica = Effect.gen(function* () {
-  const { poll: read, status: standing } = yield* ReadReplica
+  const { poll: read, status } = yield* ReadReplica
   if (read === undefined) return
   const health = yield* Health
   yield* health.register(
     "readReplica",
     Effect.sync((): HealthReport => {
-      const { detail, isFit, lagMillis } = standing()
+      const { detail, isFit, lagMillis } = status()
       return {
         state: isFit ? "ready" : "degraded",
         ...(detail === undefined ? {} : { detail }),
@@ -30,7 +30,7 @@ export const reportReplica = Effect.gen(function* () {
     every,
     turn: Effect.gen(function* () {
       yield* read
-      const { isFit, lagMillis } = standing()
+      const { isFit, lagMillis } = status()
       yield* measure(storage.replicaUsed, isFit ? 1 : 0)
       if (lagMillis !== undefined) yield* measure(storage.replicaLag, lagMillis / 1_000)
     })

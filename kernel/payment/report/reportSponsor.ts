@@ -1,6 +1,6 @@
-// What readiness says of who pays the fees: the sponsor's balance and what of it may still be spent, the channels, and
-// the oldest settlement without an end. Degraded while a scheme that is offered could not be settled; looked at without
-// traffic too, so that it is warned of before the first payment is turned away (decisions 2).
+// Readiness of the sponsor: its balance and how much of it may still be spent, the channels, and the oldest settlement
+// without an outcome. Degraded while an offered scheme could not be settled; checked without traffic too, so that the
+// warning comes before the first payment is refused (decisions 2).
 import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Health, type HealthReport } from "../../health/Health.ts"
@@ -12,13 +12,13 @@ import { Schemes } from "../Scheme.ts"
 
 const every = Duration.seconds(5)
 
-const figuresOf = (standing: SponsorStatus): NonNullable<HealthReport["figures"]> => ({
-  sponsorBalanceStroops: standing.account?.balanceStroops.toString() ?? null,
-  sponsorSpendableStroops: spendable(standing).toString(),
-  channelsReady: standing.channelsReady,
-  channelsUsable: standing.channelsUsable,
-  channelBalanceStroopsLeast: standing.channelStroopsLeast?.toString() ?? null,
-  oldestOpenSettlementSeconds: standing.oldestOpenSeconds === undefined ? null : Math.floor(standing.oldestOpenSeconds)
+const figuresOf = (status: SponsorStatus): NonNullable<HealthReport["figures"]> => ({
+  sponsorBalanceStroops: status.account?.balanceStroops.toString() ?? null,
+  sponsorSpendableStroops: spendable(status).toString(),
+  channelsReady: status.channelsReady,
+  channelsUsable: status.channelsUsable,
+  channelBalanceStroopsLeast: status.channelStroopsLeast?.toString() ?? null,
+  oldestOpenSettlementSeconds: status.oldestOpenSeconds === undefined ? null : Math.floor(status.oldestOpenSeconds)
 })
 
 /** Watches and reports for as long as the Scope lives. */
@@ -37,11 +37,11 @@ export const reportSponsor = Effect.gen(function* () {
     (unable) => [...new Set(unable.flatMap((failure) => Option.toArray(failure)))]
   )
   const report = Effect.gen(function* () {
-    const [found, standing] = [yield* errors, yield* sponsor.status]
+    const [found, status] = [yield* errors, yield* sponsor.status]
     return {
       state: found.length === 0 ? "ready" : "degraded",
       ...(found.length === 0 ? {} : { detail: found.join("; ") }),
-      ...(Option.isNone(standing) ? {} : { figures: figuresOf(standing.value) })
+      ...(Option.isNone(status) ? {} : { figures: figuresOf(status.value) })
     } satisfies HealthReport
   })
   yield* health.register("ledger", report)

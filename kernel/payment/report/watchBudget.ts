@@ -1,7 +1,7 @@
-// Says in time that the sponsor's budget runs out: a warning at four fifths of a bound and when no further payment
-// fits, once a day each, with the setting that raises it; what is left, as a metric; and at the start how many payments
-// the bounds cover. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address
-// is told.
+// Warns before the sponsor's budget runs out: at four fifths of a bound and when no further payment fits, once a day
+// each, with the setting that raises it; reports what is left as a metric; and at the start how many payments the
+// bounds cover. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address is
+// logged.
 import { Duration, Effect } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Budget, type BudgetStatus, type Usage } from "../../budget/Budget.ts"
@@ -82,13 +82,13 @@ export const watchBudget = Effect.gen(function* () {
     yield* measure(money.budgetPaymentsLeft, Number(left / paymentStroops()), { scope: scope.name })
   })
   const turn = Effect.gen(function* () {
-    const standing = yield* budget.status
-    const scopes = scopesOf(standing)
+    const status = yield* budget.status
+    const scopes = scopesOf(status)
     for (const scope of scopes) {
       yield* report(scope)
-      yield* warn(standing.day, scope)
+      yield* warn(status.day, scope)
     }
-    // Who has used nothing today is not told of: a new day gives everybody the whole bound.
+    // Principals without usage today are not reported: a new day gives each the whole bound.
     for (const [name, scope] of lastReported)
       if (!scopes.some((one) => one.name === name)) yield* report({ ...scope, usedStroops: 0n })
   })

@@ -22,8 +22,8 @@ export class Adoption extends Context.Service<
   Adoption,
   {
     /**
-     * What used the authorization of a refused payment; `Ours` when it is stored, by this request or another;
-     * `Unclaimed` when it was ours, and its caller cannot be shown to be its owner. None where it cannot be told.
+     * The use of a refused payment's authorization; `Ours` when it is stored, by this request or another; `Unclaimed`
+     * when it was ours, and its caller cannot be shown to be its owner. None where the use cannot be found.
      */
     readonly adopt: (payment: Payment, scheme: Scheme, refused: Refusal) => Answer
     /** The same for a payment that is verified; nothing is stored, `Ours` is what would be. */

@@ -1,6 +1,6 @@
 // Lease, record, submit, in a fiber that the process owns: a request only waits, so a client that hangs up changes
-// nothing. The fiber reports as soon as it is decided whether a settlement exists, and goes on by itself. Work in
-// flight ends with the process's Scope.
+// nothing. The fiber reports as soon as it is decided whether a settlement exists, and continues in the background.
+// Work in flight ends with the process's Scope.
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
@@ -29,9 +29,9 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 export type WorkerReport =
   | { readonly _tag: "Recorded"; readonly id: string; readonly innerHash: string }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
-  /** Somebody else recorded it first: look again. */
+  /** A concurrent request recorded it first: read it again. */
   | { readonly _tag: "Known" }
-  /** It has died, and nobody knows whether after the record: look again. */
+  /** The work has died, before or after the record: read it again. */
   | { readonly _tag: "Died" }
 
 type Report = (started: WorkerReport) => Effect.Effect<unknown>
@@ -70,14 +70,14 @@ const work = Effect.fnUntraced(function* (settling: SettlementContext, report: R
   yield* report({ _tag: "Recorded", id, innerHash: attempt.innerHash })
   const sentLedger = yield* submitAttempt(id, attempt)
   yield* reached("afterSubmit")
-  // In the ledger of its record nothing can have come of it, and the next one wakes the follower by itself.
+  // In the ledger of its record it has no outcome yet, and the next ledger wakes the follower.
   if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake
 })
 
 export class SettlementWorker extends Context.Service<
   SettlementWorker,
   {
-    /** Starts the work; what it reports can be waited for, and the flight's others hear of it. */
+    /** Starts the work; its report can be awaited, and is shared with the flight's other requests. */
     readonly start: (settling: SettlementContext, flight: Flight) => Effect.Effect<Deferred.Deferred<WorkerReport>>
   }
 >()("tollkeeper/payment/SettlementWorker") {

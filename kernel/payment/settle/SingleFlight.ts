@@ -1,12 +1,12 @@
-// Identical requests of one principal in one process share a flight: one of them settles, the others wait for what is
-// decided and hear it: pending with the hash as soon as the payment is recorded, or the same refusal. A flight lasts
-// until the request that leads it has its answer and the work it started has reported. When its leader goes away and
-// leaves nothing behind, one of those that wait leads the next.
+// Single flight: identical requests of one principal in one process share a flight. One of them settles, the others
+// wait for its decision and receive it: pending with the hash as soon as the payment is recorded, or the same refusal.
+// A flight lasts until its leader has its answer and the work it started has reported. When the leader leaves without a
+// result, one of the waiters leads the next flight.
 import { Context, Deferred, Effect, Layer } from "effect"
 import type { SettleAnswer } from "../Answer.ts"
 
-/** What the others hear; `Abandoned` when nothing was decided. */
-export type FlightResult = { readonly _tag: "Told"; readonly answer: SettleAnswer } | { readonly _tag: "Abandoned" }
+/** The result for the waiters; `Abandoned` when nothing was decided. */
+export type FlightResult = { readonly _tag: "Decided"; readonly answer: SettleAnswer } | { readonly _tag: "Abandoned" }
 
 /** A success is given to one request alone. */
 const shared = (answer: SettleAnswer): SettleAnswer =>
@@ -18,23 +18,23 @@ export class Flight {
   #answer: SettleAnswer | undefined
   #holds = 0
 
-  /** `landed` is called once nobody holds it any more. */
+  /** `onComplete` is called once no request and no work holds it. */
   constructor(onComplete: () => void) {
     this.#onComplete = onComplete
   }
 
-  /** What the others are told, when it is decided. */
+  /** The waiters' answer, once it is decided. */
   get answer(): SettleAnswer | undefined {
     return this.#answer
   }
 
-  /** What the others hear, when it is decided. */
+  /** Waits for the result. */
   readonly result: Effect.Effect<FlightResult> = Effect.suspend(() => Deferred.await(this.#result))
 
-  /** Decides what the others hear, unless that is decided. */
+  /** Sets the waiters' answer, unless it is set. */
   publish(answer: SettleAnswer): void {
     this.#answer ??= shared(answer)
-    Deferred.doneUnsafe(this.#result, Effect.succeed<FlightResult>({ _tag: "Told", answer: this.#answer }))
+    Deferred.doneUnsafe(this.#result, Effect.succeed<FlightResult>({ _tag: "Decided", answer: this.#answer }))
   }
 
   hold(): void {
@@ -46,7 +46,7 @@ export class Flight {
     if (this.#holds === 0) this.end()
   }
 
-  /** Whoever comes later finds it no more. */
+  /** Later requests no longer join it. */
   end(): void {
     this.#onComplete()
     Deferred.doneUnsafe(this.#result, Effect.succeed<FlightResult>({ _tag: "Abandoned" }))
@@ -55,7 +55,7 @@ export class Flight {
 
 export interface Joined {
   readonly flight: Flight
-  /** Whoever begins a flight leads it, and holds it. */
+  /** The request that begins a flight leads it, and holds it. */
   readonly isLeader: boolean
 }
 

@@ -18,7 +18,7 @@ export const acquireChannel = Effect.fnUntraced(function* (place: QueueTicket) {
   const lease = yield* acquireReleaseDetached(
     place.lease,
     (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
-    // The wait for a channel ends with whoever waits; a lease that was taken is then given back by the pool.
+    // The wait for a channel ends with its request; a lease that was acquired is then released by the pool.
     { interruptible: true }
   )
   return Option.map(lease, (lease): AcquiredChannel => ({ lease, keep: () => void (kept = true) }))

@@ -1,6 +1,6 @@
-// What is judged before the costly work of a new payment: whether its channel would come in time, and whether the
-// sponsor's budget covers it. The place in the queue that this gives is a resource of the Scope: it is given back when
-// the Scope ends, unless it was kept for the work.
+// Admission of a new payment before its costly work: whether its channel would come in time, and whether the sponsor's
+// budget covers it. Its place in the queue is a resource of the Scope: it is released when the Scope ends, unless it
+// was kept for the work.
 import { Duration, Effect, Option } from "effect"
 import { Budget } from "../../budget/Budget.ts"
 import { Network } from "../../config/Network.ts"
@@ -19,7 +19,7 @@ export interface Admitted {
   readonly keep: () => void
 }
 
-/** The place, or what its caller is told instead. */
+/** The place, or the answer instead of it. */
 export const admit = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, began: RequestStart) {
   const channels = yield* ChannelPool
   const within = Duration.millis(yield* timeLeft(began))

@@ -1,11 +1,11 @@
-// What is known of a payment already, and what that lets its caller hear: one payment releases one resource, to the
-// principal that settled it (decisions 2). One read; nothing is written but the claim of a success nobody was told of.
+// What is known of a payment already, and the answer that its caller may receive: one payment releases one resource, to
+// the principal that settled it (decisions 2). One read; nothing is written but the claim of an undelivered success.
 //
-// A settlement belongs to whoever settled it first, whatever unsigned field it was settled with. Its owner hears its
-// state; under other terms a conflict, which tells state and hash. Anybody else who sends the same authorization,
-// under the same terms or others, hears that it is used: never a success, never a conflict, and the hash once it is
-// settled, so that a seller whose buyer was settled for by a stranger can find the money on the ledger. A payment that
-// failed or expired is told to all as what it is. All keyless callers are one owner.
+// A settlement belongs to the principal that settled it first, whatever unsigned field it was settled with. Its owner
+// receives its state; under other terms a conflict, with state and hash. Any other caller that sends the same
+// authorization, under the same terms or others, is answered that it is used: never a success, never a conflict, and
+// the hash once it is settled, so that a seller whose buyer was settled for by another can find the money on the
+// ledger. A payment that failed or expired is reported as such to all. All keyless callers are one owner.
 //
 // Verify answers from the same records as settle would (`verifyKnown`): a settled payment whose success was not
 // delivered is valid for its owner, since settle then delivers it, once; a delivered one is refused with its hash, so
@@ -36,7 +36,7 @@ export type Existing =
   | { readonly _tag: "New" }
   | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
   | { readonly _tag: "Open"; readonly record: SettlementRecord }
-  /** Settled, and nobody was told yet: one caller may claim it; the others hear `otherwise`. */
+  /** Settled and not delivered yet: one caller may claim it; the others receive `otherwise`. */
   | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
 
 /**
@@ -141,8 +141,8 @@ const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
 
 /**
  * The answer to a payment that is known; undefined for a new one. `late`: the payment was new when this request came,
- * so whoever recorded it since is a concurrent twin, and is given the success. The twins of this request hear pending
- * before it waits.
+ * so its recorder since is a concurrent twin, and this request receives the success. The waiters of this request's
+ * flight receive pending before it waits.
  */
 export const respondFromExisting = Effect.fnUntraced(function* (
   { flight, payment, scheme, startedAt: began }: SettleRequest,

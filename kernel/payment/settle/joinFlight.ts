@@ -1,6 +1,6 @@
-// A request to settle, in the flight of its twins: it leads and settles, or waits for what the one that leads is told.
-// Either way it is answered within the settle timeout: pending when the payment is known to be recorded by then, else
-// busy, for nothing is decided.
+// Joins a settle request to the flight of its twins: it leads and settles, or waits for the leader's answer. Either way
+// it is answered within the settle timeout: pending when the payment is known to be recorded by then, else busy, since
+// nothing is decided.
 import { Clock, Effect, Exit } from "effect"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import type { SettleAnswer } from "../Answer.ts"
@@ -13,7 +13,7 @@ import { type Joined, SingleFlight, type FlightResult } from "./SingleFlight.ts"
 import { settlePayment } from "./settlePayment.ts"
 import { type RequestStart, timeLeft } from "./waitForOutcome.ts"
 
-const reported = (answer: SettleAnswer): FlightResult => ({ _tag: "Told", answer })
+const decided = (answer: SettleAnswer): FlightResult => ({ _tag: "Decided", answer })
 
 export const joinFlight = Effect.fnUntraced(function* (
   payment: Payment,
@@ -30,7 +30,7 @@ export const joinFlight = Effect.fnUntraced(function* (
       Effect.catch(settlePayment({ payment, scheme, startedAt: began, flight }), (error) =>
         Effect.as(logPaymentError(error), busy())
       ),
-      reported
+      decided
     )
   const fly = Effect.acquireUseRelease(
     Effect.sync(() => (last = flights.join(name))),
@@ -38,13 +38,13 @@ export const joinFlight = Effect.fnUntraced(function* (
     ({ flight, isLeader }, exit) =>
       Effect.sync(() => {
         if (!isLeader) return
-        if (Exit.isSuccess(exit) && exit.value._tag === "Told") flight.publish(exit.value.answer)
+        if (Exit.isSuccess(exit) && exit.value._tag === "Decided") flight.publish(exit.value.answer)
         flight.release()
       })
   )
   const answer: Effect.Effect<SettleAnswer, Effect.Error<typeof fly>, Effect.Services<typeof fly>> = Effect.flatMap(
     fly,
-    (received) => (received._tag === "Told" ? Effect.succeed(received.answer) : answer)
+    (received) => (received._tag === "Decided" ? Effect.succeed(received.answer) : answer)
   )
 
   return yield* withDeadline(answer, {

@@ -1,5 +1,5 @@
 // Prepare, sign, record: a verified payment becomes a settlement on a leased channel. The signed envelope is stored in
-// one transaction with everything else before anybody could send it; until then there is nothing to undo.
+// one transaction with everything else before it can be sent; until then there is nothing to undo.
 import { Clock, Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
@@ -30,7 +30,7 @@ export interface SettlementContext {
   /** Its place in the queue for a channel. */
   readonly ticket: QueueTicket
   readonly startedAt: RequestStart
-  /** When the scheme had judged it, Unix milliseconds. */
+  /** When the scheme had verified it, Unix milliseconds. */
   readonly verifiedAt: number
 }
 
@@ -41,7 +41,7 @@ const timeNetSeconds = 86_400
 const mostBid = ({ scheme, verified }: SettlementContext) =>
   Effect.map(Network, (network) => bidCeiling(network.feeCeilings(scheme.scheme), verified.resourceFeeStroops))
 
-const rotatedAway = new LedgerUnavailable({ operation: "sign", message: "the channel is one of before a rotation" })
+const rotatedAway = new LedgerUnavailable({ operation: "sign", message: "the channel was retired by a key rotation" })
 
 /** The envelope on the channel, signed, with a first bid. */
 const sign = Effect.fnUntraced(function* (
@@ -66,7 +66,7 @@ const sign = Effect.fnUntraced(function* (
     }
   })
   const inclusionStroops = firstBid(yield* clock.fees, yield* mostBid(settling))
-  // Keys were rotated since it was lent.
+  // Keys were rotated since it was leased.
   if (!signer.channels.includes(lease.address)) return yield* rotatedAway
   const signed = yield* (
     signer
@@ -76,7 +76,7 @@ const sign = Effect.fnUntraced(function* (
         scheme: scheme.scheme,
         inclusionStroops
       })
-      // A key on another machine that does not sign is a fault like any other before the record: nothing has happened.
+      // A remote key that does not sign is an error like any other before the record: nothing has happened.
       .pipe(
         Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)),
         withSpanIfSampled("signer.sign")

@@ -1,6 +1,6 @@
-// The walk of one settle: what is known of the payment, a ticket in the queue for a channel, the scheme's judgement,
-// adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step stands in a file of its
-// own beside this one.
+// The steps of one settle: what is known of the payment, a place in the queue for a channel, the scheme's verification,
+// adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step has a file of its own
+// beside this one.
 import { Clock, Deferred, Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
@@ -31,7 +31,7 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
   const { flight, payment, scheme, startedAt } = request
   const already = yield* respondFromExisting(request, false)
   if (already !== undefined) return already
-  // Before anything is asked or lent: what cannot be paid for would hold a channel as long as its authorization lives.
+  // Before any request or lease: a payment whose fees cannot be paid would hold a channel until it expires.
   if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()
   const taken = yield* admit(payment, scheme, startedAt)
   if (taken._tag === "Refused") return taken.answer
@@ -45,7 +45,7 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
   const settling = { payment, scheme, verified: checked, ticket, startedAt, verifiedAt }
   const report = yield* (yield* SettlementWorker).start(settling, flight)
   keep()
-  // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
+  // The work continues in the background; a request without a report in time is retried and finds its result.
   const started = Option.getOrElse(
     yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt)),
     (): WorkerReport => ({ _tag: "Answer", answer: busy(checked.payer) })

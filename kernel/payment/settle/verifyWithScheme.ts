@@ -1,5 +1,5 @@
-// The scheme's judgement of a payment. It stores nothing; verify and settle both ask it. Before a settlement it is
-// bounded in time by itself, since it holds a place in the queue; a verification is bounded as a whole.
+// The scheme's verification of a payment. It stores nothing; verify and settle both use it. Before a settlement it has
+// a timeout of its own, since it holds a place in the queue; a verification is bounded as a whole.
 import { Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
@@ -10,7 +10,7 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 export const verifyWithScheme = (payment: Payment, scheme: Scheme, stage: Stage) =>
   scheme.verify(payment, stage).pipe(withSpanIfSampled("payment.verify", { attributes: { scheme: scheme.scheme } }))
 
-/** However many endpoints are asked in vain, no place is held for a judgement longer than for a settlement. */
+/** Timeout of the verification while it holds a place, whatever the number of endpoints that do not answer. */
 export const verifyWithinTimeout = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
   const limits = yield* Limits
   return yield* verifyWithScheme(payment, scheme, stage).pipe(

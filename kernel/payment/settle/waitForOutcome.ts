@@ -15,7 +15,7 @@ import { answerFinal } from "../answers.ts"
 export interface RequestStart {
   /** Unix milliseconds, for what is stored. */
   readonly at: number
-  /** The same moment as `monotonicMillis` tells it, for what is waited for. */
+  /** The same moment as a reading of `monotonicMillis`, for timeouts. */
   readonly elapsed: number
 }
 
@@ -26,13 +26,13 @@ export const timeLeft = Effect.fnUntraced(function* (began: RequestStart) {
   return Math.max(0, Duration.toMillis(limits.settleTimeout) - elapsed)
 })
 
-/** Kept for claiming a success at the end: what is claimed and not told any more would be lost to its owner. */
+/** Kept for claiming a success at the end: one that is claimed and not delivered would be lost to its owner. */
 const claimShare = 0.1
 const claimMillisMax = 1_000
 
 /**
- * Until when an outcome is waited for, milliseconds of the clock that told the start; a settlement that is open then is
- * unknown to its caller.
+ * Until when an outcome is waited for, milliseconds of the clock of the start; a settlement that is open then is
+ * pending for its caller.
  */
 export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration): number => {
   const millis = Duration.toMillis(settleTimeout)
@@ -40,8 +40,8 @@ export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration):
 }
 
 /**
- * How long an outcome is waited for once the process is asked to stop; then the payment is pending, and whoever runs
- * next follows it to its end.
+ * How long an outcome is waited for once the process is asked to stop; then the payment is pending, and the next
+ * process follows it to its outcome.
  */
 const stoppingWait = Duration.seconds(2)
 

@@ -117,7 +117,7 @@ const readExtensions = (value: unknown, dropped: ReadonlySet<string>): Payment["
   return extensions
 }
 
-/** The path of the extensions in a body: a fault inside of one drops it and never stops a payment (decisions 2). */
+/** The path of the extensions in a body: an issue inside one drops it and never stops a payment (decisions 2). */
 export const extensionsPath = ["paymentPayload", "extensions"] as const
 
 /** Text that a database keeps: no NUL, no half of a surrogate pair. In keys as well. */
@@ -162,9 +162,9 @@ export interface DecodeOptions {
 }
 
 /**
- * A payment whose fingerprint is made when it is first asked for: a verification without an identifier asks for none.
- * A class, for a getter that each payment brings along as its own gives each a shape of its own: everybody who reads a
- * payment then looks each member up anew, and the shape keeps the payment in memory until all of that is collected.
+ * A payment whose fingerprint is computed on first use: a verification without an identifier needs none. A class, since
+ * a getter of each object's own would give each payment a hidden class of its own: every reader would then look up each
+ * member anew, and the hidden class keeps the payment in memory until all of that is collected.
  */
 class PaymentRead implements Payment {
   readonly dialect: Payment["dialect"]

@@ -5,7 +5,7 @@ import type { Described, RouteDescription } from "../../http/OpenApi.ts"
 import { anything, ErrorBody, text } from "../../http/wireSchema.ts"
 import { paymentRequest, SettleBody, SettlementsBody, SupportedBody, VerifyBody } from "./BodyWire.ts"
 
-const tags = { payment: "x402 payments: judged, settled, followed.", process: "The process itself." }
+const tags = { payment: "x402 payments: verified, settled, followed.", process: "The process itself." }
 
 const errors = (descriptions: Readonly<Record<number, string>>) =>
   Object.fromEntries(
@@ -29,7 +29,7 @@ const operation = (
   body,
   answers: {
     200: {
-      description: "Judged: valid or settled, or refused with a reason.",
+      description: "Decided: valid or settled, or refused with a reason.",
       body: answer,
       headers: Schema.Struct({
         "EXTENSION-RESPONSES": Schema.optionalKey(text("Base64 of a JSON object keyed by extension."))
@@ -42,7 +42,7 @@ const operation = (
         409: "The payment identifier or authorization belongs to a payment with other terms.",
         413: "The body is too large.",
         429: "Too many requests; see Retry-After.",
-        500: "An internal fault, with a trace id.",
+        500: "An internal error, with a trace id.",
         503: "Nothing was decided; try the same payment again after Retry-After."
       }).map(([status, description]) => [status, { description, body: answer }])
     )

@@ -68,7 +68,7 @@ describe("a rotation of keys asked for over HTTP", () => {
         const other = yield* rotate(reported.plan)
         expect([other.status, other.json.message]).toEqual([
           409,
-          expect.stringContaining("other keys than were planned")
+          expect.stringContaining("no longer hold the planned keys")
         ])
         expect(yield* sponsor).toBe(old.publicKey())
         yield* write(next, old)
