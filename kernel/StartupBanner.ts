@@ -1,21 +1,21 @@
-// What a process says when it is ready: where its parts answer, and what to try first. A plugin adds its line while its
-// Layer is built, so that whoever prints the greeting need not know which plugins there are. Lines are for people and
-// never parsed; they hold addresses and sentences of the house's own, no secret and no stranger's text.
+// The startup banner: where the parts of the process answer, and what to try first. A plugin adds its line while its
+// Layer is built, so the printer need not know the plugins. Lines are for people and never parsed; they hold addresses
+// and fixed sentences, no secret and no external text.
 import { Context, Effect, Layer } from "effect"
 
 export interface BannerLine {
   /** A word for what answers there: `ledger`. */
   readonly label: string
-  /** Addresses, each told on a line of its own. */
+  /** Addresses, one a line. */
   readonly where: ReadonlyArray<string>
 }
 
 export class StartupBanner extends Context.Service<
   StartupBanner,
   {
-    /** Adds a line, or what tells it when the greeting is said: an address may be known by then only. */
+    /** Adds a line, or an effect that returns it when the banner is printed: an address may be known only then. */
     readonly add: (line: BannerLine | Effect.Effect<BannerLine>) => Effect.Effect<void>
-    /** A sentence on what to try first; told after the lines. */
+    /** A sentence on what to try first; printed after the lines. */
     readonly suggest: (sentence: string) => Effect.Effect<void>
     /** A command of this program to try first; how a person types it depends on how the program was installed. */
     readonly tryCommand: (command: "pay") => Effect.Effect<void>

@@ -1,5 +1,5 @@
-// Traces that go on elsewhere: the place in a trace as W3C's `traceparent`, for a row that another process reads and
-// for a call to another program. An untraced place has none.
+// Trace propagation: the current span as W3C's `traceparent`, for a row that another process reads and for a call to
+// another program. An untraced fiber has none.
 import { Effect, type Fiber, Option, type Tracer } from "effect"
 import { HttpTraceContext } from "effect/http"
 
@@ -8,7 +8,7 @@ const encoded = (span: Tracer.AnySpan): string | undefined =>
     ? `00-${span.traceId.padStart(32, "0")}-${span.spanId}-${span.sampled ? "01" : "00"}`
     : undefined
 
-/** Where a fiber is, when somebody traces it: here, or the caller, whose trace is then passed on as it came. */
+/** The current span of a traced fiber: its own, or the caller's, whose trace is then passed on unchanged. */
 export const traceParentIn = ({ cache: { span } }: Fiber.Fiber<unknown, unknown>): string | undefined =>
   span === undefined ? undefined : encoded(span)
 

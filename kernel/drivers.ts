@@ -1,6 +1,6 @@
-// The kernel's drivers and the payment spine, in the plugin's own shape, so that one rule starts and stops them all.
-// They come in when something enabled needs them and never stand in a profile. `kernel` is the journal of facts, and
-// the owner of the kernel's migrations.
+// The kernel's drivers and the payment core, in the form of plugins, so that one rule starts and stops them all. They
+// are started when an enabled plugin needs them and are never listed in a profile. `kernel` is the journal of facts,
+// and the owner of the kernel's migrations.
 import { Clock, Effect, Layer } from "effect"
 import { AccountSessions } from "./accounts/AccountSessions.ts"
 import { Budget, BudgetTime } from "./budget/Budget.ts"
@@ -92,7 +92,7 @@ const supervisor = define({
   layer: Supervisor.layer
 })
 
-const health = define({ ...driver, id: "health", summary: "Who reports to readiness.", needs: [], layer: Health.layer })
+const health = define({ ...driver, id: "health", summary: "Readiness reports.", needs: [], layer: Health.layer })
 
 const config = define({
   ...driver,
@@ -165,7 +165,7 @@ const endpoints = Effect.gen(function* () {
 const accounts = define({
   ...driver,
   id: "accounts",
-  summary: "Who has shown in a browser that an account is theirs.",
+  summary: "Browser sessions of accounts that have proven ownership.",
   needs: [databaseContract, networkContract, factsContract],
   // The tables are the kernel's.
   layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(AccountSessions.layer))
@@ -193,16 +193,16 @@ const ledger = define({
 const signer = define({
   ...driver,
   id: "signer",
-  summary: "Signs what the house would have built.",
+  summary: "Transaction signer; refuses unexpected transactions.",
   needs: [networkContract, pubnetContract],
   layer: Layer.effectDiscard(PubnetGate).pipe(Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))))
 })
 
-/** Days are the ledger's, as far as it has told the time. */
+/** Days of the ledger's clock, once its time is known. */
 const budgetTime = Layer.effect(
   BudgetTime,
-  Effect.map(LedgerClock, ({ status: standing }) =>
-    Effect.flatMap(standing, ({ time }) =>
+  Effect.map(LedgerClock, ({ status }) =>
+    Effect.flatMap(status, ({ time }) =>
       time === undefined ? Clock.currentTimeMillis : Effect.succeed(time.closedAtSeconds * 1_000)
     )
   )
@@ -219,7 +219,7 @@ const budget = define({
 const settlement = define({
   ...driver,
   id: "settlement",
-  summary: "Settlements, channels and who waits for them.",
+  summary: "Settlements, channels and the queue for them.",
   needs: [
     supervisorContract,
     healthContract,

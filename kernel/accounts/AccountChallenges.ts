@@ -1,6 +1,6 @@
-// What an account signs to be known in a browser: a sentence that names this host, this network, the account and its
-// end, sealed by us, so that nothing is stored until it is answered. It is signed as a text that wallets show (SEP-53),
-// and reads unlike any other challenge of the house: a signature of one is worth nothing for another.
+// The challenge that an account signs to sign in with a browser: a sentence that names this host, this network, the
+// account and its expiry, sealed by us, so nothing is stored until it is answered. It is signed as a text that wallets
+// show (SEP-53), and differs from every other challenge of this service: a signature of one is worthless for another.
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Base64, Base64Url } from "effect/encoding"
 import { Network } from "../config/Network.ts"

@@ -1,8 +1,8 @@
-// Sessions of accounts in a browser: whoever has signed a challenge with an account is known by a cookie as that
-// account for some hours, and is told what is the account's own, nothing else. Each is a row, so that signing out ends
-// it for whoever has copied the cookie, on every replica; and each is opened by a challenge of its own, which opens no
-// second one. The cookie's token is sealed: one that nobody was given costs no statement. It is for pages of this
-// origin alone (`SameSite=Strict`), and no script reads it.
+// Browser sessions of accounts: a browser that has signed a challenge with an account is identified by a cookie as that
+// account for some hours, and may read the account's own data only. Each session is a row, so that signing out ends it
+// for every copy of the cookie, on every replica; each is opened by a challenge of its own, which opens no second one.
+// The cookie's token is sealed: a forged one costs no statement. It is sent by pages of this origin only
+// (`SameSite=Strict`), and is not readable by scripts.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
@@ -27,9 +27,9 @@ const hoursMax = 12
 const leftMillisMax = hoursMax * 3_600_000 + clockSecondsMax * 1_000
 /** Between which a session's end lies now: one with more left was opened while a clock was ahead, and is none. */
 const ends = Effect.map(Clock.currentTimeMillis, (now) => ({ now: new Date(now), last: new Date(now + leftMillisMax) }))
-/** Sessions open at once that began at one place; the oldest gives way, so that nobody keeps others out. */
+/** Concurrent sessions from one address; the oldest is evicted, so that none can exclude others. */
 const ofPlaceMax = 64
-/** Ended ones are forgotten so many at a time, by who comes next. */
+/** Batch size for deleting ended sessions, which a later sign-in does. */
 const sweepMax = 200
 const cookieName = "tollkeeper_account"
 const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
@@ -48,7 +48,7 @@ export class AccountSessions extends Context.Service<
     ) => Sql<{ readonly session: AccountSession; readonly cookie: string } | string>
     /** Whose session a request has; None without one, and for what changes something and no page of ours sent. */
     readonly of: (request: Request) => Sql<Option.Option<AccountSession>>
-    /** Ends the request's session, or all of its account, for good; a page of ours has asked for it. */
+    /** Ends the request's session, or all of its account, permanently, on request of a page of ours. */
     readonly end: (request: Request, everywhere: boolean) => Sql<void>
     /** The cookie that a browser forgets the session by. */
     readonly closed: string

@@ -1,7 +1,7 @@
-// A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, looks at the world and does
+// A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, reads the state and does
 // what is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure
-// of a turn is a fact about the world (a database away, a ledger silent): it is warned of, and the next tick tries
-// again; what repeats itself is said once a minute, and that it is over. A defect is a bug and goes to the supervisor.
+// of a turn is an external condition (a lost database, a silent ledger): it is logged as a warning, and the next tick
+// retries; a repeated failure is logged once a minute, and so is its end. A defect is a bug and goes to the supervisor.
 // Wake-ups that arrive during a turn are kept: exactly one more turn follows. Long rests end together, so that an idle
 // process wakes once for many turns.
 import { Duration, Effect, Option, Queue, type Scope } from "effect"
@@ -15,7 +15,7 @@ export interface ReconcilerSpec<E, R> {
    * Effect may decide it anew before each wait.
    */
   readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
-  /** How long what wakes it gathers before the turn, which is for all of it; absent: the turn comes at once. */
+  /** Debounce: how long wake-ups are collected into one turn; absent, the turn runs immediately. */
   readonly gather?: Duration.Input
   /** Bounded, idempotent work. */
   readonly turn: Effect.Effect<void, E, R>
@@ -45,7 +45,7 @@ const restOf = (every: Duration.Duration) =>
 const errorMessage = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
 
-/** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs at once. */
+/** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs immediately. */
 export const reconciler = Effect.fnUntraced(function* <E, R>(
   spec: ReconcilerSpec<E, R>
 ): Effect.fn.Return<Reconciler, never, R | Supervisor | Scope.Scope> {
@@ -70,12 +70,12 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
     Effect.withTracerEnabled(false)
   )
   const { gather } = spec
-  const gathered = gather === undefined ? Effect.void : Effect.andThen(Effect.sleep(gather), Queue.clear(wakes))
+  const debounced = gather === undefined ? Effect.void : Effect.andThen(Effect.sleep(gather), Queue.clear(wakes))
   const run = Effect.forever(
     Effect.gen(function* () {
       yield* turn
       const woken = yield* Effect.timeoutOption(Queue.take(wakes), yield* Effect.flatMap(every, restOf))
-      if (Option.isSome(woken)) yield* gathered
+      if (Option.isSome(woken)) yield* debounced
     })
   )
   yield* supervisor.start({ id: spec.id, restart: "permanent", run })

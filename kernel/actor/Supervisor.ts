@@ -38,7 +38,7 @@ const restartDelay = (deaths: number): Duration.Duration => Duration.millis(Math
 export class Supervisor extends Context.Service<
   Supervisor,
   {
-    /** Starts an actor in the current Scope and returns at once. A second actor of the same name is a defect. */
+    /** Starts an actor in the current Scope and returns immediately. A second actor of the same name is a defect. */
     readonly start: <R>(spec: ActorSpec<R>) => Effect.Effect<void, never, R | Scope.Scope>
     /** Fails as soon as one actor gives up; the runtime ends the process on it. */
     readonly escalated: Effect.Effect<never, ActorGaveUp>
@@ -60,7 +60,7 @@ export class Supervisor extends Context.Service<
         let deaths: ReadonlyArray<number> = []
         let restarts = 0
         while (true) {
-          // With its Scope it ends here. Whatever else interrupts it is a death like any other.
+          // The end of its Scope ends it. Any other interruption is a death like any other.
           const exit = yield* Effect.exit(spec.run)
           const died = exit._tag === "Failure"
           const again = spec.restart === "permanent" || (spec.restart === "transient" && died)

@@ -1,5 +1,5 @@
-// What the database says happened, for the auditor: plain rows by SQL of its own, so that a fault of the repository
-// cannot hide itself.
+// The database's records, for the auditor: plain rows by SQL of its own, so that an error of the repository cannot hide
+// itself.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../database/Database.ts"
@@ -23,7 +23,7 @@ export interface SettlementClaim {
   readonly fee_charged_stroops: bigint | null
   readonly budget_day: string
   readonly budget_stroops: bigint
-  /** Whom the budget counts. */
+  /** The principal that the budget counts. */
   readonly principal: string
 }
 

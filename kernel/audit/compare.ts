@@ -1,7 +1,7 @@
-// The auditor's judgement, pure: the ledger's side of the books against the database's. Every transaction of our
-// accounts has a record that says the same of it, or is the recorded end of a settlement; every record that claims an
-// end has the ledger's word for it; sequence numbers, budgets and facts follow. What the endpoint has forgotten is
-// counted and judged by nothing.
+// The audit, pure: compares the ledger's side of the books with the database's. Every transaction of our accounts has a
+// record with the same content, or is the recorded outcome of a settlement; every record of an outcome is confirmed by
+// the ledger; sequence numbers, budgets and facts match. Records older than the endpoint's history are counted and not
+// checked.
 import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { LedgerEntry, LedgerView } from "./readLedger.ts"
 
@@ -16,11 +16,11 @@ export interface Mismatch {
 export interface AuditReport {
   readonly settlements: number
   readonly transactions: number
-  /** Settlements without an end yet; not judged. */
+  /** Settlements without an outcome yet; not checked. */
   readonly open: number
   /** Settlements that an operator has to resolve. */
   readonly unresolved: number
-  /** Ended before the first ledger the endpoint remembers; not judged. */
+  /** Ended before the first ledger of the endpoint's history; not checked. */
   readonly forgotten: number
   /** Settlements that a transaction ended whose own record was lost: the record names it, so it is no mismatch. */
   readonly endedByLost: number
@@ -88,7 +88,7 @@ const verifyTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): voi
   }
 }
 
-/** The database's settlements, each against the ledger's word; how many of them are not judged, and why. */
+/** The database's settlements, each compared with the ledger; how many are not checked, and why. */
 const verifySettlements = (
   claims: Claims,
   view: LedgerView,
@@ -168,8 +168,8 @@ const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntr
 }
 
 /**
- * A settlement that a transaction ended whose record was lost. It is charged that transaction and its own, where that
- * landed too, and its whole reservation where nobody can tell. Channel and number are the lost record's.
+ * A settlement ended by a transaction whose record was lost. It is charged that transaction and its own, where that
+ * landed too, and its whole reservation where this is unknown. Channel and number are the lost record's.
  */
 const verifyLostEnd = (
   settlement: SettlementClaim,
@@ -199,7 +199,7 @@ const verifyMovement = (settlement: SettlementClaim, entry: LedgerEntry, wrong: 
   if (!moved) wrong("movement", id, `no transfer of ${settlement.moved} from payer to recipient`)
 }
 
-/** Channels nobody holds stand where the ledger says. */
+/** Channels without a holder have the ledger's sequence number. */
 const verifyAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
   const states = new Map(claims.settlements.map(({ id, state }) => [id, state]))
   for (const { address, sequence, settlement } of claims.channels) {
@@ -216,7 +216,7 @@ const verifyAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void =>
   }
 }
 
-/** Budgets are the fees charged and what is reserved for open settlements; facts tell each birth and end once. */
+/** Budgets are the fees charged and what is reserved for open settlements; facts report each birth and outcome once. */
 const verifyBooks = (claims: Claims, wrong: Wrong): void => {
   const perPrincipal = new Map<string, { reserved: bigint; committed: bigint }>()
   const perDay = new Map<string, { reserved: bigint; committed: bigint }>()
@@ -241,7 +241,7 @@ const verifyBooks = (claims: Claims, wrong: Wrong): void => {
     const expected = isOpen(settlement.state)
       ? "settlement.recorded"
       : `settlement.recorded,settlement.${settlement.state}`
-    if (reported !== expected) wrong("facts", settlement.id, `tell ${reported === "" ? "nothing" : reported}`)
+    if (reported !== expected) wrong("facts", settlement.id, `report ${reported === "" ? "nothing" : reported}`)
   }
   const check = (
     rule: string,

@@ -26,7 +26,7 @@ export interface LedgerEntry {
 }
 
 export interface LedgerView {
-  /** The first ledger that was looked at: what is older, the endpoint has forgotten. */
+  /** The first ledger that was read: older ones are beyond the endpoint's history. */
   readonly fromLedger: number
   readonly toLedger: number
   readonly entries: ReadonlyArray<LedgerEntry>

@@ -33,7 +33,7 @@ export interface Usage {
   readonly maxStroops: bigint
 }
 
-/** How a day's budget stands. */
+/** The state of a day's budget. */
 export interface BudgetStatus {
   /** UTC day, `YYYY-MM-DD`. */
   readonly day: string
@@ -44,7 +44,7 @@ export interface BudgetStatus {
   readonly keyed: ReadonlyArray<Usage & { readonly principal: string }>
 }
 
-/** Keyed principals told of at once. */
+/** Maximum number of keyed principals in one status. */
 const keyedMax = 100
 
 const charge = Effect.fnUntraced(function* (
@@ -86,13 +86,13 @@ interface UsedRow {
 }
 
 /** What is used of a day's bounds. */
-const standingOn = Effect.fnUntraced(function* (
+const statusOn = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   day: string,
   inAll: bigint,
   boundOf: (principal: string) => bigint
 ) {
-  // The totals stand in each row, and in one of their own where no key was used.
+  // The totals are in each row, and in one of their own where no key was used.
   const rows = yield* sql<UsedRow>`select total.*, keyed.* from (
       select coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
         coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
@@ -109,7 +109,7 @@ const standingOn = Effect.fnUntraced(function* (
       principal === null ? [] : [{ principal, usedStroops: used, maxStroops: boundOf(principal) }]
     )
   }
-}, withSpanIfSampled("Budget.standing"))
+}, withSpanIfSampled("Budget.status"))
 
 export class Budget extends Context.Service<
   Budget,
@@ -128,7 +128,7 @@ export class Budget extends Context.Service<
     ) => Effect.Effect<{ readonly reservation: Reservation; readonly part: Statement.Fragment }>
     /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
     readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
-    /** Notes what was charged without a reservation, inside the caller's transaction: it is spent, whatever fits. */
+    /** Records a charge without a reservation, inside the caller's transaction: it is spent, whatever fits. */
     readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
     /** Replaces a reservation by what was charged, inside the caller's transaction. */
     readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
@@ -186,7 +186,7 @@ export class Budget extends Context.Service<
         reserve,
         reserving: reservingPart,
         today,
-        status: Effect.flatMap(today, (day) => standingOn(sql, day, inAll, boundOf)),
+        status: Effect.flatMap(today, (day) => statusOn(sql, day, inAll, boundOf)),
         charge: (principal, stroops, spread) =>
           Effect.flatMap(today, (day) => charge(sql, day, principal, stroops, spread)),
         commit: (reservation, chargedStroops) => commit(sql, reservation, chargedStroops)

@@ -1,11 +1,11 @@
-// What was read of a day's budget within the last second, with what this process has reserved since: enough to say that
-// a payment still fits without asking the database for each. Pure. It never says that one does not fit: what others
-// have given back since is not known here. What it lets through is judged exactly when it is recorded.
+// A cache of a day's spending, at most one second old, plus what this process has reserved since: enough to say that a
+// payment still fits without a query for each. Pure. It never says that one does not fit: what other replicas have
+// released since is not known here. What it admits is checked exactly when it is recorded.
 import type { BudgetPrincipal, DayBounds, DaySpent } from "./Reservation.ts"
 
 /** What was read is believed for so long, milliseconds: other replicas reserve too. */
 const believedMillis = 1_000
-/** Principals remembered; then all are read anew. */
+/** Maximum number of cached principals; beyond it all are read anew. */
 const principalsMax = 1_000
 
 /** Whether this much more fits what is spent. */

@@ -1,11 +1,11 @@
-// What the budget speaks of: for whom the sponsor pays, what is set aside for a payment, and how much of a day's bounds
-// is used. It is plain data; amounts are stroops.
+// Plain data of the budget: for whose payments the sponsor pays, the amount reserved for a payment, and the usage of a
+// day's bounds. Amounts are stroops.
 export interface BudgetPrincipal {
   readonly id: string
   readonly keyed: boolean
 }
 
-/** Where a reservation stands: what is settled later must be settled on the same row. */
+/** The row of a reservation: it must be settled on the same row. */
 export interface Reservation {
   /** UTC day, `YYYY-MM-DD`. */
   readonly day: string

@@ -1,12 +1,12 @@
-// What is spent of a day, read for all who ask in one moment: a ledger that closes lets many settles go at once, and
-// each would wake a connection of its own for the same sums.
+// Batches the reads of a day's spending: a ledger's close starts many settles at the same moment, and each would use a
+// connection of its own for the same sums.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { batched } from "../database/batched.ts"
 import { Lane } from "../database/Lane.ts"
 import type { DaySpent } from "./Reservation.ts"
 
-/** Those for whom one statement reads. */
+/** Readers per statement. */
 const callsMax = 100
 
 interface Asked {

@@ -1,12 +1,12 @@
-// Parts of a statement that reserve, or settle a reservation, in its `with`. Whoever records or ends something puts
-// them into the one statement that does the rest, so that the rows of a day, which everybody shares, are locked for no
-// longer than that statement and its commit.
+// CTEs that reserve, or settle a reservation. The caller puts them into the one statement that records or ends
+// something, so that the rows of a day, which all replicas share, are locked for no longer than that statement and its
+// commit.
 import type { SqlClient, Statement } from "effect/sql"
 import type { DayBounds, Reservation } from "./Reservation.ts"
 
 /**
- * Reserves once `given`, a relation, has a row: `budget_reserved` then has one, unless a bound is in the way. A
- * principal's bound is judged under the lock of its row; the total as of the statement's beginning.
+ * Reserves once `given`, a relation, has a row: `budget_reserved` then has one, unless a bound is reached. A
+ * principal's bound is checked under the lock of its row; the total as of the statement's beginning.
  */
 export const reserving = (
   sql: SqlClient.SqlClient,
@@ -33,10 +33,10 @@ export const reserving = (
 
 /**
  * Replaces the reservations of the rows of `ended`, a relation with the columns `budget_day`, `budget_of`,
- * `budget_keyed`, `budget_shard`, `budget_stroops`, by their `charged`; each row of a day is met once. A principal's
- * row is locked before the total's, as it is by who reserves, and rows of one table by their keys, as far as the
- * planner keeps that order: in another one two statements wait for each other, until the database ends one, which runs
- * again.
+ * `budget_keyed`, `budget_shard`, `budget_stroops`, by their `charged`; each row of a day is updated once. A
+ * principal's row is locked before the total's, in the same order as by a reservation, and rows of one table by their
+ * keys, as far as the planner keeps that order: in another order two statements deadlock, until the database ends one,
+ * which is retried.
  */
 export const committing = (sql: SqlClient.SqlClient, ended: string): Statement.Fragment =>
   sql.literal(`budget_own as (

@@ -1,6 +1,5 @@
-// What is read of a text that comes again and again: a header that every request of a client has, the address it comes
-// from. The last few are kept by their text, so that nobody fills the memory with texts of his own; a long one is read
-// each time.
+// A bounded cache of values computed from repeated texts: a header that every request of a client has, the address it
+// comes from. The oldest entries are evicted, and long texts are not cached, so that no client can fill the memory.
 import { setBounded } from "./setBounded.ts"
 
 /** Characters of a text that is kept. */

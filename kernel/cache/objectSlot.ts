@@ -1,7 +1,7 @@
-// What is known of an object, kept with the object itself and seen by nobody else. A WeakMap does the same, but keeps
-// what it holds alive until all memory is collected, and has each collection of young objects look through it: of
-// objects that live for one request that came to a tenth of the request. Here the note is a private member that is
-// added to the object, and goes as the object goes.
+// A private slot on an object: a value computed from it and stored with it. A WeakMap does the same, but retains its
+// values until a full garbage collection, and is scanned by each collection of young objects: for objects that live for
+// one request this cost a tenth of the request. Here the slot is a private member added to the object, collected with
+// it.
 
 /** Gives back the object it was given, so that a class below it adds its members to that one. */
 const Given = class {

@@ -1,4 +1,4 @@
-// Maps that keep the last few of what comes again and again, so that nobody fills the memory with what is his alone.
+// Bounded maps that keep the most recent entries, so that no client can fill the memory.
 
 /** Puts an entry in as the newest; the oldest is forgotten where there are more than `max` then. */
 export const setBounded = <K, V>(map: Map<K, V>, max: number, key: K, value: V): void => {

@@ -1,7 +1,7 @@
-// A contract names what one plugin or driver gives to others: an id and the service keys behind it. It is a value, so
-// that the loader sees at run time the same needs that the types see. A plugin declares the contracts it needs; whoever
-// carries the contract's id must provide its services. Contracts live in a plugin's `contract.ts` or beside a kernel
-// service.
+// A contract names what one plugin or driver provides to others: an id and the service keys behind it. It is a value,
+// so that the loader sees at run time the same needs that the types see. A plugin declares the contracts it needs; the
+// plugin with the contract's id must provide its services. Contracts live in a plugin's `contract.ts` or beside a
+// kernel service.
 import type { Context } from "effect"
 
 export interface Contract<out Id extends string, out Services> {
@@ -11,7 +11,7 @@ export interface Contract<out Id extends string, out Services> {
 
 export type AnyContract = Contract<string, any>
 
-/** The services a contract stands for. */
+/** The services of a contract. */
 export type ServicesOf<C> = C extends Contract<string, infer Services> ? Services : never
 
 type IdentifierOf<Key> = Key extends Context.Key<infer Identifier, any> ? Identifier : never

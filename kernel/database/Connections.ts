@@ -1,14 +1,14 @@
-// The connections of the process, lent in two lanes and never waited for longer than is said. A server that admits
-// fewer than the pool may open (others have them, or a pooler stands before it) is no fault: the pool works with what
-// it has, and tries now and then whether there are more. A connection whose statement was left behind comes back when
-// that has ended.
+// The connection pool of the process, in two lanes, with bounded waits. A server that admits fewer connections than the
+// pool may open (other clients have them, or a pooler is in between) is not an error: the pool works with what it has,
+// and tries from time to time whether more are admitted. The connection of an abandoned statement returns to the pool
+// when that statement has ended.
 import { Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { Lane, type LaneName } from "./Lane.ts"
 import { type AbandonedFiber, withDeadline } from "../effect/withDeadline.ts"
 
-/** Between two tries for a connection while there is none at all. */
+/** Between two connection attempts while there is no connection. */
 const retryPause = Duration.millis(100)
 /** Longest wait for the end of a transaction that was left behind. */
 const rollbackWait = Duration.seconds(5)
@@ -24,15 +24,15 @@ export interface ConnectionBounds {
   readonly answerWait: Readonly<Record<LaneName, Duration.Duration>>
   /** Runs for each statement that fails, before its caller learns of it. */
   readonly failed?: (error: SqlError.SqlError) => Effect.Effect<void>
-  /** Called once with what tells how the pool stands. */
+  /** Called once with a reader of the pool's status. */
   readonly observed?: (pool: () => PoolStatus) => void
 }
 
 export interface PoolStatus {
-  /** Connections that may be lent at this moment: fewer than configured while the server admits no more. */
+  /** Maximum connections at this moment: fewer than configured while the server admits no more. */
   readonly max: number
   readonly inUse: number
-  /** Whoever waits for one. */
+  /** Number of waiters for a connection. */
   readonly waiting: number
 }
 
@@ -55,7 +55,7 @@ class Permits {
     this.#background = Semaphore.makeUnsafe(half(max))
   }
 
-  get standing(): PoolStatus {
+  get status(): PoolStatus {
     return { max: this.#size, inUse: this.#held, waiting: this.#waiting }
   }
 
@@ -123,7 +123,7 @@ const tookTooLong = (operation: string, waited: Duration.Duration) =>
     )
   })
 
-/** What ends a transaction: done for the caller by whoever cleans up after a statement that was left behind. */
+/** Statements that end a transaction: run for the caller by the cleanup of an abandoned statement. */
 const endsTransaction = /^(ROLLBACK|RELEASE)\b/
 
 /** A connection each of whose statements is waited for so long at most; none follows one that was left behind. */
@@ -161,8 +161,8 @@ const bounded = (
 }
 
 /**
- * A connection whose statement was left behind is out of its transaction before anybody else has it. One that cannot be
- * brought out of it is closed by the driver.
+ * The connection of an abandoned statement is rolled back before the next use. One that cannot be is closed by the
+ * driver.
  */
 const cleanUp = (connection: Connection, leftover: AbandonedFiber): Effect.Effect<void> =>
   Effect.andThen(
@@ -179,10 +179,10 @@ const alone = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>, own: Scope.Scope)
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** Lends the connections of `pool` in the lane of whoever asks. `owner` keeps what is left behind. */
+/** Acquires connections of `pool` in the caller's lane. `owner` holds abandoned statements. */
 export const leaseConnections = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scope): Acquirer => {
   const permits = new Permits(bounds.connectionsMax)
-  bounds.observed?.(() => permits.standing)
+  bounds.observed?.(() => permits.status)
 
   /** Nothing is held when it fails or is interrupted; else the caller's Scope gives the connection back. */
   const lease = Effect.fnUntraced(function* (
@@ -220,7 +220,7 @@ export const leaseConnections = (pool: Acquirer, bounds: ConnectionBounds, owner
 
   return Effect.flatMap(Lane, (lane) => {
     let last: SqlError.SqlError | undefined
-    // One that is there at once is waited for by nobody, and costs no timer.
+    // A free connection is acquired synchronously, without a timer.
     return withDeadline(
       Effect.uninterruptibleMask((restore) => lease(restore, lane, (error) => void (last = error))),
       {

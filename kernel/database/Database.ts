@@ -28,7 +28,7 @@ import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./Database
 import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
 import { type Reach, reachServer } from "./reachServer.ts"
-import { writeErrorOf } from "./writeFault.ts"
+import { writeErrorOf } from "./writeErrorOf.ts"
 
 export const databaseSection = section(
   "database",
@@ -37,7 +37,7 @@ export const databaseSection = section(
     pooler: choice(["auto", "present", "none"], {
       default: "auto",
       doc:
-        "Whether a connection pooler stands before the server: found out at the start (auto), or known. Behind one, " +
+        "Connection pooler in front of the server: detected at the start (auto), present or none. With a pooler, " +
         "limits are set per transaction and no statement has a name."
     }),
     max_connections: integer({
@@ -46,7 +46,7 @@ export const databaseSection = section(
       max: 500,
       doc:
         "Connections to a server at most; half of them for anything but payments. A server that admits fewer is " +
-        "no fault."
+        "not an error."
     }),
     connection_wait_ms: integer({
       default: 5_000,
@@ -86,7 +86,7 @@ export const databaseSection = section(
     read_url: text({
       default: "",
       doc:
-        "URL of a streaming replica for what discovery and analytics read; without a password, which stands in " +
+        "URL of a streaming replica for reads of discovery and analytics, without a password; use " +
         "DATABASE_READ_URL: that one wins."
     }),
     read_lag_max_ms: integer({
@@ -124,9 +124,9 @@ type Observed = Required<Pick<ConnectionBounds, "observed" | "failed">>
 type WriteErrorListener = (reason: string) => Effect.Effect<void>
 
 /**
- * What bounds a session's statements on the server itself. Statements here take milliseconds and look dearer to the
- * planner than they are: to compile one takes the server most of a second, and to begin a worker for one some
- * milliseconds and a processor that payments may need.
+ * Server-side limits of a session's statements. Statements here take milliseconds and are estimated dearer by the
+ * planner: JIT compilation takes the server most of a second, and a parallel worker some milliseconds and a processor
+ * that payments may need.
  */
 const sessionLimits = (values: Values): Readonly<Record<string, string>> => ({
   jit: "off",
@@ -152,8 +152,8 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
       connectionWait: Duration.millis(values.connection_wait_ms),
       answerWait: {
         payments: Duration.millis(values.answer_timeout_ms),
-        // The server ends the statement itself; one that has not said so by then says nothing any more. Behind a
-        // pooler a statement by itself has no limit there, so it is ended from here.
+        // The server ends the statement itself; without an answer by then there will be none. Behind a pooler a single
+        // statement has no limit on the server, so it is ended from here.
         background: Duration.millis(values.statement_timeout_ms + (reach === "direct" ? 5_000 : 0)),
         maintenance: forever
       }
@@ -162,7 +162,8 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
   )
 
 /**
- * One session whose statements nobody can end: they are waited for longer, and only payments for less than a minute.
+ * One session whose statements cannot be cancelled: they are waited for longer, and only payments for less than a
+ * minute.
  */
 const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: Observed) =>
   lanedClient(
@@ -206,7 +207,7 @@ const reachOf = (url: Redacted.Redacted, values: Values): Effect.Effect<Reach, D
           (cause) => new DatabaseRefused({ message: connectErrorMessage(cause), cause })
         )
 
-/** A listener by a connection that nobody else has; none behind a pooler unless the server itself is named. */
+/** A LISTEN connection of its own; none behind a pooler unless the server itself is named. */
 const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["listen"] => {
   if (source.kind === "embedded" || (reach === "pooled" && source.directUrl === undefined)) return undefined
   const url = source.directUrl ?? source.url
@@ -234,7 +235,7 @@ const checked = Effect.fnUntraced(function* (
   }
   if (source.kind === "server") {
     if (reach === "pooled")
-      yield* Effect.logInfo("a connection pooler stands before the database: limits hold per transaction")
+      yield* Effect.logInfo("a connection pooler is in front of the database: limits are set per transaction")
     else yield* Effect.ignore(warnOfFewConnections(sql, values.max_connections))
   }
   const ping = Effect.asVoid(sql`select 1`).pipe(
@@ -288,17 +289,17 @@ export class Database extends Context.Service<
     readonly kind: "server" | "embedded"
     /** A trivial query with a short deadline; readiness is this and nothing else (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
-    /** How the connections of this process stand. */
+    /** Status of this process's connection pool. */
     readonly pool: () => PoolStatus
     /** Runs for each statement that fails because the database accepts no writes, with that reason. */
     readonly onWriteError: (listener: WriteErrorListener) => Effect.Effect<void, never, Scope.Scope>
     /** The whole database as one archive; a server has tools of its own. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
-    /** Whether a pooler stands between; an embedded database is reached directly. */
+    /** Whether a pooler is in between; an embedded database is reached directly. */
     readonly reach: Reach
     /**
-     * What is told to other processes through a channel, on a connection of its own to the server itself: that of
-     * DATABASE_DIRECT_URL, which is DATABASE_URL unless a pooler stands there. Absent where it could not be heard.
+     * Notifications from other processes through a channel, on a connection of its own to the server itself: that of
+     * DATABASE_DIRECT_URL, which is DATABASE_URL unless a pooler is in between. Absent where LISTEN cannot work.
      */
     readonly listen:
       | ((
@@ -320,7 +321,7 @@ export class Database extends Context.Service<
       let pool = (): PoolStatus => ({ max: 0, inUse: 0, waiting: 0 })
       const listeners = new Set<WriteErrorListener>()
       const observed: Observed = {
-        observed: (standing) => void (pool = standing),
+        observed: (status) => void (pool = status),
         failed: (error) => {
           const reason = writeErrorOf(error)
           if (reason === undefined) return Effect.void
@@ -355,22 +356,19 @@ export const databaseContract = contract("database", Database, ReadReplica, SqlC
 
 const conflictBackoff = Schedule.exponential("5 millis").pipe(Schedule.jittered)
 
-/**
- * A connection that is lost within a transaction takes the rollback with it; the client calls that a defect, and it is
- * weather.
- */
+/** A connection lost within a transaction fails the rollback too; a defect to the client, an error here. */
 const lostRollback = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
   const defects = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
   return defects.length > 0 && defects.every(SqlError.isSqlError) ? defects[0] : undefined
 }
 
-/** A statement that is a transaction by itself; run again like one. */
+/** A statement that is its own transaction; retried like one. */
 export const inStatement = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(statement, { schedule: conflictBackoff, times: 5, while: isConflict })
 
 /**
- * One transaction; run again, at most five times, when the database ended it for the sake of another. A lost connection
- * is an error whatever it interrupts: nothing of the transaction has happened, or its commit is unknown.
+ * One transaction; retried, at most five times, when the database ended it in favor of another. A lost connection is an
+ * error wherever it occurs: nothing of the transaction has happened, or its commit is unknown.
  */
 export const inTransaction = <A, E, R>(
   effect: Effect.Effect<A, E, R>

@@ -5,5 +5,5 @@ import { Context } from "effect"
 
 export type LaneName = "payments" | "background" | "maintenance"
 
-/** Inherited by whatever a fiber starts. */
+/** Inherited by the fibers that a fiber starts. */
 export const Lane = Context.Reference<LaneName>("tollkeeper/database/Lane", { defaultValue: () => "background" })

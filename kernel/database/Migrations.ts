@@ -12,7 +12,7 @@ import { errorMessage } from "./errorMessage.ts"
 import { Lane } from "./Lane.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
-/** The folder `migrations/` of this program; the runtime knows where it stands. */
+/** The folder `migrations/` of this program; the runtime gives its path. */
 export class MigrationsFolder extends Context.Service<MigrationsFolder, { readonly path: string }>()(
   "tollkeeper/database/MigrationsFolder"
 ) {}
@@ -106,7 +106,7 @@ const tableOf = (owner: string): string => `tollkeeper_migrations_${owner.replac
 
 /** A file waits so long for a lock: shorter than the server takes to see a deadlock and to end one of its parties. */
 const lockWait = "700ms"
-/** After so many tries of a file, about two minutes, something holds its tables for good. */
+/** After this many tries of a file, about two minutes, its tables are considered locked permanently. */
 const triesMax = 60
 const between = Schedule.jittered(Schedule.spaced("1500 millis"))
 
@@ -186,10 +186,7 @@ export const run = Effect.fn("Migrations.run")(
   Effect.provideService(Lane, "maintenance")
 )
 
-/**
- * Splits SQL at semicolons that stand outside of strings, quoted names, dollar quotes and comments. Comments are kept
- * out.
- */
+/** Splits SQL at semicolons outside of strings, quoted names, dollar quotes and comments. Comments are dropped. */
 export const splitStatements = (text: string): ReadonlyArray<string> => {
   const token = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$[A-Za-z_]*\$)[\s\S]*?\1|;/g
   const statements: Array<string> = []

@@ -1,8 +1,8 @@
-// A read replica for what only reads and may be a little old: discovery and analytics. Whoever wraps work in `reading`
-// has its statements sent there while the replica is fit (it answers, streams from this primary, and is not further
-// behind than is set), and to the primary otherwise. Work that the replica fails is done again on the primary, once.
-// Verify and settle never wrap anything. How far behind it is, is reckoned from the primary's own log positions, so a
-// quiet primary is no lag, and a replica that has lost its stream is one.
+// A read replica for reads that may be slightly stale: discovery and analytics. Work wrapped in `reading` has its
+// statements sent there while the replica is fit (it answers, streams from this primary, and its lag is within the
+// setting), and to the primary otherwise. Work that fails on the replica is retried on the primary, once. Verify and
+// settle never use it. Lag is computed from the primary's own log positions, so a quiet primary is no lag, and a
+// replica that has lost its stream has one.
 import { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -22,7 +22,7 @@ export const ReadTarget = Context.Reference<ReadTargetName>("tollkeeper/database
 
 export interface ReplicaStatus {
   readonly isFit: boolean
-  /** Milliseconds behind the primary, to about the time between two looks; undefined while unknown. */
+  /** Milliseconds behind the primary, as precise as the poll interval; undefined while unknown. */
   readonly lagMillis: number | undefined
   /** Why it is not used. */
   readonly detail: string | undefined
@@ -31,7 +31,7 @@ export interface ReplicaStatus {
 export interface ReplicaOptions {
   readonly url: Redacted.Redacted
   readonly lagMillisMax: number
-  /** What the driver is told besides. */
+  /** Further options of the driver. */
   readonly config: PgClient.PgPoolConfig
   readonly bounds: ConnectionBounds
 }
@@ -41,16 +41,16 @@ interface Sample {
   readonly position: bigint
 }
 
-/** Positions of the primary that are remembered; with a look every two seconds, those of ten minutes. */
+/** Recorded positions of the primary; with a poll every two seconds, those of ten minutes. */
 const samplesMax = 300
 
 const askTimeout = Duration.seconds(3)
 
-const unknown: ReplicaStatus = { isFit: false, lagMillis: undefined, detail: "not looked at yet" }
+const unknown: ReplicaStatus = { isFit: false, lagMillis: undefined, detail: "not polled yet" }
 
 /**
- * How far behind a position is: the age of the newest sample that it has reached. Zero at the primary's own position;
- * undefined when it is before everything that is remembered.
+ * The lag of a position: the age of the newest sample that it has reached. Zero at the primary's own position;
+ * undefined when it is before every sample.
  */
 export const lagOf = (samples: ReadonlyArray<Sample>, reached: bigint, now: number): number | undefined => {
   const newest = samples.at(-1)
@@ -61,7 +61,7 @@ export const lagOf = (samples: ReadonlyArray<Sample>, reached: bigint, now: numb
 
 const behind = (lagMillis: number | undefined, lagMillisMax: number): string | undefined =>
   lagMillis === undefined
-    ? "how far behind it is cannot be told yet"
+    ? "its lag is not known yet"
     : lagMillis > lagMillisMax
       ? `${Math.round(lagMillis / 1_000)} s behind, ${Math.round(lagMillisMax / 1_000)} s are allowed`
       : undefined
@@ -88,7 +88,7 @@ export class ReadReplica extends Context.Service<
   {
     /** Runs reads on the replica when it is fit, else on the primary. Nothing in it may write. */
     readonly reading: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    /** One look at it; undefined when none is configured. */
+    /** Polls it once; undefined when none is configured. */
     readonly poll: Effect.Effect<void> | undefined
     readonly status: () => ReplicaStatus
   }
@@ -100,7 +100,7 @@ export class ReadReplica extends Context.Service<
     status: () => ({ isFit: false, lagMillis: undefined, detail: "none is configured" })
   }
 
-  /** It is connected to by the first look that can; a replica that is away holds up no start. */
+  /** The first poll that can connects; an unavailable replica does not delay the start. */
   static readonly make = Effect.fnUntraced(function* (options: ReplicaOptions) {
     const sql = yield* SqlClient.SqlClient
     const owner = yield* Effect.scope
@@ -156,7 +156,7 @@ export class ReadReplica extends Context.Service<
         return Effect.provideService(effect, ReadTarget, opened.acquirer).pipe(
           Effect.catchIf(
             (error: E): error is E => SqlError.isSqlError(error),
-            // One that is gone is not asked again before the next look.
+            // A lost replica is not used again before the next poll.
             (error) => {
               const reason = (error as SqlError.SqlError).reason._tag
               if (reason === "ConnectionError") status = { ...status, isFit: false, detail: "it does not answer" }

@@ -1,10 +1,10 @@
-// Many calls of one kind as one statement: who calls while a statement is under way goes with the next one, together
-// with all who came meanwhile. Nobody waits for company: what finds nothing under way starts in the same moment, with
-// whatever else that moment asks for. A statement never holds two calls of one key, so that an update meets each of its
-// rows once; the later one goes with the next. A failure is told to all who went along, and to nobody else, whatever it
-// is. A caller that is interrupted takes its call back, unless its statement is under way: that one may still be done.
-// Where nobody waits for answers, a statement may rest for a while after the one before it: each wakes a process of the
-// database. Once the Scope has ended nothing is begun any more: who calls then, or waits still, hears an interruption.
+// Batches calls of one kind into one statement: calls made while a statement is under way are sent together with the
+// next one. No call waits to be batched: without a statement under way it starts in the same moment, with the other
+// calls of that moment. A statement never holds two calls of one key, so that an update affects each of its rows once;
+// the later one goes into the next. A failure of any kind is returned to all calls of its batch, and to no other. An
+// interrupted caller withdraws its call, unless its statement is under way: that one may still be executed. Where
+// answers are not awaited, a pause between statements may be set: each wakes a process of the database. Once the Scope
+// has ended no statement is started any more: later and waiting calls are interrupted.
 import { Deferred, Effect, Exit } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
@@ -67,19 +67,19 @@ export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: Batch
     for (const [at, { answer }] of calls.entries())
       Deferred.doneUnsafe(answer, Exit.isSuccess(exit) ? Exit.succeed(exit.value[at]!) : Exit.failCause(exit.cause))
   })
-  /** Asked in one turn with the answer, so that whoever calls next finds it ended, or is taken along. */
-  const goesOn = (): boolean => {
+  /** Evaluated in one turn with the answer, so that the next call finds the loop ended, or is batched. */
+  const hasWaiting = (): boolean => {
     isUnderWay = waiting.length > 0
     return isUnderWay
   }
-  /** Nobody waits for an answer that does not come. */
+  /** Interrupts waiting calls that would never be answered. */
   const ended = (exit: Exit.Exit<void>): void => {
     if (Exit.isSuccess(exit)) return
     isUnderWay = false
     for (const { answer } of waiting.splice(0)) Deferred.doneUnsafe(answer, Effect.interrupt)
   }
   const runAll = Effect.provideContext(
-    Effect.whileLoop({ while: goesOn, body: () => step, step: () => undefined }),
+    Effect.whileLoop({ while: hasWaiting, body: () => step, step: () => undefined }),
     services
   )
   // By the fiber's end and not its effect's: in a Scope that has ended none of it begins.

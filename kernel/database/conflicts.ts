@@ -4,7 +4,7 @@ import { SqlError } from "effect/sql"
 const ends = (reasons: ReadonlySet<string>) => (error: unknown) =>
   SqlError.isSqlError(error) && reasons.has(error.reason._tag)
 
-/** Conflicts that PostgreSQL resolves by ending one of the transactions; the loser may run again at once. */
+/** Conflicts that PostgreSQL resolves by ending one of the transactions; it may be retried immediately. */
 export const isConflict = ends(new Set(["DeadlockError", "SerializationError"]))
 
 /** The same, or others held for too long what it required: it may be done when they are gone. */

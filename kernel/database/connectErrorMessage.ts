@@ -1,6 +1,6 @@
-// Why a database cannot be used, as a sentence for who set DATABASE_URL: a server that is not there, one that does not
-// let this user in, and what a server or a pooler before it says against the connection, in its own words. The URL is
-// never quoted, since it holds a password.
+// Why a database cannot be used, as a sentence for the operator that set DATABASE_URL: a server that is not running,
+// one that rejects this user, and the message of a server or pooler that refuses the connection. The URL is never
+// quoted, since it holds a password.
 import { SqlError } from "effect/sql"
 import { field, rootCause, errorMessage } from "./errorMessage.ts"
 
@@ -13,7 +13,7 @@ const systemCode = /^E[A-Z]+$/
 export const isPermanent = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
 
-/** What an operator is told, and what to do. */
+/** The operator's message: what failed, and what to do. */
 export const connectErrorMessage = (error: unknown): string => {
   const root = rootCause(error)
   const words = errorMessage(error)

@@ -1,5 +1,5 @@
-// The SQL client over connections that are lent in lanes and bounded in time. The driver makes the connections and
-// compiles the statements; who gets a connection, and for how long, is decided here.
+// The SQL client over a connection pool with lanes and timeouts. The driver makes the connections and compiles the
+// statements; which caller gets a connection, and for how long, is decided here.
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -42,8 +42,8 @@ const beginning =
   }
 
 /**
- * Fails when the first connection cannot be made. The driver's own client stands beside it. `limits` are
- * settings of each transaction, where sessions cannot have them.
+ * Fails when the first connection cannot be made. The driver's own client is provided beside it. `limits` are settings
+ * of each transaction, where sessions cannot have them.
  */
 export const lanedClient = (
   config: PgClient.PgPoolConfig,

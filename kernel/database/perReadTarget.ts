@@ -1,10 +1,9 @@
-// What is kept of a database is kept of one place to read from: a replica may know less than the primary, and is asked
-// by itself.
+// State cached per read target: a replica may be behind the primary, so each has its own.
 import { Effect, type Scope } from "effect"
 import { ReadTarget, type ReadTargetName } from "./ReadReplica.ts"
 
 /**
- * That of the place which the asking fiber reads from, made in one turn by whoever asks first; what it began ends with
+ * The value of the target that the calling fiber reads from, made synchronously on first use; its resources end with
  * the Scope that this is called in.
  */
 export const perReadTarget = <A, R>(

@@ -1,7 +1,7 @@
-// Whether a PostgreSQL server is reached directly or by way of a connection pooler (PgBouncer, and what managed
-// databases put there). A pooler that lends a server's session for one transaction loses whatever belongs to a session:
-// start-up parameters, named statements, LISTEN, session locks. So a mark is sent as a start-up parameter: only who
-// finds it again in its own session stands before the server itself. A pooler refuses the mark, or drops it.
+// Detects whether a PostgreSQL server is reached directly or through a connection pooler (PgBouncer, and those of
+// managed databases). A pooler that assigns a server's session for one transaction loses the session's state: start-up
+// parameters, named statements, LISTEN, session locks. So a mark is sent as a start-up parameter: only a client that
+// reads it back in its own session is connected to the server itself. A pooler refuses the mark, or drops it.
 import { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Random, type Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -33,7 +33,7 @@ const poll = Effect.fnUntraced(function* (url: Redacted.Redacted) {
   const word = `m${yield* Random.nextIntBetween(1, 2 ** 31)}`
   return yield* ask(url, { [mark]: word }).pipe(
     Effect.map((found): Reach => (found === word ? "direct" : "pooled")),
-    // Refused with the mark and let in without it: what stands there is no server. Else the second error is the cause.
+    // Refused with the mark and accepted without it: it is a pooler. Else the second error is the cause.
     Effect.catchIf(
       (error) => !isPermanent(error),
       () => Effect.as(ask(url, {}), "pooled" as Reach)

@@ -1,9 +1,9 @@
-// Who is there, in the order in which they came: requests that are being answered, waits that have not ended. A Set or
-// a Map that lives long is no place for what comes and goes with each request. Removing leaves its old table behind,
-// which holds those who were there then and leads to the next table: from the first one that grew old, all of them and
-// whoever stood in them stay in memory until all of it is collected. Here nothing of who left leads to anybody else.
+// A linked list in order of arrival: requests in flight, waits that have not ended. A long-lived Set or Map does not
+// suit entries that come and go with each request: removal leaves its old table behind, which holds the removed entries
+// and references the next table, so from the first table in the old generation on all of them are retained until a full
+// garbage collection. Here a removed node references no other.
 
-/** Where one stands. */
+/** A node. */
 export interface ListNode<A> {
   readonly value: A
   previous: ListNode<A> | undefined
@@ -19,7 +19,7 @@ export class LinkedList<A> {
     return this.#first === undefined
   }
 
-  /** The one who has been there longest. */
+  /** The oldest value. */
   get first(): A | undefined {
     return this.#first?.value
   }
@@ -32,7 +32,7 @@ export class LinkedList<A> {
     return place
   }
 
-  /** False for one who had left already. */
+  /** False when it was removed already. */
   remove(place: ListNode<A>): boolean {
     if (place.isRemoved) return false
     const { next: after, previous: before } = place
@@ -46,7 +46,7 @@ export class LinkedList<A> {
     return true
   }
 
-  /** All who are there now, whoever comes or goes meanwhile. */
+  /** A copy of all values, independent of later changes. */
   toArray(): ReadonlyArray<A> {
     const found: Array<A> = []
     for (let place = this.#first; place !== undefined; place = place.next) found.push(place.value)

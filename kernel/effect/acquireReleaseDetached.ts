@@ -1,6 +1,6 @@
-// What a Scope gives back, when giving it back needs no service of its caller. `Effect.acquireRelease` keeps the
-// caller's services for the release and puts them over those of whoever closes the Scope: with ninety of them that
-// costs more than most of what is given back.
+// Acquires a resource whose release needs no service of its caller. `Effect.acquireRelease` keeps the caller's services
+// for the release and merges them over those of the fiber that closes the Scope: with ninety of them that costs more
+// than most releases.
 import { Effect, type Exit, Scope } from "effect"
 
 /** Acquired without interruption, unless `interruptible`; given back when the Scope ends, however it ends. */

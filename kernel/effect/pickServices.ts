@@ -1,8 +1,8 @@
-// Services to be put over those of whoever calls later: the named ones, and nothing of all else that there is when they
-// are asked for. Every call copies what is put over its own, and carries it from then on.
+// Picks the named services to be provided to a later caller, and none of the others in the current context: every call
+// copies what is merged over its own, and carries it from then on.
 import { Context, Effect } from "effect"
 
-/** The services of these keys; a reference that nobody has set stays unset. */
+/** The services of these keys; a reference without a value stays unset. */
 export const pickServices = <const Keys extends ReadonlyArray<Context.Key<any, any>>>(
   ...keys: Keys
 ): Effect.Effect<

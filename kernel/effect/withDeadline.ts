@@ -1,13 +1,13 @@
-// Nobody waits longer than was said, whatever is waited for: a request for a payment's answer, a statement for the
-// database. The effect runs in a fiber of an owner that outlives the wait. Who has waited long enough, or is
-// interrupted, goes on at once; the effect is interrupted and left behind, for the end of a statement that a database
-// does not answer, or of a finalizer behind it, may be as long in coming as the answer. An effect that is interrupted
-// by somebody else, its owner's end or that of a pool below it, has given no answer either: who waits for it and goes
-// on hears what it hears when the time is over, and never an interruption that is not its own.
+// Runs an effect with a deadline: a request that waits for a payment's answer, a statement for the database. The effect
+// runs in a fiber of an owner that outlives the wait. On timeout, or when interrupted, the caller continues
+// immediately; the effect is interrupted and abandoned, since the end of a statement that a database does not answer,
+// or of a finalizer behind it, may take as long as the answer. An effect that is interrupted from elsewhere, by its
+// owner's end or that of a pool below it, has given no answer either: its caller gets the timeout's result, and never
+// an interruption that is not its own.
 //
-// It stands in the way of every request and of every statement: what has its answer at once costs a fiber and nothing
-// more, and nothing of who has left stays behind (`Present.ts`). No generator function is written where it would be
-// made for each use: the first call of one gives it a shape of its own, which keeps all that it knows in memory.
+// It is on the path of every request and of every statement: an effect that completes synchronously costs a fiber and
+// nothing more, and nothing of an ended wait is retained (`LinkedList.ts`). No generator function is created per use:
+// its first call gives it a hidden class of its own, which retains everything it references.
 import { Cause, Clock, Duration, Effect, type Exit, Fiber, Scope } from "effect"
 import { type ListNode, LinkedList } from "./LinkedList.ts"
 
@@ -16,7 +16,7 @@ export type AbandonedFiber = Effect.Effect<unknown>
 
 /** An end that is waited for by many at the price of one fiber. */
 export interface Shutdown {
-  /** Calls when it has come, at once if it has; the answer takes the call back. */
+  /** Calls back when it has come, immediately if it has; the returned function cancels the callback. */
   readonly onEnd: (ended: () => void) => () => void
 }
 
@@ -50,7 +50,7 @@ export interface DeadlineOptions<out A, out E, out R> {
   readonly scope: Scope.Scope
   /** The answer when the time is over, or the owner's. */
   readonly onTimeout: Effect.Effect<A, E, R>
-  /** Told of what is left behind, before it is interrupted. */
+  /** Called with the abandoned fiber, before it is interrupted. */
   readonly onAbandon?: (leftover: AbandonedFiber) => void
 }
 
@@ -64,16 +64,16 @@ interface Wait {
 }
 
 /**
- * The ends of all waits of one length by one clock under one owner: they come in the order in which the waits began, so
- * one fiber sleeps until the next of them, for as long as anybody waits. A fiber and a timer for each wait would cost a
- * busy process as much as many a thing that is waited for.
+ * The deadlines of all waits of one length by one clock under one owner: they expire in the order in which the waits
+ * began, so one timer fiber sleeps until the next of them, while there is a waiter. A fiber and a timer for each wait
+ * would cost a busy process as much as many of the effects.
  */
 class Deadlines {
   readonly #clock: Clock.Clock
   /** Undefined: without an end. */
   readonly #nanos: bigint | undefined
   readonly #waits = new LinkedList<Wait>()
-  /** Who sleeps for the waits there are; nobody while there is none. */
+  /** The timer fiber; undefined without a waiter. */
   #sleeper: { fiber?: Fiber.Fiber<void> } | undefined
 
   constructor(clock: Clock.Clock, millis: number) {
@@ -104,7 +104,7 @@ class Deadlines {
 
   #sleep(sleeper: object): Effect.Effect<void> {
     return Effect.flatMap(Clock.monotonicTimeNanos, (now) => {
-      // Somebody else sleeps by now, or nobody has to.
+      // Another timer fiber replaced this one, or no waiter is left.
       if (this.#sleeper !== sleeper) return Effect.void
       for (let wait = this.#waits.first; wait !== undefined; wait = this.#waits.first) {
         if (wait.end > now)
@@ -149,7 +149,7 @@ class Owned {
     })
   }
 
-  /** Interrupts what runs and waits for its end; whoever closes may be one of them. */
+  /** Interrupts the running fibers and waits for their end; the caller may be one of them. */
   readonly close = Effect.withFiber((closing) => {
     this.#isClosed = true
     return Fiber.interruptAll(this.#running.toArray().filter((fiber) => fiber !== closing))
@@ -181,7 +181,7 @@ const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | un
     }
     wait.reported = () => receive(undefined)
     if (wait.isOver) receive(undefined)
-    // Each may have ended already, and then says so at once.
+    // Each may have ended already, and then reports immediately.
     if (until !== undefined) stops.push(until.onEnd(() => receive(undefined)))
     stops.push(fiber.addObserver(receive))
     if (isReceived) stop()
@@ -193,11 +193,11 @@ const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | un
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** What came of it; who hears this is not interrupted, so an interruption in it is somebody else's. */
+/** The effect's result; this caller is not interrupted, so an interruption in it came from elsewhere. */
 const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause) ? late : exit
 
-/** What does not have its answer at once. */
+/** The path of an effect that does not complete synchronously. */
 const waitFor = Effect.fnUntraced(function* <A, E, R>(
   fiber: Fiber.Fiber<A, E>,
   { onTimeout: late, onAbandon: left, timeout: longest, cancelOn: until }: DeadlineOptions<A, E, R>,

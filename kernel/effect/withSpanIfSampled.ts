@@ -1,11 +1,11 @@
-// Spans of the house's own steps. They are made for a request that somebody traces and for nothing else: without a
-// tracer that sends them somewhere, outside of a request, and below a span that is not sent, the effect runs as it is.
-// No span takes a stack trace: its name says where it is from.
+// Spans of internal steps. They are made for traced requests only: without an exporting tracer, outside of a request,
+// and below a span that is not sampled, the effect runs unchanged. No span captures a stack trace: its name says where
+// it is from.
 import { Effect, type Fiber, type Tracer } from "effect"
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>
 
-/** Whether spans are sent anywhere at all. */
+/** Whether spans are exported. */
 export const isTracing = ({ cache }: AnyFiber): boolean => cache.tracer !== undefined && cache.tracerEnabled
 
 /** The step as a span of this name, where spans are sent. */

@@ -3,8 +3,8 @@
 // committed, and then gets the next one; so positions never depend on a cluster's transaction ids and survive a dump
 // that is restored elsewhere, and a transaction that commits late is read late, never skipped. A consumer keeps a
 // cursor, the last position it has read, and is called with batches in order, its cursor moving in the same transaction
-// as whatever it writes; it is called again after a crash and must be idempotent only for effects outside that
-// transaction. What reads the journal outside of its database names the epoch of a position too (`FactsEpoch.ts`).
+// as its writes; it is called again after a crash and must be idempotent only for effects outside that transaction. A
+// reader outside of the database names the epoch of a position too (`FactsEpoch.ts`).
 import { Context, Duration, Effect, Layer, Option, Queue, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "../actor/Actor.ts"
@@ -45,7 +45,7 @@ export interface NewFact {
   readonly type: string
   readonly version: number
   readonly subject: string
-  /** Who may follow it: the principal of the settlement it is about. */
+  /** The principal of the settlement it is about, which may follow it. */
   readonly principal?: string
   /** JSON; amounts as decimal strings. */
   readonly data: Readonly<Record<string, unknown>>
@@ -67,14 +67,14 @@ export interface ConsumerSpec<E, R> {
   readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
 }
 
-/** A consumer looks by itself after this: after a failure, and where what others publish may not be heard of. */
+/** Poll interval of a consumer: after a failure, and where notifications of other replicas do not arrive. */
 const pollEvery = Duration.seconds(5)
-/** Where it is woken by whatever is published. */
+/** Poll interval where every published fact wakes it. */
 const pollEveryReceived = Duration.seconds(30)
-/** Where nobody else can publish, so that nothing of it can be missed. */
+/** Poll interval where no other process can publish, so that no fact can be missed. */
 const pollEveryAlone = Duration.minutes(2)
 
-/** Facts whose subjects are told to who asks what was published since. */
+/** Facts whose subjects a caller of `publishedSince` receives at most. */
 const subjectsMax = 1_000
 
 /** Facts that are given their positions in one transaction. */
@@ -83,8 +83,8 @@ const placedMax = 5_000
 const nothingSeen: JournalCursor = { position: 0n, epoch: 0n }
 
 /**
- * Gives every committed fact its position: the next ones, above every fact's and every cursor's, whatever of them was
- * restored. The lock makes positions become visible in their order, and the statement after it sees whatever was placed
+ * Gives every committed fact its position: the next ones, above every fact's and every cursor's, restored ones
+ * included. The lock makes positions become visible in their order, and the statement after it sees what was placed
  * before: no reader ever passes a position that is still to come. Facts of one subject keep their order, since a later
  * one has the higher id.
  */
@@ -129,7 +129,7 @@ const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number)
       where position > ${cursor!.position} order by position limit ${batchMax}`
   })
 
-/** One turn of a consumer: whatever has committed, in batches, each with its cursor in one transaction. */
+/** One turn of a consumer: everything committed, in batches, each with its cursor in one transaction. */
 const consumerTurn = <E, R>(
   sql: SqlClient.SqlClient,
   { batchMax = 200, consumer, from, handle }: ConsumerSpec<E, R>
@@ -185,7 +185,7 @@ const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.S
   })
 }
 
-/** On a replica there is nothing to place: facts have their positions there when the primary has told them. */
+/** A replica places nothing: facts have their positions there when they are replicated from the primary. */
 const placeHere = (sql: SqlClient.SqlClient) =>
   Effect.flatMap(ReadTarget, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
 
@@ -207,7 +207,7 @@ const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ty
   }
 }, withSpanIfSampled("Facts.publishedSince"))
 
-/** The row of a fact, for whoever writes it in one statement with its cause: see `publishedBy`. */
+/** The row of a fact, for a statement that writes it together with its cause: see `publishedBy`. */
 export const factRow = ({ data, principal, subject, type, version }: NewFact) => ({
   type,
   version,
@@ -220,7 +220,7 @@ export const factRow = ({ data, principal, subject, type, version }: NewFact) =>
 const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, never, Scope.Scope> =>
   Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
 
-/** A consumer's turn, and how long after it the next one comes by itself. */
+/** A consumer's turn, and its poll interval. */
 const paced = <E, R>(
   turn: Effect.Effect<void, E, R>,
   { isOnlyProcess: isAlone, isListening: isReceived }: Pick<FactsNotifier, "isOnlyProcess" | "isListening">
@@ -236,7 +236,7 @@ const paced = <E, R>(
   }
 }
 
-/** Who is woken by what is published here and by others, and the bell that tells the others. */
+/** The subscribers to facts of this process and of others, and the notifier of the others. */
 const makeWakes = Effect.gen(function* () {
   const supervisor = yield* Supervisor
   const [own, others, readers] = [1, 2, 3].map(() => new Set<Effect.Effect<void>>()) as [Wakes, Wakes, Wakes]
@@ -256,7 +256,7 @@ const makeWakes = Effect.gen(function* () {
     bell,
     wakeAll: Effect.andThen(run(own), bell.notify),
     onPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(others, wake)),
-    /** A cursor is one for all replicas, and whoever published moves it; when it cannot, another does soon. */
+    /** A cursor is shared by all replicas, and the publishing one moves it; when it cannot, another does soon. */
     whenPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(readers, wake))
   }
 })
@@ -273,8 +273,8 @@ export class Facts extends Context.Service<
     /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
     readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
     /**
-     * Runs after each commit in this process that published something, and when another replica tells of one, while the
-     * Scope lives; it must not wait.
+     * Runs after each commit in this process that published something, and on a notification of another replica, while
+     * the Scope lives; it must not wait.
      */
     readonly onPublished: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
     /** Where the journal ends, with every fact that has committed by now; begins a new epoch when it went back. */
@@ -361,5 +361,5 @@ export class Facts extends Context.Service<
   )
 }
 
-/** Facts stand on the database; whoever publishes or consumes needs this contract. */
+/** The facts on the database; a plugin that publishes or consumes needs this contract. */
 export const factsContract = contract("kernel", Facts)

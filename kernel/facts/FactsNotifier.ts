@@ -1,7 +1,6 @@
-// Replicas tell each other that something was published: a notification through the database after the commit, many in
-// a burst as one, heard on a connection that is the listener's own. It is a wake-up and no more. Whoever is woken looks
-// at the rows, and looks by itself now and then; so a notification that is lost, or a pooler that passes none on, costs
-// seconds and nothing else.
+// Notifies other replicas of published facts: LISTEN/NOTIFY through the database after the commit, a burst as one
+// notification, received on a connection of the listener's own. It is a wake-up only: the receiver reads the rows, and
+// polls anyway; so a lost notification, or a pooler that passes none on, costs seconds and nothing else.
 import { Duration, Effect, Queue, Random, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/Database.ts"
@@ -17,23 +16,23 @@ const retryAfter = Duration.seconds(5)
 const deafRetryAfter = Duration.minutes(10)
 
 const noListener =
-  "a connection pooler stands before the database, so replicas hear of each other within a second or more and not at " +
-  "once; set DATABASE_DIRECT_URL to the server itself (or to DATABASE_URL, where the pooler is in session mode)"
+  "a connection pooler is in front of the database, so replicas notice each other's facts after a second or more and " +
+  "not immediately; set DATABASE_DIRECT_URL to the server itself (or to DATABASE_URL, if the pooler is in session mode)"
 
 const notPassedOn =
-  "notifications of the database do not arrive, so replicas hear of each other within a second or more and not at " +
-  "once; DATABASE_DIRECT_URL must name the server itself, or a pooler in session mode"
+  "notifications of the database do not arrive, so replicas notice each other's facts after a second or more and not " +
+  "immediately; DATABASE_DIRECT_URL must name the server itself, or a pooler in session mode"
 
 export interface FactsNotifier {
-  /** Tells the others. */
+  /** Notifies the other replicas. */
   readonly notify: Effect.Effect<void>
-  /** Whether what others publish is heard of at once, as far as is known; so too where there are no others. */
+  /** Whether notifications of other replicas arrive, as far as is known; true too where there are no others. */
   readonly isListening: () => boolean
   /** No other process can have the database. */
   readonly isOnlyProcess: boolean
 }
 
-/** Runs `heard` whenever another process has published something. */
+/** Runs `onNotification` whenever another process has published something. */
 export const startFactsNotifier = Effect.fnUntraced(function* (
   onNotification: Effect.Effect<void>
 ): Effect.fn.Return<FactsNotifier, never, Database | SqlClient.SqlClient | Supervisor | Scope.Scope> {
@@ -67,7 +66,7 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
       yield* Effect.logWarning(notPassedOn)
       return deafRetryAfter
     }
-    // What was told before, nobody here has heard.
+    // Notifications sent before LISTEN were not received; poll once.
     yield* onNotification
     isReceived = true
     while (true) if ((yield* Queue.take(reported)).payload !== own) yield* onNotification
@@ -75,7 +74,7 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
   let said = false
   const listening = Effect.forever(
     Effect.catch(attend, (error) => {
-      const say = said ? Effect.void : Effect.logWarning("notifications of the database cannot be heard now", error)
+      const say = said ? Effect.void : Effect.logWarning("notifications of the database cannot be received now", error)
       said = true
       return Effect.as(say, retryAfter)
     }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))

@@ -1,13 +1,13 @@
-// Watches that consumers of facts move: a consumer whose cursor stood still between two looks although facts waited
-// for it at the first is warned of once, until it moves again, and measured. Whatever the reason is (a handler that
-// fails, a cursor that stands wrong), it would otherwise be silence.
+// Watches that consumers of facts advance: a consumer whose cursor did not move between two polls although facts waited
+// for it at the first is warned of once, until it moves again, and measured. Without it the cause (a failing handler, a
+// wrong cursor) would stay unnoticed.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { newestEpoch } from "./FactsEpoch.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { storage } from "../telemetry/metrics.ts"
 
-/** Between two looks. */
+/** Between two polls. */
 export const watchEvery = "30 seconds"
 
 interface Cursor {
@@ -18,7 +18,7 @@ interface Cursor {
   readonly end: bigint
 }
 
-/** One look at these consumers' cursors, compared with the look before. */
+/** One poll of these consumers' cursors, compared with the previous one. */
 export const watchConsumers = (sql: SqlClient.SqlClient) => {
   let before = new Map<string, Cursor>()
   let epoch: bigint | undefined
@@ -45,7 +45,7 @@ export const watchConsumers = (sql: SqlClient.SqlClient) => {
     const cursors = yield* sql<Cursor>`select consumer, position, ${sql.literal(newestEpoch)} as epoch,
         greatest(position, (select coalesce(max(position), 0) from kernel_facts)) as "end"
       from kernel_fact_cursors where consumer in ${sql.in(consumers)}`
-    // A cursor that went back with its journal did not stand still.
+    // A cursor that went back with its journal was not stalled.
     if (cursors[0]?.epoch !== epoch) before = new Map()
     epoch = cursors[0]?.epoch
     for (const cursor of cursors) yield* verify(cursor)

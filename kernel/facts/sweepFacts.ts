@@ -1,6 +1,6 @@
-// Facts leave the journal when they are old enough and every consumer that ever began has read them: a consumer that is
-// switched off keeps what it has not read. The newest fact with a position stays, since the next position follows from
-// it. Bounded: one call deletes so many at most and says whether there may be more.
+// Deletes facts that are old enough and have been read by every consumer that ever began: a disabled consumer keeps
+// what it has not read. The newest fact with a position is kept, since the next position follows from it. Bounded: one
+// call deletes one batch and says whether there may be more.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { oldBefore } from "../time/trustedTime.ts"

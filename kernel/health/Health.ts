@@ -12,7 +12,7 @@ export interface HealthReport {
   readonly state: "ready" | "degraded" | "disabled"
   /** At most 200 characters are shown. */
   readonly detail?: string
-  /** Figures that stand beside the state, such as balances in stroops as text. */
+  /** Figures beside the state, such as balances in stroops as text. */
   readonly figures?: Readonly<Record<string, string | number | boolean | null>>
 }
 
@@ -23,7 +23,7 @@ export interface SearchReport extends HealthReport {
   readonly generation?: string
 }
 
-/** Branches that stand in the body whether anybody registers them or not (S64). */
+/** Branches that are in the body whether a plugin registers them or not (S64). */
 const searchBranches = ["lexical", "semantic"] as const
 const detailMax = 200
 const reportTimeout = "1 second"
@@ -48,8 +48,8 @@ export class Health extends Context.Service<
      */
     readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
     /**
-     * The report of one branch of search, by any plugin. `lexical` and `semantic` always stand in the body, `disabled`
-     * when nobody registers them.
+     * The report of one branch of search, by any plugin. `lexical` and `semantic` are always in the body, `disabled`
+     * when no plugin registers them.
      */
     readonly registerSearch: (
       branch: string,

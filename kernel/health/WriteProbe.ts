@@ -1,8 +1,8 @@
-// Whether the database accepts writes: a standby, a read-only server and a full disk answer every query, so readiness'
-// trivial query cannot show it. A small write every two seconds does, and so does any statement that fails for such a
-// reason. What passes by itself (a slow write, a lost connection) counts once it fails twice in a row. While there is a
-// fault, whoever asks has the write tried again, so it heals with the next request. An embedded database is not probed
-// on a timer.
+// Probes whether the database accepts writes: a standby, a read-only server and a full disk answer every query, so
+// readiness' trivial query cannot show it. A small write every two seconds does, and so does any statement that fails
+// for such a reason. A transient failure (a slow write, a lost connection) counts once it occurs twice in a row. While
+// there is a problem, each request probes again, so it recovers with the next request. An embedded database is not
+// probed on a timer.
 import { Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -15,7 +15,7 @@ import { storage } from "../telemetry/metrics.ts"
 import { Database } from "../database/Database.ts"
 import { errorMessage } from "../database/errorMessage.ts"
 import { Lane } from "../database/Lane.ts"
-import { writeErrorOf } from "../database/writeFault.ts"
+import { writeErrorOf } from "../database/writeErrorOf.ts"
 
 const every = Duration.seconds(2)
 const everyFaulty = Duration.seconds(1)
@@ -23,7 +23,7 @@ const everyFaulty = Duration.seconds(1)
 const writeTimeout = Duration.millis(1_200)
 /** Failures in a row of a kind that may pass, before they count. */
 const failuresMin = 2
-/** Between two writes while there is a fault and requests ask for it. */
+/** Between two writes while there is a problem and requests probe it. */
 const againMillis = 100
 /** A request waits so long for a write that may change its answer. */
 const requestWait = Duration.millis(500)
@@ -42,7 +42,7 @@ const makeWrite = Effect.gen(function* () {
   )
 })
 
-/** The last fault, and how it is found out again. */
+/** The last problem, and how it is probed again. */
 const makeProbe = Effect.gen(function* () {
   const write = yield* makeWrite
   const one = yield* Semaphore.make(1)
@@ -95,7 +95,7 @@ const makeProbe = Effect.gen(function* () {
   })
 
   return {
-    fault: () => failure,
+    problem: () => failure,
     turn: one.withPermits(1)(probe),
     recheck: Effect.suspend(() =>
       failure === undefined ? Effect.void : Effect.ignore(Effect.timeout(recheck, requestWait))
@@ -108,7 +108,7 @@ export class WriteProbe extends Context.Service<
   WriteProbe,
   {
     /** Why nothing can be written now, as a sentence; while there is a reason, a write is tried again first. */
-    readonly fault: Effect.Effect<string | undefined>
+    readonly problem: Effect.Effect<string | undefined>
     /** The same as of the last write; nothing is tried. */
     readonly known: () => string | undefined
   }
@@ -121,27 +121,27 @@ export class WriteProbe extends Context.Service<
       const isTimed = database.kind === "server"
       const { wake } = yield* reconciler({
         id: "write-probe",
-        every: Effect.sync(() => (probe.fault() !== undefined ? everyFaulty : isTimed ? every : Duration.infinity)),
+        every: Effect.sync(() => (probe.problem() !== undefined ? everyFaulty : isTimed ? every : Duration.infinity)),
         turn: probe.turn
       })
       yield* database.onWriteError((found) => Effect.andThen(probe.note(found), wake))
       yield* (yield* Health).register(
         "database",
         Effect.sync(() => {
-          const found = probe.fault()
+          const found = probe.problem()
           return found === undefined ? { state: "ready" as const } : { state: "degraded" as const, detail: found }
         })
       )
       return WriteProbe.of({
-        fault: Effect.andThen(probe.recheck, Effect.sync(probe.fault)),
-        known: probe.fault
+        problem: Effect.andThen(probe.recheck, Effect.sync(probe.problem)),
+        known: probe.problem
       })
     })
   )
 
   /** A database that accepts writes, for tests of what is above it. */
   static readonly layerWritable = Layer.succeed(WriteProbe, {
-    fault: Effect.succeed(undefined),
+    problem: Effect.succeed(undefined),
     known: () => undefined
   })
 }

@@ -1,7 +1,6 @@
-// The cryptography that a platform must give, as one synchronous port. `runtime/platform/` implements it with the
-// native library of the runtime; nothing else in the house touches a native crypto module. All byte arguments and
-// results are plain `Uint8Array`s. Functions never throw on hostile input: a malformed key or signature is simply not
-// valid.
+// The cryptography of the platform, as one synchronous port. `runtime/platform/` implements it with the native library
+// of the runtime; no other module uses a native crypto module. All byte arguments and results are plain `Uint8Array`s.
+// Functions never throw on hostile input: a malformed key or signature is simply not valid.
 import { Context } from "effect"
 
 export class Crypto extends Context.Service<
@@ -44,7 +43,7 @@ export class Crypto extends Context.Service<
     readonly ed25519PublicKey: (seed: Uint8Array) => Uint8Array
     /** 64-byte signature by a 32-byte seed. */
     readonly ed25519Sign: (seed: Uint8Array, message: Uint8Array) => Uint8Array
-    /** The same for who signs again and again: the seed is parsed once, which costs as much as a signature. */
+    /** The same for repeated signatures: the seed is parsed once, which costs as much as a signature. */
     readonly ed25519Signer: (seed: Uint8Array) => (message: Uint8Array) => Uint8Array
     /**
      * ECDSA P-256 over an already computed 32-byte digest; `publicKey` is the 65-byte uncompressed point, `signature`

@@ -10,7 +10,7 @@ export class DeadlinePassed extends Error {
   }
 }
 
-/** Runs `work` to its end within so many milliseconds of wall time. Throws `DeadlinePassed`, and what `work` throws. */
+/** Runs `work` to its end within the given wall time, milliseconds. Throws `DeadlinePassed`, and what `work` throws. */
 export type RunWithin = <A>(millis: number, work: () => A) => A
 
 export const Deadline = Context.Reference<RunWithin>("tollkeeper/platform/Deadline", {

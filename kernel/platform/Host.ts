@@ -1,5 +1,4 @@
-// What a plugin may know of the machine it stands on: its name and the folder that is the process's own to keep state
-// in.
+// The machine as plugins may know it: its name, and the process's own folder for state.
 import { Context } from "effect"
 
 export class Host extends Context.Service<

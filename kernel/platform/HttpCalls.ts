@@ -5,7 +5,7 @@
 // this port but for `kernel/http/safeFetch.ts`.
 import { Context, Data, type Effect } from "effect"
 
-/** No answer: none in time, none at all, or one without end. */
+/** No answer: a timeout, a failed connection, or a body without an end. */
 export class CallFailed extends Data.TaggedError("CallFailed")<{
   readonly reason: "timeout" | "unreachable" | "too long"
 }> {}

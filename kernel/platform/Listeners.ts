@@ -6,7 +6,7 @@ import { Context, type Effect, Schema, type Scope } from "effect"
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
   host: Schema.String,
   port: Schema.Int,
-  /** The setting that chose the port, for whoever tells an operator what to change. */
+  /** The setting of the port, for the operator's message. */
   setting: Schema.optionalKey(Schema.String),
   cause: Schema.Defect()
 }) {

@@ -1,7 +1,7 @@
-// HTTP to strangers, as a port: names are resolved apart from dialing, and a request goes to exactly the address it is
-// given, whatever the name resolves to by then. It follows no redirect, keeps no cookie, reuses no connection and reads
-// no further than it is told. What may be dialed at all is not decided here but in `kernel/http/safeFetch.ts`, which
-// nobody goes round.
+// HTTP to untrusted hosts, as a port: names are resolved apart from dialing, and a request goes to exactly the given
+// address, even if the name resolves to another by then. It follows no redirect, keeps no cookie, reuses no connection
+// and reads up to the given limit. Which addresses may be dialed is decided in `kernel/http/safeFetch.ts`, its only
+// caller.
 import { Context, type Effect, Schema } from "effect"
 
 /** A name that does not resolve, a connection that fails, an answer that is too long or too late. */

@@ -1,5 +1,5 @@
-// Files of the packages that are installed for this program, for what is served to browsers as it stands in a package.
-// Where npm has put a package is the platform's to know: beside the program, or further up.
+// Files of installed npm packages, for assets served to browsers unchanged. The platform knows where npm has installed
+// a package: beside the program, or further up.
 import { Context, type Effect } from "effect"
 
 export class Packages extends Context.Service<

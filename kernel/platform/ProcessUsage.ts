@@ -1,4 +1,4 @@
-// What the process that this runs in is, and what it has used. A platform that cannot tell leaves it out.
+// The process's identity and resource usage. Values that a platform does not provide are left out.
 import { Context, type Effect } from "effect"
 
 export interface ResourceUse {

@@ -4,7 +4,7 @@ import { Context, Data, type Duration, Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
 /** The body cannot be had: longer than the limit, or cut off or too slow. */
-export class BodyReadError extends Data.TaggedError("BytesFault")<{ readonly reason: "too long" | "cut off" }> {}
+export class BodyReadError extends Data.TaggedError("BodyReadError")<{ readonly reason: "too long" | "cut off" }> {}
 
 export interface BytesWithin {
   readonly bytesMax: number

@@ -1,5 +1,5 @@
-// The process's own stdin and stdout as lines, for a plugin that speaks a protocol over them. Whoever takes them has
-// them alone: nothing else is printed to stdout from then on. The process ends when the one who took them leaves.
+// The process's own stdin and stdout as lines, for a plugin that speaks a protocol over them. The plugin that acquires
+// them has them exclusively: nothing else is printed to stdout from then on. The process ends when the peer leaves.
 import { Context, type Effect, type Stream } from "effect"
 
 /** A line that is too long to be kept: its first and last characters. */
@@ -20,7 +20,7 @@ export class Stdio extends Context.Service<
     readonly write: (line: string) => Effect.Effect<void>
     /** Asks the process to end as after a signal. */
     readonly leave: Effect.Effect<void>
-    /** Ends when somebody has left; never, when nobody does. */
+    /** Ends when the peer has left. */
     readonly left: Effect.Effect<void>
   }
 >()("tollkeeper/platform/Stdio") {}

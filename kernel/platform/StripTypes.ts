@@ -1,6 +1,6 @@
-// TypeScript made JavaScript by taking its types away, as the platform itself does with every source of the house. It
-// is for modules that run elsewhere, in a browser, and are therefore served as text. What cannot be stripped (enums,
-// namespaces) throws; the house has none.
+// TypeScript made JavaScript by stripping its types, as the platform itself does with every source of this program. It
+// is for modules that run in a browser and are therefore served as text. Syntax that cannot be stripped (enums,
+// namespaces) throws; this program has none.
 import { Context } from "effect"
 
 export class StripTypes extends Context.Service<

@@ -19,7 +19,7 @@ export class ProfileRefused extends Schema.TaggedError<ProfileRefused>()("Profil
 export interface Catalogue {
   /** Drivers and plugins, in dependency order. */
   readonly plugins: ReadonlyArray<AnyPlugin>
-  /** Ids that come in by need alone and never stand in a profile. */
+  /** Ids that are started by need only and never listed in a profile. */
   readonly drivers: ReadonlySet<string>
   /** Runs the migrations of one owner; asked for plugins that have a folder of them. */
   readonly migrate: (owner: string) => Effect.Effect<unknown, unknown, any>
@@ -71,13 +71,13 @@ export const start = Effect.fnUntraced(function* (catalogue: Catalogue, profile:
       Context.add(CurrentPlugin, plugin.id),
       Context.add(HttpRouter.HttpRouter, collectingRouter(collected))
     )
-    // Without a span: what is built keeps its surroundings, and a span among them would be the parent of whatever it
-    // does later.
+    // Without a span: a plugin keeps the context it is built in, and a span in it would be the parent of all its later
+    // work.
     const built = yield* Effect.gen(function* () {
       if (plugin.migrations === "folder") yield* catalogue.migrate(plugin.id)
       return yield* Layer.buildWithMemoMap(plugin.layer as Layer.Layer<never, unknown, any>, memoMap, scope)
     }).pipe(Effect.provideContext(surroundings), Effect.annotateLogs({ plugin: plugin.id }), Effect.exit)
-    // Paths are claimed even by a plugin that failed: a duplicate is a mistake of the profile, not of the weather.
+    // Paths are claimed even by a plugin that failed: a duplicate is an error of the profile, not a runtime condition.
     yield* claim(plugin.id, collected)
     if (Exit.isSuccess(built)) {
       yield* mount(router, collected)

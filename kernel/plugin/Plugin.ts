@@ -1,6 +1,6 @@
 // A plugin is a plain value: id, summary, boot policy, needs, migrations, the settings that it declares and one Layer.
-// Settings are known whether the plugin is enabled or not. Whatever else it contributes, it contributes by calling a
-// kernel registry while that Layer is built; the Layer's Scope takes it back.
+// Settings are known whether the plugin is enabled or not. Everything else it contributes by calling a kernel registry
+// while that Layer is built; the Layer's Scope takes it back.
 // `define` makes the compiler hold `needs` equal to what the Layer really requires, and `catalogue` makes it hold the
 // order of a list of plugins. Nothing here runs: the Loader starts plugins.
 import { Effect, type FileSystem, Layer, type Path } from "effect"
@@ -78,7 +78,7 @@ type Unused<R, Needs extends ReadonlyArray<AnyContract>> = {
   [K in keyof Needs]: [Extract<R, ServicesOf<Needs[K]>>] extends [never] ? Needs[K]["id" & keyof Needs[K]] : never
 }[number]
 
-/** Empty when declared and used needs agree; otherwise an argument nobody can give, whose name says what is wrong. */
+/** Empty when declared and used needs agree; otherwise an impossible argument, whose name says what is wrong. */
 type Proof<R, Needs extends ReadonlyArray<AnyContract>> = [Undeclared<R, Needs>] extends [never]
   ? [Unused<R, Needs>] extends [never]
     ? []
@@ -127,7 +127,7 @@ type Order<Ps, Have = {}> = Ps extends readonly [infer Head, ...infer Tail]
     : never
   : never
 
-/** A list of plugins in dependency order. A need that stands later, or that nobody provides, does not compile. */
+/** A list of plugins in dependency order. A need that comes later, or that no plugin provides, does not compile. */
 export const catalogue = <const Ps extends ReadonlyArray<AnyPlugin>>(
   ...plugins: Ps & ([Order<Ps>] extends [never] ? unknown : Order<Ps>)
 ): Ps => plugins

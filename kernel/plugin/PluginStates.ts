@@ -1,5 +1,5 @@
-// What became of each enabled plugin, for readiness and the operator: `running`, or `degraded` with one bounded
-// sentence. The loader writes it while plugins start; everybody may read it.
+// The state of each enabled plugin, for readiness and the operator: `running`, or `degraded` with one bounded sentence.
+// Written by the loader while plugins start; readable by all.
 import { Context, Layer } from "effect"
 
 export interface PluginState {

@@ -19,7 +19,7 @@ export interface Collected {
   readonly context: Context.Context<never>
 }
 
-/** A router that remembers instead of routing. */
+/** A router that records routes instead of routing. */
 export const collectingRouter = (sink: Array<Collected>): HttpRouter.HttpRouter => {
   const collecting = (move: (routes: Routes) => Routes): HttpRouter.HttpRouter => {
     const addAll = (routes: Routes) =>
@@ -42,7 +42,7 @@ export const collectingRouter = (sink: Array<Collected>): HttpRouter.HttpRouter 
 const claimOf = (method: string, path: string): string =>
   `${method} ${path.replace(/:[^/]+/g, ":").replace(/(.)\/+$/, "$1")}`
 
-/** Who claimed which route, of one process. The loader claims; whoever asks what is served reads. */
+/** The owner of each route of one process. The loader claims; reports of served routes read. */
 export class RouteClaims extends Context.Service<
   RouteClaims,
   {

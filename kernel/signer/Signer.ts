@@ -1,11 +1,11 @@
-// The signer signs what the house would have built, and refuses everything else, whoever asks: a settlement is one
-// contract call on one of our channels, without a source, a memo or our own accounts anywhere in it, bounded by a
-// ledger, within the fee ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own transactions
-// only create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that names what was
-// wrong and nothing of the content. Who the sponsor and the channels are may change while the process runs (a
-// rotation), so whoever keeps an address asks again; a key on another machine that does not sign leaves everything
-// open. A call that a scheme has named may hold the sponsor at one argument; its authorization of that call is signed
-// here too (`ownAuthorization.ts`).
+// The signer signs the transactions that this program builds, and refuses everything else, from any caller: a
+// settlement is one contract call on one of our channels, without a source, a memo or our own accounts anywhere in it,
+// bounded by a ledger, within the fee ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own
+// transactions only create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that
+// names what was wrong and nothing of the content. Sponsor and channels may change while the process runs (a rotation),
+// so addresses must be read on each use; a remote key that does not sign leaves everything open. A call that a scheme
+// has named may hold the sponsor at one argument; its authorization of that call is signed here too
+// (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
@@ -45,7 +45,7 @@ import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 /** What the sponsor's own transactions may offer for an operation, stroops. */
 export const sponsorStroopsPerOperationMax = 100_000n
 
-/** The signer was asked for something the house does not build. */
+/** The signer was asked for a transaction that this program does not build. */
 export class SignerRefused extends Schema.TaggedError<SignerRefused>()("SignerRefused", { message: Schema.String }) {}
 
 export interface SignedEnvelope {
@@ -68,12 +68,12 @@ export interface SettlementToSign {
 }
 
 export interface AuthorizationToSign {
-  /** XDR of one contract call without a source, with everybody else's authorizations. */
+  /** XDR of one contract call without a source, with the authorizations of all other parties. */
   readonly operationXdr: Uint8Array
   readonly expiresLedger: number
 }
 
-/** Who signs, for which network, and whose addresses are ours. */
+/** The signing accounts, the network, and our own addresses. */
 interface House {
   readonly vault: Accounts
   readonly crypto: Crypto["Service"]
@@ -98,7 +98,7 @@ const houseOf = (vault: Accounts, crypto: Crypto["Service"], network: Network["S
   }
 }
 
-/** The house as of the vault's last reading. */
+/** Our accounts as of the vault's last reading. */
 const makeHouse = Effect.gen(function* () {
   const vault = yield* Vault
   const crypto = yield* Crypto
@@ -112,7 +112,7 @@ const makeHouse = Effect.gen(function* () {
 
 const refuse = (message: string) => Effect.fail(new SignerRefused({ message }))
 
-/** One that is lent, or one of before. */
+/** A leasable channel, or a retired one. */
 const isChannelOfOurs = (vault: Accounts, address: string): boolean =>
   vault.channels.includes(address) || vault.formerChannels.includes(address)
 
@@ -157,7 +157,7 @@ const signAuthorization = Effect.fnUntraced(function* (
   const { expiresLedger } = request
   const operation = decodeOperation(request.operationXdr)
   const verified = checkAuthorization(operation, [...allowed], sponsors, ourKeys)
-  if ("fault" in verified) return yield* refuse(verified.fault)
+  if ("problem" in verified) return yield* refuse(verified.problem)
   const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
   const own = { sponsor: verified.sponsor, nonce, expiresLedger }
   const hash = signedPayload(crypto, networkId, ownEntry(operation, { ...own, signature: voidValue }))!
@@ -204,24 +204,24 @@ export class Signer extends Context.Service<
   {
     readonly sponsor: string
     /** Why nothing can be signed now, where another machine holds a key; it asks that machine at most once a second. */
-    readonly fault: Effect.Effect<string | undefined>
-    /** Asks such a machine whether it is there, unless it signed lately; `fault` then tells. */
+    readonly problem: Effect.Effect<string | undefined>
+    /** Probes such a machine, unless it signed recently; `problem` has the result. */
     readonly assure: Effect.Effect<void>
-    /** Who is who at this moment. */
+    /** The current accounts. */
     readonly names: () => AccountNames
-    /** Reads the sources of the keys again: sponsor, channels and all that follows change at once, or nothing does. */
+    /** Reads the sources of the keys again: sponsor, channels and all that follows change atomically, or not at all. */
     readonly reread: Vault["Service"]["reread"]
-    /** Who may be named as the facilitator: the sponsor, and those before it whose secrets are still there. */
+    /** Accounts that may be named as the facilitator: the sponsor, and earlier ones whose secrets are still there. */
     readonly sponsors: ReadonlyArray<string>
     /** All channels there may be, by number: those in use are the first of them. */
     readonly channels: ReadonlyArray<string>
     /** Whether the operator names each channel, instead of a number of derived ones. */
     readonly areChannelsGiven: boolean
-    /** Channels of before, no longer lent: they may be cancelled on and merged back. */
+    /** Retired channels, no longer leased: they may be cancelled on and merged back. */
     readonly formerChannels: ReadonlyArray<string>
     /** True for sponsor and channels, former ones too: addresses that must appear nowhere in a payment. */
     readonly isOurs: (address: string) => boolean
-    /** Lets the sponsor stand in one call, for as long as the Scope lives. Without it, it authorizes nothing. */
+    /** Allows the sponsor in one call, for as long as the Scope lives. Without it, it authorizes nothing. */
     readonly allowAuthorization: (call: SponsoredCall) => Effect.Effect<void, never, Scope.Scope>
     /**
      * Authorizes an operation's call as the sponsor, until and with a ledger: XDR of the operation with that
@@ -265,7 +265,7 @@ export class Signer extends Context.Service<
           return house().vault.formerChannels
         },
         isOurs: (address) => house().ours.has(address),
-        fault: Effect.suspend(() => house().vault.fault),
+        problem: Effect.suspend(() => house().vault.problem),
         assure: Effect.suspend(() => house().vault.assure),
         names: () => {
           const { areChannelsGiven, channels, formerChannels, formerSponsors, sponsor } = house().vault

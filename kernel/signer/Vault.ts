@@ -1,9 +1,9 @@
-// Who signs for sponsor and channels, and the only place that uses their seeds. A seed never leaves this file, and is
-// never returned, logged or stored elsewhere; an account whose key another machine holds is asked there. Channel keys
-// derive from the sponsor's seed by HMAC unless the operator gives them, so that every replica with the same sponsor
-// agrees on the channels with nothing to share; those of before, derived from a former sponsor's seed or from this
-// one's before others were given, are still signed for: what they hold is taken back. The sources may be read again
-// while the process runs; then all accounts change at once, or none.
+// The signing keys of sponsor and channels, and the only place that uses their seeds. A seed never leaves this file,
+// and is never returned, logged or stored elsewhere; a remote key is called where it is. Channel keys derive from the
+// sponsor's seed by HMAC unless the operator gives them, so that every replica with the same sponsor agrees on the
+// channels with nothing to share; retired ones, derived from a former sponsor's seed or from this one's before others
+// were given, are still signed for: their balance is taken back. The sources may be read again while the process runs;
+// then all accounts change, or none.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Semaphore } from "effect"
 import { Network } from "../config/Network.ts"
@@ -14,20 +14,20 @@ import { Host } from "../platform/Host.ts"
 import { readSeeds, type Seed, VaultRefused } from "./readSeeds.ts"
 import { openRemoteAccount, type RemoteAccount } from "./remote/RemoteAccount.ts"
 
-/** Who is who, without the means to sign. */
+/** The accounts, without the means to sign. */
 export interface AccountNames {
   /** The sponsor's address, G… */
   readonly sponsor: string
   /**
-   * Sponsors of before, whose secrets stand behind the sponsor's: they still authorize what was signed for them and
-   * pay for nothing.
+   * Former sponsors, whose secrets follow the sponsor's: they still authorize what was signed for them and pay for
+   * nothing.
    */
   readonly formerSponsors: ReadonlyArray<string>
   /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
   readonly channels: ReadonlyArray<string>
   /** Whether the operator names each channel: all of them are then required. */
   readonly areChannelsGiven: boolean
-  /** Channels of before: never lent, merged back into the sponsor. */
+  /** Retired channels: not leased, merged into the sponsor. */
   readonly formerChannels: ReadonlyArray<string>
 }
 
@@ -36,8 +36,8 @@ export interface Accounts extends AccountNames {
   /** Signs 32 bytes as an account of ours; undefined for any other address. */
   readonly sign: (address: string, hash: Uint8Array) => Effect.Effect<AccountSignature | undefined, LedgerUnavailable>
   /** Why an account that another machine signs for cannot be signed for now. */
-  readonly fault: Effect.Effect<string | undefined>
-  /** Asks each such machine of which nothing was heard lately whether it is there; `fault` then tells. */
+  readonly problem: Effect.Effect<string | undefined>
+  /** Probes each such machine that has not answered recently; `problem` has the result. */
   readonly assure: Effect.Effect<void>
 }
 
@@ -49,7 +49,7 @@ const deriveChannels = (crypto: Crypto["Service"], sponsor: Seed, count: number)
     Redacted.make(crypto.hmacSha256(Redacted.value(sponsor), new TextEncoder().encode(`tollkeeper/channel/${number}`)))
   )
 
-/** By their addresses, who signs. */
+/** Signing accounts by address. */
 class Holders {
   readonly #signs = new Map<string, Sign>()
   readonly #remote: Array<RemoteAccount> = []
@@ -83,11 +83,11 @@ class Holders {
     return Effect.map(sign(hash), (signature) => ({ publicKey, signature }))
   }
 
-  fault: Accounts["fault"] = Effect.suspend(() =>
+  problem: Accounts["problem"] = Effect.suspend(() =>
     this.#remote.length === 0
       ? Effect.succeed(undefined)
       : Effect.map(
-          Effect.forEach(this.#remote, ({ fault: error }) => error, { concurrency: 4 }),
+          Effect.forEach(this.#remote, ({ problem }) => problem, { concurrency: 4 }),
           (errors) => errors.find((failure) => failure !== undefined)
         )
   )
@@ -112,7 +112,7 @@ const openRemote = (values: NonNullable<Network["Service"]["sponsorSigner"]>, cr
       })
   )
 
-/** Reads every source and says who is who. */
+/** Reads every source and returns the accounts. */
 const readAccounts = Effect.fn("Vault.readAccounts")(function* (
   network: Network["Service"]
 ): Effect.fn.Return<Accounts, VaultRefused, Exclude<Sources, Network>> {
@@ -140,7 +140,7 @@ const readAccounts = Effect.fn("Vault.readAccounts")(function* (
     areChannelsGiven: remoteChannels.length > 0 || Option.isSome(given),
     formerChannels: [...new Set(formerChannels)],
     sign: holders.sign,
-    fault: holders.fault,
+    problem: holders.problem,
     assure: holders.assure
   }
 })
@@ -150,7 +150,7 @@ export class Vault extends Context.Service<
   {
     /** The accounts as of the last reading. */
     readonly accounts: () => Accounts
-    /** Reads the sources again, and takes what they hold when the judge lets it; else all stay as they were. */
+    /** Reads the sources again, and takes their keys if the check accepts them; else all stay unchanged. */
     readonly reread: <E, R>(
       verify: (next: AccountNames) => Effect.Effect<void, E, R>
     ) => Effect.Effect<void, VaultRefused | E, R>

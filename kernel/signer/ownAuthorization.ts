@@ -1,7 +1,7 @@
-// Where the sponsor may stand in a payment: as one argument of one contract call, with an authorization of its own for
+// Where the sponsor may occur in a payment: as one argument of one contract call, with an authorization of its own for
 // exactly that call. A scheme's plugin names the call and the position when it starts; the signer then signs such an
-// authorization and nothing near it. A settlement that carries one is known by the sponsor's own signature in it, so
-// that it can be signed again after a restart whether or not the scheme's plugin runs. Pure; nothing here signs.
+// authorization and no other. A settlement that carries one is recognized by the sponsor's own signature in it, so that
+// it can be signed again after a restart whether or not the scheme's plugin runs. Pure; nothing here signs.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../ledger/Ed25519.ts"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -28,7 +28,7 @@ import {
 import { type Operation, sameBytes } from "../stellar/Envelope.ts"
 import { addressOf, symbolText, type Value, voidValue } from "../stellar/Value.ts"
 
-/** The one call in which the sponsor may stand, and at which of its arguments, from 0. */
+/** The one call in which the sponsor may occur, and at which of its arguments, from 0. */
 export interface SponsoredCall {
   /** Contract address, C… */
   readonly contract: string
@@ -57,8 +57,8 @@ const keysByBeginning = (keys: ReadonlyArray<Uint8Array>) => {
 }
 
 /**
- * Whether `bytes` hold the 32 bytes of one of `keys` anywhere, by one look along them: coarse on purpose, no structure
- * can hide it.
+ * Whether `bytes` hold the 32 bytes of one of `keys` anywhere, by one scan: coarse on purpose, no structure can hide
+ * it.
  */
 export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): boolean => {
   const known = keysByBeginning(keys)
@@ -73,8 +73,8 @@ export const holdsAny = (bytes: Uint8Array, keys: ReadonlyArray<Uint8Array>): bo
 }
 
 /**
- * Another's authorization, without the argument at which the sponsor may stand in the very same function. A function
- * may have others sign fewer arguments, or in another order: then it is the one argument that is the sponsor.
+ * Another party's authorization, without the argument at which the sponsor may occur in the very same function. A
+ * function may have others sign fewer arguments, or in another order: then it is the one argument that is the sponsor.
  */
 const othersBytes = (entry: AuthEntry, call: Invoked, position: number): Uint8Array => {
   const authorized = authorizedCall(entry.rootInvocation)
@@ -110,19 +110,19 @@ export const checkAuthorization = (
   allowed: ReadonlyArray<SponsoredCall>,
   sponsors: ReadonlyArray<string>,
   ourKeys: ReadonlyArray<Uint8Array>
-): { readonly sponsor: string } | { readonly fault: string } => {
+): { readonly sponsor: string } | { readonly problem: string } => {
   const call = invokedBy(operation)
   if (operation.sourceAccount != null || call === undefined)
-    return { fault: "an authorization of what is no contract call" }
+    return { problem: "the authorization is not for a contract call" }
   const contract = addressText(call.contractAddress)
   const rule = allowed.find(
     (candidate) => candidate.contract === contract && candidate.functionName === symbolText(call.functionName)
   )
-  if (rule === undefined) return { fault: "an authorization of a call that no scheme has named" }
+  if (rule === undefined) return { problem: "the authorization is for a call that no scheme has named" }
   const sponsor = sponsors.find((one) => isAddress(call.args[rule.position], one))
-  if (sponsor === undefined) return { fault: "an authorization of a call in which the sponsor is not" }
+  if (sponsor === undefined) return { problem: "the authorization is for a call without the sponsor" }
   const error = namingError(call, authOf(operation), rule.position, ourKeys)
-  return error === undefined ? { sponsor } : { fault: error }
+  return error === undefined ? { sponsor } : { problem: error }
 }
 
 /** The sponsor's authorization of an operation's whole call, and of nothing below it. */
@@ -168,7 +168,7 @@ const isOwn = (
   )
 }
 
-/** What is wrong with an operation of a settlement in which an account of ours stands, if anything. */
+/** What is wrong with an operation of a settlement that names an account of ours, if anything. */
 export const settlementNamingIssue = (
   operation: Operation,
   sponsors: ReadonlyArray<string>,

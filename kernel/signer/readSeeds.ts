@@ -14,7 +14,7 @@ export class VaultRefused extends Schema.TaggedError<VaultRefused>()("VaultRefus
 export type Seed = Redacted.Redacted<Uint8Array>
 
 export interface Seeds {
-  /** The sponsor's first, those of before behind it; empty where another machine holds the sponsor's key. */
+  /** The sponsor's first, former ones behind it; empty where the sponsor's key is remote. */
   readonly sponsors: ReadonlyArray<Seed>
   /** Channels that the operator gives; None when they are derived from the sponsor's seed. */
   readonly channels: Option.Option<ReadonlyArray<Seed>>

@@ -1,8 +1,7 @@
 // Seeds in a file, sealed under a passphrase: JSON `{version: 1, kdf: "scrypt", cost, salt, cipher: "aes-256-gcm",
 // nonce, sealed, tag}`, bytes in base64. The key is scrypt of the passphrase (r 8, p 1); what is sealed is `{sponsor:
 // [S…], channels: [S…], formerChannels: [S…]}`, the first sponsor being the one in use. A file that was altered, or is
-// opened with another passphrase, opens to nothing; what it costs to try a passphrase stands in the file, within
-// bounds.
+// opened with another passphrase, opens to nothing; the cost of trying a passphrase is in the file, within bounds.
 import { Option, Redacted, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"

@@ -1,5 +1,5 @@
-// Addresses, from the ledger's XDR to text and back. An account may stand as the source of something, as an address
-// that a contract knows, or as a bare key; the text is the same.
+// Addresses, from the ledger's XDR to text and back. An account may occur as a source, as an address of a contract
+// call, or as a bare key; the text is the same.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
@@ -26,7 +26,7 @@ export const accountTextOf = textsOf((key) => StrKey.encodeEd25519PublicKey(key)
 /** The text of a contract with this id. */
 export const contractTextOf = textsOf((id) => StrKey.encodeContract(id))
 
-/** The account behind a source, whatever number it carries. */
+/** The account behind a source, muxed or not. */
 export const accountText = (account: xdr.MuxedAccountWire): string =>
   accountTextOf((account.type === keyKind.ed25519 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
@@ -86,7 +86,7 @@ export const encodeMuxed = (account: xdr.MuxedAccountWire): Uint8Array =>
     ? joinedBytes(uint32Bytes(keyKind.ed25519), account.ed25519 as Uint8Array)
     : xdr.MuxedAccount.schema.encode(account)
 
-/** Every address that stands anywhere in a value of the XDR, to any depth. */
+/** Every address anywhere in a value of the XDR, to any depth. */
 export const addressesIn = (value: unknown, found: Set<string> = new Set()): Set<string> => {
   const pending: Array<unknown> = [value]
   while (pending.length > 0) {

@@ -1,5 +1,5 @@
-// Authorizations of contract calls: whose they are, what they cover, what their signatures sign and how an account's
-// signatures stand in them. Pure; nothing here signs or verifies.
+// Authorizations of contract calls: their account, what they cover, what their signatures sign and where an account's
+// signatures are in them. Pure; nothing here signs or verifies.
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { Crypto } from "../platform/Crypto.ts"
 import { contractAddressOf, encodeAddress } from "./Address.ts"

@@ -1,5 +1,5 @@
-// The text by which an authorization is known: who signed it, its nonce and its last ledger. It is what the ledger
-// itself keeps authorizations apart by; two of them that differ in the expiry alone use up one nonce.
+// The key of an authorization, as text: its signer, its nonce and its last ledger. It is how the ledger itself
+// distinguishes authorizations; two that differ in the expiry alone use up one nonce.
 import { Result } from "effect"
 import { Hex } from "effect/encoding"
 import { addressText, decodeAddress, encodeAddress } from "./Address.ts"

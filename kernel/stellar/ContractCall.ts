@@ -1,5 +1,5 @@
-// The one contract call that a transaction or an operation is, whatever its function and arguments turn out to be; or
-// undefined, when it is anything else.
+// The one contract call that a transaction or an operation is, with any function and arguments; or undefined, when it
+// is anything else.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { addressText } from "./Address.ts"
 import type { AuthEntry } from "./AuthEntry.ts"
@@ -8,7 +8,7 @@ import { hostFunctionKind, operationKind } from "./kinds.ts"
 import { bytesRead, readXdr } from "./readXdr.ts"
 import { symbolText } from "./Value.ts"
 
-/** A contract, a function and its arguments, as they stand in the XDR. */
+/** A contract, a function and its arguments, as in the XDR. */
 export type Invoked = xdr.InvokeContractArgsWire
 
 export interface ContractCall {
@@ -25,7 +25,7 @@ export interface ContractCall {
 export const authOf = ({ body }: Operation): ReadonlyArray<AuthEntry> =>
   body.type === operationKind.invokeHostFunction ? body.invokeHostFunctionOp.auth : []
 
-/** What an operation invokes, of whatever kind its contract's address is. */
+/** The call of an operation, for any kind of contract address. */
 export const invokedBy = ({ body }: Operation): Invoked | undefined =>
   body.type === operationKind.invokeHostFunction &&
   body.invokeHostFunctionOp.hostFunction.type === hostFunctionKind.invokeContract

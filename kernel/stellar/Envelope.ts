@@ -1,7 +1,7 @@
 // Transaction envelopes, in and out. In: strict and bounded decoding, so that what is accepted has exactly one
-// encoding. Out: the transactions the house builds: a settlement on a channel, the fee bump around it, the no-op that
-// cancels it, and the sponsor's own. Hashes are computed here from the network's passphrase. Values are the SDK's plain
-// wire objects; nothing here signs.
+// encoding. Out: the transactions that this program builds: a settlement on a channel, the fee bump around it, the
+// no-op that cancels it, and the sponsor's own. Hashes are computed here from the network's passphrase. Values are the
+// SDK's plain wire objects; nothing here signs.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Data, Effect, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
@@ -229,7 +229,7 @@ export const hashesOf = (
 export const plainIn = (envelope: Envelope): Transaction | undefined =>
   envelope.type === envelopeKind.v1 ? envelope.v1.tx : undefined
 
-/** How many signatures stand beside the transaction of an envelope that is no fee bump. */
+/** The number of signatures of an envelope that is not a fee bump. */
 export const signaturesIn = (envelope: Envelope): number =>
   envelope.type === envelopeKind.v1 ? envelope.v1.signatures.length : 0
 
@@ -270,7 +270,7 @@ export const hasMemo = ({ memo }: Transaction): boolean => memo.type !== memoKin
 export const sequenceBumpOf = ({ body }: Operation): bigint | undefined =>
   body.type === operationKind.bumpSequence ? BigInt(body.bumpSequenceOp.bumpTo) : undefined
 
-/** An operation as one of the sponsor's own, and who does it; undefined for any other, and for other assets. */
+/** An operation as one of the sponsor's own, with its source; undefined for any other, and for other assets. */
 export const readSponsorOperation = ({
   body,
   sourceAccount

@@ -1,10 +1,10 @@
-// The entries of the ledger that the house asks for: their keys, and what an account's entry says.
+// The ledger entries that are read: their keys, and the content of an account's entry.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64, Hex } from "effect/encoding"
 import { contractAddressOf, publicKeyOf, publicKeyText } from "./Address.ts"
 import { durability, entryKind, executableKind, valueKind } from "./kinds.ts"
 
-/** An account as its entry tells it. */
+/** An account, decoded from its entry. */
 export interface LedgerAccount {
   /** Address, G… */
   readonly address: string

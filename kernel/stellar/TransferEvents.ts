@@ -1,13 +1,13 @@
-// Token movements as contract events tell them, in the forms of the token standard: `transfer`, and the issuer's `mint`
-// and `burn`. Data is an i128 or a map that carries `amount`. An event in any other form is not a movement for us; one
-// that calls itself a transfer and cannot be read is reported as such, never skipped silently.
+// Token movements decoded from contract events, in the forms of the token standard: `transfer`, and the issuer's `mint`
+// and `burn`. Data is an i128 or a map that carries `amount`. An event in any other form is not a movement; one that
+// calls itself a transfer and cannot be decoded is reported as such, never skipped silently.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { contractTextOf } from "./Address.ts"
 import { eventKind, metaKind } from "./kinds.ts"
 import { readXdr } from "./readXdr.ts"
 import { addressOf, fieldsOf, i128Of, symbolOf, type Value } from "./Value.ts"
 
-/** A token movement as a contract event tells it. `mint` and `burn` events are transfers from or to the issuer. */
+/** A token movement of a contract event. `mint` and `burn` events are transfers from or to the issuer. */
 export interface TransferEvent {
   /** Address of the token contract that emitted it, C… */
   readonly contract: string

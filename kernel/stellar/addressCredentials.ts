@@ -1,6 +1,6 @@
-// The credentials of an authorization that is written here. Since protocol 27 (CAP-71) what is signed names the address
-// too (version 2), so that a signature is of one account whatever else shares its key. An earlier protocol knows only
-// the first version; both are read everywhere.
+// The credentials of an authorization that is written here. Since protocol 27 (CAP-71) what is signed includes the
+// address too (version 2), so that a signature is valid for one account even if another shares its key. Earlier
+// protocols have only the first version; both are read everywhere.
 import { xdr } from "@stellar/stellar-sdk/base"
 
 /** The first protocol that takes credentials of version 2. */

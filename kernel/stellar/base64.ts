@@ -1,5 +1,5 @@
-// Base64 as the house takes it: the standard alphabet, padded, without white space, and with nothing in the bits that
-// no byte uses. So a text is the only one of its bytes.
+// Strict base64: the standard alphabet, padded, without white space, and with zeros in the unused bits. So bytes have
+// exactly one text.
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 

@@ -1,6 +1,6 @@
 // The envelope of a settlement as it is sent: a transaction, its account's signature, and the sponsor's fee bump around
-// both. The transaction is written once and its bytes stand in all that is hashed, signed and sent, where the values of
-// `Envelope.ts` would be written anew for each; the two ways give the same bytes. Nothing here signs.
+// both. The transaction is encoded once and its bytes are reused in all that is hashed, signed and sent, where the
+// values of `Envelope.ts` would be encoded anew for each; both ways give the same bytes. Nothing here signs.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64 } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"

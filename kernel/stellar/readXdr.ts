@@ -1,9 +1,9 @@
-// Reads XDR by the SDK's own schemas, and gives exactly the objects that the SDK's reader gives, several times faster:
-// each schema is walked once and becomes a chain of functions, and nothing is made on the way but the value. It is as
-// strict: an unknown discriminant, padding that is not zero, a bool above one, a length beyond its bound or the input,
-// trailing bytes and too deep a nesting all throw, so a value has one encoding only, the bytes it was read from. Of the
-// parts that are signed or compared those bytes are kept beside the value (`bytesRead`): nobody hashes what was written
-// anew. Byte fields are views of the input, which nobody may change.
+// Reads XDR by the SDK's own schemas, and returns exactly the objects that the SDK's reader returns, several times
+// faster: each schema is compiled once into a chain of functions, and only the value is allocated. It is as strict: an
+// unknown discriminant, padding that is not zero, a bool above one, a length beyond its bound or the input, trailing
+// bytes and too deep a nesting all throw, so a value has one encoding only, the bytes it was read from. For the parts
+// that are signed or compared those bytes are kept beside the value (`bytesRead`), so that no re-encoded bytes are
+// hashed. Byte fields are views of the input, which must not be changed.
 import { objectSlot } from "../cache/objectSlot.ts"
 
 /** What the SDK says of a type. */
@@ -30,7 +30,7 @@ interface Shape extends AnySchema {
   readonly getSchema: () => AnySchema
 }
 
-/** Where a reading stands. */
+/** The position of a reader. */
 interface Cursor {
   readonly bytes: Uint8Array
   readonly view: DataView
@@ -78,7 +78,7 @@ const bool = (cursor: Cursor): boolean => {
   return value === 1
 }
 
-/** So many bytes, and the zeros that fill up the last word. */
+/** The given number of bytes, and the zeros that pad the last word. */
 const opaque = (cursor: Cursor, length: number): Uint8Array => {
   const at = take(cursor, length)
   const padding = (4 - (length & 3)) & 3
@@ -213,7 +213,7 @@ const compileNested = (schema: Shape): Read => {
       const read = readerOf(schema.element)
       return within((cursor) => (bool(cursor) ? read(cursor) : null))
     }
-    // Whatever contains itself does so by one of these: it is walked when it is first read.
+    // Recursive types recur through one of these: it is compiled when it is first read.
     case "lazy": {
       let read: Read | undefined
       return within((cursor) => (read ??= readerOf(schema.getSchema()))(cursor))
@@ -269,7 +269,7 @@ export const joinedBytes = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => 
   return whole
 }
 
-/** Nested types at most, unless somebody says otherwise: as many as the SDK reads. */
+/** Default maximum nesting: that of the SDK. */
 const depthMaxOfSdk = 1_500
 
 /** The one value that the bytes are; throws for any other bytes. */

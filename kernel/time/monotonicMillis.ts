@@ -1,7 +1,7 @@
-// Time that elapses, for waits, rests, ages and rates in the memory of one process. A clock that is set, by whomever,
-// does not move it, so nothing rests for an hour because the machine's clock was put back by one, and nothing is over
-// because it was put forward. It means nothing to another process or a later run: what is stored or told bears
-// `Clock.currentTimeMillis`, and what decides about money the ledger's time.
+// Monotonic time, for waits, rests, ages and rates in the memory of one process. Setting the system clock does not
+// change it, so nothing rests for an hour because the machine's clock was put back by one, and nothing expires because
+// it was put forward. It is meaningless to another process or a later run: what is stored or sent carries
+// `Clock.currentTimeMillis`, and decisions about money use the ledger's time.
 import { Clock, Effect } from "effect"
 
 /** Whole milliseconds since a moment that is the process's own. */

@@ -1,9 +1,8 @@
-// The time that is stored with what a replica sees, and by which something is old enough to go: this machine's, unless
-// that is far ahead of the ledger's (`ledger/ledgerTrustedTime.ts`). What is deleted for a clock that is ahead is gone
-// for good, and what is put off by one is put off on every replica, so no single clock decides about either. A clock
-// that is behind is believed: it keeps longer, and what it dates too early is seen again, while a ledger's time that is
-// ahead of the machine's may be one endpoint's lie. Without a ledger, as in tests of one part, the machine's is all
-// there is.
+// The time that is stored with what a replica sees, and by which retention decides: this machine's, unless that is far
+// ahead of the ledger's (`ledger/ledgerTrustedTime.ts`). A deletion by a clock that is ahead is permanent, and a delay
+// by one applies to every replica, so no single clock decides about either. A clock that is behind is trusted: it keeps
+// longer, and what it dates too early is seen again, while a ledger's time that is ahead of the machine's may be one
+// endpoint's lie. Without a ledger, as in unit tests, the machine's time is all there is.
 import { Clock, Context, Effect } from "effect"
 
 export interface TrustedNow {
@@ -25,7 +24,7 @@ export const trustedMillis: Effect.Effect<number> = Effect.map(Effect.flatten(Tr
 /** The same, taken while a plugin is built, for what runs later in the fiber of a request. */
 export const trustedClock: Effect.Effect<Effect.Effect<number>> = Effect.map(TrustedTime, Effect.map(nowOf))
 
-/** The time of now for what follows from age: before the ledger has told its own, nothing is old and nothing is due. */
+/** The current time for decisions by age: before the ledger's time is known, nothing is old and nothing is due. */
 export const ageMillis: Effect.Effect<number> = Effect.map(Effect.flatten(TrustedTime), ({ isSure, now }) =>
   isSure ? now : 0
 )

@@ -177,7 +177,7 @@ export class Sponsor extends Context.Service<
       const notes = makeNotes()
 
       const errorOf = Effect.fnUntraced(function* (scheme: string) {
-        const unsigned = yield* signer.fault
+        const unsigned = yield* signer.problem
         if (unsigned !== undefined) return unsigned
         const status = readings.status()
         if (status === undefined) return undefined
@@ -186,7 +186,7 @@ export class Sponsor extends Context.Service<
 
       const problem = Effect.fnUntraced(function* (scheme: string) {
         // Nothing that is read of the sponsor matters while nothing can be recorded.
-        const unwritable = yield* writes.fault
+        const unwritable = yield* writes.problem
         if (unwritable !== undefined) return Option.some(unwritable)
         let found = yield* errorOf(scheme)
         if (found !== undefined) {
@@ -198,7 +198,7 @@ export class Sponsor extends Context.Service<
         }
         yield* notes.note(scheme, found)
         return Option.fromUndefinedOr(found)
-      }, withSpanIfSampled("Sponsor.fault"))
+      }, withSpanIfSampled("Sponsor.problem"))
 
       const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
       const openUntil = (yield* monotonicMillis) + openingMillis

@@ -1,7 +1,6 @@
-// An account whose key another machine holds. The process never has the key: it asks for a signature of a hash, within
-// a bounded time, and takes only what verifies against the account's own public key. Whether it is there is asked with
-// a hash that is of no transaction: before a payment is begun when nothing was heard of it lately, and now and then
-// while it last failed.
+// An account with a remote key. The process never has the key: it requests a signature of a hash, within a timeout, and
+// accepts only one that verifies against the account's own public key. The signer is probed with a hash that belongs to
+// no transaction: before a payment when it has not answered recently, and periodically while it last failed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Semaphore } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
@@ -24,9 +23,9 @@ const kinds: Readonly<Record<RemoteSignerSettings["kind"], MakeRemoteKey>> = {
   "gcp-kms": gcpKms
 }
 
-/** While it fails it is tried so often, whoever asks. */
+/** Probe interval while it fails, for all callers. */
 const probeMillis = 1_000
-/** What was heard of a signer is believed for so long. */
+/** How long a signer's last answer counts. */
 const believedMillis = 5_000
 
 export interface RemoteAccount {
@@ -35,12 +34,12 @@ export interface RemoteAccount {
   /** 64 bytes that verify. */
   readonly sign: (hash: Uint8Array) => Effect.Effect<Uint8Array, LedgerUnavailable>
   /** Why it cannot sign, as far as it is known; asks again when that was some time ago. */
-  readonly fault: Effect.Effect<string | undefined>
+  readonly problem: Effect.Effect<string | undefined>
   /** The machine that signs; accounts of one are there together, or none is. */
   readonly machine: string
-  /** When it last signed, as `monotonicMillis` tells it. */
+  /** When it last signed, a reading of `monotonicMillis`. */
   readonly signedAt: () => number
-  /** Asks whether it is there unless it signed lately; many who ask at once are one question. `fault` then tells. */
+  /** Probes it unless it signed recently; concurrent callers share one probe. `problem` has the result. */
   readonly assure: Effect.Effect<void>
 }
 
@@ -92,5 +91,5 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
     if (!isBelieved) yield* Effect.ignore(sign(probe))
   }).pipe(one.withPermits(1))
   const machine = `${values.kind} ${values.url === "" ? values.region : new URL(values.url).origin}`
-  return { address, sign, fault: error, machine, signedAt: () => signedAt, assure } satisfies RemoteAccount
+  return { address, sign, problem: error, machine, signedAt: () => signedAt, assure } satisfies RemoteAccount
 }, Effect.provide(FetchHttpClient.layer))

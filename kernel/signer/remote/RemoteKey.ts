@@ -1,5 +1,5 @@
-// A key that another machine holds: its public half, and signatures of it. What speaks one signer's protocol only asks;
-// that an answer is a signature of what was asked, by the key that was promised, is checked by who holds this.
+// A remote key: its public half, and signatures of it. A protocol's client only makes the request; its holder checks
+// that the answer is a signature of the requested hash, by the expected key.
 import type { Effect } from "effect"
 import type { HttpClient } from "effect/http"
 import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"

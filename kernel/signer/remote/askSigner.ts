@@ -1,6 +1,5 @@
-// One question to whoever holds a key, over HTTPS: bounded in time and in bytes, followed nowhere else, told in no log
-// or error. An answer that is none, or a refusal, says nothing about any payment: nothing was signed, and the same may
-// be asked again.
+// One HTTPS request to a remote signer: bounded in time and in bytes, without redirects, its content never logged. A
+// missing answer, or a refusal, says nothing about any payment: nothing was signed, and the request may be repeated.
 import { Duration, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { readText } from "../../http/readText.ts"
@@ -34,7 +33,7 @@ export const askSigner = Effect.fnUntraced(function* <A>(
   const exchange = Effect.gen(function* () {
     const response = yield* client.execute(request).pipe(
       Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
-      // Another address than the operator's would hear the operator's token.
+      // Another address than the operator's would receive the operator's token.
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
     )
     const text = yield* readText(response.stream, answerBytesMax, () => "too long" as const)

@@ -1,6 +1,6 @@
 // Google Cloud KMS: `publicKey` and `:asymmetricSign` of a key version of the algorithm EC_SIGN_ED25519, over the raw
-// bytes. A service account shows who it is by a token that it signs itself (a JWT for the service's own address, RS256,
-// an hour long), which needs no other server. Bytes go and come with their CRC32C, so that none is lost on the way.
+// bytes. A service account authenticates by a token that it signs itself (a JWT for the service's own address, RS256,
+// valid an hour), which needs no other server. Bytes are sent and received with their CRC32C, which detects corruption.
 import { Clock, Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64, Base64Url } from "effect/encoding"
 import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"

@@ -59,7 +59,7 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
       const account = yield* open(kind, signers.url, signerEnvironment)
       expect(account.address).toBe(signers.pair.publicKey())
       expect(signers.pair.verify(Buffer.from(hash), Buffer.from(yield* account.sign(hash)))).toBe(true)
-      expect(yield* account.fault).toBeUndefined()
+      expect(yield* account.problem).toBeUndefined()
       const errors = ["wrong", "refuses", "redirects"] as const
       for (const error of kind === "https" ? [...errors, "silent" as const] : errors) {
         signers.setFault(error)
@@ -68,9 +68,12 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
         expect(refused.message).not.toContain(signers.url)
         for (const secret of Object.values(secrets)) expect(refused.message).not.toContain(secret)
       }
-      expect(yield* account.fault).toMatch(/signer/)
+      expect(yield* account.problem).toMatch(/signer/)
       signers.setFault(undefined)
-      yield* Effect.repeat(account.fault, { until: (why) => why === undefined, schedule: Schedule.spaced("50 millis") })
+      yield* Effect.repeat(account.problem, {
+        until: (why) => why === undefined,
+        schedule: Schedule.spaced("50 millis")
+      })
     }).pipe(Effect.scoped)
   )
 
