@@ -518,8 +518,8 @@ export const mutations: ReadonlyArray<Mutation> = [
       },
       {
         file: deciding,
-        from: "if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return",
-        to: "if (standing === undefined) return"
+        from: "if (snapshot === undefined || snapshot.ledger < settlement.authorizationExpiresLedger) return",
+        to: "if (snapshot === undefined) return"
       }
     ],
     ...simulation

@@ -56,7 +56,7 @@ const change = (file: string, from: string, to: string) => [{ file, from, to }]
 export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "an unspent nonce of before the failure is believed",
-    changes: change(machine, "if (standing.ledger < landed.executed.ledger)", "if (standing.ledger < 0)"),
+    changes: change(machine, "if (snapshot.ledger < landed.executed.ledger)", "if (snapshot.ledger < 0)"),
     ...machineTests
   },
   {
@@ -68,7 +68,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a nonce of before the number passed is believed",
     changes: change(
       machine,
-      "if (!isGone && !hasPassed(settlement, standing)) return",
+      "if (!isGone && !hasPassed(settlement, snapshot)) return",
       "if (isGone && !isGone) return"
     ),
     ...machineTests
@@ -77,8 +77,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "overtaken below our number",
     changes: change(
       machine,
-      "standing.sequence >= settlement.channelSequence\n",
-      "standing.sequence >= settlement.channelSequence - 1n\n"
+      "snapshot.sequence >= settlement.channelSequence\n",
+      "snapshot.sequence >= settlement.channelSequence - 1n\n"
     ),
     ...machineTests
   },
@@ -86,8 +86,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the channel believed before the bound",
     changes: change(
       machine,
-      "if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return",
-      "if (standing === undefined) return"
+      "if (snapshot === undefined || snapshot.ledger < settlement.authorizationExpiresLedger) return",
+      "if (snapshot === undefined) return"
     ),
     ...machineTests
   },
@@ -552,7 +552,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a rotation is done while a replica signs with replaced keys",
     changes: change(
       "kernel/settlement/channels/KeyRotation.ts",
-      "journal.advance(rotation, standing.replicasBehind === 0)",
+      "journal.advance(rotation, status.replicasBehind === 0)",
       "journal.advance(rotation, true)"
     ),
     ...rotations
@@ -873,14 +873,14 @@ export const mutations: ReadonlyArray<Mutation> = [
       ],
       [
         "a sponsor that is not there",
-        "if (standing.account === undefined) return",
-        "if (standing.account === null) return"
+        "if (status.account === undefined) return",
+        "if (status.account === null) return"
       ],
-      ["no channel is enough", "if (standing.channelsUsable === 0)", "if (standing.channelsUsable < 0)"],
+      ["no channel is enough", "if (status.channelsUsable === 0)", "if (status.channelsUsable < 0)"],
       [
         "an empty sponsor is waited for",
-        "standing.channelsUsable === 0 && spendable(standing) >= ceilings.totalStroopsMax",
-        "standing.channelsUsable === 0"
+        "status.channelsUsable === 0 && spendable(status) >= ceilings.totalStroopsMax",
+        "status.channelsUsable === 0"
       ],
       ["the network may ask anything", "return askedStroops > bidCeiling(ceilings, 0n) ?", "return askedStroops < 0n ?"]
     ] as const

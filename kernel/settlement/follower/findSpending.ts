@@ -1,6 +1,6 @@
 // Scans ledgers for the transaction that used an authorization. Ours is a successful transaction of one of our channels
 // that carries exactly this authorization and moved the promised amount; any other use of the nonce is another party's.
-// The scan also notes the transaction with a settlement's sequence number, whoever signed it. What was not seen proves
+// The scan also notes the transaction with a settlement's sequence number, from any signer. What was not seen proves
 // nothing alone: the answer says which ledgers were scanned.
 import { Effect } from "effect"
 import { accountText, isMuxedAccount } from "../../stellar/Address.ts"

@@ -1,5 +1,5 @@
 // Manual actions of an operator on settlements. A settlement that the ledger's history can no longer decide is
-// `unresolved`: an operator who has found out otherwise records how it ended. One that stays open (a test network that
+// `unresolved`: an operator that has found out otherwise records how it ended. One that stays open (a test network that
 // was reset) is first given up, which makes it unresolved and frees its channel. Each action expects the state that it
 // changes, is one transaction with its fact, and corrects the budget of the day it was reserved on; none of them calls
 // the ledger.

@@ -33,7 +33,7 @@ const makeWorld = () => {
         Layer.succeed(Signer, {
           sponsor: "sponsor",
           channels: ["channel"],
-          fault: Effect.succeed(undefined),
+          problem: Effect.succeed(undefined),
           assure: Effect.void
         } as never),
         Layer.succeed(LedgerRpc, {
