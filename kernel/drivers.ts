@@ -97,7 +97,7 @@ const health = define({ ...driver, id: "health", summary: "Readiness reports.", 
 const config = define({
   ...driver,
   id: "config",
-  summary: "Server, limits and words of the wire.",
+  summary: "Server, limits and spelling of the wire.",
   needs: [settingsContract],
   settings: [
     serverSection,
@@ -124,7 +124,7 @@ const network = define({
 const pubnet = define({
   ...driver,
   id: "pubnet",
-  summary: "The conditions of pubnet, checked before anything opens.",
+  summary: "The pubnet gate, checked before any port opens.",
   needs: [settingsContract, configContract, networkContract],
   layer: PubnetGate.layer
 })
@@ -132,7 +132,7 @@ const pubnet = define({
 const http = define({
   ...driver,
   id: "http",
-  summary: "Keys, callers and the description of the interface.",
+  summary: "Keys, authentication and the OpenAPI document.",
   needs: [settingsContract, configContract],
   layer: Layer.merge(OpenApi.OpenApi.layer, Authentication.layer.pipe(Layer.provideMerge(Keys.layer)))
 })
@@ -182,7 +182,7 @@ const rpc = define({
 const ledger = define({
   ...driver,
   id: "ledger",
-  summary: "The clock that follows the ledger.",
+  summary: "The ledger clock, which follows the ledger's head.",
   needs: [supervisorContract, healthContract, configContract, networkContract, rpcContract],
   layer: Layer.merge(
     Layer.merge(Layer.effectDiscard(reportClock), trustedTimeLayer).pipe(Layer.provideMerge(LedgerClock.layer)),
@@ -211,7 +211,7 @@ const budgetTime = Layer.effect(
 const budget = define({
   ...driver,
   id: "budget",
-  summary: "What the sponsor may spend.",
+  summary: "The budget of sponsored fees.",
   needs: [databaseContract, configContract, factsContract, ledgerContract],
   layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Layer.provide(Budget.layer, budgetTime)))
 })
@@ -253,7 +253,7 @@ const settlement = define({
 const payment = define({
   ...driver,
   id: "payment",
-  summary: "The payment spine: verify, settle, supported.",
+  summary: "The payment core: verify, settle, supported.",
   needs: [
     supervisorContract,
     healthContract,

@@ -64,7 +64,7 @@ export class Supervisor extends Context.Service<
           const exit = yield* Effect.exit(spec.run)
           const died = exit._tag === "Failure"
           const again = spec.restart === "permanent" || (spec.restart === "transient" && died)
-          if (died) yield* Effect.logError("actor died", exit.cause)
+          if (died) yield* Effect.logError("an actor died", exit.cause)
           if (!again) {
             states.set(actor, { actor, state: "ended", restarts })
             return

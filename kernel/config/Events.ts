@@ -4,21 +4,26 @@ import { integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const eventsSection = section("events", "Streams at /settlements/events.", {
-  streams_per_key_max: integer({ default: 4, min: 1, max: 1_000, doc: "Streams of one principal that may be open." }),
-  streams_max: integer({ default: 256, min: 1, max: 10_000, doc: "Streams of all principals that may be open." }),
+  streams_per_key_max: integer({
+    default: 4,
+    min: 1,
+    max: 1_000,
+    doc: "Maximum number of open streams per principal."
+  }),
+  streams_max: integer({ default: 256, min: 1, max: 10_000, doc: "Maximum number of open streams." }),
   heartbeat_ms: integer({
     default: 15_000,
     min: 100,
     max: 300_000,
     unit: "ms",
-    doc: "A quiet stream carries a comment this often, so that nothing between closes it."
+    doc: "Keep-alive interval: a quiet stream sends a comment, so that no proxy closes it."
   }),
   remembered_minutes: integer({
     default: 15,
     min: 0,
     max: 43_200,
     unit: "minutes",
-    doc: "A stream without a cursor begins this far back."
+    doc: "How far back a stream without a cursor begins."
   })
 })
 

@@ -9,7 +9,7 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
     min: 1_000,
     max: 28_000,
     unit: "ms",
-    doc: "Longest time /settle waits for the ledger's word."
+    doc: "Maximum time /settle waits for confirmation."
   }),
   settle_poll_ms: integer({
     default: 500,
@@ -18,63 +18,69 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
     unit: "ms",
     doc: "Maximum time between two polls of an open settlement."
   }),
-  recovery_ms: integer({ default: 15_000, min: 1_000, max: 300_000, unit: "ms", doc: "Period of the recovery loop." }),
+  recovery_ms: integer({
+    default: 15_000,
+    min: 1_000,
+    max: 300_000,
+    unit: "ms",
+    doc: "Interval of the recovery loop."
+  }),
   rpc_timeout_ms: integer({
     default: 5_000,
     min: 100,
     max: 60_000,
     unit: "ms",
-    doc: "Longest time one RPC call may take."
+    doc: "Timeout of one RPC call."
   }),
   channel_lease_ms: integer({
     default: 5_000,
     min: 500,
     max: 60_000,
     unit: "ms",
-    doc: "Life of a channel lease that is not turned into a hold."
+    doc: "Lifetime of a channel lease that does not become a hold."
   }),
   channel_wait_ms: integer({
     default: 0,
     min: 0,
     max: 20_000,
     unit: "ms",
-    doc: "Longest wait for a free channel; 0 means one close interval + 3 000."
+    doc: "Maximum wait for a free channel; 0 means one close interval + 3 000."
   }),
   max_pending_settlements: integer({
     default: 1_000,
     min: 1,
     max: 1_000_000,
-    doc: "Open settlements at most; more are answered busy."
+    doc: "Maximum number of open settlements; beyond it settle answers busy."
   }),
   max_sponsored_stroops_per_key_per_day: amount({
     default: 5_000_000,
     doc: "Network fees sponsored for one principal per UTC day of the ledger, in stroops; about 200 payments of USDC."
   }),
   max_sponsored_stroops_per_day_by_key: amounts({
-    doc: "The same for principals with a bound of their own, by the label of the key."
+    doc: "The same for principals with their own limit, by key label."
   }),
   max_global_sponsored_stroops_per_day: amount({
     default: 200_000_000,
-    doc: "The same in all, about 8 000 payments of USDC; half is kept for keyed principals."
+    doc: "The same for all principals together, about 8 000 payments of USDC; half is reserved for keyed principals."
   }),
   expiry_tolerance_ledgers: integer({
     default: 4,
     min: 0,
     max: 100,
     unit: "ledgers",
-    doc: "Ledgers an authorization may outlive its timeout."
+    doc: "Ledgers by which an authorization may exceed its timeout."
   }),
   verify_per_second: integer({
     default: 50,
     min: 0,
     max: 100_000,
-    doc: "Verify requests per principal and second, burst twice that; 0 means no limit."
+    doc: "Verify requests per principal and second, with bursts of twice that; 0 means no limit."
   }),
   settle_per_second: integer({
     default: 20,
     min: 0,
     max: 100_000,
-    doc: "Settle requests per principal and second, burst twice that; 0 means no limit."
+    doc: "Settle requests per principal and second, with bursts of twice that; 0 means no limit."
   })
 })
 

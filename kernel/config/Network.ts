@@ -40,15 +40,15 @@ const asset = entry({
   decimals: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 38 })),
   max_payment: amount({
     default: "170141183460469231731687303715884105727",
-    doc: "Largest single payment, atomic units."
+    doc: "Maximum amount of one payment, atomic units."
   })
 })
 const ownKeys = {
   enabled: flag({ default: false, doc: "Whether this process serves the network. One per process." }),
-  rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, the first preferred." }),
+  rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, in order of preference." }),
   rpc_urls_env: text({
     default: "RPC_URLS",
-    doc: "Environment variable with RPC endpoints, comma separated, when rpc_urls is empty: for a key in a path."
+    doc: "Environment variable with RPC endpoints, comma-separated, used if rpc_urls is empty: for URLs with a key."
   }),
   rpc_headers_env: optionalText({
     doc: "Environment variable with headers for the endpoints, one `name: value` a line; after `@host ` for that host."
@@ -66,7 +66,7 @@ const ownKeys = {
   sponsor_signer: optionalRemoteSigner,
   channel_signers: list(remoteSigner, {
     default: [],
-    doc: "Channels whose keys other machines hold, each as sponsor_signer. They are then all the channels there are."
+    doc: "Channels with remote keys, each as sponsor_signer. If set, there are no other channels."
   }),
   seeds_file: text({
     default: "",
@@ -76,12 +76,17 @@ const ownKeys = {
     default: "SEEDS_PASSPHRASE",
     doc: "Environment variable with the passphrase of seeds_file."
   }),
-  channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts, until an operator resizes." }),
+  channel_count: integer({
+    default: 20,
+    min: 1,
+    max: 1_000,
+    doc: "Number of channel accounts, until an operator sets another."
+  }),
   channel_count_max: integer({
     default: 200,
     min: 1,
     max: 1_000,
-    doc: "Channel accounts an operator may ask for; at least channel_count."
+    doc: "Maximum number of channel accounts an operator may set; at least channel_count."
   }),
   channel_min_balance_stroops: amount({
     default: 50_000_000,
@@ -93,16 +98,16 @@ const ownKeys = {
   }),
   fee_ceilings_calibrated: flag({
     default: false,
-    doc: "The operator measured the fee ceilings. Required on pubnet."
+    doc: "Confirms that the operator has measured the fee ceilings. Required on pubnet."
   }),
   max_timeout_seconds: integer({
     default: 300,
     min: 1,
     max: 3_600,
     unit: "seconds",
-    doc: "Longest maxTimeoutSeconds of a payment."
+    doc: "Maximum maxTimeoutSeconds of a payment."
   }),
-  assets: list(asset, { default: [], doc: "Assets that may be paid with." }),
+  assets: list(asset, { default: [], doc: "Assets accepted for payment." }),
   fees: table(fees, { default: {}, doc: "Fee ceilings by scheme." })
 }
 
@@ -131,7 +136,7 @@ export interface Asset {
   readonly contract: string
   readonly symbol: string
   readonly decimals: number
-  /** Largest single payment, atomic units. */
+  /** Maximum amount of one payment, atomic units. */
   readonly paymentMax: bigint
 }
 

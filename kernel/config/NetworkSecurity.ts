@@ -6,9 +6,7 @@ import { integer, section, table } from "./Setting.ts"
 export const networkSecuritySection = section("network_security", "Names and addresses that may be connected to.", {
   resolved_mcp_endpoints: table(Schema.String, {
     default: {},
-    doc:
-      "Connectable endpoint (an https URL) of each symbolic mcp:// identifier; one that is not here is never " +
-      "connected to."
+    doc: "Connectable endpoint (an https URL) of each symbolic mcp:// identifier; others are never " + "connected to."
   }),
   max_response_bytes: integer({
     default: 8_388_608,
@@ -22,29 +20,34 @@ export const networkSecuritySection = section("network_security", "Names and add
     min: 100,
     max: 120_000,
     unit: "ms",
-    doc: "Agent tools: longest question, redirects included."
+    doc: "Agent tools: timeout of a request, redirects included."
   }),
   paid_call_timeout_ms: integer({
     default: 45_000,
     min: 1_000,
     max: 300_000,
     unit: "ms",
-    doc: "Agent tools: longest call that carries a payment; it is verified and settled within it."
+    doc: "Agent tools: timeout of a call that carries a payment, including verify and settle."
   }),
   confirm_timeout_ms: integer({
     default: 12_000,
     min: 100,
     max: 120_000,
     unit: "ms",
-    doc: "Agent tools: how long the ledger is asked for a settlement that a seller names."
+    doc: "Agent tools: how long the ledger is polled for a settlement that a seller reports."
   }),
   max_redirects: integer({
     default: 3,
     min: 0,
     max: 10,
-    doc: "Agent tools: redirects followed, on the same origin only."
+    doc: "Agent tools: maximum number of redirects, on the same origin only."
   }),
-  max_json_depth: integer({ default: 32, min: 4, max: 128, doc: "Agent tools: deepest nesting of an answer." }),
+  max_json_depth: integer({
+    default: 32,
+    min: 4,
+    max: 128,
+    doc: "Agent tools: maximum nesting depth of a JSON answer."
+  }),
   max_concurrent_connections: integer({
     default: 10,
     min: 1,

@@ -12,18 +12,18 @@ export const remoteSigner = entry({
   }),
   url: text({
     default: "",
-    doc: "Where it answers: https, or http on this machine. The clouds' own address when empty."
+    doc: "Signer URL: https, or http on this machine. Empty: the cloud provider's own address."
   }),
   key: text({
     default: "",
-    doc: "The key: its name (Vault), id or ARN (AWS), cryptoKeyVersions resource (GCP); of no use to an HTTPS signer."
+    doc: "The key: its name (Vault), id or ARN (AWS), cryptoKeyVersions resource (GCP); unused by an HTTPS signer."
   }),
-  key_version: integer({ default: 0, min: 0, max: 1_000_000, doc: "Vault: the version of the key; 0 the newest." }),
-  mount: text({ default: "transit", doc: "Vault: where the engine is mounted." }),
+  key_version: integer({ default: 0, min: 0, max: 1_000_000, doc: "Vault: version of the key; 0 means the newest." }),
+  mount: text({ default: "transit", doc: "Vault: mount path of the engine." }),
   namespace: text({ default: "", doc: "Vault: the namespace." }),
   region: text({ default: "", doc: "AWS: the region." }),
   address: optionalText({
-    doc: "The account's address G…; a start then asks the signer nothing, and is refused nothing by its absence."
+    doc: "The account's address G…; if set, the start does not contact the signer, and works while it is unavailable."
   }),
   token_env: text({ default: "SIGNER_TOKEN", doc: "HTTPS signer and Vault: environment variable with the token." }),
   access_key_env: text({ default: "AWS_ACCESS_KEY_ID", doc: "AWS: environment variable with the access key's id." }),

@@ -22,7 +22,7 @@ export const retentionSection = section("retention", "How long what has ended is
     min: daysMin,
     max: daysMax,
     unit: "days",
-    doc: "Facts of the journal that every consumer has read; analytics cannot be rebuilt from what has left."
+    doc: "Facts of the journal that every consumer has read; analytics cannot be rebuilt from deleted facts."
   }),
   move_days: integer({
     default: 3_650,

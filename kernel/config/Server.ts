@@ -10,22 +10,22 @@ export const serverSection = section("server", "The facilitator's listener.", {
   instance: optionalText({ doc: "Name of this replica, facilitator_id in analytics. Absent: the host's name." }),
   trusted_proxies: list(Schema.String, {
     default: [],
-    doc: "Addresses or CIDR ranges whose X-Forwarded-For is believed."
+    doc: "Addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted."
   }),
   allowed_hosts: list(Schema.String, {
     default: [],
-    doc: "Host headers that are answered at a loopback address besides its own names: those of a proxy in front."
+    doc: "Additional Host headers that a loopback listener accepts: those of a proxy in front."
   }),
   allowed_origins: list(Schema.String, {
     default: [],
-    doc: "Origins of web pages that may ask at a loopback address besides the facilitator's own."
+    doc: "Additional origins of web pages that may call a loopback listener."
   }),
   max_request_bytes: integer({
     default: 262_144,
     min: 16_384,
     max: 8_388_608,
     unit: "bytes",
-    doc: "A longer request body is answered 413."
+    doc: "Maximum size of a request body; a longer one is answered 413."
   })
 })
 export const pluginsSection = scalar(
@@ -34,11 +34,11 @@ export const pluginsSection = scalar(
 )
 export const apiKeysEnvSection = scalar(
   "api_keys_env",
-  text({ default: "FACILITATOR_API_KEYS", doc: "Environment variable with the callers' keys, comma separated." })
+  text({ default: "FACILITATOR_API_KEYS", doc: "Environment variable with the callers' keys, comma-separated." })
 )
 export const operatorKeysEnvSection = scalar(
   "operator_keys_env",
-  text({ default: "OPERATOR_API_KEYS", doc: "Environment variable with the operators' keys, comma separated." })
+  text({ default: "OPERATOR_API_KEYS", doc: "Environment variable with the operators' keys, comma-separated." })
 )
 
 export interface ServerValues {

@@ -11,7 +11,7 @@ export const wireSection = section("wire", "The spellings of the wire.", {
   stellar_pending_reason: choice(["settlement_pending", "settle_stellar_transaction_status_unknown"], {
     default: "settlement_pending",
     doc:
-      "errorReason of an open settlement in the stellar spelling; official clients settle again by themselves only " +
+      "errorReason of an open settlement in the stellar spelling; official clients retry automatically only " +
       "on the first."
   })
 })

@@ -18,7 +18,7 @@ const growAgainMillis = 10_000
 export interface ConnectionBounds {
   /** Connections of the pool at most. */
   readonly connectionsMax: number
-  /** Longest wait for a connection. */
+  /** Maximum wait for a connection. */
   readonly connectionWait: Duration.Duration
   /** Longest wait for the answer to one statement, by lane. */
   readonly answerWait: Readonly<Record<LaneName, Duration.Duration>>

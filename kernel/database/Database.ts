@@ -53,35 +53,35 @@ export const databaseSection = section(
       min: 100,
       max: 60_000,
       unit: "ms",
-      doc: "Longest wait for a connection."
+      doc: "Maximum wait for a connection."
     }),
     answer_timeout_ms: integer({
       default: 7_000,
       min: 100,
       max: 600_000,
       unit: "ms",
-      doc: "Longest wait of a payment for one answer of a server."
+      doc: "Maximum time a payment waits for one answer of the server."
     }),
     statement_timeout_ms: integer({
       default: 15_000,
       min: 100,
       max: 600_000,
       unit: "ms",
-      doc: "Longest single statement on a server."
+      doc: "Statement timeout on the server."
     }),
     lock_timeout_ms: integer({
       default: 5_000,
       min: 100,
       max: 600_000,
       unit: "ms",
-      doc: "Longest wait for a lock on a server."
+      doc: "Lock timeout on the server."
     }),
     idle_transaction_timeout_ms: integer({
       default: 15_000,
       min: 100,
       max: 600_000,
       unit: "ms",
-      doc: "An idle transaction on a server is ended after this."
+      doc: "Timeout of an idle transaction on the server."
     }),
     read_url: text({
       default: "",
@@ -94,14 +94,14 @@ export const databaseSection = section(
       min: 1_000,
       max: 600_000,
       unit: "ms",
-      doc: "A replica further behind the primary is not read from."
+      doc: "Maximum lag of the read replica; beyond it, reads go to the primary."
     }),
     ping_timeout_ms: integer({
       default: 1_000,
       min: 10,
       max: 30_000,
       unit: "ms",
-      doc: "Longest wait of the readiness query."
+      doc: "Timeout of the readiness query."
     })
   }
 )

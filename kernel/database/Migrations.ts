@@ -161,7 +161,7 @@ export const run = Effect.fn("Migrations.run")(
     const next = runNext(sql, owner, migrations).pipe(
       Effect.tapError((error) =>
         error._tag === "FileFailed" && isSerializationConflict(error.cause)
-          ? Effect.logInfo("a migration waits for its tables").pipe(
+          ? Effect.logInfo("a migration waits for locks on its tables").pipe(
               Effect.annotateLogs({ event: "migration_waits", migration: `${owner}/${error.migration}` })
             )
           : Effect.void

@@ -126,7 +126,7 @@ export class ReadReplica extends Context.Service<
       const { pool } = yield* open
       const reached = yield* replicaPosition(pool)
       if (reached === undefined)
-        return { isFit: false, lagMillis: undefined, detail: "database.read_url names no streaming replica" }
+        return { isFit: false, lagMillis: undefined, detail: "database.read_url is not a streaming replica" }
       const lagMillis = lagOf(samples, BigInt(reached), yield* monotonicMillis)
       const detail = behind(lagMillis, options.lagMillisMax)
       return { isFit: detail === undefined, lagMillis, detail }
@@ -146,7 +146,7 @@ export class ReadReplica extends Context.Service<
           ? Effect.logInfo("the read replica is used")
           : before === unknown
             ? Effect.logWarning(`the read replica is not used: ${now.detail}`)
-            : Effect.logWarning(`the read replica is used no more: ${now.detail}`)
+            : Effect.logWarning(`the read replica is no longer used: ${now.detail}`)
       })
     )
 

@@ -32,12 +32,12 @@ export const watchConsumers = (sql: SqlClient.SqlClient) => {
     if (isStalled === warned.has(consumer)) return
     if (isStalled) {
       warned.add(consumer)
-      yield* Effect.logWarning("a consumer of facts does not move although facts wait for it").pipe(
+      yield* Effect.logWarning("a consumer of facts does not advance although facts are pending").pipe(
         Effect.annotateLogs({ consumer, position: String(position), waiting: String(end - position) })
       )
     } else {
       warned.delete(consumer)
-      yield* Effect.logInfo("a consumer of facts moves again").pipe(Effect.annotateLogs({ consumer }))
+      yield* Effect.logInfo("a consumer of facts advances again").pipe(Effect.annotateLogs({ consumer }))
     }
   })
 

@@ -58,7 +58,7 @@ const readKeys = Effect.fnUntraced(function* (
     if (!sendable.test(secret)) {
       return yield* new SettingsRefused({
         path: variable,
-        message: `entry ${index + 1} has a space, or a character that is not ASCII: no request could bring it`
+        message: `entry ${index + 1} has a space, or a character that is not ASCII: no request could send it`
       })
     }
     const hash = hashOf(crypto, secret)

@@ -66,12 +66,12 @@ export const checkHostAndOrigin = (
   if (name === undefined || !(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts)))
     return {
       reason: "forbidden_host",
-      message: "this name is not answered here; a proxy in front needs it in server.allowed_hosts"
+      message: "this host name is not allowed; behind a proxy, add it to server.allowed_hosts"
     }
   if (!isPublic && isCrossOrigin(headers, allowedOrigins))
     return {
       reason: "forbidden_origin",
-      message: "pages of this origin may not ask; server.allowed_origins names those that may"
+      message: "pages of this origin are not allowed; add it to server.allowed_origins to allow it"
     }
   return undefined
 }

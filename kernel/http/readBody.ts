@@ -30,6 +30,6 @@ export const readBody = (
     ({ reason }) =>
       reason === "too long"
         ? tooLarge()
-        : new BodyRefused({ status: 400, message: "the body was cut off or came too slowly" })
+        : new BodyRefused({ status: 400, message: "the body was cut off or sent too slowly" })
   )
 }

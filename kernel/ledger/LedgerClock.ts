@@ -97,7 +97,7 @@ const timeOf = (belief: HeadState, paces: CloseIntervals): LedgerTime => ({
 
 const doubted = new LedgerUnavailable({
   operation: "getLatestLedger",
-  message: "the ledger may be far ahead of where it was last seen"
+  message: "the ledger may be far ahead of the last head seen"
 })
 
 /** What is believed, and how it came to be. */

@@ -22,7 +22,7 @@ const sentenceOf = (wrong: ReadonlyArray<Checked>, all: number): string => {
 
 export const startNetworkCheck = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const health = yield* Health
-  let report: HealthReport = { state: "degraded", detail: "the ledger's endpoints are being asked" }
+  let report: HealthReport = { state: "degraded", detail: "the ledger's endpoints are being checked" }
   yield* health.register(
     "ledger",
     Effect.sync(() => report)

@@ -168,8 +168,7 @@ const makeSend = ({ once }: Endpoints) =>
   Effect.fnUntraced(
     function* (envelope: string, outerHash: string) {
       const answer = yield* once("sendTransaction", { transaction: envelope }, Wire.SendTransaction)
-      if (answer.hash !== outerHash)
-        return { _tag: "Lost", message: "the answer is about another transaction" } as const
+      if (answer.hash !== outerHash) return { _tag: "Lost", message: "the answer is for another transaction" } as const
       switch (answer.status) {
         case "PENDING":
           return { _tag: "Pending" } as const
@@ -195,7 +194,7 @@ const readIncluded = (
   if (envelope !== undefined && isLegacy(envelope)) return "of another kind" as const
   const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
   if (envelope === undefined || hashes === undefined || !isAboutThem(hashes))
-    return "the answer is about another transaction"
+    return "the answer is for another transaction"
   const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
   const succeeded = result !== undefined && hasSucceeded(result)
   if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {

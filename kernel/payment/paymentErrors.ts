@@ -9,10 +9,10 @@ export type PaymentError = LedgerUnavailable | SqlError.SqlError
 
 export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
   error._tag === "LedgerUnavailable"
-    ? Effect.logWarning("the ledger could not be asked").pipe(
+    ? Effect.logWarning("the ledger could not be reached").pipe(
         Effect.annotateLogs({ operation: error.operation, why: error.message })
       )
-    : Effect.logError("the database failed a payment's request", error)
+    : Effect.logError("the database failed during a payment's request", error)
 
 /** Verify's answer while no settlement can be paid for: nothing was checked. */
 export const cannotSettle = (why: string): Refusal =>
@@ -24,5 +24,5 @@ export const verifyTimedOut: Refusal = refusal("ledger_unavailable", "the check 
 /** Verify's answer after an error. */
 export const unavailable = (error: PaymentError): Refusal =>
   error._tag === "LedgerUnavailable"
-    ? refusal("ledger_unavailable", "the ledger cannot be asked at the moment; nothing was decided")
+    ? refusal("ledger_unavailable", "the ledger is unavailable at the moment; nothing was decided")
     : refusal("internal_error", "the payment could not be processed")

@@ -124,7 +124,7 @@ export const pubnetGateIssues = Effect.gen(function* () {
   const balances = isAskable
     ? balanceErrors().pipe(
         Effect.provide(Layer.merge(Vault.layer, rpcLayer(options))),
-        Effect.catchTag("LedgerUnavailable", () => Effect.succeed(["the ledger could not be asked for balances"]))
+        Effect.catchTag("LedgerUnavailable", () => Effect.succeed(["the ledger could not be reached for balances"]))
       )
     : Effect.succeed([])
   return [...(yield* settingErrors()), ...secrets, ...endpoints, ...(yield* balances)]

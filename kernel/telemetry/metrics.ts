@@ -19,12 +19,12 @@ export const traffic = {
   answers: counter("tollkeeper_payment_answers_total", {
     unit: "count",
     labels: ["operation", "word"],
-    help: "Payments answered, by operation and word: a refusal's reason, pending, or ok for valid and settled ones."
+    help: "Payments answered, by operation and result: a refusal's reason, pending, or ok for valid and settled ones."
   }),
   queueWaiting: gauge("tollkeeper_queue_waiting", {
     unit: "count",
     labels: ["principal"],
-    help: "Payments that have a place in the queue for a channel, by key's label; anonymous and other are many callers."
+    help: "Payments queued for a channel, by key label; anonymous and other stand for many callers."
   })
 } as const
 
@@ -33,7 +33,7 @@ export const settling = {
   available: gauge("tollkeeper_settling_available", {
     unit: "yes or no",
     labels: ["scheme"],
-    help: "1 while settlements of a scheme can be paid for, else 0: settle is busy."
+    help: "1 while the sponsor can pay for settlements of a scheme, else 0: settle answers busy."
   }),
   open: gauge("tollkeeper_settlements_open", {
     unit: "count",
@@ -65,7 +65,7 @@ export const settling = {
   }),
   channelBalanceLeast: gauge("tollkeeper_channel_balance_least_stroops", {
     unit: "stroops",
-    help: "The least that one of the usable channels has, stroops; 0 when there is none."
+    help: "Minimum balance of the usable channels, stroops; 0 when there is none."
   })
 } as const
 
@@ -93,16 +93,16 @@ export const money = {
   }),
   sponsorSpendable: gauge("tollkeeper_sponsor_spendable_stroops", {
     unit: "stroops",
-    help: "What of it is left above its reserve and what open settlements may cost, stroops."
+    help: "The sponsor's balance less its reserve and the maximum cost of open settlements, stroops."
   }),
   sponsorPaymentsLeft: gauge("tollkeeper_sponsor_payments_left", {
     unit: "count",
-    help: "Payments that the sponsor can still pay for, each at the most that it may cost."
+    help: "Payments that the sponsor can still pay for, each at its maximum cost."
   }),
   budgetLeft: gauge("tollkeeper_budget_left_stroops", {
     unit: "stroops",
     labels: ["scope"],
-    help: "What is left of today's bound on sponsored fees, by scope: all, anonymous, or a key's label; stroops."
+    help: "Remainder of today's bound on sponsored fees, by scope: all, anonymous, or a key label; stroops."
   }),
   budgetMax: gauge("tollkeeper_budget_max_stroops", {
     unit: "stroops",
@@ -112,32 +112,32 @@ export const money = {
   budgetPaymentsLeft: gauge("tollkeeper_budget_payments_left", {
     unit: "count",
     labels: ["scope"],
-    help: "Payments that what is left of today's bound covers, each at the most that it may cost, by scope."
+    help: "Payments covered by the remainder of today's bound, each at its maximum cost, by scope."
   })
 } as const
 
 export const ledger = {
   available: gauge("tollkeeper_ledger_available", {
     unit: "yes or no",
-    help: "1 while the ledger's newest reading is fresh enough to be relied on, else 0."
+    help: "1 while the newest reading of the ledger is fresh, else 0."
   }),
   sequence: gauge("tollkeeper_ledger_sequence", { unit: "ledger", help: "Newest ledger seen." }),
   ageSeconds: gauge("tollkeeper_ledger_age_seconds", {
     unit: "seconds",
-    help: "Seconds since the ledger last advanced, as far as is known here."
+    help: "Seconds since this process saw the ledger advance."
   }),
   clockSkewSeconds: gauge("tollkeeper_ledger_clock_skew_seconds", {
     unit: "seconds",
-    help: "How far this machine's clock is ahead of the ledger's: the least over ten new ledgers."
+    help: "How far this machine's clock is ahead of the ledger's: the minimum over ten new ledgers."
   }),
   inclusionFee: gauge("tollkeeper_ledger_inclusion_fee_stroops", {
     unit: "stroops",
-    help: "What the network asks for inclusion, stroops."
+    help: "The network's current inclusion fee, stroops."
   }),
   endpointAvailable: gauge("tollkeeper_ledger_endpoint_available", {
     unit: "yes or no",
     labels: ["endpoint"],
-    help: "1 when an RPC endpoint answered the last call to it, else 0; by its place in rpc_urls, from 1."
+    help: "1 if an RPC endpoint answered the last call to it, else 0; by its position in rpc_urls, from 1."
   }),
   rpcCalls: counter("tollkeeper_ledger_rpc_calls_total", {
     unit: "count",
@@ -173,7 +173,7 @@ export const storage = {
   }),
   replicaLag: gauge("tollkeeper_database_replica_lag_seconds", {
     unit: "seconds",
-    help: "How far the read replica is behind the primary, as far as it is known; absent without one."
+    help: "Lag of the read replica behind the primary, once known; absent without one."
   }),
   factsWaiting: gauge("tollkeeper_facts_waiting", {
     unit: "count",

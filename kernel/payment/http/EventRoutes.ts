@@ -24,12 +24,12 @@ const refused = {
   unauthorized: json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } }),
   // All keyless callers are one principal: one of them would follow the payments of all.
   stranger: json(
-    { error: "forbidden", message: "a stream needs a key; where none is configured, it is for this machine alone" },
+    { error: "forbidden", message: "a stream needs a key; without configured keys, only this machine may open one" },
     { status: 403 }
   ),
   cursor: json({ error: "invalid_cursor", message: "a cursor is the id of an event" }, { status: 400 }),
   room: json(
-    { error: "too_many_streams", message: "as many streams are open as this facilitator allows" },
+    { error: "too_many_streams", message: "the maximum number of streams is open" },
     { status: 429, headers: { "retry-after": "5" } }
   ),
   // Not knowing is not the same as there being none.

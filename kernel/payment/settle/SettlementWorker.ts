@@ -118,7 +118,7 @@ export class SettlementWorker extends Context.Service<
         const run = work(settling, notify).pipe(
           Effect.catch((error) => Effect.andThen(logPaymentError(error), notify(answered(busy())))),
           Effect.catchCause((cause) =>
-            Effect.andThen(Effect.logError("settling a payment died", cause), notify({ _tag: "Died" }))
+            Effect.andThen(Effect.logError("settling a payment failed with a defect", cause), notify({ _tag: "Died" }))
           ),
           Effect.asVoid,
           Effect.ensuring(Effect.sync(letGo)),

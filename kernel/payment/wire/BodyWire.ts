@@ -9,7 +9,7 @@ const address = text("Address.")
 /** The body of /verify and /settle. `Wire.ts` reads more: unknown fields at any level. */
 export const paymentRequest = (schemes: ReadonlyArray<string>) => {
   const option = Schema.Struct({
-    scheme: Schema.Literals(schemes).annotate({ description: "One of those that are served." }),
+    scheme: Schema.Literals(schemes).annotate({ description: "A supported scheme." }),
     ...terms
   }).annotate({ identifier: "PaymentTerms" })
   return Schema.Struct({
@@ -60,7 +60,7 @@ export const SupportedBody = Schema.Struct({
   ),
   extensions: Schema.Array(Schema.String),
   signers: Schema.Record(Schema.String, Schema.Array(Schema.String)).annotate({
-    description: "Addresses that sign, by networks."
+    description: "Signing addresses, by network."
   })
 }).annotate({ identifier: "Supported" })
 

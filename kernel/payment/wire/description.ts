@@ -37,7 +37,7 @@ const operation = (
     },
     ...Object.fromEntries(
       Object.entries({
-        400: "The body is no payment request.",
+        400: "The body is not a payment request.",
         401: keyRequired,
         409: "The payment identifier or authorization belongs to a payment with other terms.",
         413: "The body is too large.",
@@ -59,7 +59,7 @@ const followed: ReadonlyArray<RouteDescription> = [
     method: "get",
     path: "/supported",
     id: "supported",
-    summary: "What this facilitator serves, and with which accounts it signs.",
+    summary: "Supported schemes and networks, extensions, and signing accounts.",
     tag: "payment",
     callers: "keyed",
     answers: {
@@ -92,7 +92,7 @@ const followed: ReadonlyArray<RouteDescription> = [
     method: "get",
     path: "/settlements/events",
     id: "settlementEvents",
-    summary: "The calling principal's settlements as server-sent events, from a cursor on.",
+    summary: "The calling principal's settlements as server-sent events, starting at a cursor.",
     tag: "payment",
     callers: "keyed",
     headers: Schema.Struct({
@@ -148,7 +148,7 @@ const ofProcess = (
   callers: RouteDescription["callers"] = "anybody"
 ): RouteDescription => ({ method: "get", path, id, summary, tag: "process", callers, answers })
 
-const alive = { 200: { description: "It lives.", body: Schema.Struct({ status: Schema.Literal("ok") }) } }
+const alive = { 200: { description: "The process is running.", body: Schema.Struct({ status: Schema.Literal("ok") }) } }
 
 const processes: ReadonlyArray<RouteDescription> = [
   ofProcess("/health", "health", "Alias of /health/live.", alive),

@@ -109,7 +109,7 @@ export class ChannelQueue extends Context.Service<
         toItsEnd(store.release(lease)).pipe(
           Effect.andThen(freed),
           // A lease that cannot be released expires.
-          Effect.catch((error) => Effect.logWarning("a channel lease was not given back and will run out", error))
+          Effect.catch((error) => Effect.logWarning("a channel lease could not be released; it will expire", error))
         )
 
       /**

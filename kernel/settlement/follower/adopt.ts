@@ -245,7 +245,7 @@ export const makeAdopter = Effect.gen(function* () {
     if (adopted === undefined) return answer
     const stored: AdoptAnswer = yield* settlements.adopt(adopted)
     if (stored === "Adopted") {
-      yield* Effect.logWarning("a payment whose record was lost was found on the ledger and stored again").pipe(
+      yield* Effect.logWarning("a payment without a record was found on the ledger and stored").pipe(
         Effect.annotateLogs({ settlement: adopted.id, transaction: adopted.innerHash })
       )
     }

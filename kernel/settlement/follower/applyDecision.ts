@@ -83,9 +83,9 @@ const rebuild = Effect.fnUntraced(function* (record: OpenRecord, ledger: number)
     exit._tag === "Success" && exit.value !== undefined ? Effect.void : Effect.ignore(channels.release(lease))
   )
   if (kept === undefined) return
-  yield* Effect.logInfo("a settlement was built again on another channel: the number of its own was used").pipe(
-    Effect.annotateLogs({ settlement: record.id, transaction: kept.innerHash })
-  )
+  yield* Effect.logInfo(
+    "a settlement was rebuilt on another channel, since its channel's sequence number was used"
+  ).pipe(Effect.annotateLogs({ settlement: record.id, transaction: kept.innerHash }))
   yield* submitAttempt(record.id, kept)
 })
 

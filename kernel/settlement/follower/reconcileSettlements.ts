@@ -92,7 +92,7 @@ export const startFollower = Effect.gen(function* () {
     )
     return yield* Effect.catch(readSnapshots(doubtful.filter((one) => one !== undefined)), (error) =>
       Effect.as(
-        Effect.logWarning("channels could not be asked about", error),
+        Effect.logWarning("channel snapshots could not be read", error),
         new Map() as ReadonlyMap<string, SettlementSnapshot>
       )
     )

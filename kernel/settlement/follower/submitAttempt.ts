@@ -32,13 +32,13 @@ export const submitAttempt = Effect.fnUntraced(function* (
     // Commits that were lost took numbers with them, and not this channel's alone.
     if (answer.code === "txBadSeq")
       yield* Effect.catch((yield* ChannelStore).distrust(ledger), (error) =>
-        Effect.logWarning("channels could not be marked to be read anew", error)
+        Effect.logWarning("channels could not be marked for a new read", error)
       )
     if (answer.code === "txInsufficientBalance") yield* (yield* Sponsor).suspect
   }
   if (answer._tag === "Error" || answer._tag === "Lost") {
     const why = answer._tag === "Error" ? answer.code : answer.message
-    yield* Effect.logInfo("a submission was not taken; the settlement stays open").pipe(
+    yield* Effect.logInfo("a submission was not accepted; the settlement stays open").pipe(
       Effect.annotateLogs({ settlement: id, attempt: attempt.number, answer: answer._tag, why })
     )
   }
@@ -48,6 +48,8 @@ export const submitAttempt = Effect.fnUntraced(function* (
       code: answer._tag === "Error" ? answer.code : undefined,
       ledger
     })
-    .pipe(Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error)))
+    .pipe(
+      Effect.catch((error) => Effect.logWarning("a submission could not be recorded; it will be sent again", error))
+    )
   return ledger
 }, withSpanIfSampled("ledger.submit"))

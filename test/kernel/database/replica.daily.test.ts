@@ -134,7 +134,7 @@ describe.skipIf(!isPossible)("a read replica", () => {
           yield* poll!
           expect(status()).toMatchObject({
             isFit: false,
-            detail: "database.read_url names no streaming replica"
+            detail: "database.read_url is not a streaming replica"
           })
         }).pipe(Effect.provide(database))
       }).pipe(Effect.scoped),

@@ -66,7 +66,7 @@ describe("keys", () => {
         const { message } = yield* Effect.flip(
           Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: `${alice},${lost}` })))
         )
-        expect(message).toBe("entry 2 has a space, or a character that is not ASCII: no request could bring it")
+        expect(message).toBe("entry 2 has a space, or a character that is not ASCII: no request could send it")
       }
       expect(
         (yield* Effect.flip(Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: "unreadable" }))))).message

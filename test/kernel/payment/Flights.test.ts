@@ -19,8 +19,8 @@ it.effect("one request leads, and twins receive its result, never a success [S96
       const received = yield* Effect.forkChild(twin.flight.result, { startImmediately: true })
       leader.flight.publish(settled)
       leader.flight.publish(busy())
-      expect(yield* Fiber.join(received)).toEqual({ _tag: "Told", answer: pending })
-      // While the leader waits, later requests join it immediately.
+      expect(yield* Fiber.join(received)).toEqual({ _tag: "Decided", answer: pending })
+      // While the leader waits, whoever comes later is told at once.
       expect(flights.join("one").isLeader).toBe(false)
       leader.flight.release()
       expect(flights.join("one").isLeader).toBe(true)
