@@ -32,7 +32,7 @@ export const readNetwork = (spelled: string): Option.Option<NetworkSpelling> => 
 export const encodeNetwork = (network: NeutralNetwork, dialect: Dialect): string =>
   dialect === "ledger" ? network : network.replace("ledger:", "stellar:")
 
-/** A reason or other word that holds `ledger` as a part between underscores. */
+/** A reason or another name that holds `ledger` as a part between underscores. */
 export const encodeReason = (reason: string, dialect: Dialect): string =>
   dialect === "ledger"
     ? reason
@@ -41,7 +41,7 @@ export const encodeReason = (reason: string, dialect: Dialect): string =>
         .map((part) => (part === "ledger" ? "stellar" : part))
         .join("_")
 
-/** The neutral form of a word in either spelling. */
+/** The neutral form of a name in either spelling. */
 export const neutralReason = (reason: string): string =>
   reason
     .split("_")

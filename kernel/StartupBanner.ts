@@ -4,7 +4,7 @@
 import { Context, Effect, Layer } from "effect"
 
 export interface BannerLine {
-  /** A word for what answers there: `ledger`. */
+  /** A label of the address: `ledger`. */
   readonly label: string
   /** Addresses, one a line. */
   readonly where: ReadonlyArray<string>
@@ -19,7 +19,7 @@ export class StartupBanner extends Context.Service<
     readonly suggest: (sentence: string) => Effect.Effect<void>
     /** A command of this program to try first; how a person types it depends on how the program was installed. */
     readonly tryCommand: (command: "pay") => Effect.Effect<void>
-    /** The first words, in place of the usual ones, for a process with a purpose of its own. */
+    /** The headline, in place of the default, for a process with a purpose of its own. */
     readonly title: (words: string) => Effect.Effect<void>
     /** All that was added, in order. */
     readonly read: Effect.Effect<{

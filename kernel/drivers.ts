@@ -155,7 +155,7 @@ const journal = define({
   layer: Facts.layer
 })
 
-/** Where the ledger is asked, and how long an answer is waited for. */
+/** The RPC endpoints, and the timeout of a call. */
 const endpoints = Effect.gen(function* () {
   const { passphrase, rpcHeaders, rpcUrls } = yield* Network
   const { rpcTimeout } = yield* Limits

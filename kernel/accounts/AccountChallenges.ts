@@ -25,7 +25,7 @@ export interface AccountChallenge {
 
 /** An answer as it was sent. */
 export interface AccountAnswer {
-  /** The Host that the browser asks, in lower case. */
+  /** The Host header of the browser's request, in lower case. */
   readonly host: string
   readonly account: string
   readonly challenge: string
@@ -38,7 +38,7 @@ export class AccountChallenges extends Context.Service<
   {
     /** A challenge, or why there is none. */
     readonly make: (host: string, account: string) => Effect.Effect<AccountChallenge | string>
-    /** Why an answer is not taken; undefined when the account has signed what it was asked here. */
+    /** Why an answer is refused; undefined when the account has signed this challenge. */
     readonly errorOf: (answer: AccountAnswer) => Effect.Effect<string | undefined>
   }
 >()("tollkeeper/accounts/AccountChallenges") {

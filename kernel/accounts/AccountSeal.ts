@@ -1,6 +1,6 @@
-// The seal by which this facilitator knows its own challenges and cookies again: HMAC-SHA-256 under a secret that no
-// setting names. It is made once, by whichever replica comes first, and kept in the database that they share; a secret
-// that is deleted there ends every session with the next start.
+// The seal that authenticates this facilitator's own challenges and cookies: HMAC-SHA-256 under a generated secret that
+// is not a setting. The first replica creates it, and it is stored in the shared database; deleting it there ends every
+// session at the next start.
 import { Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
 import { SqlClient } from "effect/sql"

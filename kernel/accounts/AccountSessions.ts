@@ -35,7 +35,7 @@ const cookieName = "tollkeeper_account"
 const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
 const attributes = "Path=/; HttpOnly; SameSite=Strict"
 
-/** The Host that a browser asks, in lower case. */
+/** The Host header of a browser's request, in lower case. */
 export const hostOf = ({ headers }: Request): string => (headers["host"] ?? "").toLowerCase()
 
 export class AccountSessions extends Context.Service<
@@ -50,7 +50,7 @@ export class AccountSessions extends Context.Service<
     readonly of: (request: Request) => Sql<Option.Option<AccountSession>>
     /** Ends the request's session, or all of its account, permanently, on request of a page of ours. */
     readonly end: (request: Request, everywhere: boolean) => Sql<void>
-    /** The cookie that a browser forgets the session by. */
+    /** The cookie that deletes the session cookie. */
     readonly closed: string
   }
 >()("tollkeeper/accounts/AccountSessions") {

@@ -11,8 +11,8 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 export interface ReconcilerSpec<E, R> {
   readonly id: string
   /**
-   * The longest time between two turns; where it is ten seconds or more, a turn comes up to five seconds sooner. An
-   * Effect may decide it anew before each wait.
+   * The longest time between two turns; from ten seconds on, a turn comes up to five seconds sooner. An Effect may
+   * decide it before each wait.
    */
   readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
   /** Debounce: how long wake-ups are collected into one turn; absent, the turn runs immediately. */
@@ -22,19 +22,19 @@ export interface ReconcilerSpec<E, R> {
 }
 
 export interface Reconciler {
-  /** Asks for a turn soon. Never waits, never fails, may be called from anywhere. */
+  /** Requests a turn soon. Never waits, never fails, may be called from anywhere. */
   readonly wake: Effect.Effect<void>
 }
 
-/** What fails in the same way is said again after this long. */
+/** A repeated failure is logged again after this long. */
 const repeatMillis = 60_000
 
-/** Rests of so long and more end together: waking an idle process once for each costs more than their turns do. */
+/** Rests of at least this long end together: waking an idle process for each costs more than their turns do. */
 const restTogetherMin = 10_000
 /** What the elapsed time at their ends is a multiple of. */
 const restTogetherStep = 5_000
 
-/** How long a turn rests: no longer than was said. */
+/** The rest before the next turn, at most `every`. */
 const restOf = (every: Duration.Duration) =>
   Effect.map(monotonicMillis, (now) => {
     const millis = Duration.toMillis(every)

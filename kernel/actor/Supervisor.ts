@@ -1,7 +1,7 @@
-// The supervisor owns every long-running fiber of the process, in the words of OTP: a `permanent` actor is restarted
-// whenever it ends, a `transient` one when it dies, a `temporary` one never. An actor that is restarted more often than
-// its intensity allows gives up and escalates: the process ends with a clear error rather than limping on. An actor
-// stops with the Scope that started it, so a plugin's actors end before the services under them.
+// The supervisor owns every long-running fiber of the process, in the terms of OTP: a `permanent` actor is restarted
+// whenever it ends, a `transient` one when it fails, a `temporary` one never. An actor that is restarted more often
+// than its intensity allows escalates: the process ends with a clear error rather than limping on. An actor stops with
+// the Scope that started it, so a plugin's actors end before the services under them.
 import { Cause, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
 import { contract } from "../contract/Contract.ts"
 import { CurrentPlugin } from "../contract/CurrentPlugin.ts"

@@ -1,5 +1,5 @@
-// What the ledger says happened, for the auditor: every transaction of our accounts since a ledger, read page by page
-// from one endpoint by a reading of its own, and the accounts as they are now.
+// The ledger's side of the audit: every transaction of our accounts since a ledger, read page by page from one endpoint
+// by code of its own, and the accounts as they are now.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
@@ -65,7 +65,7 @@ export interface ReadLedgerOptions {
   readonly timeout: import("effect").Duration.Duration
   /** Sponsors and channels. */
   readonly accounts: ReadonlySet<string>
-  /** First ledger of interest; older ones the endpoint has forgotten are left out. */
+  /** First ledger of interest; older ones beyond the endpoint's history are left out. */
   readonly sinceLedger: number
 }
 

@@ -1,7 +1,7 @@
 // Which findings of the auditor a restore of an older backup, or a failover that lost commits, explains; the runbook's
 // list is held to this one by a test. Anything else is a defect, restored or not.
 
-/** Rule, and what makes it true without any money being wrong. */
+/** A rule, and why it may be broken without an error in the money. */
 export const harmlessAfterRestore = {
   "recorded before sent":
     "a payment that was sent since the backup: until it comes again and is adopted, or is given to its owner",

@@ -20,8 +20,8 @@ export const shards = 8
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 /**
- * The time that says which day it is, Unix milliseconds: the ledger's where there is one, so that a machine whose clock
- * is wrong neither opens a second budget nor closes the first.
+ * The time that determines the day, Unix milliseconds: the ledger's where there is one, so that a wrong machine clock
+ * neither opens a second budget nor closes the first.
  */
 export const BudgetTime = Context.Reference<Effect.Effect<number>>("tollkeeper/budget/BudgetTime", {
   defaultValue: () => Clock.currentTimeMillis
@@ -40,7 +40,7 @@ export interface BudgetStatus {
   readonly all: Usage
   /** What all keyless callers may use together. */
   readonly anonymous: Usage
-  /** Keyed principals that used something today, the nearest to their bound first; at most 100. */
+  /** Keyed principals with usage today, the nearest to their bound first; at most 100. */
   readonly keyed: ReadonlyArray<Usage & { readonly principal: string }>
 }
 
@@ -114,7 +114,7 @@ const statusOn = Effect.fnUntraced(function* (
 export class Budget extends Context.Service<
   Budget,
   {
-    /** A cheap early word, of the last second: would this much still fit? Reserves nothing. */
+    /** A cheap early check, up to one second stale: would this much still fit? Reserves nothing. */
     readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
     /**
      * The same as a part of the caller's statement, which reserves once `given` has a row and finds one in

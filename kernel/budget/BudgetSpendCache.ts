@@ -3,7 +3,7 @@
 // released since is not known here. What it admits is checked exactly when it is recorded.
 import type { BudgetPrincipal, DayBounds, DaySpent } from "./Reservation.ts"
 
-/** What was read is believed for so long, milliseconds: other replicas reserve too. */
+/** Time to live of a read, milliseconds: other replicas reserve too. */
 const believedMillis = 1_000
 /** Maximum number of cached principals; beyond it all are read anew. */
 const principalsMax = 1_000

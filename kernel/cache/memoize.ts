@@ -5,7 +5,7 @@ import { setBounded } from "./setBounded.ts"
 /** Characters of a text that is kept. */
 const lengthMax = 256
 
-/** The reader, with what it read of up to `max` texts kept; the one that was read first is forgotten first. */
+/** The function, with its results for up to `max` texts cached; the oldest entry is evicted first (FIFO). */
 export const memoize = <A>(max: number, read: (text: string) => A): ((text: string) => A) => {
   const known = new Map<string, { readonly read: A }>()
   return (text) => {

@@ -3,7 +3,7 @@
 // one request this cost a tenth of the request. Here the slot is a private member added to the object, collected with
 // it.
 
-/** Gives back the object it was given, so that a class below it adds its members to that one. */
+/** Returns the given object from its constructor, so that a subclass adds its private members to that object. */
 const Given = class {
   constructor(object: object) {
     return object

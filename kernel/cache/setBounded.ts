@@ -1,6 +1,6 @@
 // Bounded maps that keep the most recent entries, so that no client can fill the memory.
 
-/** Puts an entry in as the newest; the oldest is forgotten where there are more than `max` then. */
+/** Sets an entry as the newest; beyond `max` entries the oldest is evicted. */
 export const setBounded = <K, V>(map: Map<K, V>, max: number, key: K, value: V): void => {
   map.delete(key)
   map.set(key, value)

@@ -167,7 +167,7 @@ export interface NetworkValues {
   readonly channelSigners?: ReadonlyArray<RemoteSignerValues> | undefined
   /** A file of sealed seeds instead of the two secrets, and its passphrase. */
   readonly sealedSeeds?: { readonly file: string; readonly passphrase: Option.Option<Redacted.Redacted> } | undefined
-  /** Channels until an operator resizes, and those that a resize may ask for. */
+  /** Channels until an operator sets another number, and the maximum of that. */
   readonly channelCount: number
   readonly channelCountMax: number
   readonly channelBalanceStroopsMin: bigint
@@ -184,7 +184,7 @@ const rpcMissing = (id: NetworkId): string =>
   `at least one RPC endpoint is required; give it with --set 'networks.${id}.rpc_urls=["https://…"]' ` +
   "or in the profile, or in RPC_URLS"
 
-/** Where the ledger is asked, and with which headers, or what is wrong with it; an address is never quoted. */
+/** The ledger's endpoints and their headers, or what is wrong with them; an address is never quoted. */
 const readRpc = (
   { rpc_headers_env, rpc_urls, rpc_urls_env }: OwnValues,
   secret: Settings["Service"]["secret"]

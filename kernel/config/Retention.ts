@@ -1,5 +1,5 @@
-// How long what has ended is kept. Thirty days at least: so long an identifier belongs to its payment, and so long an
-// owner may ask for the state of one. What has not ended stays, however old it is.
+// How long ended settlements are kept. Thirty days at least: an identifier belongs to its payment that long, and an
+// owner may query its state. What has not ended is kept, however old it is.
 import { Context, Effect, Layer } from "effect"
 import { integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"

@@ -98,8 +98,8 @@ export interface Section<out A> {
   readonly name: string
   readonly schema: Schema.Codec<A, any>
   /**
-   * What its values say against serving pubnet, as sentences that name the setting; asked whether its plugin is enabled
-   * or not (`settlement/PubnetGate.ts`).
+   * Objections of its values to serving pubnet, as sentences that name the setting; checked whether its plugin is
+   * enabled or not (`settlement/PubnetGate.ts`).
    */
   readonly pubnetIssues?: (values: any) => ReadonlyArray<string>
 }

@@ -40,8 +40,8 @@ export class Settings extends Context.Service<
   }
 >()("tollkeeper/config/Settings") {
   /**
-   * Refuses a tree with a key that no section of the program has: a misspelt section must not pass silently. What the
-   * program declares is asked for when the Layer is built.
+   * Refuses a tree with a key that no section of the program has: a misspelled section must not pass silently. The
+   * program's declarations are read when the Layer is built.
    */
   static readonly layer = (source: SettingsSource, declared: () => Declared): Layer.Layer<Settings, SettingsRefused> =>
     Layer.effect(

@@ -1,4 +1,4 @@
-// Which spellings of the protocol's words this process speaks, and the word for a payment whose outcome is still open.
+// The spellings of the protocol that this process accepts, and its reason for a payment whose outcome is still open.
 import { Context, Effect, Layer, Schema } from "effect"
 import { choice, list, section } from "./Setting.ts"
 import { Settings, SettingsRefused } from "./Settings.ts"

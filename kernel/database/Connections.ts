@@ -16,7 +16,7 @@ const rollbackWait = Duration.seconds(5)
 const growAgainMillis = 10_000
 
 export interface ConnectionBounds {
-  /** Connections of the pool at most. */
+  /** Maximum connections of the pool. */
   readonly connectionsMax: number
   /** Maximum wait for a connection. */
   readonly connectionWait: Duration.Duration
@@ -107,7 +107,7 @@ class Permits {
 
 const half = (count: number): number => Math.max(1, Math.floor(count / 2))
 
-/** Why no connection was made, when that may pass: anything but a name or a key that is wrong. */
+/** Why no connection was made, when that may be transient: anything but wrong credentials or a wrong name. */
 const refusalOf = (exit: Exit.Failure<unknown, SqlError.SqlError>): SqlError.SqlError | undefined => {
   const error = Option.getOrUndefined(Exit.findErrorOption(exit))
   return error?.reason._tag === "AuthenticationError" || error?.reason._tag === "AuthorizationError" ? undefined : error
@@ -126,7 +126,7 @@ const tookTooLong = (operation: string, waited: Duration.Duration) =>
 /** Statements that end a transaction: run for the caller by the cleanup of an abandoned statement. */
 const endsTransaction = /^(ROLLBACK|RELEASE)\b/
 
-/** A connection each of whose statements is waited for so long at most; none follows one that was left behind. */
+/** A connection whose statements have a timeout; no statement follows one that was abandoned. */
 const bounded = (
   connection: Connection,
   answerWait: Duration.Duration,

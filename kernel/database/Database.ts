@@ -119,7 +119,7 @@ type Values = typeof databaseSection extends Section<infer A> ? A : never
 const connectTimeout = "3 seconds"
 const forever = Duration.infinity
 
-/** What the database knows of its own connections. */
+/** The pool's callbacks into the database service. */
 type Observed = Required<Pick<ConnectionBounds, "observed" | "failed">>
 type WriteErrorListener = (reason: string) => Effect.Effect<void>
 
@@ -287,13 +287,13 @@ export class Database extends Context.Service<
   Database,
   {
     readonly kind: "server" | "embedded"
-    /** A trivial query with a short deadline; readiness is this and nothing else (S65). */
+    /** A trivial query with a short deadline; readiness is nothing but this (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** Status of this process's connection pool. */
     readonly pool: () => PoolStatus
     /** Runs for each statement that fails because the database accepts no writes, with that reason. */
     readonly onWriteError: (listener: WriteErrorListener) => Effect.Effect<void, never, Scope.Scope>
-    /** The whole database as one archive; a server has tools of its own. */
+    /** The whole database as one archive; for a server use its own tools. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
     /** Whether a pooler is in between; an embedded database is reached directly. */
     readonly reach: Reach

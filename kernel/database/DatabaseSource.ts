@@ -16,7 +16,7 @@ export type OpenedDatabase =
   | {
       readonly kind: "server"
       readonly url: Redacted.Redacted
-      /** The server itself, where `url` is a pooler's: for what needs a session of its own. */
+      /** The server itself, where `url` is a pooler's: for LISTEN and locks, which need a session. */
       readonly directUrl?: Redacted.Redacted | undefined
     }
   | {

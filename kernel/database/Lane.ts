@@ -1,6 +1,6 @@
-// What a database use is for. Payments (their requests, the follower, the channels) may use every connection; all else
-// (catalog, search, analytics, tools) half of them at most, so that it can never keep a payment waiting. Maintenance is
-// what may take minutes: migrations and the building of an index.
+// The lane of a database call. Payments (their requests, the follower, the channels) may use every connection; all
+// others (catalog, search, analytics, tools) at most half of them, so that they can never keep a payment waiting.
+// Maintenance may take minutes: migrations and index builds.
 import { Context } from "effect"
 
 export type LaneName = "payments" | "background" | "maintenance"

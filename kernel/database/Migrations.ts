@@ -1,9 +1,9 @@
 // Forward-only migrations: plain SQL files `migrations/<owner>/NNNN_name.sql`, each owner with a ledger table of its
 // own that keeps a checksum of every file that has run. Each file runs in a transaction, under a lock that makes a
-// second replica wait and then find nothing to do. Beside replicas that serve, a file waits for a table only shortly,
-// gives everything back, and tries again: so it neither holds payments up nor dies of a deadlock with them. What could
-// not be made good later is refused before anything runs: a gap in the numbers, a landed file that was edited, a file
-// that came late below one that ran, a database newer than the code.
+// second replica wait and then find nothing to do. Beside serving replicas, a file waits for a table only shortly,
+// rolls back, and retries: so it neither blocks payments nor deadlocks with them. States that could not be repaired
+// later are refused before anything runs: a gap in the numbers, a landed file that was edited, a file added below one
+// that has run, a database newer than the code.
 import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -47,7 +47,7 @@ interface Applied {
 
 const fileName = /^(\d{4})_([a-z0-9_]+)\.sql$/
 
-/** Reads an owner's files, in order; refuses a wrong name, a double number and a gap. */
+/** Reads an owner's files, in order; refuses an invalid name, a duplicate number and a gap. */
 const read = Effect.fnUntraced(function* (owner: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -104,7 +104,7 @@ export const pending = (
 
 const tableOf = (owner: string): string => `tollkeeper_migrations_${owner.replaceAll("-", "_")}`
 
-/** A file waits so long for a lock: shorter than the server takes to see a deadlock and to end one of its parties. */
+/** Lock timeout of a file: shorter than the server's deadlock timeout. */
 const lockWait = "700ms"
 /** After this many tries of a file, about two minutes, its tables are considered locked permanently. */
 const triesMax = 60

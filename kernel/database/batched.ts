@@ -9,11 +9,11 @@ import { Deferred, Effect, Exit } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
 export interface BatchOptions<A, B, E, R> {
-  /** Calls of one statement at most. */
+  /** Maximum calls of one statement. */
   readonly maxBatchSize: number
   /** What two calls of one statement may not share; without it any may go together. */
   readonly keyOf?: (call: A) => string
-  /** A statement begins at least so long after the one before it, milliseconds. Default: none. */
+  /** Minimum time between the starts of two statements, milliseconds. Default: none. */
   readonly minIntervalMillis?: number
   /** The answers to some calls, in their order. */
   readonly runBatch: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
@@ -25,8 +25,8 @@ interface Call<A, B, E> {
 }
 
 /**
- * Takes out the calls of the next statement: the first of each key, in the order of keys. The statements of two
- * processes then come to rows that both need in the same order, and do not wait for each other in a circle.
+ * Takes the calls of the next statement: the first of each key, in the order of keys. The statements of two processes
+ * then lock rows that both need in the same order, and do not deadlock.
  */
 const takeNext = <A, B, E, R>(
   waiting: Array<Call<A, B, E>>,

@@ -9,7 +9,7 @@ const authenticationCode = /^28/
 const authenticationWords = /authentication failed|no such user|no username|SASL|password/i
 const systemCode = /^E[A-Z]+$/
 
-/** A name or a password that is wrong does not mend itself. */
+/** Wrong credentials or a wrong name: permanent until an operator corrects them. */
 export const isPermanent = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
 

@@ -1,5 +1,5 @@
-// What lies beneath an error of the database, and its words, which say what the client's own do not. Pure, and without
-// the client: a process that has no database says why it ends by the same means.
+// The root cause of a database error, and its message, which says what the client's own does not. Pure, and without the
+// client: a process without a database reports its end by the same functions.
 
 const depthMax = 6
 
@@ -17,7 +17,7 @@ export const rootCause = (error: unknown): unknown => {
   return root
 }
 
-/** What the database says of an error, in its own words. */
+/** The database's own message of an error. */
 export const errorMessage = (error: unknown): string => {
   const reported = field(rootCause(error), "message")
   return typeof reported === "string" && reported !== "" ? reported.replace(/\s+/g, " ") : "no word of why"

@@ -17,7 +17,7 @@ const commit = Effect.fnUntraced(function* (connection: SqlConnection.Connection
   })
 })
 
-/** Begins a transaction with limits of its own, for a session that keeps none; out of it again when that fails. */
+/** Begins a transaction with limits of its own, for a session that keeps none; rolls back when that fails. */
 const beginning =
   (limits: Readonly<Record<string, string>>) =>
   (connection: SqlConnection.Connection): SqlConnection.Connection => {

@@ -3,7 +3,7 @@
 // than most releases.
 import { Effect, type Exit, Scope } from "effect"
 
-/** Acquired without interruption, unless `interruptible`; given back when the Scope ends, however it ends. */
+/** Acquired uninterruptibly, unless `interruptible`; released when the Scope ends, however it ends. */
 export const acquireReleaseDetached = <A, E, R>(
   acquire: Effect.Effect<A, E, R>,
   release: (acquired: A, exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>,

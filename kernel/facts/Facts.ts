@@ -59,9 +59,9 @@ export class FactOutsideTransaction extends Schema.TaggedError<FactOutsideTransa
 export interface ConsumerSpec<E, R> {
   /** Names the cursor; unique. */
   readonly consumer: string
-  /** Facts at most in one batch. Default 200. */
+  /** Maximum facts of one batch. Default 200. */
   readonly batchMax?: number
-  /** Where a consumer without a cursor begins: with all there is, the default, or with what comes. */
+  /** Where a consumer without a cursor begins: at the beginning, the default, or at the end. */
   readonly from?: "beginning" | "end"
   /** Runs inside the transaction that moves the cursor. A failure rolls both back; the next turn tries again. */
   readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>

@@ -43,10 +43,11 @@ export const isServedAnew = `kernel_server_identity() is distinct from
 export const newestEpoch = "coalesce((select max(epoch) from kernel_journal_epochs), 0)"
 
 /**
- * SQL: up to where the journal of now has all positions of a cursor's epoch. A cursor without an epoch counts as one of
- * the first. An epoch that the journal does not know may be of a line that branched off anywhere after the newest epoch
- * before it began: a server that was given up for a standby, and whose backup is restored later, knows nothing of the
- * standby's epoch. Such a cursor resumes where that epoch began, and events come again rather than never.
+ * SQL: up to where the current journal has all positions of a cursor's epoch. A cursor without an epoch counts as one
+ * of the first. An epoch that the journal does not know may belong to a line that branched off anywhere after the
+ * newest epoch before it began: a server that was replaced by a standby, and whose backup is restored later, knows
+ * nothing of the standby's epoch. Such a cursor resumes where that epoch began: events are delivered twice rather than
+ * never.
  */
 export const commonPosition = (sql: SqlClient.SqlClient, { epoch, position }: JournalCursor) => {
   const of = epoch === 0n ? sql`(select min(epoch) from kernel_journal_epochs)` : sql`${epoch}::int8`

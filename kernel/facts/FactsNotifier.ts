@@ -9,7 +9,7 @@ import { Supervisor } from "../actor/Supervisor.ts"
 const channel = "tollkeeper"
 /** The shortest time between two notifications of this process. */
 const ringEvery = "100 millis"
-/** Own notifications come back; one that has not after this was not passed on. */
+/** Own notifications are received too; without one after this time, none are passed on. */
 const echoWait = "5 seconds"
 /** Between two tries to listen. */
 const retryAfter = Duration.seconds(5)

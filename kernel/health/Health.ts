@@ -1,6 +1,6 @@
 // Liveness and readiness. Ready means that the database answers a trivial query, and nothing else: a silent ledger or a
-// search that is degraded shows in the body and never in the status (S64–S73). Drivers and plugins register what they
-// know of themselves; a report is bounded in time and length, and one that fails says so instead of failing the rest.
+// degraded search shows in the body and never in the status (S64–S73). Drivers and plugins register their own reports;
+// a report is bounded in time and length, and one that fails is reported as failed instead of failing the rest.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { contract } from "../contract/Contract.ts"
@@ -43,8 +43,8 @@ export class Health extends Context.Service<
   Health,
   {
     /**
-     * A driver's or plugin's own report, shown by its name. Several under one name are shown as one: degraded when one
-     * of them is, with all their words and figures.
+     * A driver's or plugin's own report, shown by its name. Several under one name are merged: degraded when one of
+     * them is, with the details and figures of all.
      */
     readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
     /**

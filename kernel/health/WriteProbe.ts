@@ -25,7 +25,7 @@ const writeTimeout = Duration.millis(1_200)
 const failuresMin = 2
 /** Between two writes while there is a problem and requests probe it. */
 const againMillis = 100
-/** A request waits so long for a write that may change its answer. */
+/** How long a request waits for a write that may change its answer. */
 const requestWait = Duration.millis(500)
 const fillerCharacters = 500
 

@@ -30,7 +30,7 @@ export class Authentication extends Context.Service<
     /** Source of a request, keyed or not: an address, or the network of one. */
     readonly sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
     readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
-    /** Whether an operator asks; where no operator has a key, whether this machine itself does. */
+    /** Whether the caller is an operator; where no operator key is configured, whether it is on this machine. */
     readonly mayOperate: (request: HttpServerRequest.HttpServerRequest) => boolean
     /** Whether the request comes from this machine itself, without a proxy. */
     readonly isLocal: (request: HttpServerRequest.HttpServerRequest) => boolean

@@ -18,10 +18,10 @@ export interface ListenChoice {
 export class ListenAt extends Context.Service<
   ListenAt,
   {
-    /** The last word counts; a plugin that speaks twice means the second. */
+    /** The last call wins. */
     readonly choose: (choice: ListenChoice) => Effect.Effect<void>
     readonly chosen: Effect.Effect<ListenChoice | undefined>
-    /** Ends when the process is asked to stop, before the listener waits for what it has begun. */
+    /** Ends when the process is asked to stop, before the listener waits for requests in flight. */
     readonly closing: Effect.Effect<void>
     readonly close: Effect.Effect<void>
   }

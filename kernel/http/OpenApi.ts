@@ -1,6 +1,6 @@
-// The description of the HTTP interface at /openapi.json, OpenAPI 3.1: each owner of routes describes its own with the
-// Schemas that type what it reads and writes, and what is off is not in it. The document is made when it is first asked
-// for after an owner came or went. Two owners that give one name to different shapes are a defect.
+// The OpenAPI 3.1 document at /openapi.json: each owner of routes describes its own with the Schemas that type what it
+// reads and writes; disabled routes are not in it. The document is built on the first request after an owner was added
+// or removed. Two owners that give one name to different shapes are a defect.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { json } from "./httpMiddleware.ts"

@@ -32,7 +32,7 @@ export const cookieOf = (request: HttpServerRequest.HttpServerRequest, name: str
     .find((pair) => pair.startsWith(`${name}=`))
     ?.slice(name.length + 1)
 
-/** Whether a page of ours asks: its own origin, when the browser names one, and the header of our pages. */
+/** Whether the request is from a page of ours: its own origin, when the browser names one, and our pages' header. */
 export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolean => {
   if (request.headers[pageHeader] !== "1") return false
   const origin = request.headers["origin"]

@@ -5,7 +5,7 @@ import { Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { json } from "./httpMiddleware.ts"
 
-/** Whether CSV is asked for by name, and before JSON. */
+/** Whether the request accepts CSV by name, and before JSON. */
 export const asksForCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
   const types = (headers["accept"] ?? "").split(",").map((type) => type.split(";", 1)[0]!.trim().toLowerCase())
   const [csv, json] = [types.indexOf("text/csv"), types.indexOf("application/json")]

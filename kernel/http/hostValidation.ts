@@ -38,7 +38,7 @@ export const isAllowedHost = (
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** Whether a request comes from a page that is neither this listener's own nor invited. */
+/** Whether a request comes from a page that is neither this listener's own nor allowed. */
 export const isCrossOrigin = (headers: Headers, allowedOrigins: ReadonlyArray<string>): boolean => {
   const origin = headers["origin"]?.toLowerCase()
   if (origin === undefined) return headers["sec-fetch-site"] === "cross-site"
@@ -51,7 +51,7 @@ export interface PageRules {
   readonly host: string
   /** Host headers that are answered besides the names of this machine; lower case. */
   readonly allowedHosts: ReadonlyArray<string>
-  /** Pages that may ask besides the listener's own; lower case. */
+  /** Allowed origins of pages besides the listener's own; lower case. */
   readonly allowedOrigins: ReadonlyArray<string>
 }
 

@@ -32,7 +32,7 @@ export const errorBody = (path: string, word: string, message: string): Record<s
   }
 }
 
-/** Addresses whose path is kept: most requests ask for one of a few. */
+/** URLs whose path is cached: most requests use one of a few. */
 const urlsMax = 256
 
 /** A path as the router matches it: without the query, without duplicate or trailing slashes. */
@@ -98,8 +98,8 @@ const nanosOf = (fiber: AnyFiber) => fiber.getRef(Clock.Clock).currentTimeNanosU
 
 /**
  * A span by method and route, below the caller's own when it sent one. It wraps the error handler, whose texts may
- * quote a path. A span that is not exported is never ended and has no attributes, and marks the steps below it likewise.
- * Where no spans are made, only the caller's own is used.
+ * quote a path. A span that is not exported is never ended and has no attributes, and marks the steps below it
+ * likewise. Where no spans are made, only the caller's own is used.
  */
 const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler: Answering<E, R>) => {
   const caller = callerOf(request.headers)

@@ -19,7 +19,7 @@ export interface FetchPolicy {
    * machine's own tests.
    */
   readonly allowLocal: boolean
-  /** Plain HTTP may be spoken. */
+  /** Allows plain HTTP. */
   readonly allowPlain: boolean
   /** Whole time, hops included. */
   readonly timeoutMillis: number

@@ -4,9 +4,9 @@
 
 /** Ledgers over which the least is taken. */
 const ledgersMax = 10
-/** Ledgers after which it is believed enough to warn of. */
+/** Ledgers after which the measurement is sure enough for a warning. */
 const ledgersMin = 3
-/** Seconds beyond which the clock is wrong. */
+/** Seconds beyond which the clock counts as wrong. */
 export const skewSecondsMax = 5
 
 export interface ClockSkew {

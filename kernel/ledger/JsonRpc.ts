@@ -1,9 +1,8 @@
 // JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads
-// are repeated and move on to the next configured endpoint (`askEndpoints.ts`); an endpoint that failed or was slow is
-// asked last for a while. A submission is sent to one endpoint once. An endpoint is asked nothing before it has said
-// that it serves the right network: another network's word would be a verdict about nothing. Nothing of a request or an
-// answer, of an address or a header is logged or put into an error: they may hold signed envelopes and an operator's
-// keys.
+// are retried at the next configured endpoint (`askEndpoints.ts`); an endpoint that failed or was slow is ordered last
+// for a while. A submission is sent to one endpoint once. An endpoint is not used before it has confirmed that it
+// serves the right network: another network's answer would decide about nothing. No content of a request or an answer,
+// of an address or a header is logged or put into an error: they may hold signed envelopes and an operator's keys.
 import { Clock, Data, Duration, Effect, Result, Schema } from "effect"
 import { Headers } from "effect/http"
 import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
@@ -34,7 +33,7 @@ class HttpRefused extends Data.TaggedError("HttpRefused")<{
 }> {}
 
 export interface Endpoints {
-  /** Asks one endpoint after another until one gives a well-formed answer. */
+  /** Calls one endpoint after another until one gives a well-formed answer. */
   readonly ask: <A>(
     method: string,
     params: unknown,
@@ -46,20 +45,20 @@ export interface Endpoints {
     params: unknown,
     answer: Schema.Codec<A, any>
   ) => Effect.Effect<{ readonly answer: A; readonly endpoint: number }, LedgerUnavailable>
-  /** Asks the preferred endpoint once. */
+  /** Calls the preferred endpoint once. */
   readonly once: <A>(
     method: string,
     params: unknown,
     answer: Schema.Codec<A, any>
   ) => Effect.Effect<A, LedgerUnavailable>
-  /** Asks one given endpoint once. */
+  /** Calls one given endpoint once. */
   readonly at: <A>(
     url: string,
     method: string,
     params: unknown,
     answer: Schema.Codec<A, any>
   ) => Effect.Effect<A, LedgerUnavailable>
-  /** Has these, by their places, asked after the others until it is said anew. */
+  /** Orders these endpoints, by position, after the others until the next call of this. */
   readonly setUnfit: (endpoints: ReadonlySet<number>) => void
 }
 
@@ -86,7 +85,7 @@ const reasonOf = (error: unknown): string =>
           ? String(error._tag)
           : "failed"
 
-/** The pause that a refusal asks for, milliseconds; none when it names none that can be read. */
+/** The pause that a refusal requests, milliseconds; none when it names none that can be read. */
 const retryAfterOf = (named: string | undefined) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const read = named === undefined ? undefined : Headers.parseRetryAfter(named)
@@ -114,7 +113,7 @@ const refused = ({ retryAfter, status }: HttpAnswered) =>
     Effect.fail(new HttpRefused({ status, retryAfterMillis }))
   )
 
-/** What an endpoint said, as far as it is an answer to this question. */
+/** An endpoint's answer, as far as it belongs to this call. */
 const readAnswer = <A>(
   said: HttpAnswered,
   id: number,
@@ -222,7 +221,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.mapError(attempt(url, method, params, answer), ({ unavailable }) => unavailable)
 
-  /** Configured order; those whose word is not the ledger's after the others, those that failed lately last. */
+  /** Configured order; endpoints that are off the selected head after the others, recently failed ones last. */
   const places = options.urls.map((url, place) => ({ url, place, rank: 0 }))
   const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
     // Of one alone there is no order.

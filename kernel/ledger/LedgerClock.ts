@@ -17,7 +17,7 @@ import { makeCloseIntervals, type CloseIntervals } from "./closeInterval.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 export interface LedgerTime {
-  /** Newest ledger believed. It goes back only when the network did, or when a belief was wrong. */
+  /** The selected head. It goes back only when the network did, or when a selection was wrong. */
   readonly sequence: number
   /** Unix seconds of its close. */
   readonly closedAtSeconds: number
@@ -25,12 +25,12 @@ export interface LedgerTime {
   readonly secondsPerLedger: number
   /** By the fastest clock of an honest client, never slower: 0.1 to 60 (`minClientCloseInterval`). */
   readonly fastestSecondsPerLedger: number
-  /** One endpoint's first word: no proof of anything before the ledger has moved, or another endpoint agrees. */
+  /** One endpoint's first answer: no proof of anything before the ledger has advanced, or another endpoint agrees. */
   readonly isFirstWord: boolean
 }
 
 export interface InclusionFees extends FeeStats {
-  /** What the network asks now: what a refusal said lately, else what half of the recent transactions paid, stroops. */
+  /** The network's current inclusion fee: of a recent refusal, else the median of recent transactions, stroops. */
   readonly asked: bigint
 }
 
@@ -45,16 +45,16 @@ export interface LedgerStatus {
   readonly isSkewed: boolean
 }
 
-/** A ledger that has not advanced for so long, or for three of its intervals, is not relied upon. */
+/** A ledger that has not advanced for this long, or for three of its intervals, is not fresh. */
 const ageMax = Duration.seconds(30)
 const ageLedgersMax = 3
 const pollMin = 200
 const pollMax = 1_000
 const feeStatsEvery = Duration.seconds(5)
 const feeStatsEveryUnattended = Duration.seconds(30)
-/** What a refusal said of the fee counts for so long; refusals of what is still open say it again. */
+/** How long the fee of a refusal counts; refusals of open settlements repeat it. */
 const reportedFor = Duration.seconds(30)
-/** Every endpoint's own word is asked for this often, and sooner while no new ledger comes. */
+/** Interval at which all endpoints are polled, and sooner while no new ledger comes. */
 const surveyMillis = 10_000
 const surveyStillMillis = 2_000
 /** How long `attend` lasts, and some ledgers more: the next payment often follows soon. */
@@ -100,7 +100,7 @@ const doubted = new LedgerUnavailable({
   message: "the ledger may be far ahead of the last head seen"
 })
 
-/** What is believed, and how it came to be. */
+/** The selected head, and its history. */
 const makeFollower = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const skew = makeClockSkew()
@@ -110,7 +110,7 @@ const makeFollower = Effect.gen(function* () {
   let surveyedAt = -Infinity
   let polledAt = -Infinity
 
-  /** Each endpoint's own word when the first answer says something new or odd, when nothing moves, and now and then. */
+  /** All endpoints' answers when the first one is new or unexpected, when nothing advances, and periodically. */
   const secondPoll = Effect.fnUntraced(function* (first: LatestLedger, at: number) {
     const relation = belief === undefined ? "first" : relationOf(belief, first, at, pace())
     const isExpected = relation === "same" || relation === "next"
@@ -170,7 +170,7 @@ const makeFollower = Effect.gen(function* () {
 
 /** State of the follower's own polls. */
 interface Polls {
-  /** When the believed ledger last changed; undefined before the first. */
+  /** When the head last changed; undefined before the first. */
   readonly advancedAt: number | undefined
   readonly polledAt: number
   readonly paces: CloseIntervals
@@ -202,7 +202,7 @@ const isBehind = (polls: Polls, at: number): boolean =>
   at - polls.advancedAt >= restShare * polls.paces.pace() * 1_000 &&
   at - polls.polledAt >= betweenPolls(polls, false)
 
-/** What inclusion costs: as the node's statistics say, kept while none come, and as refusals said lately. */
+/** The inclusion fee: by the node's statistics, kept while none arrive, and by recent refusals. */
 const makeFees = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   let fees: FeeStats = { p50: 100n, p90: 100n, p99: 100n }
@@ -286,7 +286,7 @@ export class LedgerClock extends Context.Service<
     readonly status: Effect.Effect<LedgerStatus>
     /** Recent inclusion fees; the network's minimum while none are known. */
     readonly fees: Effect.Effect<InclusionFees>
-    /** Notes what a node asked for inclusion when it refused a bid, stroops. */
+    /** Records the inclusion fee that a node required when it refused a bid, stroops. */
     readonly noteAsked: (stroops: bigint) => Effect.Effect<void>
     /** A payment was received: ledgers are followed closely from now on. Never waits, never fails. */
     readonly attend: Effect.Effect<void>

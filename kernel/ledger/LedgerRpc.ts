@@ -13,11 +13,11 @@ export interface LatestLedger {
   /** Unix seconds. */
   readonly closedAtSeconds: number
   readonly protocolVersion: number
-  /** Which endpoint said so, by its place in the settings, from 0. */
+  /** The answering endpoint, by its position in the settings, from 0. */
   readonly endpoint: number
 }
 
-/** What a node said of a submission. No answer ends a settlement (decisions 3). */
+/** A node's answer to a submission. No answer ends a settlement (decisions 3). */
 export type SendAnswer =
   | { readonly _tag: "Pending" }
   | { readonly _tag: "Duplicate" }
@@ -27,13 +27,13 @@ export type SendAnswer =
    * bid for inclusion must be, when the node says so.
    */
   | { readonly _tag: "Error"; readonly code: string; readonly askedStroops?: bigint }
-  /** No believable answer: it may or may not have arrived. */
+  /** No credible answer: it may or may not have arrived. */
   | { readonly _tag: "Lost"; readonly message: string }
 
 export type TransactionAnswer =
   | {
       readonly _tag: "NotFound"
-      /** The newest and oldest ledger this node can speak of. */
+      /** The newest and oldest ledger of this node's history. */
       readonly latestLedger: number
       readonly oldestLedger: number
     }
@@ -50,7 +50,7 @@ export interface ScanRequest {
 export interface ScanAnswer {
   /** Every ledger from the requested one to this one was scanned; before `fromLedger` when none was. */
   readonly scannedTo: number
-  /** The oldest ledger the node can speak of. */
+  /** The oldest ledger of the node's history. */
   readonly oldestLedger: number
   readonly found: ReadonlyArray<{ readonly executed: ExecutedTransaction; readonly envelope: Envelope }>
 }
@@ -71,8 +71,8 @@ export type SimulationAnswer =
       readonly authXdr: ReadonlyArray<Uint8Array>
     }
   /**
-   * The host refuses. `code` is `Error(Type, Code)` of the first line; `detail` a bounded excerpt of the host's own
-   * words.
+   * The host refuses. `code` is `Error(Type, Code)` of the first line; `detail` a bounded excerpt of the host's
+   * message.
    */
   | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
   /**
@@ -91,7 +91,7 @@ export interface SnapshotQuery {
 export interface SnapshotAnswer {
   /** Absent when the account is not on the ledger. */
   readonly sequence: bigint | undefined
-  /** The ledger in which the nonce was used; an entry that is not there any more reads as unspent. */
+  /** The ledger in which the nonce was used; an entry that is gone reads as unspent. */
   readonly nonce: number | "unspent" | "unknown"
 }
 
@@ -108,18 +108,17 @@ export class LedgerRpc extends Context.Service<
     readonly latestLedger: Effect.Effect<LatestLedger, LedgerUnavailable>
     /** Every endpoint's own answer, requested concurrently; endpoints that do not answer are left out. */
     readonly latestLedgers: Effect.Effect<ReadonlyArray<LatestLedger>>
-    /** Names the endpoints whose word is not the ledger's at present: they are asked last, until the next such word. */
+    /** Sets the endpoints that are off the selected head: they are called last, until the next call of this. */
     readonly setUnfit: (endpoints: ReadonlySet<number>) => Effect.Effect<void>
     readonly feeStats: Effect.Effect<FeeStats, LedgerUnavailable>
     /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
     readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>
     /**
      * Sends once, and again when an open connection turns out to be closed: a transaction counts once, however often it
-     * is sent. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not
-     * believed (Lost).
+     * is sent. A lost answer is a result, not an error. `outerHash` is ours; an answer with another hash is Lost.
      */
     readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
-    /** Asks for a transaction by inner or outer hash, hex. */
+    /** Reads a transaction by inner or outer hash, hex. */
     readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
     /** Scans ledgers for transactions, page after page, a bounded number of them. */
     readonly scan: (request: ScanRequest) => Effect.Effect<ScanAnswer, LedgerUnavailable>
@@ -131,8 +130,8 @@ export class LedgerRpc extends Context.Service<
       LedgerUnavailable
     >
     /**
-     * Channels, and with each the nonce of the authorization it carries, all as of one ledger, in the order asked. At
-     * most 100.
+     * Channels, and with each the nonce of the authorization it carries, all as of one ledger, in the requested order.
+     * At most 100.
      */
     readonly snapshots: (
       asked: ReadonlyArray<SnapshotQuery>
@@ -140,7 +139,7 @@ export class LedgerRpc extends Context.Service<
       { readonly latestLedger: number; readonly snapshots: ReadonlyArray<SnapshotAnswer> },
       LedgerUnavailable
     >
-    /** The sha256, hex, of the code that a contract runs; None when it is not there, or runs no code of its own. */
+    /** The sha256, hex, of a contract's code; None when it does not exist, or has no code of its own. */
     readonly codeHash: (contract: string) => Effect.Effect<Option.Option<string>, LedgerUnavailable>
     /** Whether the nonce of an address credential is spent and still live on the ledger. */
     readonly nonceSpent: (
@@ -153,5 +152,5 @@ export class LedgerRpc extends Context.Service<
   }
 >()("tollkeeper/ledger/LedgerRpc") {}
 
-/** The RPC driver: the ledger asked and sent to, without the clock that follows it. */
+/** The RPC driver: reads and submissions, without the clock that follows the ledger. */
 export const rpcContract = contract("rpc", LedgerRpc)

@@ -3,7 +3,7 @@
 import { Schema } from "effect"
 
 export class LedgerUnavailable extends Schema.TaggedError<LedgerUnavailable>()("LedgerUnavailable", {
-  /** What was being asked, such as `simulateTransaction`. */
+  /** The failed operation, such as `simulateTransaction`. */
   operation: Schema.String,
   /** Why, without payloads. */
   message: Schema.String,

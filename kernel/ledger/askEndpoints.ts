@@ -9,7 +9,7 @@ import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
 const retriesMax = 3
 /** The first pause at most; each later one is twice as long. */
 const firstPauseMillis = 150
-/** A silent endpoint is asked beside the next one after this share of a call's time, and after so long at most. */
+/** The next endpoint is called beside a silent one after this share of a call's timeout, at most this long. */
 const slowShare = 4
 const slowMillisMax = 1_000
 
@@ -18,7 +18,7 @@ export class CallError extends Data.TaggedError("CallError")<{
   readonly unavailable: LedgerUnavailable
   /** The endpoint refused to work just now: the same question may be answered a moment later. */
   readonly isPassing: boolean
-  /** The pause it asks for. */
+  /** The pause it requests. */
   readonly retryAfterMillis: number
 }> {}
 
@@ -47,7 +47,7 @@ const firstOr = Effect.fnUntraced(function* <A>(
   return yield* Effect.raceAll([Fiber.join(fiber), next])
 })
 
-/** Waits before another attempt; fails with what the last one said when there is to be none. */
+/** Waits before another attempt; fails with the last error when there is to be none. */
 const pauseAfter = Effect.fnUntraced(function* (
   { isPassing, retryAfterMillis, unavailable }: CallError,
   retry: number,

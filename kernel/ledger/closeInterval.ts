@@ -59,7 +59,7 @@ export const activeCloseInterval = (seen: ReadonlyArray<PollObservation>): numbe
     : Math.min(meanCloseInterval(seen), bounded(sumOf(polls, "closeSeconds") / sumOf(polls, "ledgers")))
 }
 
-/** The shortest time a ledger took of late, seconds, 0.1 to 60, by either clock: no next one comes much sooner. */
+/** The shortest recent interval, seconds, 0.1 to 60, by either clock: no next ledger comes much sooner. */
 export const minCloseInterval = (seen: ReadonlyArray<PollObservation>): number =>
   bounded(
     Math.min(
@@ -82,9 +82,9 @@ const clientMean = (polls: ReadonlyArray<PollObservation>, end: number): number 
 
 /**
  * Seconds per ledger, 0.1 to 60, of the fastest clock that an honest client may have now: a client takes the plain mean
- * of the last ledgers when it signs, by their close times. Bursts that the pace leaves out are in it, and others may
- * have become slower since. Until twice as many have been seen since the start, or since the ledger went on elsewhere,
- * it may have read any pace.
+ * of the last ledgers when it signs, by their close times. Bursts that the interval leaves out are in it, and others
+ * may have become slower since. Until twice as many have been seen since the start, or since a change of the head, it
+ * may have read any interval.
  */
 export const minClientCloseInterval = (polls: ReadonlyArray<PollObservation>): number => {
   const ledgers = sumOf(polls, "ledgers")

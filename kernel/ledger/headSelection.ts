@@ -9,9 +9,9 @@ import type { LatestLedger } from "./LedgerRpc.ts"
 
 export interface HeadState {
   readonly newest: LatestLedger
-  /** When the believed ledger last changed, monotonic milliseconds. */
+  /** When the head last changed, monotonic milliseconds. */
   readonly advancedAt: number
-  /** One endpoint's word from the beginning, which nothing has borne out yet: two of its answers may both be wrong. */
+  /** One endpoint's answer from the start, not confirmed yet: two of its answers may both be wrong. */
   readonly isUnconfirmed: boolean
   /** The lower ledger that the last poll reported, since then. */
   readonly below: LatestLedger | undefined
@@ -50,7 +50,7 @@ export type HeadUpdate = {
 
 /** Ledgers that may close unseen between two polls, beside three times what the close interval predicts. */
 const burstMax = 12
-/** A believed line that has not moved for so long gives way to a lower one that does: milliseconds, or ledgers. */
+/** A selected line stalled for this long gives way to a lower one that advances: milliseconds, or ledgers. */
 const stillMillis = 10_000
 const stillLedgers = 3
 /** Ledgers that a test network may close in a moment: a leap no longer than this is taken when reported twice. */
@@ -60,10 +60,10 @@ const beyondMillis = 30_000
 const beyondPolls = 5
 /** The same when it moves. */
 const beyondMovingMillis = 5_000
-/** Seconds that a close time may lie in this machine's future, whose own clock may be wrong. */
+/** Seconds that a close time may be in this machine's future, whose own clock may be wrong. */
 const futureSecondsMax = 3_600
 
-/** How far ahead a ledger may be to be the believed line's own continuation. */
+/** How far ahead a ledger may be as the selected line's own continuation. */
 export const reachOf = (belief: HeadState, at: number, pace: number): number =>
   burstMax + Math.ceil((3 * Math.max(0, at - belief.advancedAt)) / (pace * 1_000))
 
@@ -165,7 +165,7 @@ const competingHeadIn = (belief: HeadState, polled: HeadObservations): LatestLed
 /** Reports of a line ahead. */
 interface ObservedAhead extends CandidateAhead {
   readonly newest: LatestLedger
-  /** That agree upon it, one of them at most from before. */
+  /** The number that agree on it, at most one of them from before. */
   readonly answers: number
 }
 

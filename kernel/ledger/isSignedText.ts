@@ -1,5 +1,5 @@
-// A text that an account signed, as wallets show it to people (SEP-53): ed25519 over the SHA-256 of the words "Stellar
-// Signed Message:", a line's end and the text. So what a wallet signs here is never a transaction. Pure.
+// A text that an account signed, as wallets show it to people (SEP-53): ed25519 over the SHA-256 of "Stellar Signed
+// Message:", a newline and the text. So what a wallet signs here is never a transaction. Pure.
 import { accountKeyOf } from "../stellar/Address.ts"
 import type { Crypto } from "../platform/Crypto.ts"
 import { verifyEd25519 } from "./Ed25519.ts"

@@ -5,9 +5,7 @@ import type { LedgerTime } from "./LedgerClock.ts"
 /** A client reads the closing times in whole seconds; its clock may run this much faster. */
 const paceTolerance = 0.95
 
-/**
- * Clients compute with 5 s a ledger, or with the measured pace in whole seconds, rounded up: never with less than one.
- */
+/** Clients compute with 5 s a ledger, or with the measured interval in whole seconds, rounded up, at least one. */
 const secondsPerLedgerOfClients = (measured: number): number => Math.min(5, Math.max(1, measured * paceTolerance))
 
 /** The last ledger that an honest authorization may name. `maxTimeoutSeconds` is what its terms give it. */

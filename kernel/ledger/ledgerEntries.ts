@@ -1,5 +1,5 @@
-// The entries of the ledger that are asked for: their keys, and what they hold. An entry that is none of what was asked
-// for reads as a contradiction, never as an answer.
+// The ledger entries that are read: their keys and contents. An entry that was not requested is a contradiction, never
+// an answer.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
@@ -46,7 +46,7 @@ export const snapshotKeys = (asked: ReadonlyArray<SnapshotQuery>): ReadonlyArray
 
 type Entries = NonNullable<(typeof GetLedgerEntries.Type)["entries"]>
 
-/** What the entries say of each channel and nonce, in the order asked; or why they cannot be believed. */
+/** The entries of each channel and nonce, in the requested order; or why they are not credible. */
 export const readSnapshots = (
   asked: ReadonlyArray<SnapshotQuery>,
   entries: Entries

@@ -3,7 +3,7 @@ import { Clock, Effect, Layer } from "effect"
 import { TrustedTime } from "../time/trustedTime.ts"
 import { LedgerClock } from "./LedgerClock.ts"
 
-/** A ledger that has closed this long ago does not doubt a clock: it may have halted, or not have been asked lately. */
+/** A ledger closed this long ago casts no doubt on a clock: it may have halted, or not have been polled recently. */
 const aheadMillis = 600_000
 
 /** The machine's time, or the ledger's where the machine's is far ahead of it. */

@@ -1,7 +1,7 @@
-// The LedgerRpc port over JSON-RPC. Here answers become believable: a hash in an answer is compared with the one asked
-// for and recomputed from the envelope that comes with it; a status is read before anything that might not decode; a
-// result code and the fee charged come from the result itself. An answer that contradicts itself is
-// `LedgerUnavailable`, never a verdict.
+// The LedgerRpc port over JSON-RPC. Answers are verified here: a hash in an answer is compared with the requested one
+// and recomputed from the envelope that comes with it; a status is read before anything that might not decode; a result
+// code and the fee charged come from the result itself. An answer that contradicts itself is `LedgerUnavailable`, never
+// a decision.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer, Option } from "effect"
 import type { RpcHeader } from "../config/rpcHeaders.ts"
@@ -34,10 +34,10 @@ export interface LedgerRpcOptions {
   readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
 
-/** Longest excerpt of the host's own words that is kept. */
+/** Maximum length of the excerpt of the host's message. */
 const detailCharactersMax = 300
 
-/** How long several endpoints are waited for when each is asked for its newest ledger. */
+/** Timeout for several endpoints when all are polled for their newest ledger. */
 const surveyTimeout = Duration.seconds(2)
 
 /** Transactions on one page of a scan, and pages of one scan: two full ledgers' worth. */
@@ -59,7 +59,7 @@ type IncludedAnswer = Pick<
   readonly ledger?: number
 }
 
-/** `Error(Type, Code)` of a host error, and the first plain words of its event log. */
+/** `Error(Type, Code)` of a host error, and the first plain text of its event log. */
 export const readHostError = (error: string): { readonly code: string; readonly detail: string } => {
   const code = /Error\([A-Za-z]+, #?[A-Za-z0-9]+\)/.exec(error)?.[0] ?? "Error(Unknown, Unknown)"
   const said = /data:\[?"([^"]{1,200})"/.exec(error)?.[1] ?? ""
@@ -106,7 +106,7 @@ const makeLatest = ({ askWhich, ask, at, setUnfit }: Endpoints, options: LedgerR
       (url, endpoint) =>
         at(url, "getLatestLedger", undefined, Wire.GetLatestLedger).pipe(
           Effect.flatMap((answer) => readLatest({ answer, endpoint })),
-          // One that is slow to speak must not keep the word of the others waiting.
+          // A slow endpoint must not delay the answers of the others.
           Effect.timeout(options.urls.length > 1 ? Duration.min(surveyTimeout, options.timeout) : options.timeout),
           Effect.option
         ),
@@ -137,7 +137,7 @@ const makeSimulate = ({ ask }: Endpoints) =>
       return yield* contradiction("simulateTransaction", "a success without resource data")
     }
     const restoredEntries = archivedEntriesOf(data)
-    // A node whose protocol restores by a transaction of its own announces it, and marks nothing.
+    // A node whose protocol needs a separate restore transaction announces it, and marks nothing.
     if (answer.restorePreamble && restoredEntries === 0) {
       const fee = answer.restorePreamble.minResourceFee ?? ""
       return { _tag: "RestoreRequired", latestLedger, ...(digits.test(fee) ? { restoreStroops: BigInt(fee) } : {}) }
@@ -183,7 +183,7 @@ const makeSend = ({ once }: Endpoints) =>
     Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const))
   )
 
-/** What an included transaction shows, or why that cannot be believed. */
+/** The content of an included transaction, or why it is not credible. */
 const readIncluded = (
   { crypto, networkId }: Hashing,
   answer: IncludedAnswer,
@@ -328,7 +328,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
 export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, Crypto | HttpCalls> =>
   Layer.effect(LedgerRpc, make(options))
 
-/** Asks each endpoint for its network and says which do not serve this one (decisions 2: checked at startup). */
+/** Reads each endpoint's network and returns those that do not serve this one (decisions 2: checked at startup). */
 export const checkEndpoints = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
   return yield* Effect.forEach(

@@ -1,6 +1,5 @@
-// What readiness says of the ledger's time: the newest ledger, how long ago it advanced, how far this machine's clock
-// is off, and what inclusion costs. Degraded while no ledger comes or the clock is wrong; readiness itself never
-// depends on it (decisions 2).
+// Readiness of the ledger clock: the newest ledger, its age, this machine's clock skew, and the inclusion fee. Degraded
+// while no ledger comes or the clock is wrong; readiness itself never depends on it (decisions 2).
 import { Effect } from "effect"
 import { Health, type HealthReport } from "../health/Health.ts"
 import { LedgerClock } from "./LedgerClock.ts"

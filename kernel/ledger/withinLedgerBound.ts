@@ -1,13 +1,13 @@
 // An answer of the RPC names the ledger it is of, and a node may name one that is far ahead of the network's. What an
 // answer proves depends on that ledger: that a bound has passed, that a number is newer than another. So no answer
-// counts for more than the ledger that is believed, none for anything while that is one endpoint's first word, and one
-// that must be taken as it is waits until the clock has come as far.
+// counts for more than the selected head, none for anything while that is unconfirmed, and one that must be taken as it
+// is waits until the clock has reached its ledger.
 import { Effect } from "effect"
 import { LedgerClock, type LedgerTime } from "./LedgerClock.ts"
 
 const provenLedger = ({ isFirstWord, sequence }: LedgerTime): number => (isFirstWord ? 0 : sequence)
 
-/** The ledger an answer may count for: the one it names, the believed one at most; 0 before anything is proven. */
+/** The ledger an answer may count for: the one it names, at most the selected head; 0 before anything is confirmed. */
 export const withinLedgerBound = Effect.fnUntraced(function* (latestLedger: number) {
   return Math.min(latestLedger, provenLedger(yield* (yield* LedgerClock).now))
 })

@@ -1,12 +1,12 @@
-// Response extensions: observers that a plugin hangs on the payment's answer. They run after the decision, are bounded
-// in time (50 ms by default; later than that the header says `processing`), and can neither fail nor alter it. What
-// they say goes into the `EXTENSION-RESPONSES` header under the key that was sent (decisions 4, S254–S257).
+// Response extensions: observers that a plugin adds to the payment's answer. They run after the decision, are bounded
+// in time (50 ms by default; after that the header says `processing`), and can neither fail nor alter it. Their answers
+// go into the `EXTENSION-RESPONSES` header under the key that was sent (decisions 4, S254–S257).
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { Payment } from "./Payment.ts"
 
 export interface ExtensionOutcome {
   readonly status: "success" | "processing" | "rejected"
-  /** A public word, only with `rejected`. */
+  /** A public reason, only with `rejected`. */
   readonly rejectedReason?: string
   /** Fields that were left out of what was taken, because their form is not allowed. */
   readonly dropped?: ReadonlyArray<string>
@@ -20,14 +20,14 @@ export interface PaymentObservation {
   /** Inner transaction hash, hex, once settled. */
   readonly transaction: Option.Option<string>
   /**
-   * What the ledger takes once from this payer: the nonce of its authorization, of its network and scheme; opaque. Read
-   * from the payload when asked for, which costs the decoding of it.
+   * What the ledger accepts once from this payer: the nonce of its authorization, of its network and scheme; opaque.
+   * Decoded from the payload on each call.
    */
   readonly authorization: () => Option.Option<string>
 }
 
 export interface Extension {
-  /** Neutral key in `extensions`, such as `catalog`; the observer is asked only when the payment carries it. */
+  /** Neutral key in `extensions`, such as `catalog`; the observer is called only when the payment carries it. */
   readonly key: string
   /**
    * The cached observation, synchronously: called first, so that a cache hit takes no fiber. Undefined leaves it to

@@ -40,7 +40,7 @@ export class Facilitator extends Context.Service<
     readonly settle: (payment: Payment) => Effect.Effect<SettleAnswer>
     /**
      * A principal's own settlements, newest first, by payment identifier or transaction hash; None when the database
-     * cannot be asked.
+     * does not answer.
      */
     readonly lookup: (
       principal: Principal,

@@ -12,9 +12,7 @@ export interface Terms {
   readonly network: NetworkId
   /** Token contract address, as sent. */
   readonly asset: string
-  /**
-   * Atomic units, as sent; None when it is not a canonical integer string ≥ 0 (the scheme refuses it by its own word).
-   */
+  /** Atomic units, as sent; None when it is not a canonical integer string ≥ 0 (refused by the scheme's own reason). */
   readonly amount: Option.Option<bigint>
   readonly amountText: string
   readonly payTo: string

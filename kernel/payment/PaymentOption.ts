@@ -1,4 +1,4 @@
-// One way to pay, as sellers declare it and callers send it: the words that the payment routes and the catalog share.
+// One way to pay, as sellers declare it and callers send it: shared by the payment routes and the catalog.
 import { Schema } from "effect"
 import { anything, text, units } from "../http/wireSchema.ts"
 

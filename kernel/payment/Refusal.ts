@@ -1,11 +1,11 @@
-// Refusing a payment is a value, not an error: a word from a closed table, a sentence for people, and what is known of
-// the payer. Every word has a row `{reason, check, status}`. The kernel owns the rows of the spine; each scheme
-// registers its own; an unregistered word is a defect and a word registered twice with different meaning stops the
-// boot. Words are neutral here (`invalid_ledger_…`); the edge spells them.
+// Refusing a payment is a value, not an error: a reason from a closed table, a sentence for people, and what is known
+// of the payer. Every reason has a row `{reason, check, status}`. The kernel owns the rows of the core; each scheme
+// registers its own; an unregistered reason is a defect and a reason registered twice with different meaning stops the
+// boot. Reasons are neutral here (`invalid_ledger_…`); the edge spells them.
 import { Option } from "effect"
 
 export interface RefusalRow {
-  /** Neutral word, `[a-z0-9_]+`. */
+  /** Neutral reason, `[a-z0-9_]+`. */
   readonly reason: string
   /** What was checked, for documentation and tests. */
   readonly check: string

@@ -1,7 +1,7 @@
-// A payment scheme, as a plugin gives it to the kernel. A scheme is pure of HTTP and SQL: it decodes its own payload,
-// checks it (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads
-// what was executed. The kernel knows no scheme by name. The port carries what a scheme with a signed maximum needs:
-// our own auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
+// A payment scheme, as a plugin provides it. A scheme is free of HTTP and SQL: it decodes its own payload, checks it
+// (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads what was
+// executed. The kernel knows no scheme by name. The port carries what a scheme with a signed maximum needs: our own
+// auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
@@ -22,7 +22,7 @@ export interface Verified {
   readonly payer: string
   readonly payTo: string
   readonly asset: string
-  /** What the payer's signature allows at most, atomic units. */
+  /** The maximum that the payer's signature allows, atomic units. */
   readonly amountMax: bigint
   /** What will be moved, atomic units. Equal to `amountMax` for a fixed-amount scheme. */
   readonly amount: bigint
@@ -72,7 +72,7 @@ export interface NonceReader {
 export interface Authorization {
   /** As `Verified.authorizationKey`. */
   readonly key: string
-  /** The address that is said to have signed it. */
+  /** The address that claims to have signed it. */
   readonly payer: string
 }
 
@@ -90,8 +90,8 @@ export interface Scheme {
    */
   readonly authorization: (payment: Payment) => Option.Option<Authorization>
   /**
-   * Every check of the scheme, the relation of the accepted amount to the required one included: the spine compares all
-   * other terms. Fails only when the ledger cannot be asked.
+   * Every check of the scheme, the relation of the accepted amount to the required one included: the core compares all
+   * other terms. Fails only when the ledger is unavailable.
    */
   readonly verify: (payment: Payment, stage: Stage) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
   /**
@@ -104,7 +104,7 @@ export interface Scheme {
   readonly nonces: NonceReader
 }
 
-/** Two plugins offered the same scheme, or one reason word with two meanings. */
+/** Two plugins registered the same scheme, or one reason with two meanings. */
 export class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", {
   scheme: Schema.String,
   message: Schema.String
@@ -114,8 +114,8 @@ export class Schemes extends Context.Service<
   Schemes,
   {
     /**
-     * Offers a scheme, with its words, for as long as the Scope lives. A word of the spine's or of another scheme is
-     * taken: one word has one meaning.
+     * Registers a scheme, with its reasons, for as long as the Scope lives. A reason of the core or of another scheme
+     * is taken: one reason has one meaning.
      */
     readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
     /** The HTTP status of a refusal's reason; 200 for an unregistered one. */

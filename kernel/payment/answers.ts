@@ -13,7 +13,7 @@ export const refuse = (refused: Refusal, transaction: Option.Option<string> = Op
   transaction
 })
 
-/** When to come again where nothing better is known: what the header says. */
+/** Default of Retry-After. */
 const retryMillis = 1_000
 
 /** One reason for every transient cause: no channel, a twin elsewhere, too many open, a silent ledger. */

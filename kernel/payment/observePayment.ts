@@ -8,7 +8,7 @@ import type { Extension, ExtensionOutcome, Extensions, PaymentObservation } from
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 const timeMax = "50 millis"
-/** Characters of the header at most, well below what HTTP clients take. */
+/** Maximum length of the header, well below the limits of HTTP clients. */
 const headerMax = 2_048
 
 const processing: ExtensionOutcome = { status: "processing" }
@@ -30,7 +30,7 @@ interface Observing {
 
 const hasEnded = ({ fiber }: Observing): boolean => fiber.pollUnsafe() !== undefined
 
-/** What came of it until now. */
+/** Its result, if it has completed. */
 const outcomeOf = ({ fiber }: Observing): ExtensionOutcome => {
   const exit = fiber.pollUnsafe()
   return exit?._tag === "Success" ? exit.value : processing

@@ -1,6 +1,5 @@
-// What schemes read alike out of an enforcing simulation: what a refusal of the ledger means to people, whether the
-// authorization is spent, and whether what it would cost is within the ceilings. Which word a payment is refused with
-// is the scheme's. Pure.
+// What all schemes read from an enforcing simulation: the meaning of the ledger's refusal for people, whether the
+// authorization is spent, and whether its cost is within the ceilings. The reason of a refusal is the scheme's. Pure.
 import type { FeeCeilings } from "../config/Network.ts"
 import type { SimulationAnswer } from "../ledger/LedgerRpc.ts"
 import type { Refusal } from "./Refusal.ts"
@@ -24,7 +23,7 @@ const common: ReadonlyArray<HostErrorMeaning> = [
 /** The least that including a fee bump costs, stroops: the network's base fee for two operations. */
 const inclusionStroopsLeast = 200n
 
-/** A refusal's code, what it means, and the host's own words; `own` are meanings of the scheme's contract. */
+/** A refusal's code, its meaning, and the host's own message; `own` are meanings of the scheme's contract. */
 export const explainRefused = (
   { code, detail }: Extract<SimulationAnswer, { _tag: "Refused" }>,
   own: ReadonlyArray<HostErrorMeaning> = []

@@ -5,7 +5,7 @@ import { ListenAt } from "../http/ListenAt.ts"
 
 const stoppingWait = Duration.millis(2_500)
 
-/** Ends when the process is asked to stop and what was begun has had its time. */
+/** Ends when the process is asked to stop and work in flight has had its time. */
 export const shutdownDeadline = Effect.map(ListenAt, ({ closing }) =>
   Effect.andThen(closing, Effect.sleep(stoppingWait))
 )

@@ -1,4 +1,4 @@
-// A refusal to settle names the payer whenever it is known: the address that is said to have signed, where no check has
+// A refusal to settle names the payer whenever it is known: the address that claims to have signed, where no check has
 // named another.
 import { Option } from "effect"
 import type { Payment } from "./Payment.ts"

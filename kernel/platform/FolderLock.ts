@@ -1,5 +1,5 @@
-// A folder that one process has alone, on one machine: what is kept in it by reading, deciding and writing is safe from
-// a second process that does the same. The lock of a process that has died is taken over.
+// An exclusive lock on a folder, on one machine: read-modify-write of its files is safe from a second process that does
+// the same. The lock of a dead process is taken over.
 import { Context, type Effect, Schema, type Scope } from "effect"
 
 /** Another living process has the folder. */

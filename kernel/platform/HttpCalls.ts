@@ -17,7 +17,7 @@ export interface HttpCall {
   readonly body: string
   /** From the first packet to the last byte, a second connection included. */
   readonly timeoutMillis: number
-  /** Bytes of the answer's body at most, unpacked. */
+  /** Maximum size of the answer's body, bytes, decompressed. */
   readonly bytesMax: number
 }
 

@@ -2,7 +2,7 @@
 // ledger's RPC. The runtime implements it; a listener closes with the Scope that opened it.
 import { Context, type Effect, Schema, type Scope } from "effect"
 
-/** A socket that cannot be opened; the cause has the system's word for why. */
+/** A socket that cannot be opened; the cause has the system's error code. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
   host: Schema.String,
   port: Schema.Int,

@@ -31,7 +31,7 @@ export interface OutboundRequest {
   readonly body?: Uint8Array
   /** From the first packet to the last byte. */
   readonly timeoutMillis: number
-  /** Body bytes at most; a longer answer fails. */
+  /** Maximum body bytes; a longer answer fails. */
   readonly bytesMax: number
   readonly reader?: BodyReader | undefined
 }

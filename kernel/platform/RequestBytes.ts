@@ -1,5 +1,5 @@
 // A request's body in one piece, as a port: read up to a limit and no further, within a time. Without a platform's own
-// way it comes through the request's stream, which costs a small body more than everything that is then done with it.
+// way it is read through the request's stream, which for a small body costs more than all of its processing.
 import { Context, Data, type Duration, Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
@@ -8,7 +8,7 @@ export class BodyReadError extends Data.TaggedError("BodyReadError")<{ readonly 
 
 export interface BytesWithin {
   readonly bytesMax: number
-  /** From the moment it is asked for to its last byte. */
+  /** From the call to the last byte. */
   readonly longest: Duration.Duration
 }
 

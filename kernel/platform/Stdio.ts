@@ -18,7 +18,7 @@ export class Stdio extends Context.Service<
     readonly lines: (lengthMax: number) => Stream.Stream<string | LongLine>
     /** Writes one line; resolves when it is handed over. */
     readonly write: (line: string) => Effect.Effect<void>
-    /** Asks the process to end as after a signal. */
+    /** Ends the process as after a signal. */
     readonly leave: Effect.Effect<void>
     /** Ends when the peer has left. */
     readonly left: Effect.Effect<void>

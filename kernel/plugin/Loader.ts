@@ -1,7 +1,7 @@
 // The loader starts the plugins that a profile names, closed over the drivers they need, in catalogue order, and stops
 // them in reverse. It refuses by name, before any port opens, a profile that names an unknown plugin or leaves out one
-// that another needs. Drivers come in only when something enabled needs them. A required plugin that fails ends the
-// boot; an optional one is taken back whole (its Scope closes, its routes are never mounted) and reported degraded.
+// that another needs. Drivers start only when an enabled plugin needs them. A required plugin that fails ends the boot;
+// an optional one is removed whole (its Scope closes, its routes are never mounted) and reported degraded.
 import { Cause, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { suggestionSuffix } from "../config/didYouMean.ts"
@@ -21,7 +21,7 @@ export interface Catalogue {
   readonly plugins: ReadonlyArray<AnyPlugin>
   /** Ids that are started by need only and never listed in a profile. */
   readonly drivers: ReadonlySet<string>
-  /** Runs the migrations of one owner; asked for plugins that have a folder of them. */
+  /** Runs the migrations of one owner; called for plugins that have a folder of them. */
   readonly migrate: (owner: string) => Effect.Effect<unknown, unknown, any>
 }
 

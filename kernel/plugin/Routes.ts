@@ -1,5 +1,5 @@
-// A plugin mounts routes on a router of its own that only collects them; the loader hands them to the real router when
-// the plugin is whole. So a half-built optional plugin leaves no route behind, and a path that two plugins claim stops
+// A plugin mounts routes on a router of its own that only collects them; the loader passes them to the real router once
+// the plugin is complete. So a failed optional plugin leaves no route behind, and a path that two plugins claim stops
 // the boot, optional or not. Plugins contribute routes, never global middleware.
 import { Context, Effect, Layer, Schema } from "effect"
 import { HttpRouter } from "effect/http"

@@ -18,7 +18,7 @@ export class Leases extends Context.Service<
   Leases,
   {
     /**
-     * True while this process holds the named work; renews or takes it. What a statement said holds for half of
+     * True while this process holds the named lease; renews or takes it. A statement's result holds for half of
      * `duration`.
      */
     readonly hold: (name: string, duration: Duration.Duration) => Effect.Effect<boolean, SqlError.SqlError>
@@ -29,10 +29,10 @@ export class Leases extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const isAlone = (yield* Database).kind === "embedded"
-      // A lease found there is of a process that died.
+      // A lease found there belongs to a dead process.
       if (isAlone) yield* sql`delete from kernel_leases`
       const holder = Hex.encode((yield* Crypto).randomBytes(8))
-      /** Of each name that is held, until when nothing need be asked. */
+      /** For each held name, until when no statement is needed. */
       const held = new Map<string, number>()
       // A graceful shutdown hands the work over immediately.
       yield* Effect.addFinalizer(() =>

@@ -13,12 +13,12 @@ import { contract } from "../contract/Contract.ts"
 import { checkSecrets } from "../signer/readSeeds.ts"
 import { Vault } from "../signer/Vault.ts"
 
-/** A process that only opens channels asks nothing of those that are not there yet. */
+/** A process that only opens channels does not read channels that do not exist yet. */
 export const OpensChannels = Context.Reference<boolean>("tollkeeper/settlement/OpensChannels", {
   defaultValue: () => false
 })
 
-/** Accounts one RPC call may ask for. */
+/** Maximum accounts of one RPC call. */
 const accountsMax = 200
 
 const noKeys = (variable: string): string =>

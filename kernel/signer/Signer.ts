@@ -203,7 +203,7 @@ export class Signer extends Context.Service<
   Signer,
   {
     readonly sponsor: string
-    /** Why nothing can be signed now, where another machine holds a key; it asks that machine at most once a second. */
+    /** Why nothing can be signed now, where a key is remote; it probes that machine at most once a second. */
     readonly problem: Effect.Effect<string | undefined>
     /** Probes such a machine, unless it signed recently; `problem` has the result. */
     readonly assure: Effect.Effect<void>
@@ -303,7 +303,7 @@ const settlementError = (transaction: Transaction, channel: string): string | un
   return authOf(operation).some(actsAsSource) ? "a settlement that acts as its own source" : undefined
 }
 
-/** What is wrong with what a transaction on a channel would cost, alone or bumped. */
+/** What is wrong with the cost of a transaction on a channel, alone or bumped. */
 const feeError = (
   transaction: Transaction,
   resourceStroops: bigint,
@@ -328,7 +328,7 @@ const conditionError = (transaction: Transaction): string | undefined => {
   return plain ? undefined : "a channel's transaction with further conditions"
 }
 
-/** What is wrong with an operation of the sponsor's own, if anything; accounts that it merges are noted. */
+/** What is wrong with an operation of the sponsor's own, if anything; merged accounts are collected. */
 const sponsorError = (operation: Operation, vault: Accounts, merged: Array<string>): string | undefined => {
   const read = readSponsorOperation(operation)
   if (read === undefined) return "an operation the sponsor has no business with"

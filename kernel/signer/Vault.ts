@@ -92,7 +92,7 @@ class Holders {
         )
   )
 
-  /** One account speaks for its machine: the one that signed last. */
+  /** One account represents its machine: the one that signed last. */
   assure: Accounts["assure"] = Effect.suspend(() => {
     const newest = new Map<string, RemoteAccount>()
     for (const account of this.#remote) {

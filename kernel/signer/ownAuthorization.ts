@@ -104,7 +104,7 @@ const namingError = (
     : undefined
 }
 
-/** Which sponsor is to authorize this operation's call, or what is wrong with asking for it. */
+/** The sponsor that is to authorize this operation's call, or what is wrong with the request. */
 export const checkAuthorization = (
   operation: Operation,
   allowed: ReadonlyArray<SponsoredCall>,

@@ -1,6 +1,6 @@
-// The seeds that this process holds, from where the settings say: variables or the files behind them, or one file of
-// sealed seeds; in development a seed made once. Each source is read anew with each call, so that a rotation needs no
-// restart. A secret is Redacted from the moment it is read; a refusal names where it came from, never its content.
+// The seeds that this process holds, from the configured source: variables or the files behind them, or one file of
+// sealed seeds; in development a seed that is generated once. Each source is read on each call, so that a rotation
+// needs no restart. A secret is Redacted from the moment it is read; a refusal names its source, never its content.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import type { Network } from "../config/Network.ts"

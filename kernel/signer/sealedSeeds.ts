@@ -42,7 +42,7 @@ export interface SealedSeeds {
 const encoder = new TextEncoder()
 const bytesOf = (text: string): Uint8Array => Result.getOrElse(Base64.decode(text), () => new Uint8Array())
 
-/** What the file holds; a sentence of what is wrong with it otherwise. */
+/** The file's content, or a sentence of what is wrong with it. */
 export const openSeeds = (
   crypto: Crypto["Service"],
   text: string,

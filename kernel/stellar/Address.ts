@@ -5,7 +5,7 @@ import { addressKind, keyKind } from "./kinds.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
 import { setBounded } from "../cache/setBounded.ts"
 
-/** Addresses whose text is kept: a payment names each of its own several times, and a payer comes back. */
+/** Addresses whose text is cached: a payment names each of its own several times, and payers return. */
 const textsMax = 4_096
 
 /** An address is its 32 bytes with a checksum in other letters; the last of them are kept by their bytes. */

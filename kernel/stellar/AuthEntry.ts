@@ -23,7 +23,7 @@ export const credentialsOf = (entry: AuthEntry) => {
   }
 }
 
-/** Whether an entry acts in the name of the transaction's own source, without a signature of its own. */
+/** Whether an entry has the credentials of the transaction's own source, without a signature of its own. */
 export const actsAsSource = ({ credentials }: AuthEntry): boolean => credentials.type === credentialsKind.sourceAccount
 
 /** The contract call that an invocation authorizes; undefined for any other kind. */
@@ -84,7 +84,7 @@ export const signedPayload = (
   )
 }
 
-/** As its bytes came, where it was read: the ledger's hash is of those. */
+/** The bytes it was read from, where it was read: the ledger's hash is of those. */
 const encodeInvocation = (invocation: Invocation): Uint8Array =>
   bytesRead(invocation) ?? xdr.SorobanAuthorizedInvocation.schema.encode(invocation)
 

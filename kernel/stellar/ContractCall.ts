@@ -67,7 +67,7 @@ export const callOperation = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>):
     }
   }) as unknown as Operation
 
-/** What was read is given as its bytes came; only what was made is written. */
+/** A read value returns the bytes it was read from; only a new one is encoded. */
 export const encodeInvoked = (invoked: Invoked): Uint8Array =>
   bytesRead(invoked) ?? xdr.InvokeContractArgs.schema.encode(invoked)
 export const encodeOperation = (operation: Operation): Uint8Array =>

@@ -18,9 +18,9 @@ export type Operation = xdr.OperationWire
 const envelopeCodec = xdr.TransactionEnvelope.schema
 const payloadCodec = xdr.TransactionSignaturePayload.schema
 
-/** Decoded bytes at most: the network's largest transaction is smaller. */
+/** Maximum decoded bytes: the network's largest transaction is smaller. */
 export const envelopeBytesMax = 131_072
-/** Nested XDR schemas at most; the network refuses values that nest deeper than some 500. */
+/** Maximum nesting of XDR schemas; the network refuses values that nest deeper than some 500. */
 const depthMax = 1_000
 
 /** Why a transaction string is not one: never its content. */
@@ -59,14 +59,15 @@ export const encodeEnvelope = (envelope: Envelope): string => Base64.encode(enve
 
 /** Largest fee an inner transaction's field can hold. */
 const innerFeeMax = 0xffff_ffffn
-/** What the network asks of one operation, and again for a fee bump, in stroops. */
+/** The network's base fee for one operation, and again for a fee bump, in stroops. */
 export const baseFeeStroops = 100n
 
 export interface Bounds {
   /** Last ledger in which the transaction may be included. */
   readonly ledgerMax: number
   /**
-   * Unix seconds, reckoned from a ledger's close, never from a machine's clock; a net behind the ledger bound. 0: none.
+   * Unix seconds, computed from a ledger's close, never from a machine's clock; a second bound besides the ledger
+   * bound. 0: none.
    */
   readonly timeMax: bigint
   /** Unix seconds before which no ledger may include it; absent: none. */

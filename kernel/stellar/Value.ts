@@ -1,5 +1,5 @@
-// Values that contracts take and give. Each reader answers undefined for a value of any other type, so that a caller
-// asks for what it needs and checks once; each maker has the protocol's own form.
+// Contract values. Each reader returns undefined for a value of any other type, so that a caller reads what it needs
+// and checks once; each maker writes the protocol's own form.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { addressText, isMuxedAddress } from "./Address.ts"
 import { valueKind } from "./kinds.ts"

@@ -49,7 +49,7 @@ class XdrMalformed {
 
 const malformed = new XdrMalformed()
 
-/** Types whose bytes are kept: what is signed, compared and sent on as it came. */
+/** Types whose bytes are kept: what is signed, compared and sent on as received. */
 const keptNames = new Set(["InvokeContractArgs", "Operation", "SorobanAuthorizedInvocation"])
 const kept = objectSlot<object, Uint8Array>()
 
@@ -144,7 +144,7 @@ const union = ({ cases, defaultArm, switchKey, switchOn }: Shape): Read => {
   }
 }
 
-/** Text of the SDK is an object of its own around the bytes. */
+/** The SDK wraps the bytes of a text in an object of its own. */
 const text = (schema: Shape): Read => {
   const { maxLength } = schema
   const Text = (schema.decode(new Uint8Array(4)) as object).constructor as new (bytes: Uint8Array) => unknown
@@ -247,7 +247,7 @@ const readerOf = (schema: AnySchema): Read => {
   return read
 }
 
-/** Without a view: of so few bytes one would take a buffer of its own outside of the heap. */
+/** Without a DataView, which would allocate a buffer of its own outside of the heap for these few bytes. */
 export const uint32Bytes = (value: number): Uint8Array => Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value)
 
 export const int64Bytes = (value: bigint): Uint8Array => {

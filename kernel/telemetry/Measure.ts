@@ -1,5 +1,5 @@
 // A metric as data beside the metric itself: name, kind, unit, labels and help, so that the dashboard, the alert rules
-// and the documentation are made from what the program really says. Labels come from a closed or bounded set: never an
+// and the documentation are generated from the declarations. Labels come from a closed or bounded set: never an
 // address, a hash or the text of a caller. Each set of labels has one object, made when it is first measured.
 import { Effect, type Fiber, Metric } from "effect"
 

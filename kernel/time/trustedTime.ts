@@ -8,7 +8,7 @@ import { Clock, Context, Effect } from "effect"
 export interface TrustedNow {
   /** Unix milliseconds. */
   readonly now: number
-  /** The ledger's time is known, so that `now` is not one clock's word. */
+  /** The ledger's time is known, so that `now` does not depend on one clock. */
   readonly isSure: boolean
 }
 
@@ -29,6 +29,6 @@ export const ageMillis: Effect.Effect<number> = Effect.map(Effect.flatten(Truste
   isSure ? now : 0
 )
 
-/** Since when what was kept for so long is old. */
+/** The cutoff of a retention period: older entries may be deleted. */
 export const oldBefore = (keepMillis: number): Effect.Effect<Date> =>
   Effect.map(ageMillis, (now) => new Date(now - keepMillis))

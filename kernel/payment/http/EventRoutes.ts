@@ -1,7 +1,7 @@
-// GET /settlements/events: server-sent events of the caller's own settlements, so that a payment that was left pending
-// can be followed to its end. Each event's id is a cursor, its position and the journal's epoch: a client that comes
-// back with `Last-Event-ID` (or `?after=`) resumes there, or, when the journal went back since, at the last position
-// in common, which an event `journal.rewound` says first. One without a cursor begins a quarter of an hour back. The
+// GET /settlements/events: server-sent events of the caller's own settlements, so that a pending payment can be
+// followed to its outcome. Each event's id is a cursor, its position and the journal's epoch: a client that reconnects
+// with `Last-Event-ID` (or `?after=`) resumes there, or, when the journal went back since, at the last position in
+// common, which an event `journal.rewound` announces first. One without a cursor begins a quarter of an hour back. The
 // streams themselves are `EventStreams.ts`.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -44,7 +44,7 @@ export const cursorOf = (request: Request): Option.Option<JournalCursor | undefi
   return decodeCursor(given)
 }
 
-/** The stream that a follower asks for, from its cursor on, or why there is none. */
+/** The stream that a follower requests, from its cursor on, or why there is none. */
 export const answerStream = Effect.fnUntraced(function* (
   streams: EventStreams["Service"],
   follower: Follower,

@@ -18,8 +18,8 @@ const encoder = new TextEncoder()
 const comment = (text: string): Uint8Array => encoder.encode(`: ${text}\n\n`)
 
 /**
- * The journal went back since the client's cursor was given (its database lost the last commits): what follows begins
- * at the last position in common. Events after it that the client has read may have been undone, or come again.
+ * The journal went back since the client's cursor was issued (its database lost the last commits): the stream continues
+ * at the last position in common. Events after it that the client has read may have been undone, or are sent again.
  */
 const rewound = (to: JournalCursor, from: JournalCursor): Uint8Array => {
   const [id, given] = [encodeCursor(to), encodeCursor(from)]
@@ -100,7 +100,7 @@ export class EventStreams extends Context.Service<
         }
         // Begins a new epoch first, should the journal have gone back and nothing have noticed.
         const { end, epoch } = yield* events.end
-        // Beyond the end of its own epoch: no journal of ours gave it. All is delivered rather than nothing.
+        // Beyond the end of its own epoch: not issued by any journal of ours. All is delivered rather than nothing.
         const isStrange = cursor.position > end && (cursor.epoch >= epoch || cursor.epoch === 0n)
         return isStrange ? { position: 0n, epoch } : cursor
       })

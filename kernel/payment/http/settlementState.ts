@@ -6,7 +6,7 @@ import { isOpen } from "../../settlement/state/Settlement.ts"
 import type { SettlementRecord } from "../../settlement/store/Settlements.ts"
 import type { SettlementBody } from "../wire/BodyWire.ts"
 
-/** The word callers and analytics know a state by. */
+/** A state's name for callers and analytics. */
 export const statusOf = (
   record: Pick<SettlementRecord, "state" | "deadlineAt">,
   nowMillis: number

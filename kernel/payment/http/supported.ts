@@ -1,6 +1,6 @@
 // The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A
-// network without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never come and go
-// (S59–S62).
+// network without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never change at run
+// time (S59–S62).
 import { Option } from "effect"
 import type { NetworkValues } from "../../config/Network.ts"
 import type { WireVocabularyValues } from "../../config/WireVocabulary.ts"

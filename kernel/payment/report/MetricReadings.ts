@@ -19,7 +19,7 @@ const patience = Duration.seconds(2)
 /** Principals with a label of their own; later ones share one label. */
 const principalsMax = 50
 
-/** What is known of the ledger's time; nothing is asked. */
+/** The ledger clock's gauges, from memory. */
 const readLedger = Effect.fnUntraced(function* (clock: LedgerClock["Service"]) {
   const { ageSeconds, isFresh, skewSeconds, time } = yield* clock.status
   yield* measure(ledger.available, isFresh ? 1 : 0)

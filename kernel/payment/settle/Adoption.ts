@@ -1,5 +1,5 @@
-// A payment that the ledger calls spent, or whose authorization has expired, and that we have no record of: the
-// settlement code is asked whether a transaction of ours paid it, in the terms of the payment's scheme.
+// A payment that the ledger calls spent, or whose authorization has expired, and that has no record: the settlement
+// code searches for a transaction of ours that paid it, in the terms of the payment's scheme.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
@@ -13,7 +13,7 @@ import type { Refusal } from "../Refusal.ts"
 import type { Scheme } from "../Scheme.ts"
 import { newId } from "./newId.ts"
 
-/** The pace of ledgers may have been another when the payment was signed. */
+/** The close interval may have been another when the payment was signed. */
 const paceChangeLedgers = 24
 
 type Answer = Effect.Effect<Adopted | undefined, LedgerUnavailable | SqlError.SqlError>

@@ -6,7 +6,7 @@ import { startFollower } from "../../settlement/follower/reconcileSettlements.ts
 export class SettlementFollower extends Context.Service<
   SettlementFollower,
   {
-    /** Asks for a turn soon. Never waits, never fails. */
+    /** Requests a turn soon. Never waits, never fails. */
     readonly wake: Effect.Effect<void>
   }
 >()("tollkeeper/payment/SettlementFollower") {

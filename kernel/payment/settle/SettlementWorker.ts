@@ -36,10 +36,10 @@ export type WorkerReport =
 
 type Report = (started: WorkerReport) => Effect.Effect<unknown>
 
-/** Nothing was recorded: what to say, with the channel given back. */
+/** Nothing was recorded: the answer, with the channel released. */
 const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
 
-/** Lease to record. The channel is given back unless the record holds it. */
+/** Lease to record. The channel is released unless the record holds it. */
 const lease = Effect.fnUntraced(function* (settling: SettlementContext) {
   const { payer } = settling.verified
   const channel = yield* acquireChannel(settling.ticket)

@@ -1,5 +1,5 @@
-// A leased channel as a resource of the Scope: it is given back when the Scope ends, however it ends, unless it was
-// kept. A lease is kept when its settlement is recorded, for then the record holds the channel until the outcome.
+// A leased channel as a resource of the Scope: it is released when the Scope ends, however it ends, unless it was kept.
+// A lease is kept when its settlement is recorded, for then the record holds the channel until the outcome.
 import { Effect, Option } from "effect"
 import { acquireReleaseDetached } from "../../effect/acquireReleaseDetached.ts"
 import { ChannelPool, type QueueTicket } from "../../settlement/channels/ChannelPool.ts"
@@ -11,7 +11,7 @@ export interface AcquiredChannel {
   readonly keep: () => void
 }
 
-/** None when no channel came free in time. */
+/** None when no channel was released in time. */
 export const acquireChannel = Effect.fnUntraced(function* (place: QueueTicket) {
   const channels = yield* ChannelPool
   let kept = false

@@ -40,8 +40,8 @@ export type Existing =
   | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
 
 /**
- * Whether a record is of this very payment. Where the seller names what was used when it settles, verify was asked with
- * the maximum: the record then has the same terms but for the required amount.
+ * Whether a record is of this very payment. Where the seller names the used amount when it settles, verify was called
+ * with the maximum: the record then has the same terms but for the required amount.
  */
 const isSame = (payment: Payment, { amount, fingerprint }: SettlementRecord, stage: Stage): boolean =>
   fingerprint === payment.fingerprint ||

@@ -20,7 +20,7 @@ const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refus
   const isOver = refused.authorizationSpent === true || refused.authorizationExpiresLedger !== undefined
   if (twin !== undefined || !isOver) return twin ?? refuse(refused)
   const adopted = yield* (yield* Adoption).adopt(request.payment, request.scheme, refused)
-  // Another request may have adopted it, or recorded it, while this one asked.
+  // A concurrent request may have adopted or recorded it meanwhile.
   const found = yield* respondFromExisting(request, false)
   if (found !== undefined) return found
   if (adopted?._tag === "Unclaimed") return answerUnclaimed(refused, adopted.transaction)

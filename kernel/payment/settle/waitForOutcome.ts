@@ -1,6 +1,6 @@
-// Waits for the end of a recorded settlement, as long as the request has time left, and claims its success for this
-// caller, its owner. Not known in time, or when the process is asked to stop, is pending, with the hash: never a
-// failure.
+// Waits for the outcome of a recorded settlement, as long as the request has time left, and claims its success for this
+// caller, its owner. An outcome that is not known in time, or when the process is asked to stop, is answered pending,
+// with the hash: never a failure.
 import { Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"

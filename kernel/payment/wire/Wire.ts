@@ -1,6 +1,6 @@
-// The verify and settle bodies on the wire. In: a parsed body becomes a Payment, or says which field is wrong; unknown
-// fields are ignored at every level; networks and extension keys are read in either spelling. Out: answers in the
-// spelling of the request, every one of them in the payment's shape (S49–S58, decisions 1 and 2).
+// The verify and settle bodies on the wire. In: a parsed body becomes a Payment, or an issue names the invalid field;
+// unknown fields are ignored at every level; networks and extension keys are read in either spelling. Out: answers in
+// the spelling of the request, every one of them in the payment's shape (S49–S58, decisions 1 and 2).
 import { Option, Predicate } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireVocabularyValues } from "../../config/WireVocabulary.ts"
@@ -17,10 +17,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
 
-/**
- * The body is not an envelope, or names what this process does not speak. Carries the spelling to answer in, once
- * known.
- */
+/** The body is not an envelope, or has an unsupported version. Carries the spelling to answer in, once known. */
 export interface Undecodable {
   readonly _tag: "Undecodable"
   readonly refusal: Refusal
@@ -31,7 +28,7 @@ export interface Undecodable {
 
 const decimal = /^(0|[1-9][0-9]{0,38})$/
 
-/** Thrown inside this file only: the first field that is wrong. */
+/** Thrown inside this file only: the first invalid field. */
 class Wrong {
   readonly reason: string
   readonly message: string

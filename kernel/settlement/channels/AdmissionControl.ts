@@ -9,7 +9,7 @@ const placesMax = 2_000
 const placesOfOneMax = 250
 /** From a ledger's close until the channels that it frees are leased again, milliseconds. */
 const noticedMillis = 250
-/** Ledgers from a lease until its channel is free again, where channels are leased as soon as they come free. */
+/** Ledgers from a lease until its channel is free again, where channels are leased as soon as they are released. */
 const ledgersHeld = 1.2
 /** The bounds of an estimate in an answer, in milliseconds. */
 const retryMillisMin = 1_000

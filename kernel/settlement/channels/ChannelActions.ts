@@ -8,7 +8,7 @@ import type { ChannelState } from "./ChannelRows.ts"
 
 export interface ChannelListed {
   readonly sponsor: string
-  /** Its place in the list of keys it comes from. */
+  /** Its position in its list of keys. */
   readonly number: number
   readonly address: string
   readonly state: ChannelState

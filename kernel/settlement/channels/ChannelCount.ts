@@ -1,6 +1,6 @@
-// How many channels there shall be: what an operator said last, else what the settings say. The operator's word is a
-// row that every replica reads with its next turn, so growing and shrinking needs no restart. Bounded by the channels
-// whose keys this process has.
+// The required number of channels: what an operator set last, else the setting. The operator's number is a row that
+// every replica reads with its next turn, so a change needs no restart. Bounded by the channels whose keys this process
+// has.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
@@ -39,7 +39,7 @@ export class ChannelCount extends Context.Service<
   )
 }
 
-/** What an operator asked for: a row, or none. */
+/** The operator's number: a row, or none. */
 export const askedCount = (sql: SqlClient.SqlClient, network: string) =>
   sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`
 

@@ -16,7 +16,7 @@ const ledgerMillisAssumed = 5_000
 /** A place in the queue. It counts until it is left. */
 export interface QueueTicket {
   readonly _tag: "Place"
-  /** Waits for a channel; None when none came free in time. Leaves the place, however it ends. */
+  /** Waits for a channel; None when none was released in time. Leaves the place, however it ends. */
   readonly lease: Effect.Effect<Option.Option<ChannelLease>, SqlError.SqlError>
   /** Gives the place up; may be called again. */
   readonly leave: Effect.Effect<void>
@@ -24,7 +24,7 @@ export interface QueueTicket {
 
 export interface Overloaded {
   readonly _tag: "Full"
-  /** An estimate of when to come again. */
+  /** An estimate of when to retry. */
   readonly retryAfterMillis: number
 }
 

@@ -80,7 +80,7 @@ const toItsEnd = <A, E>(statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
 export class ChannelQueue extends Context.Service<
   ChannelQueue,
   {
-    /** Waits for a channel; None when none came free in time. */
+    /** Waits for a channel; None when none was released in time. */
     readonly lease: (
       principal: string,
       waitMax: Duration.Duration
@@ -149,7 +149,7 @@ export class ChannelQueue extends Context.Service<
 
       const lease = (principal: string, waitMax: Duration.Duration) =>
         wait(principal, waitMax).pipe(
-          // A lease that came in the moment in which the wait ended counts.
+          // A lease that arrived in the moment in which the wait ended counts.
           Effect.map(({ lease }) => Option.fromUndefinedOr(lease)),
           withSpanIfSampled("channel.lease")
         )

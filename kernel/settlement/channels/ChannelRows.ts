@@ -31,7 +31,7 @@ export interface ChannelRow {
 /** Lifetime of a process's claim: three surveys of a minute. */
 const lapseSeconds = 180
 
-/** What a turn asks first, and most turns only. */
+/** The first read of a turn, and of most turns the only one. */
 export interface ChannelOverview {
   /** The number of channels that an operator requested, if any. */
   readonly asked: number | null
@@ -65,7 +65,7 @@ export class ChannelRows extends Context.Service<
       const network = yield* Network
       const signer = yield* Signer
       const crypto = yield* Crypto
-      // Asked for anew each time: a rotation changes them all.
+      // Read on each use: a rotation changes them all.
       const keysNow = () => [...signer.channels, ...signer.formerChannels]
       const own = () => sql`network = ${network.id} and address = any(${keysNow()})`
       const settingsIdNow = () => {

@@ -55,8 +55,8 @@ export class ChannelStore extends Context.Service<
      */
     readonly take: (count: number) => Sql<ReadonlyArray<ChannelLease>>
     /**
-     * Numbers are not as they were known: every channel of the network is read from the ledger before it is leased
-     * again. Once for each ledger, as `ledger` says it: a node that is behind calls good numbers bad.
+     * The recorded sequence numbers are wrong: every channel of the network is read from the ledger before it is leased
+     * again. Once for each ledger, by `ledger`: a node that is behind calls good numbers bad.
      */
     readonly distrust: (ledger: number) => Sql<void>
     /** Runs when channels must be read anew, while the Scope lives; it must not wait. */

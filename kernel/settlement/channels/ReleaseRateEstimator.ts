@@ -2,7 +2,7 @@
 // did. Without waiters channels are not scarce, and the rate is unknown. Pure: the caller passes the time, in
 // milliseconds since any moment.
 
-/** Rates are measured over as long as channels are scarce, within these bounds: channels come back in bursts. */
+/** Rates are measured over the time that channels are scarce, within these bounds: releases come in bursts. */
 const measuredMillisMin = 3_000
 const measuredMillisMax = 10_000
 const measuredLedgersMin = 2
@@ -25,7 +25,7 @@ export class ReleaseRateEstimator {
     return this.#returned
   }
 
-  /** A channel has come free. */
+  /** A channel was released. */
   freed(): void {
     this.#returned += 1
   }

@@ -12,7 +12,7 @@ import { isChange, kinds, type Rotation, type SigningKeys } from "./rotationStat
 const announceMillis = 30_000
 /** A replica that was not seen for this long has ended. */
 const liveSeconds = 90
-/** Rows read at most: a daily rotation for some years, and far more replicas than one database serves. */
+/** Maximum rows of a read: a daily rotation for some years, and far more replicas than one database serves. */
 const rotationsMax = 2_000
 const replicasMax = 500
 

@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 
-/** Ledgers by which a node may be behind what another said of a channel, before anything is suspected. */
+/** Ledgers by which a node may be behind another's report of a channel, before a reset is suspected. */
 const lagMax = 12
 
 /** True when the recorded state of an earlier network was deleted. */

@@ -5,7 +5,7 @@ import type { ChannelRow } from "./ChannelRows.ts"
 
 /** Operations a transaction may hold. */
 const operationsMax = 100
-/** Of them merges, each signed by its account too: a transaction has twenty signatures at most. */
+/** Maximum merges of a transaction, each signed by its account too: a transaction has at most twenty signatures. */
 const mergesMax = 19
 
 export interface MaintenanceSnapshot {
@@ -39,7 +39,7 @@ export const planMaintenance = (
   return idle.slice(0, mergesMax).map(({ address }) => ({ _tag: "Merge", account: address, into: sponsor }))
 }
 
-/** What the chores give away. Merging gives back. */
+/** The balance that the operations spend. Merges return theirs. */
 export const costOf = (chores: ReadonlyArray<SponsorOperation>): bigint =>
   chores.reduce(
     (sum, one) => sum + (one._tag === "Create" ? one.balanceStroops : one._tag === "Fund" ? one.amountStroops : 0n),

@@ -26,7 +26,7 @@ import { planMaintenance, costOf, type MaintenanceSnapshot } from "./planMainten
 import { handleNetworkReset } from "./handleNetworkReset.ts"
 import { SponsorTransactions } from "../sponsor/SponsorTransactions.ts"
 
-/** Accounts one RPC call may ask for. */
+/** Maximum accounts of one RPC call. */
 const accountsMax = 200
 const leaseDuration = Duration.seconds(10)
 /** What the sponsor must keep: the ledger's minimum balance and a margin for fees, stroops. */
@@ -39,7 +39,7 @@ const sponsorReserveStroops = 15_000_000n
 const surveyMillis = 55_000
 /** Another number of channels, required by another replica or the command line, is noticed within this. */
 const restMax = Duration.seconds(10)
-/** A warning that stays true is said again after this. */
+/** A lasting warning is repeated after this. */
 const warnMillis = 60_000
 
 /** What one turn leaves to the next. */
@@ -55,7 +55,7 @@ interface Memory {
   ledgerMost: number
 }
 
-/** At most once a minute: the turn comes back each second while something is missing. */
+/** At most once a minute, since the turn runs each second while something is missing. */
 const warn = Effect.fnUntraced(function* (memory: Memory, message: string, annotations: Record<string, unknown>) {
   const now = yield* monotonicMillis
   if (now - memory.warnedAt < warnMillis) return
@@ -134,7 +134,7 @@ const isDue = (memory: Memory, required: number, isWaiting: boolean) =>
     (now) => isWaiting || !memory.ready || required !== memory.requiredBefore || now - memory.surveyedAt >= surveyMillis
   )
 
-/** Reads every channel of ours and the sponsor, from the table first, so that the ledger's word is the newer one. */
+/** Reads every channel of ours and the sponsor, from the table first, so that the ledger's state is the newer one. */
 const surveyChannels = Effect.gen(function* () {
   const { sponsor } = yield* Signer
   const rows: ReadonlyArray<ChannelRow> = yield* (yield* ChannelRows).owned

@@ -24,7 +24,7 @@ export interface RotationStatus {
   readonly state: "current" | "ahead" | "behind"
   /** The newest generation whose keys sign here; 0 when no rotation gave them. */
   readonly generation: number
-  /** How far that rotation has come; undefined when there was none. */
+  /** The progress of that rotation; undefined when there was none. */
   readonly progress: Rotation["state"] | undefined
   /** Live replicas that sign with keys which these replaced. */
   readonly replicasBehind: number

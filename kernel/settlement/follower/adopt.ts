@@ -91,7 +91,7 @@ export interface Expired {
   readonly lifeLedgers: number
 }
 
-/** What became of an authorization without a record; `Forgotten`: older than what any node can show. */
+/** The use of an authorization without a record; `Forgotten`: older than any node's history. */
 type Use = Spending | "Unused" | "Forgotten"
 
 /** A hash that no transaction has: requested to learn how far back a node's history reaches. */
@@ -129,7 +129,7 @@ const pollUp = Effect.fnUntraced(function* (
     begun.scannedTo = scannedTo
     next = scannedTo + 1
   }
-  // The nonce's entry names the ledger, so its transaction is there.
+  // The nonce's entry names the ledger, so its transaction is in it.
   const isNamed = Option.isSome(inLedger) && inLedger.value === toLedger
   if (next <= toLedger || isNamed)
     return yield* unknown("the node does not show the transaction that used the authorization")

@@ -63,8 +63,8 @@ const bid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: b
 })
 
 /**
- * The settlement on another channel. Its own is given back first, and leases wait until numbers were read anew: a turn
- * that finds no channel changes nothing else, and the next one tries again.
+ * Rebuilds the settlement on another channel. Its own is released first, and leases wait until numbers were read anew:
+ * a turn that finds no channel changes nothing else, and the next one retries.
  */
 const rebuild = Effect.fnUntraced(function* (record: OpenRecord, ledger: number) {
   const settlements = yield* Settlements
@@ -126,7 +126,7 @@ export const applyDecision = Effect.fnUntraced(function* (record: OpenRecord, de
       if (yield* settlements.freeChannel(record.id, decision.ledger)) yield* (yield* ChannelPool).freed
       return
     }
-    // Asked, and what is needed to decide is not there yet.
+    // Requested, and what is needed to decide is not known yet.
     case "ReadSnapshot":
     case "Search":
     case "Wait":

@@ -79,7 +79,7 @@ export const findSpending = Effect.fnUntraced(function* (query: SpendingQuery) {
   let withNumber: ExecutedTransaction | undefined
   for (const one of found) {
     if (one.executed.ledger < fromLedger || one.executed.ledger > toLedger) continue
-    // Two authorizations of one nonce may both be used, the second after the first has died: ours is what counts.
+    // Two authorizations of one nonce may both be used, the second after the first has expired: ours is what counts.
     const used = readSpending(authorizations, one, promised, query.own)
     if (spending?.moved === undefined) spending = used ?? spending
     const inner = transactionIn(one.envelope)

@@ -35,7 +35,7 @@ export const landedOf = Effect.fnUntraced(function* (
   } satisfies Landed
 })
 
-/** Asks for the payment's hash, and for the no-op's when there is one. */
+/** Reads the payment by its hash, and the no-op by its own when there is one. */
 export const askHash = Effect.fnUntraced(function* (
   record: OpenRecord
 ): Effect.fn.Return<
@@ -64,7 +64,7 @@ export interface Doubtful {
   readonly nonce: Nonce | undefined
 }
 
-/** Channel and nonce of each settlement, by its id; those that could not be asked for are left out. */
+/** Channel and nonce of each settlement, by its id; those that could not be read are left out. */
 export const readSnapshots = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
   const rpc = yield* LedgerRpc
   const snapshots = new Map<string, SettlementSnapshot>()
@@ -124,7 +124,7 @@ export const makeSearcher = Effect.gen(function* () {
       })
     const nextLedger = before.toLedger + 1
     const earlier = isBegun ? 0 : Math.min(range.before, nextLedger - 1)
-    // A node may have the ledgers asked for, and none before them any more.
+    // A node may have the requested ledgers, and none before them any more.
     const poll =
       earlier === 0
         ? pollFrom(nextLedger)

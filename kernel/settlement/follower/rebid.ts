@@ -9,8 +9,8 @@ import type { ChannelLease } from "../channels/ChannelStore.ts"
 import type { OpenRecord } from "../store/Settlements.ts"
 
 /**
- * First inclusion bid: what recently sufficed for most, or what the network asks, at least the minimum of a fee bump,
- * at most a tenth of the ceiling. Stroops.
+ * First inclusion bid: what recently sufficed for most, or the network's current fee, at least the minimum of a fee
+ * bump, at most a tenth of the ceiling. Stroops.
  */
 export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, ceiling: bigint): bigint => {
   const due = [2n * p90, asked, 200n].reduce((most, one) => (one > most ? one : most))

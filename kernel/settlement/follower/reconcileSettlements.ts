@@ -19,9 +19,9 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** Open settlements in one turn: more than there can be channels to hold them. */
 const batchMax = 2_000
-/** Settlements of which the ledger is asked at a time. */
+/** Concurrent polls of the ledger. */
 const pollConcurrency = 16
-/** Those that a ledger has ended at a time: nothing is asked of them, and what they all write is one statement. */
+/** Concurrent settlements whose outcome is seen: they need no poll, and their writes are one statement. */
 const outcomeConcurrency = 50
 /** A replica that stops is replaced after this. */
 const leaseDuration = Duration.seconds(10)

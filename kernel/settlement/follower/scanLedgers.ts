@@ -14,7 +14,7 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 /** Open settlements above which ledgers are scanned regardless of their size. */
 export const ScanAbove = Context.Reference<number>("tollkeeper/settlement/ScanAbove", { defaultValue: () => 50 })
 
-/** Transactions on a page that cost as much as a question of its own; 0 scans by `ScanAbove` alone. */
+/** Transactions on a page that cost as much as one request by hash; 0 scans by `ScanAbove` alone. */
 export const TransactionsPerQuestion = Context.Reference<number>("tollkeeper/settlement/TransactionsPerQuestion", {
   defaultValue: () => 5
 })

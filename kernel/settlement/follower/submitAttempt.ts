@@ -27,7 +27,7 @@ export const submitAttempt = Effect.fnUntraced(function* (
     Effect.catch(() => Effect.succeed(attempt.recordedLedger))
   )
   if (answer._tag === "Error") {
-    // A later bid must beat the one before it tenfold, which says nothing of what the network asks.
+    // A later bid must beat the one before it tenfold, which does not show the network's current fee.
     if (answer.askedStroops !== undefined && attempt.number === 1) yield* clock.noteAsked(answer.askedStroops)
     // Commits that were lost took numbers with them, and not this channel's alone.
     if (answer.code === "txBadSeq")

@@ -8,7 +8,7 @@ export interface UseQuestion {
   readonly expiresLedger: number | undefined
   /** The most ledgers that an authorization of its terms lives. */
   readonly lifeLedgers: number
-  /** The newest ledger of the node that was asked for the nonce, and the one that the nonce's entry was written in. */
+  /** The newest ledger of the node that read the nonce, and the one that the nonce's entry was written in. */
   readonly latestLedger: number
   readonly entryLedger: number | undefined
   /** The oldest ledger whose transactions can be read. */
@@ -22,7 +22,7 @@ export type WhereUsed =
   | { readonly _tag: "Unused" }
   /** Its life is older than anything that can be read. */
   | { readonly _tag: "Forgotten" }
-  /** The node does not know yet what another one said. */
+  /** The node has not reached yet what another one reported. */
   | { readonly _tag: "Unknown" }
 
 export const whereUsed = ({

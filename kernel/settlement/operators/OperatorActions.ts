@@ -15,7 +15,7 @@ import type { FinalState, Outcome } from "../state/Settlement.ts"
 import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** A move that the settlement's state does not allow, or words that make no sense together. */
+/** An action that the settlement's state does not allow, or arguments that contradict each other. */
 export class ActionRefused extends Schema.TaggedError<ActionRefused>()("ActionRefused", { message: Schema.String }) {}
 
 /** What an operator found out. */
@@ -25,7 +25,7 @@ export interface Finding {
   readonly ledger: number | undefined
   /** What the ledger charged the sponsor, stroops. */
   readonly feeChargedStroops: bigint
-  /** Why, in the operator's words; at most 500 characters. */
+  /** The operator's reason; at most 500 characters. */
   readonly note: string
 }
 
@@ -103,7 +103,7 @@ const checkNote = (note: string) =>
 const giveUp = Effect.fnUntraced(function* (id: string, note: string) {
   yield* checkNote(note)
   const { authorizationExpiresLedger } = yield* moved(id)
-  // It may have landed: its reservation stays charged until it is known what became of it.
+  // It may have landed: its reservation stays charged until its outcome is known.
   const outcome: Outcome = {
     state: "unresolved",
     transaction: undefined,
@@ -199,8 +199,8 @@ export class OperatorActions extends Context.Service<
     /** Ends an unresolved settlement as what it was found to be. */
     readonly resolve: (id: string, finding: Finding) => Move
     /**
-     * Says whose a transaction of ours is whose record was lost, by its inner hash: it is adopted for that principal
-     * when the same payment comes again.
+     * Sets the owner of a transaction of ours whose record was lost, by its inner hash: it is adopted for that
+     * principal when the same payment is sent again.
      */
     readonly give: (
       transaction: string,

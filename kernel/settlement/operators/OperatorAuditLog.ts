@@ -6,12 +6,12 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { SqlError } from "effect/sql"
 
 export interface AuditEntry {
-  /** Whose key asked, or `command line`. */
+  /** The operator's key label, or `command line`. */
   readonly by: string
   readonly action: string
   /** What it is about; at most 100 characters are kept. */
   readonly subject: string
-  /** Why, in the operator's words. */
+  /** The operator's reason. */
   readonly note: string
 }
 

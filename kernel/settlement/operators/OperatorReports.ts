@@ -154,7 +154,7 @@ export class OperatorReports extends Context.Service<
   )
 }
 
-/** Two partial indexes hold nothing else, so that a long history costs nothing. */
+/** Two partial indexes hold exactly these rows, so that a long history costs nothing. */
 const unendedOf = (sql: SqlClient.SqlClient): Sql<UnfinishedSettlement> =>
   Effect.map(
     sql<UnfinishedSettlement>`select o.count as open, o.age as "oldestOpenSeconds", u.count as unresolved,

@@ -1,8 +1,8 @@
 // Watches whether settlements can be recorded and paid for: whether the database accepts writes, the balances of
-// sponsor and channels, what open settlements may still cost, the channels there are, and what the network asks. Asking
-// it is free and takes no statement while all is well; while something is missing the answer is read anew, a few times
-// a second at most, so that it heals with the next request. No payment then holds a channel for an authorization's life
-// only to find that the sponsor is empty.
+// sponsor and channels, the maximum cost of open settlements, the channels, and the inclusion fee. A check is free and
+// takes no statement while there is no problem; while there is one the state is read anew, a few times a second at
+// most, so that it recovers with the next request. No payment then holds a channel for an authorization's life only to
+// find that the sponsor is empty.
 import { Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
@@ -16,20 +16,18 @@ import { Signer } from "../../signer/Signer.ts"
 import { isOpening, sponsorProblem, type SponsorStatus } from "./sponsorProblem.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** Accounts one RPC call may ask for. */
+/** Maximum accounts of one RPC call. */
 const accountsMax = 200
-/**
- * What is owed, and which channels there are, is read this often at most while all is well; the accounts, more seldom.
- */
+/** Minimum interval of reading open costs and channels while there is no problem; accounts are read less often. */
 const readMillis = 1_000
 const accountsMillis = 5_000
 /** Between two readings while something is missing and a payment asks. */
 const againMillis = 100
-/** A request waits so long for a reading that may change its answer. */
+/** How long a request waits for a reading that may change its answer. */
 const patience = Duration.millis(500)
-/** What is missing at a first start is there within seconds; only what lasts longer is warned of. */
+/** A first start completes within seconds; only a problem that lasts longer is warned of. */
 const warnAfterMillis = 10_000
-/** So long after its start a process lets payments wait for the channels that it is opening. */
+/** How long after its start a process lets payments wait for the channels that it is opening. */
 const openingMillis = 20_000
 const pollMillis = 200
 /** The longest time between two readings without a new ledger, and while there is no problem and no payment. */

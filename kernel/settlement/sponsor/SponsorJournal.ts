@@ -26,7 +26,7 @@ export interface NewTransaction {
   readonly after: string | undefined
 }
 
-/** Something else is open or came in between, or a channel to merge is used again. */
+/** Another transaction is open or came in between, or a channel to merge is in use again. */
 class Superseded extends Data.TaggedError("Superseded")<{}> {}
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>

@@ -1,7 +1,7 @@
-// The sponsor's own transactions, journaled before they are sent and followed to their end like settlements. At most
-// one is open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas never
-// use it both. One that found no room in the ledgers of its life is bid for higher the next time; after one that failed
-// there is a rest.
+// The sponsor's own transactions, journaled before they are sent and followed to their outcome like settlements. At
+// most one is open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas
+// never both use it. One that was not included in the ledgers of its life is bid for higher the next time; after a
+// failure there is a pause.
 import { Context, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import type { SqlError } from "effect/sql"

@@ -1,6 +1,6 @@
-// Whether the sponsor could pay for one more settlement, from what was last read of it. Pure. Its account must cover,
-// above what the ledger makes it keep and what the open settlements may still cost, the most that another may cost; a
-// channel must be there to carry it; and the network must not ask more for inclusion than may be bid (decisions 1).
+// Whether the sponsor could pay for one more settlement, from its last reading. Pure. Its account must cover, above its
+// reserve and the maximum cost of open settlements, the maximum cost of another; a usable channel must exist; and the
+// network's inclusion fee must be within the bid's ceiling (decisions 1).
 import { bidCeiling, type FeeCeilings } from "../../config/Network.ts"
 
 /** What was last read of the sponsor and what it owes. All amounts in stroops. */

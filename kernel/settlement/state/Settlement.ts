@@ -1,5 +1,5 @@
-// The words of a settlement's life: its states, what is stored of it, what the ledger may say of it, how it may end and
-// what may be done for it. What follows from what is `decide.ts`.
+// The types of a settlement's life: its states, its record, the ledger's evidence, its outcomes and the decisions.
+// `decide.ts` maps evidence to a decision.
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 
 export type OpenState = "prepared" | "submitted"
@@ -46,7 +46,7 @@ export interface Landed {
   readonly amountTransferred: bigint | undefined
 }
 
-/** What one node said of the settlement's transactions. */
+/** One node's answer about the settlement's transactions. */
 export type Seen =
   | { readonly _tag: "Included"; readonly landed: Landed; readonly latestLedger: number }
   | { readonly _tag: "Absent"; readonly latestLedger: number }
@@ -83,7 +83,7 @@ export interface Search {
 
 export interface Evidence {
   readonly seen: Seen
-  /** Only asked for when it matters, like what follows. */
+  /** Read only when the decision needs it, like the next one. */
   readonly snapshot: SettlementSnapshot | undefined
   readonly search: Search | undefined
 }
@@ -95,7 +95,7 @@ export interface Outcome {
   readonly ledger: number | undefined
   readonly closedAtSeconds: number | undefined
   readonly amountTransferred: bigint | undefined
-  /** What the ledger is known to have taken from the sponsor. */
+  /** The fee that the ledger is known to have charged the sponsor. */
   readonly feeChargedStroops: bigint
   /** The envelope may have landed and failed unseen: the reservation stays charged beside what is known. */
   readonly feeUnknown: boolean
@@ -125,7 +125,7 @@ export type Decision =
    * it has, so it is built again on another channel.
    */
   | { readonly _tag: "Rebuild"; readonly ledger: number }
-  /** The channel's number and the nonce are needed to decide, and the transaction asked for once more after them. */
+  /** The channel's number and the nonce are needed to decide, and the transaction read once more after them. */
   | { readonly _tag: "ReadSnapshot" }
   /** Ledgers must be scanned for the transaction that used the nonce. */
   /** `before`: ledgers before the first one that are scanned too, where a node still has them. */

@@ -30,7 +30,7 @@ const unsentAfterMillis = 2_000
 
 const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
 
-/** Whether the number was used at that answer, by whomever: a sequence number never goes back. */
+/** Whether the number was used at that snapshot, by any signer: a sequence number never goes back. */
 const hasPassed = (settlement: OpenSettlement, snapshot: SettlementSnapshot | undefined): boolean =>
   snapshot?.sequence !== undefined && snapshot.sequence >= settlement.channelSequence
 
@@ -38,7 +38,7 @@ const hasPassed = (settlement: OpenSettlement, snapshot: SettlementSnapshot | un
 const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: SettlementSnapshot): boolean =>
   nonce === "unspent" && ledger <= authorizationExpiresLedger
 
-/** What to do, given what is known. A question that was asked already means that its answer does not suffice yet. */
+/** Decides by the known evidence. Evidence that is present already is not requested again: it does not suffice yet. */
 export const decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
   const { seen, snapshot } = evidence
   if (seen._tag === "Included") {
@@ -62,7 +62,7 @@ export const isDue = (
 ): boolean => {
   const newest = attempts.at(-1)
   const ofRecord = newest?.sentLedger === undefined ? (newest?.recordedLedger ?? 0) : recordedLedger
-  // A record of a ledger that is yet to come was made by the word of a node that was wrong.
+  // A record of a future ledger was made by the answer of a wrong node.
   if (ofRecord > now.sequence + queueLedgers) return true
   if (newest?.sentLedger !== undefined) return now.sequence > recordedLedger
   // By the ledger as well as by the clock, which may be wrong.
@@ -90,7 +90,7 @@ const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: D
   const isGone = snapshot.sequence === undefined && snapshot.ledger >= settlement.authorizationExpiresLedger
   if (!isGone && !hasPassed(settlement, snapshot)) return freeOrWait(settlement, evidence, snapshot.ledger, undefined)
   if (isGone || !isUnspent(settlement, snapshot)) return whereSpent(settlement, evidence, snapshot, undefined)
-  // While there is time, a node that has come as far may still show what landed, and what it cost.
+  // While there is time, a node that has reached this ledger may still show what landed, and what it cost.
   const isEarly = seen.latestLedger < snapshot.ledger
   const isTime = settlement.authorizationExpiresLedger - snapshot.ledger > queueLedgers
   if (isEarly && isTime) return freeOrWait(settlement, evidence, snapshot.ledger, undefined)
@@ -100,10 +100,10 @@ const numberPassed = (settlement: OpenSettlement, evidence: Evidence, options: D
 }
 
 /**
- * The number is used and the nonce unspent, in one answer: no money moved, and no envelope of the settlement can land.
- * It was used by another transaction when no node ever took one of the settlement's and the last answer was that its
- * number is wrong, or when that other transaction is seen; otherwise the settlement's own may have landed and failed,
- * and one chance is all it has.
+ * The number is used and the nonce unspent, in one snapshot: no money moved, and no envelope of the settlement can
+ * land. It was used by another transaction when no node ever accepted one of the settlement's and the last answer was
+ * that its number is wrong, or when that other transaction is seen; otherwise the settlement's own may have landed and
+ * failed, and it is not rebuilt.
  */
 const rebuildOrEnd = (settlement: OpenSettlement, { search }: Evidence, ledger: number): Decision => {
   const { attempts, recordedLedger } = settlement

@@ -1,5 +1,5 @@
-// How a settlement may end, each with what it says of the ledger, the sponsor's charge and the channel. That an
-// authorization lives on is said only of one that was seen unspent.
+// The outcomes of a settlement, each with its ledger, the sponsor's charge and the channel. Only an authorization that
+// was seen unspent is reported as still alive.
 import type { Landed, OpenSettlement, Outcome, Search, SpentBy } from "./Settlement.ts"
 
 const aliveUntil = (settlement: OpenSettlement): string =>

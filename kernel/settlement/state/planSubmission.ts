@@ -1,6 +1,6 @@
-// Getting a settlement's transaction included while it still can be: identical bytes are sent once a ledger, one later
-// when a node has them in its queue; the bid rises when the network asks for more or the queue does not move; and a
-// no-op takes the number only of what the network can never accept.
+// Plans submissions while a settlement's transaction can still be included: identical bytes are sent once a ledger, one
+// later when a node has them in its queue; the bid rises when the network's fee does or the queue does not move; and a
+// no-op takes the number only of a transaction that the network can never accept.
 import type { Attempt, DecideOptions, Decision, OpenSettlement } from "./Settlement.ts"
 
 /** Ledgers an attempt may stay unseen before a node has dropped it from its queue. */
@@ -12,7 +12,7 @@ const outbidAfterLedgers = 2
 /** Ledgers of refusals after which what can never be accepted is cancelled, if the bound is still this far away. */
 const refusedLedgers = 6
 
-/** Refusals that no waiting, no bid and no other node will change: the envelope itself is wrong. */
+/** Refusals that no waiting, no bid and no other node will change: the envelope itself is invalid. */
 const hopelessCodes: ReadonlySet<string> = new Set([
   "txMalformed",
   "txMissingOperation",
@@ -29,7 +29,7 @@ const isRefused = ({ sentCode, sentStatus }: Attempt, code: string): boolean =>
 const isHopeless = ({ sentCode, sentStatus, taken }: Attempt): boolean =>
   sentStatus === "Error" && !taken && hopelessCodes.has(sentCode ?? "")
 
-/** A node said at the last offer that it has it. */
+/** A node answered at the last submission that it has it. */
 const isQueued = ({ sentStatus }: Attempt): boolean => sentStatus === "Pending" || sentStatus === "Duplicate"
 
 /** The next bid: tenfold, to the ceiling; absent when there is none above the newest. */

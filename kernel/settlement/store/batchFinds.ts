@@ -9,7 +9,7 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
 import type { FindQuery, SettlementRecord, Settlements } from "./Settlements.ts"
 
-/** Payments of which one statement asks. */
+/** Maximum payments of one statement. */
 const callsMax = 100
 
 /** A question under names that no column has; null is equal to nothing. */
@@ -53,7 +53,7 @@ const findAll = Effect.fnUntraced(function* (queries: ReadonlyArray<FindQuery>) 
 
 type Found = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError, SqlClient.SqlClient>
 
-/** The call, where `findOne` asks for one payment; what it began ends with the Scope. */
+/** The call, where `findOne` reads one payment; its resources end with the Scope. */
 export const batchFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => Found) {
   const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
   const asPayment = Effect.provideService(Lane, "payments")

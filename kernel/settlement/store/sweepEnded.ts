@@ -72,7 +72,7 @@ const drained = <E, R>(step: Effect.Effect<boolean, E, R>): Effect.Effect<void, 
     for (let batch = 0; batch < batchesMax && (yield* step); batch++) yield* Effect.yieldNow
   })
 
-/** Forgets what has ended for as long as the Scope lives. */
+/** Starts the retention sweep; it runs for as long as the Scope lives. */
 export const startSweeps = Effect.gen(function* () {
   const { id } = yield* Network
   const { factMillis, settlementMillis } = yield* Retention

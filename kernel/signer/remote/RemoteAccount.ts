@@ -33,9 +33,9 @@ export interface RemoteAccount {
   readonly address: string
   /** 64 bytes that verify. */
   readonly sign: (hash: Uint8Array) => Effect.Effect<Uint8Array, LedgerUnavailable>
-  /** Why it cannot sign, as far as it is known; asks again when that was some time ago. */
+  /** Why it cannot sign, as far as it is known; probes again when that was some time ago. */
   readonly problem: Effect.Effect<string | undefined>
-  /** The machine that signs; accounts of one are there together, or none is. */
+  /** The machine that signs; its accounts are all available, or none is. */
   readonly machine: string
   /** When it last signed, a reading of `monotonicMillis`. */
   readonly signedAt: () => number
@@ -49,7 +49,7 @@ const matching = Effect.fnUntraced(function* ({ address }: RemoteSignerValues, k
   return yield* noSignature(`the external signer holds the key of ${found}, and not of ${address}`)
 })
 
-/** Asks for its address unless the settings name it. */
+/** Requests its address unless the settings name it. */
 export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
   const client = yield* HttpClient.HttpClient
   const remote = kinds[values.kind](values, crypto)

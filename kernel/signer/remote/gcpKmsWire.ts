@@ -10,7 +10,7 @@ import type { MakeRemoteKey } from "./RemoteKey.ts"
 
 const audience = "https://cloudkms.googleapis.com/"
 const lifeSeconds = 3_600
-/** A token is made anew so long before its end. */
+/** A token is renewed this long before its end. */
 const marginSeconds = 300
 
 const Credentials = Schema.fromJsonString(
@@ -27,7 +27,7 @@ const Signed = Schema.Struct({
 
 const encoder = new TextEncoder()
 
-/** CRC-32C (Castagnoli), as Google asks for it: an unsigned number. */
+/** CRC-32C (Castagnoli), as Google requires it: an unsigned number. */
 export const crc32c = (bytes: Uint8Array): number => {
   let crc = ~0
   for (const byte of bytes) {
