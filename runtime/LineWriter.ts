@@ -1,7 +1,7 @@
-// Log lines on their way to a stream: gathered and written together, because one system call a line costs a busy
-// process more than making the line. A line waits for a moment at most, and for nothing when it is urgent: whatever is
-// worse than Info leaves at once, with all before it. What is waiting is bounded in bytes, keeps its order, and is
-// never dropped. `flush` writes what waits; the process calls it when it ends, however it ends, short of being killed.
+// Buffers log lines on their way to a stream and writes them together, because one system call per line costs a busy
+// process more than making the line. A line waits a moment at most; a line above Info flushes immediately, with all
+// before it. The buffer is bounded in bytes, keeps its order, and is never dropped. The process calls `flush` when it
+// ends, on every path except SIGKILL.
 
 /** Milliseconds that a line waits for others. */
 const waitMillis = 20
@@ -17,7 +17,7 @@ export interface LineWriter {
 export interface LineWriterOptions {
   /** Takes whole lines, each with its end. */
   readonly write: (lines: string) => void
-  /** Calls back once, after so many milliseconds; it keeps no process alive. */
+  /** Calls back once, after this many milliseconds; the timer does not keep the process alive. */
   readonly later: (flush: () => void, millis: number) => void
 }
 

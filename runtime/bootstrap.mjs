@@ -1,7 +1,7 @@
-// From a fresh checkout to a program that runs: plain JavaScript without dependencies, because it runs before there are
-// any. It installs what a lockfile names when that differs from what is installed, and finds a Node that runs
-// TypeScript sources: the pinned one that npm brought, else the one that runs this. Whatever it cannot do it says in
-// one sentence, and ends with 1.
+// Starts the program from a fresh checkout. Plain JavaScript without dependencies, because it runs before any are
+// installed. Installs the lockfile's packages when they differ from what is installed, and finds a Node that runs
+// TypeScript sources: the pinned one that npm installed, else the current one. A failure is one sentence and exit
+// code 1.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { constants } from "node:os"
@@ -103,12 +103,12 @@ export const findNode = () => {
   )
 }
 
-/** Whether the program that npm runs is this one's to watch, or sees to it by itself that it ends with npm. */
+/** True if this process has to watch the program that npm runs; false if the program detects npm's exit itself. */
 const isUnderNpm = process.env.npm_lifecycle_event !== undefined
 
 /**
- * Runs our own program, which ends with npm by itself, in this one's place: this process becomes it, where Node can do
- * that, and nothing is left beside it.
+ * Runs our own program in place of this process (exec), where Node supports it, so that no parent process is left. The
+ * program itself ends when npm does.
  */
 export const becomeOwn = (command, args, env = process.env) => {
   if (typeof process.execve !== "function") return become(command, args, { env })

@@ -10,7 +10,7 @@ import { endWithParent, environmentOf, lacks } from "./system.mjs"
 
 const command = process.argv[2]
 
-/** What the C library reads once, as a program begins: who was started without it begins again, in the same process. */
+/** Variables that the C library reads only at process start: without them, the process re-executes itself. */
 const beginAgain = () => {
   const environment = environmentOf(command, process.env, process.platform)
   const isWatched = process.send !== undefined || process.execArgv.some((word) => word.startsWith("--inspect"))

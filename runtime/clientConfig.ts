@@ -1,6 +1,6 @@
-// What a client has to be told to reach a tool server, in the form that it reads: the `mcpServers` that most clients
-// know, VS Code's `mcp.json`, Codex's `config.toml`, and the `server.json` of the official MCP registry, which lists
-// servers at a public address. A secret is named by its variable and never told. Pure.
+// Configuration that a client needs to reach a tool server, in the client's format: `mcpServers` (most clients), VS
+// Code's `mcp.json`, Codex's `config.toml`, and the `server.json` of the official MCP registry, which lists servers at
+// a public address. A secret is named by its variable, its value is never printed. Pure.
 
 /** The forms there are. */
 export const clients = ["any", "vscode", "codex", "registry"] as const
@@ -77,7 +77,7 @@ const forCodex = (reached: Reached): string => {
   return ["[mcp_servers.tollkeeper]", ...entries.map(([key, value]) => `${key} = ${JSON.stringify(value)}`)].join("\n")
 }
 
-/** The registry's entry; its name is the public host's, read backwards, which whoever publishes it has to own. */
+/** The registry's entry; its name is the public host's in reverse, which the publisher has to own. */
 const forRegistry = (host: string, asksForKey: boolean, version: string): unknown => {
   const key = { description: "The key that the operator gave to this agent", isRequired: true, isSecret: true }
   const header = { name: "Authorization", value: "Bearer {key}", variables: { key } }

@@ -34,7 +34,7 @@ const boundLines = (label: string, { host, port }: { readonly host: string; read
   return [{ label, where: [url] }, ...(host in everyAddress ? [{ label: "bound to", where: [every] }] : [])]
 }
 
-/** One message for who reads JSON by eye; each address ends at a blank. */
+/** One message, also readable as raw JSON; each address ends at a blank. */
 const sentenceOf = (title: string, lines: ReadonlyArray<BannerLine>): string =>
   [`${title}:`, ...lines.map(({ label, where }) => `${label} ${where.join(" ")}`)].join(" ").concat(" ")
 

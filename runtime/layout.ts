@@ -17,10 +17,10 @@ export const entry: string = isPackaged
 export const typed = (command: "pay" | "start"): string =>
   isPackaged ? `npx tollkeeper ${command}` : command === "start" ? "npm start" : `npm run ${command}`
 
-const standing = (folder: string, file: string): string | undefined => {
+const resolveInstalled = (folder: string, file: string): string | undefined => {
   const place = join(folder, "node_modules", file)
   if (existsSync(place)) return place
-  return dirname(folder) === folder ? undefined : standing(dirname(folder), file)
+  return dirname(folder) === folder ? undefined : resolveInstalled(dirname(folder), file)
 }
 
 /**
@@ -28,7 +28,7 @@ const standing = (folder: string, file: string): string | undefined => {
  * put it. Throws where there is none, which is an installation cut short.
  */
 export const packageFile = (file: string): string => {
-  const found = standing(dirname(fileURLToPath(import.meta.url)), file)
+  const found = resolveInstalled(dirname(fileURLToPath(import.meta.url)), file)
   if (found === undefined) throw new Error(`the package file ${file} is not installed; run npm install again`)
   return found
 }

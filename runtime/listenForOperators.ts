@@ -1,7 +1,7 @@
-// Where a process that serves hears of an operator's commands: on this machine alone, at a port of the system's choice,
-// from who sends the key that stands in the state folder, which this user alone can read. One at a time, and only the
-// families named here: nothing that starts or deletes. The commands themselves (`operators.ts`) are loaded when the
-// first one comes, since most processes never hear of any.
+// Receives an operator's commands in a serving process: on this machine alone, at a port of the system's choice, from
+// senders of the key in the state folder, which this user alone can read. One command at a time, and only the families
+// named here, none of which starts or deletes. The commands themselves (`operators.ts`) are loaded with the first
+// request, since most processes never receive one.
 import { Context, Effect, Option, Schema, Semaphore } from "effect"
 import { Database } from "../kernel/database/Database.ts"
 import { Crypto } from "../kernel/platform/Crypto.ts"
@@ -21,7 +21,7 @@ const bodyBytesMax = 65_536
 const json = (value: unknown, status = 200) =>
   new Response(JSON.stringify(value), { status, headers: { "content-type": "application/json" } })
 
-/** Listens for operators' commands until the Scope closes; tells where, and under which key. */
+/** Listens for operators' commands until the Scope closes; returns the address and its key. */
 export const listenForOperators = Effect.fnUntraced(function* (services: Context.Context<never>, version: string) {
   const { open } = yield* Listeners
   const crypto = yield* Crypto

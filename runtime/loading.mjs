@@ -1,9 +1,8 @@
-// How Node loads the program; Deno does both by itself. Our sources are TypeScript: what is left of a file without its
-// types is kept beside the packages, which belong to whoever installed them, so that a process has no use for Node's
-// compiler of types, which it would hold for as long as it lives (30 MB); a file that differs from what was kept is
-// compiled again. Of `effect` a file loads the modules that it names, not everything that the package has. Plain
-// JavaScript, because it runs before any of this. Run by itself, it compiles everything: `node runtime/loading.mjs`,
-// for an image whose user can write nothing there.
+// Node's module hooks for this program; Deno needs neither. The sources are TypeScript: their JavaScript is cached
+// beside the packages, which belong to the user that installed them, so that a process never holds Node's type
+// compiler (30 MB) for its lifetime; a source that differs from its cached one is compiled again. Of `effect` a file
+// loads the modules that it names, not the whole package. Plain JavaScript, because it runs before any of this. Run
+// directly it compiles everything (`node runtime/loading.mjs`), for an image whose user cannot write there.
 import { spawnSync } from "node:child_process"
 import { hash } from "node:crypto"
 import {
@@ -68,7 +67,7 @@ export const parts = {
   "effect/sql": ["SqlClient", "SqlError"]
 }
 
-/** Stands for an index: a module of no file, beside ours, so that it finds the packages that ours do. */
+/** In place of an index: a module without a file, in our folder, so that it resolves the same packages. */
 const partsOf = (specifier) => `${own}runtime/parts-of/${specifier}.js`
 const texts = new Map(
   Object.entries(parts).map(([specifier, names]) => [
@@ -84,7 +83,7 @@ const kept = fileURLToPath(
   new URL(`../node_modules/.cache/tollkeeper/types-${process.versions.node}/`, import.meta.url)
 )
 
-/** Where what is left of a source is kept; what it was made of stands in its last line. */
+/** Where a source's JavaScript is cached; its last line names what it was made from. */
 const placeOf = (url) => join(kept, `${hash("sha256", url.slice(own.length)).slice(0, 32)}.js`)
 const endOf = (source) => `\n//${hash("sha256", source)}`
 

@@ -1,16 +1,15 @@
-// What the process writes besides its answers, to stderr: plain lines on a terminal, where people read, and one JSON
-// object a line otherwise, where machines do; never both. On a terminal that is warnings and worse, and how a start
-// goes on; a collector of JSON gets everything from Info on, lines of requests gathered for a moment
-// (`LineWriter.ts`). The greeting and a refusal of a program that serves follow the same rule, so that what a
-// supervisor collects is JSON from the first line to the last.
+// The process's log, on stderr: plain lines on a terminal, one JSON object a line otherwise; never both. A terminal
+// shows warnings and errors, and the progress of a start; a collector of JSON gets everything from Info on, request
+// lines batched for a moment (`LineWriter.ts`). The startup banner and a serving program's refusal follow the same
+// rule, so that a supervisor collects JSON from the first line to the last.
 import { Cause, Console, Effect, Layer, Logger, References } from "effect"
 import process from "node:process"
 import { makeLineWriter } from "./LineWriter.ts"
 
-/** The annotation of a line that tells how a start goes on. */
+/** The annotation of a line that reports the progress of a start. */
 const PROGRESS = { event: "progress" } as const
 
-/** Tells how a start goes on, in the order of what is done. */
+/** Reports the progress of a start, in order. */
 export const progress = (sentence: string): Effect.Effect<void> =>
   Effect.annotateLogs(Effect.logInfo(sentence), PROGRESS)
 
@@ -49,7 +48,7 @@ process.on("exit", writer.flush)
 const isSimple = (value: unknown): boolean =>
   typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)
 
-/** One JSON object; what is made of plain values alone needs no care about what else may stand in a line. */
+/** One JSON object; plain values need none of the logger's care for other kinds. */
 const lineOfJson = (entry: Logger.Options<unknown>): string => {
   const { cause, date, fiber, logLevel, message } = entry
   const annotations = fiber.getRef(References.CurrentLogAnnotations)
@@ -72,7 +71,7 @@ const lineOfJson = (entry: Logger.Options<unknown>): string => {
   })
 }
 
-/** The lines of requests are the many ones; every other line leaves at once. */
+/** Request lines are the frequent ones and are batched; every other line is flushed immediately. */
 export const isOfRequest = ({ logLevel, message }: Logger.Options<unknown>): boolean =>
   logLevel === "Info" && Array.isArray(message) && message[0] === "request"
 

@@ -1,7 +1,6 @@
-// An operator's commands, carried out within the process that serves: on its own database, embedded or not, its
-// settings and its keys. A command is the very one that runs by itself when nothing serves; here it stands on the
-// services that run (`commands/place.ts`), and what it prints is the answer. Who may ask for them, and where, is in
-// `listenForOperators.ts`.
+// Runs an operator's commands within the serving process, on its own database (embedded or not), settings and keys. A
+// command is the one that runs standalone when nothing serves; here it uses the running services
+// (`commands/CommandTarget.ts`), and its output is the response. `listenForOperators.ts` authorizes the requests.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, type Context, Effect, Exit } from "effect"
 import { Command } from "effect/cli"

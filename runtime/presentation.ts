@@ -15,12 +15,12 @@ export const presentation = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "InvalidInvocation"
       ? Effect.forEach(
-          // Who names an unknown command has its flags called unknown as well, which says nothing more.
+          // After an unknown command its flags are reported as unknown as well, which adds nothing.
           event.errors[0]?._tag === "UnknownSubcommand" ? event.errors.slice(0, 1) : event.errors,
           (error) => {
             const sentence = oneLine(error).replace(/\.$/, "")
             const mark = sentence.includes("did you mean") ? "?" : ""
-            return Console.error(`tollkeeper: ${sentence}${mark} (${event.commandPath.join(" ")} --help tells more)`)
+            return Console.error(`tollkeeper: ${sentence}${mark} (see ${event.commandPath.join(" ")} --help)`)
           },
           { discard: true }
         )

@@ -10,7 +10,7 @@ type Reread = Effect.Effect<void, SettingsRefused>
 const rereadOf = (found: Option.Option<{ readonly reread: Reread }>): Reread =>
   Option.match(found, { onNone: () => Effect.void, onSome: ({ reread }) => reread })
 
-/** Reads whatever of both the process has; fails with the first refusal. */
+/** Reads both, as far as the process has them; fails with the first refusal. */
 export const rereadSecrets = Effect.fnUntraced(function* (
   services: Context.Context<never>
 ): Effect.fn.Return<void, SettingsRefused> {

@@ -1,5 +1,5 @@
-// Runs a tree of commands as this process: where it logs and sends its telemetry, how a failure is told, and the
-// status it ends with. A system on which nothing runs is refused first.
+// Runs a tree of commands as this process: logging and telemetry, the report of a failure, and the exit code. An
+// unsupported system is refused first.
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"

@@ -1,5 +1,5 @@
-// What `tollkeeper ledger` does: a ledger in memory or in a folder, listening on this machine, over no more of the
-// kernel than it stands on. It runs until it is stopped.
+// `tollkeeper ledger`: a ledger in memory or in a folder, listening on this machine, with no more of the kernel than it
+// needs. It runs until it is stopped.
 import { Console, Effect, Layer, Option } from "effect"
 import { Supervisor } from "../kernel/actor/Supervisor.ts"
 import { type Standalone, standalone } from "../plugins/ledger-local/standalone.ts"

@@ -1,10 +1,10 @@
-// Why the process ends, as one sentence for the person who started it: what happened, and what to do about it. It is
-// made of the error and of what lies beneath it: the operating system's word for a port that is taken or a disk that is
-// full counts, wherever it came up. Only what nobody foresaw has a trace.
+// Why the process ends, as one sentence for the operator: what happened, and what to do about it. It is made of the
+// error and its causes: the system's code for a port in use or a full disk decides, at any depth. Only defects have a
+// trace.
 import { Cause } from "effect"
 import { field, errorMessage } from "../kernel/database/errorMessage.ts"
 
-/** The operating system's words, as an operator hears them. Absent here: they tell nothing that can be done. */
+/** Remedies by errno. A code that is absent has no remedy. */
 const ofTheSystem: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; choose a folder that can be written with --state DIR",
   EACCES: "this user may not do that; give the user the right, or choose another folder with --state DIR",
@@ -87,15 +87,15 @@ const ofPort = (error: object): string => {
 /** What to do, by the kind of error, where its own words do not say it. */
 const remedies: Readonly<Record<string, string>> = {
   SettingsRefused: "`tollkeeper config schema` lists every setting, `tollkeeper config check` tries a profile",
-  SqlError: "`tollkeeper doctor` looks at the database",
+  SqlError: "`tollkeeper doctor` checks the database",
   StateRefused: "choose another folder with --state DIR",
   DatabaseRefused:
-    "`tollkeeper doctor` looks at database, disk and ports; a state folder that is spoilt goes with `tollkeeper reset`",
+    "`tollkeeper doctor` checks database, disk and ports; `tollkeeper reset` deletes a damaged state folder",
   ProfileRefused: "mend `plugins` in the profile; `tollkeeper config check` tries it",
   MigrationRefused: "start the version of Tollkeeper that made this database, or a newer one",
   MigrationFailed: "nothing of it was kept; mend what the database says, or stop older replicas, and start again",
   RouteClaimedTwice: "leave one of the two plugins out of the profile",
-  ActorGaveUp: "the log above says why; the process may be started again, and goes on where it was"
+  ActorGaveUp: "the log above says why; start the process again, and it resumes where it was"
 }
 
 const subjectOf = (error: object): string =>
@@ -107,7 +107,7 @@ const subjectOf = (error: object): string =>
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, " ").trim()
 
-/** The sentence of an error; undefined for one that nobody foresaw. */
+/** The sentence of an expected error; undefined for a defect. */
 export const sentenceOf = (cause: Cause.Cause<unknown>): string | undefined => {
   const error = Cause.squash(cause)
   if (field(error, "_tag") === "ListenFailed") return oneLine(ofPort(error as object))

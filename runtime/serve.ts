@@ -1,7 +1,7 @@
-// One process from a profile: the platform's ports, the plugins the profile names, and then, when all of them stand,
-// the listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops
-// first and answers what it has begun, for five seconds at most and each answer the last of its connection; then the
-// plugins stop in reverse. An actor that gives up ends the process.
+// One process from a profile: the platform's ports, the plugins that the profile names, and then, when all of them are
+// started, the listener. So migrations are done and every refusal is reported before a port opens. On a signal the
+// listener stops first and answers requests in flight, for five seconds at most and each response the last of its
+// connection; then the plugins stop in reverse. An actor that gives up ends the process.
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpPlatform from "@effect/platform-node/NodeHttpPlatform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -66,9 +66,9 @@ export interface ServeOptions {
 }
 
 /**
- * Requests that have begun get this long to end when the process is asked to stop. Payments are answered after half of
- * it, so that a busy machine has the other half to send what it says: what is not decided by then is pending, and goes
- * on with whoever runs next.
+ * Requests in flight get this long to end when the process is asked to stop. Payments are answered after half of it, so
+ * that a busy machine has the other half to send the responses: an undecided settlement is pending, and the next
+ * process follows it.
  */
 const drainTimeout = "5 seconds"
 
@@ -127,7 +127,7 @@ const listen = Effect.fnUntraced(function* (
   const listener = yield* Layer.build(
     NodeHttpServer.layerServer(() => httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
   ).pipe(Effect.mapError(({ cause }) => new ListenFailed({ host, port, setting, cause })))
-  // After the drain: what still has a connection then holds nobody up.
+  // After the drain: remaining connections delay nothing.
   yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
   // A tool server lets in by its own settings.
@@ -207,7 +207,7 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     PluginStates.layer,
     RouteClaims.layer,
     router,
-    // Not `NodeHttpServer.layerHttpServices`, which opens a terminal: whatever serves has stdin for itself.
+    // Not `NodeHttpServer.layerHttpServices`, which opens a terminal: a serving program owns stdin.
     NodeHttpPlatform.layer,
     Etag.layerWeak,
     NodeFileSystem.layer,

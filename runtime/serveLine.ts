@@ -1,5 +1,5 @@
-// The command line of `tollkeeper start` and `tollkeeper tools`: a process that stays loads none of the commands that
-// come and go, nor what only they stand on.
+// The command line of `tollkeeper start` and `tollkeeper tools`: a long-running process loads none of the one-shot
+// commands, nor their dependencies.
 import "effect/schema/SchemaJITCompiler/enable"
 import { Command } from "effect/cli"
 import { start, tools } from "./commands/start.ts"

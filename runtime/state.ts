@@ -1,7 +1,7 @@
-// The state folder: what in it is ours, and who runs over it. A folder carries a mark from the first start on, and
-// only a marked one is ever deleted, entry by entry: what somebody else put there stays. A process that serves writes a
-// note of itself into `running/`, readable by this user alone: where it answers, and the key under which an operator's
-// command may ask it. A note outlives a process that was killed, so it counts only while that very process lives.
+// The state folder: its files, and the processes that run over it. A folder is marked at the first start, and only a
+// marked one is ever deleted, entry by entry: foreign files stay. A serving process writes a note into `running/`,
+// readable by this user alone: its address, and the key for operators' commands. A note outlives a killed process, so
+// it counts only while that very process lives.
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import {
@@ -37,14 +37,14 @@ const own: ReadonlySet<string> = new Set([
 /** A process that serves over this folder. */
 export interface Instance {
   readonly pid: number
-  /** Tells this process from a later one that was given the same pid; empty where the system does not say. */
+  /** Distinguishes this process from a later one with the same pid; empty where the system does not say. */
   readonly start: string
   readonly profile: string
   /** Whether it keeps something in the folder, so that no second one may. */
   readonly isAlone: boolean
   /** Absent: it listens nowhere. */
   readonly url?: string
-  /** The ledger it uses, when that is told. */
+  /** The RPC of its ledger, unless that may hold a secret. */
   readonly rpc?: string
   /** Which database it uses: `embedded`, or the first 16 hex of its URL's sha256. */
   readonly database: string
@@ -62,7 +62,7 @@ const attempt = <A>(what: string, work: () => A): Effect.Effect<A, StateRefused>
   Effect.try({ try: work, catch: (cause) => new StateRefused({ message: what, cause }) })
 
 /** The nearest folder above that there is. */
-const standing = (folder: string): string => (existsSync(folder) ? folder : standing(dirname(folder)))
+const nearestExisting = (folder: string): string => (existsSync(folder) ? folder : nearestExisting(dirname(folder)))
 
 /** Step by step: where the system makes none, as below `/proc`, the recursive call of Node never ends. */
 const makeFolder = (folder: string): void => {
@@ -79,11 +79,11 @@ const makeFolder = (folder: string): void => {
 export const claimState = (folder: string) =>
   attempt(`the state folder ${folder} cannot be written`, () => {
     // Where nothing can be made, the system speaks of a missing folder; this has it name the reason.
-    if (!existsSync(folder)) accessSync(standing(dirname(resolve(folder))), constants.W_OK)
+    if (!existsSync(folder)) accessSync(nearestExisting(dirname(resolve(folder))), constants.W_OK)
     makeFolder(resolve(folder))
     const mark = join(folder, MARK)
     const text = { what: "State of Tollkeeper. `tollkeeper reset` deletes it.", format: 1 }
-    // Written even when it stands: so a disk that cannot be written is told before anything is opened.
+    // Written even when it exists, so that a read-only disk is reported before anything is opened.
     writeFileSync(mark, `${JSON.stringify(text)}\n`, { mode: 0o600 })
   })
 
@@ -121,11 +121,11 @@ export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) 
     () => Effect.sync(() => rmSync(noteOf(folder), { force: true }))
   )
 
-/** Names a database in a note without telling where it is. */
+/** Identifies a database in a note without its address. */
 export const databaseMark = (url: string | undefined): string =>
   url === undefined || url === "" ? "embedded" : createHash("sha256").update(url).digest("hex").slice(0, 16)
 
-/** Who runs, in words. */
+/** Describes a running process. */
 export const describeInstance = ({ pid, url }: Instance): string =>
   `process ${pid}${url === undefined ? "" : `, ${url}`}`
 
@@ -158,7 +158,7 @@ export const planReset = Effect.fnUntraced(function* (folder: string) {
   if (entries.length > 0 && !entries.includes(MARK)) {
     const older = entries.includes("sponsor.seed") && entries.includes("database")
     const hint = older
-      ? "it looks like the state of version 0.1: start this version over it once, which marks it, or delete it yourself"
+      ? "it seems to be the state of version 0.1: start this version over it once, which marks it, or delete it yourself"
       : "name the folder that `start` was given with --state DIR"
     return yield* refuse(`${folder} does not carry Tollkeeper's mark (${MARK}), so nothing was deleted; ${hint}`)
   }

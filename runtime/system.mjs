@@ -1,7 +1,7 @@
-// On which systems the program runs, said before anything is opened, and what it asks of them. Linux is what every test
-// runs on. macOS has all that the program stands on, but no machine here has run it there. Windows is refused: it can
-// neither be told to stop in good order (a signal ends a process there at once), nor does it keep a folder for one user
-// by its mode, on which the database and the keys of the state folder rest.
+// Supported systems, checked before anything is opened, and settings of the C library. Every test runs on Linux. macOS
+// should work, but no machine here has run it there. Windows is refused: a signal ends a process there immediately,
+// without a graceful stop, and a folder's mode does not limit it to one user, on which the database and the keys of the
+// state folder depend.
 import process from "node:process"
 
 /** Why the program does not run on this system, and what to do; undefined where it does. */
@@ -13,19 +13,19 @@ export const systemIssue = (platform) => {
     : `${platform} is not supported; run it on Linux, or on macOS`
 }
 
-/** Whether the system is one that the tests run on; the other is told so once, at a start. */
+/** Whether the tests run on this system; a start on another warns once. */
 export const isTested = (platform) => platform === "linux"
 
 /**
- * What the C library is told about memory, for a program that a start makes much larger than it stays: give back what
- * is free. By itself it keeps what each thread that compiled took, a hundred megabytes of the embedded database's.
+ * malloc settings for a program that a start makes much larger than it stays: return free memory. glibc's default keeps
+ * the arena of each thread that compiled, a hundred megabytes for the embedded database's.
  */
 const givingBack = { MALLOC_MMAP_THRESHOLD_: "131072", MALLOC_TRIM_THRESHOLD_: "131072" }
 
-/** The ledger by itself is a process of somebody's tests: its threads share one place. */
+/** The standalone ledger is a process of a user's tests: its threads share one arena. */
 const sharing = { MALLOC_ARENA_MAX: "1" }
 
-/** The environment of a command on this system; what is set already stands. */
+/** The environment of a command on this system; variables that are already set win. */
 export const environmentOf = (command, environment, platform) => {
   if (platform !== "linux") return environment
   if (command === "start") return { ...givingBack, ...environment }
@@ -36,7 +36,7 @@ export const environmentOf = (command, environment, platform) => {
 export const lacks = (environment, required) => Object.keys(required).some((name) => environment[name] === undefined)
 
 const parentVariable = "TOLLKEEPER_PARENT"
-/** How often a program under npm looks whether npm is still there, in milliseconds. */
+/** How often a program under npm checks that npm still runs, in milliseconds. */
 const parentInterval = 500
 
 /** Calls again and again while this process's parent is another one than `parent`; keeps no process alive. */

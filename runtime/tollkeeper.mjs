@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `tollkeeper` command as npm installs it: `npx tollkeeper start` in any folder. In the package it runs the
-// JavaScript of `runtime/dist/`, since Node strips no types below `node_modules`; in a checkout the sources, so that
-// nothing built earlier is ever run for what stands there now.
+// JavaScript of `runtime/dist/`, since Node strips no types below `node_modules`; in a checkout always the sources,
+// never an earlier build.
 import { becomeOwn, findNode, refuseOldNode, root } from "./bootstrap.mjs"
 import { existsSync } from "node:fs"
 import { join } from "node:path"

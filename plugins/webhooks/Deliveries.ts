@@ -58,7 +58,7 @@ export class Deliveries extends Context.Service<
     readonly forget: (keepMillis: number) => Sql<number>
     /** Makes events due again, as if they had just happened; how many. */
     readonly replay: (receiver: string, events: ReadonlyArray<SettlementEvent>) => Sql<number>
-    readonly standings: Sql<ReadonlyArray<ReceiverStatus>>
+    readonly receiverStatuses: Sql<ReadonlyArray<ReceiverStatus>>
   }
 >()("tollkeeper/webhooks/Deliveries") {
   static readonly layer = Layer.effect(
@@ -123,7 +123,7 @@ export class Deliveries extends Context.Service<
                 returning 1`,
                 ({ length }) => length
               ),
-        standings: sql<ReceiverStatus>`select receiver, count(*) filter (where state = 'due')::int as due,
+        receiverStatuses: sql<ReceiverStatus>`select receiver, count(*) filter (where state = 'due')::int as due,
             count(*) filter (where state = 'delivered')::int as delivered,
             count(*) filter (where state = 'given_up')::int as given_up,
             min(told_at) filter (where state = 'due') as oldest_due,

@@ -9,7 +9,7 @@ import { Deliveries } from "./Deliveries.ts"
 const pageMax = 500
 
 /** Every receiver that is owed or was told something. */
-export const receiverStatuses = Effect.flatMap(Deliveries, (deliveries) => deliveries.standings)
+export const receiverStatuses = Effect.flatMap(Deliveries, (deliveries) => deliveries.receiverStatuses)
 
 /** Tells a receiver again what happened since a time, of one settlement when it is given; how many events. */
 export const replay = Effect.fn("Webhooks.replay")(function* (

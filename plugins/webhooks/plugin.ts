@@ -67,7 +67,7 @@ export const plugin = define({
 /** What the command line does beside a facilitator, over the database alone. */
 export const administration = {
   replay,
-  standings: receiverStatuses,
+  receiverStatuses,
   layer: Layer.merge(Config.layer, Deliveries.layer)
 }
 

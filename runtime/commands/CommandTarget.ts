@@ -1,7 +1,6 @@
-// Where a command works: the profile it names, the settings it overrides and the folder of its state. The flags are the
-// same for every command, and so are the Layers over them. A command that runs within a process that serves
-// (`operators.ts`) stands on what that process has; by itself it opens the database, on a server beside the running
-// replicas.
+// A command's target: profile, overridden settings and state folder. Every command has the same flags and Layers. A
+// command that runs within a serving process (`operators.ts`) uses the services of that process; standalone, it opens
+// the database itself, on a server beside the running replicas.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Context, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
@@ -29,7 +28,7 @@ export interface CommandTarget {
   readonly set: ReadonlyArray<string>
 }
 
-/** A flag's words and the value it has when it is left out, which its help tells. */
+/** A flag's description and its default, which the help shows. */
 export const defaulting =
   <A>(words: string, value: A) =>
   (flag: Flag.Flag<A>): Flag.Flag<A> =>
@@ -63,12 +62,12 @@ export const placeFlags = (shipped: "local" | "tools" = "local") => ({
 export const profileAt = (place: Pick<CommandTarget, "profile" | "set">, overrides: ReadonlyArray<string> = []) =>
   loadProfile(place.profile, [...overrides, ...place.set], process.env)
 
-/** The services of a process that serves, when a command runs within it because somebody asked it to. */
+/** The services of the serving process, when it runs the command on an operator's request. */
 export const Within = Context.Reference<
   { readonly services: Context.Context<never>; readonly folder: string } | undefined
 >("tollkeeper/commands/Within", { defaultValue: () => undefined })
 
-/** What a command stands on: what the process has already, or a layer of the command's own. */
+/** The command's services: those of the serving process, else the command's own layer. */
 export const databaseStatus = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
   Layer.unwrap(
     Effect.map(Within, (within) =>
@@ -92,7 +91,7 @@ export const noted =
 
 /** Why a move is made, where that may be left out. */
 export const whyFlag = Flag.String("note").pipe(
-  Flag.withDescription("Why, for whoever reads it later"),
+  Flag.withDescription("Reason, kept in the audit log"),
   Flag.withDefault("no reason was given")
 )
 
@@ -116,7 +115,7 @@ const ground = (place: CommandTarget, profile: Profile) =>
     Layer.succeed(Migrations.MigrationsFolder, { path: fileURLToPath(new URL("../../migrations/", import.meta.url)) })
   ).pipe(Layer.provideMerge(NodeServices.layer))
 
-/** What a command stands on that opens the database itself, or none. */
+/** The layers below a command that opens the database itself, or none. */
 export const groundAt = (place: CommandTarget) =>
   Layer.unwrap(Effect.map(profileAt(place), (profile) => ground(place, profile)))
 

@@ -10,8 +10,8 @@ const quoted = (text: string) => `"${text.replaceAll('"', "'")}"`
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
-    const standing = yield* (yield* administration).listApprovals
-    const lines = standing.flatMap(
+    const approvals = yield* (yield* administration).listApprovals
+    const lines = approvals.flatMap(
       ({ agent, amount, asset, askedAtMillis, bought, id, origin, payTo, rule, state }) => {
         const price = bought === undefined ? `${amount} of ${asset}` : `${bought.price} (${amount} of ${asset})`
         const more = [
@@ -26,8 +26,8 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
         ]
       }
     )
-    const waiting = standing.filter(({ state }) => state === "pending").length
-    yield* answer(json, standing, [...lines, `${waiting} waiting`])
+    const waiting = approvals.filter(({ state }) => state === "pending").length
+    yield* answer(json, approvals, [...lines, `${waiting} waiting`])
   }).pipe(Effect.provide(groundAt(place)))
 ).pipe(Command.withDescription("List the payments that wait for a person"))
 

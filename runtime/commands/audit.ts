@@ -33,7 +33,7 @@ const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
     claims,
     yield* readLedger({
       url,
-      // Another address that was named by hand hears no key of the configured ones.
+      // An address given by flag receives no configured API key.
       headers: Option.isSome(rpc) ? [] : network.rpcHeaders,
       passphrase: network.passphrase,
       timeout: rpcTimeout,

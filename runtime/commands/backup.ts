@@ -19,7 +19,7 @@ const write = (target: string, bytes: Uint8Array) =>
   Effect.try({
     try: () => {
       mkdirSync(dirname(target), { recursive: true })
-      // Whole or not at all.
+      // Atomic: complete or absent.
       writeFileSync(`${target}.new`, bytes, { mode: 0o600 })
       renameSync(`${target}.new`, target)
     },

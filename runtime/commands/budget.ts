@@ -1,6 +1,6 @@
-// `tollkeeper budget`: what the sponsor has spent and reserved on network fees, by day and principal. Days are those
-// that payments are charged to: by the ledger, where a facilitator runs and knows it. By itself the database's clock
-// says which day it is, unless something was charged to a later one; this machine's clock says nothing.
+// `tollkeeper budget`: network fees that the sponsor has spent and reserved, by day and principal. Days are those that
+// payments are charged to: the ledger's clock, within a running facilitator. Standalone, the database's clock decides,
+// unless something was charged to a later day. This machine's clock is not used.
 import { Context, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"

@@ -47,7 +47,7 @@ const observations = Command.make(
     }).pipe(Effect.provide(databaseOf(place)))
     yield* Console.log(JSON.stringify(explained, null, 2))
   })
-).pipe(Command.withDescription("Why a URL is or is not listed: observations, decisions and where its listings stand"))
+).pipe(Command.withDescription("Why a URL is or is not listed: observations, decisions and the state of its listings"))
 
 export const catalog = Command.make("catalog").pipe(
   Command.withDescription("The catalog: moves of an operator, and what was observed of a URL"),

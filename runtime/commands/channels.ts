@@ -1,5 +1,5 @@
-// `tollkeeper channels`: the channel accounts as they stand, and how many there shall be. Listing and resizing work on
-// the database alone, and running replicas follow within seconds; opening them starts everything but the listener.
+// `tollkeeper channels`: the state of the channel accounts, and their required number. Listing and resizing use the
+// database alone, and running replicas follow within seconds; opening them starts everything but the listener.
 import { Console, Context, Deferred, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
@@ -39,7 +39,7 @@ const withChannels = <A, E>(
     )
   )
 
-/** Channels that no running facilitator has keys for stay in the table, and are told apart. */
+/** Channels without keys in any running facilitator stay in the table, and are marked. */
 const lineOf = ({ address, claimed, leased, number, sequence, settlement, state }: ChannelListed): string => {
   const use = settlement === null ? (leased ? "leased" : "idle") : `held by ${settlement}`
   const whose = claimed || state === "retired" ? [] : ["no running facilitator uses it"]
@@ -60,7 +60,7 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
       ])
     })
   )
-).pipe(Command.withDescription("List the channels: address, state, sequence number and who uses them"))
+).pipe(Command.withDescription("List the channels: address, state, sequence number and current use"))
 
 const resize = Command.make(
   "resize",
@@ -129,7 +129,7 @@ const open = Command.make("open", { ...placeFlags(), json: jsonFlag }, ({ json, 
     )
   })
 ).pipe(
-  Command.withDescription("Create and fund the channels from the sponsor, without serving anybody; pubnet needs it")
+  Command.withDescription("Create and fund the channels from the sponsor, without serving requests; pubnet needs it")
 )
 
 export const channels = Command.make("channels").pipe(

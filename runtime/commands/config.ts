@@ -45,7 +45,7 @@ const schema = Command.make("schema", {}, () =>
   )
 ).pipe(Command.withDescription("Print every setting with its type, default and documentation"))
 
-/** Variables that the profile names by itself: whoever names one means it to be set. */
+/** Variables that the profile names itself, and so requires. */
 const namedVariables = (value: unknown, path = ""): ReadonlyArray<readonly [path: string, variable: string]> => {
   if (Array.isArray(value)) return value.flatMap((one, index) => namedVariables(one, `${path}[${index}]`))
   if (typeof value !== "object" || value === null) return []

@@ -1,6 +1,6 @@
-// `tollkeeper doctor`: looks at everything a facilitator stands on, and says of each what is the matter and what to do.
-// Beside a running facilitator it looks with that one's eyes; by itself it opens what can be opened. It changes
-// nothing. Exit code 1 when something keeps payments from being settled.
+// `tollkeeper doctor`: checks everything a facilitator depends on, with a remedy for each problem. Beside a running
+// facilitator it uses that process's services; standalone it opens what can be opened. It changes nothing. Exit code 1
+// when a problem keeps payments from being settled.
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
@@ -50,7 +50,7 @@ const rpcTimeoutMillis = 5_000
 const skewSecondsMax = 30
 const diskBytesMin = 1_000_000_000
 
-/** One JSON-RPC question; undefined when nobody answers it. */
+/** One JSON-RPC request; undefined when there is no answer. */
 const askRpc = (url: string, method: string): Effect.Effect<any> =>
   Effect.promise(() =>
     fetch(url, {
@@ -134,13 +134,13 @@ const examineSponsor = Effect.gen(function* () {
   const within = yield* Within
   const sponsor = within === undefined ? Option.none() : Context.getOption(within.services, Sponsor)
   if (Option.isNone(sponsor)) return []
-  // What was seen missing is read again when somebody asks, so that this tells of now.
+  // `problem` reads a missing condition again, so that the finding is current.
   const schemes = within === undefined ? Option.none() : Context.getOption(within.services, Schemes)
   if (Option.isSome(schemes)) for (const { scheme } of schemes.value.all()) yield* sponsor.value.problem(scheme)
-  const standing = yield* sponsor.value.status
-  if (Option.isNone(standing))
+  const status = yield* sponsor.value.status
+  if (Option.isNone(status))
     return [error("sponsor", "has not been read from the ledger yet", "see to the RPC first; it is read every second")]
-  const { account, channelsUsable } = standing.value
+  const { account, channelsUsable } = status.value
   const xlm = Number((account?.balanceStroops ?? 0n) / 1_000_000n) / 10
   return [
     account === undefined
@@ -150,7 +150,7 @@ const examineSponsor = Effect.gen(function* () {
         : ok("sponsor", `has ${xlm} XLM`),
     channelsUsable > 0
       ? ok("channels", `${channelsUsable} usable`)
-      : error("channels", "none is usable", "wait a moment after a first start; `tollkeeper channels list` tells more")
+      : error("channels", "none is usable", "wait a moment after a first start; see `tollkeeper channels list`")
   ]
 })
 
@@ -161,13 +161,13 @@ const examineKeys = Effect.gen(function* () {
     callers.length === 0
       ? ok(
           "keys",
-          "no caller keys: whoever reaches the listener may ask, and it listens on this machine alone by default"
+          "no caller keys: every client that reaches the listener is served (by default this machine alone)"
         )
       : unlabelled > 0
         ? warning(
             "keys",
             `${unlabelled} caller keys have no label`,
-            "write label:secret, so that a rotation keeps who is who"
+            "write label:secret, so that a principal keeps its name over a rotation"
           )
         : ok("keys", `${callers.length} callers, ${operators.length} operators`)
   ]
@@ -201,7 +201,7 @@ const examineDisk = (folder: string) =>
     Effect.orElseSucceed(() => [ok("disk", `${folder} is not there yet; the first start makes it`)])
   )
 
-/** A part that cannot even be looked at is a finding, not the end of the examination. */
+/** A check that fails becomes a finding; the others still run. */
 const orError = <E, R>(check: string, remedy: string, examine: Effect.Effect<ReadonlyArray<Finding>, E, R>) =>
   Effect.catchCause(examine, (cause) =>
     Effect.succeed<ReadonlyArray<Finding>>([error(check, sentenceOf(cause) ?? "cannot be examined", remedy)])
@@ -237,7 +237,7 @@ export const doctor = Command.make(
     const errors = findings.filter(({ state }) => state === "fault").length
     if (errors > 0)
       return yield* new ChecksFailed({
-        message: `${errors} of ${findings.length} checks found a fault; do what each line says`
+        message: `${errors} of ${findings.length} checks failed; follow the remedy in each line`
       })
   })
-).pipe(Command.withDescription("Look at RPC, clock, database, migrations, extensions, balances, keys, port and disk"))
+).pipe(Command.withDescription("Check RPC, clock, database, migrations, extensions, balances, keys, port and disk"))

@@ -1,5 +1,5 @@
-// `tollkeeper keys`: who may ask, by label, and the variables read again without a restart; and the seeds that sign,
-// sealed in a file. No secret is shown.
+// `tollkeeper keys`: the principals with access, by label; rereading the variables without a restart; and the signing
+// seeds, sealed in a file. No secret is shown.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -40,11 +40,11 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
     const of = (names: ReadonlyArray<string>, what: string, none: string) =>
       names.length === 0 ? `no ${what}: ${none}` : `${what}: ${names.join(", ")}`
     yield* answer(json, { callers, operators }, [
-      of(callers, "caller keys", "everybody who can reach the listener may ask"),
+      of(callers, "caller keys", "every client that can reach the listener is served"),
       of(operators, "operator keys", "moves over HTTP are refused, metrics are for this machine alone")
     ])
   }).pipe(Effect.provide(keysAt(place)))
-).pipe(Command.withDescription("Who may ask: the principals of callers' and operators' keys"))
+).pipe(Command.withDescription("List the principals of callers' and operators' keys"))
 
 const reread = Command.make("reread", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
@@ -103,7 +103,7 @@ const seal = Command.make(
   {
     json: jsonFlag,
     out: Argument.String("file").pipe(Argument.withDescription("Where the sealed seeds go; it must not exist")),
-    sponsor: variableFlag("sponsor-env", "the sponsor's seed, those of before behind commas", "SPONSOR_SECRET"),
+    sponsor: variableFlag("sponsor-env", "the sponsor's seed, previous ones after it by commas", "SPONSOR_SECRET"),
     channels: variableFlag("channels-env", "the channels' seeds, behind commas; none derives them", "CHANNEL_SECRETS"),
     passphrase: variableFlag("passphrase-env", "the passphrase", "SEEDS_PASSPHRASE")
   },

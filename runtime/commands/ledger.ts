@@ -1,5 +1,5 @@
-// `tollkeeper ledger`: the embedded ledger by itself, for somebody who needs only a Stellar RPC in their tests. What
-// runs it (`runLedger.ts`) is loaded when it runs.
+// `tollkeeper ledger`: the embedded ledger alone, for tests that need only a Stellar RPC. Its program (`runLedger.ts`)
+// is loaded when it runs.
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 
@@ -34,7 +34,7 @@ export const ledger = Command.make(
       Flag.optional
     ),
     fork: Flag.String("fork").pipe(
-      Flag.withDescription("Address of a Stellar RPC: go on from its network's state, fetched as it is needed"),
+      Flag.withDescription("Address of a Stellar RPC: start from its network's state, fetched as it is needed"),
       Flag.optional
     ),
     seed: Flag.String("seed").pipe(
@@ -42,7 +42,7 @@ export const ledger = Command.make(
       Flag.optional
     ),
     time: Flag.String("time").pipe(
-      Flag.withDescription("Where the clock stands (2026-01-01T00:00:00Z); it then moves a second with every ledger"),
+      Flag.withDescription("Initial time (2026-01-01T00:00:00Z); it then advances one second with every ledger"),
       Flag.optional
     ),
     strictCloseTimes: Flag.Boolean("strict-close-times").pipe(
@@ -81,4 +81,4 @@ export const ledger = Command.make(
       Effect.promise(() => import("../runLedger.ts")),
       ({ runLedger }) => runLedger(flags)
     )
-).pipe(Command.withDescription("Run the embedded ledger by itself"))
+).pipe(Command.withDescription("Run the embedded ledger alone"))

@@ -1,5 +1,5 @@
 // `tollkeeper pay`: the example `examples/pay.ts`, as `npm run pay` runs it in a checkout: two new accounts of the
-// local ledger, a seller and a buyer make one payment, told step by step. The example reads its own flags.
+// local ledger, a seller and a buyer make one payment, explained step by step. The example reads its own flags.
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 

@@ -1,5 +1,5 @@
-// `tollkeeper tools --print-config`: what a client has to be told to reach the server that the same words would start,
-// or the entry for the MCP registry. Settings that would be refused at the start are refused here; nothing is started.
+// `tollkeeper tools --print-config`: the client configuration for the server that the same flags would start, or the
+// entry for the MCP registry. Settings that a start would refuse are refused here; nothing is started.
 import { Effect, Option } from "effect"
 import { resolve } from "node:path"
 import process from "node:process"

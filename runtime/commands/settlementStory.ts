@@ -1,6 +1,6 @@
-// One payment's whole story, from what is stored of it: how it was judged, lent a channel and recorded, each attempt
-// and what was answered to it, what the ledger said, what its caller was told, what is still open and what an operator
-// can do. Pure; whoever asks prints it as lines or as JSON. Nothing of a signature or an envelope is in it.
+// The history of one payment, from its stored rows: verification, channel lease and record, each attempt and its
+// response, the ledger's outcome, the caller's response, what is still open and what an operator can do. Pure; the
+// command prints it as lines or as JSON. It holds no signature and no envelope.
 import { Option } from "effect"
 import type { Asset } from "../../kernel/config/Network.ts"
 import type { AttemptReport, SettlementHistory } from "../../kernel/settlement/operators/OperatorReports.ts"
@@ -54,7 +54,7 @@ const attemptSays = ({ inclusionStroops, kind, number, outerHash, recordedLedger
   const code = sent.sentCode === null ? "" : ` (${sent.sentCode})`
   const answer =
     sent.sentStatus === null
-      ? "not sent yet; it is sent with the same bytes by whoever follows it"
+      ? "not sent yet; the replica that follows it sends the same bytes"
       : `sent by ledger ${sent.sentLedger}: ${answered[sent.sentStatus] ?? sent.sentStatus}${code}`
   const bid = `${number}: ${what}, bid ${inclusionStroops} stroops, ${outerHash}`
   return `${bid}, recorded at ledger ${recordedLedger}; ${answer}`
@@ -85,9 +85,9 @@ const outcomeSays = ({ closedAt, record }: SettlementHistory, { assets }: Surrou
     case "expired":
       return `expired${word}${why}: the authorization is dead and no money moved${charged}`
     case "unresolved":
-      return `the ledger's history no longer tells the end${why}; what it may have cost stays charged${charged}`
+      return `the ledger's history no longer has the outcome${why}; what it may have cost stays charged${charged}`
     default:
-      return "the ledger has not told the end yet"
+      return "the ledger has not decided it yet"
   }
 }
 
@@ -95,18 +95,18 @@ const answerSays = ({ deliveredAt, record }: SettlementHistory, { now }: Surroun
   switch (record.state) {
     case "settled":
       return deliveredAt === null
-        ? "nobody has fetched the success yet: the same settle by the same caller hears it once"
+        ? "the success has not been fetched yet: the same settle by the same caller receives it once"
         : `the success was given at ${deliveredAt.toISOString()}` +
             (Option.isSome(record.identifier)
               ? "; by its identifier it is read again"
-              : "; the same settle now hears settle_ledger_already_settled with the hash")
+              : "; the same settle now receives settle_ledger_already_settled with the hash")
     case "failed":
     case "expired":
-      return `the caller hears ${Option.getOrElse(record.reason, () => "that it failed")}, every time it asks`
+      return `the caller receives ${Option.getOrElse(record.reason, () => "that it failed")}, on every request`
     default:
       return record.deadlineAt > now
         ? `the caller waits until ${record.deadlineAt.toISOString()}`
-        : "the caller hears that it is pending, with the hash, each time it asks; never that it failed"
+        : "the caller receives pending, with the hash, on every request; never that it failed"
   }
 }
 
@@ -125,7 +125,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
     return [
       {
         step: "open",
-        says: `its end; ${lives(record, around)}. It ends by proof from the ledger, and nobody pays again`
+        says: `its end; ${lives(record, around)}. It ends by proof from the ledger, and is never paid twice`
       },
       operator(
         "nothing is to be done while the ledger is followed (`tollkeeper doctor` says whether it is); on a " +
@@ -137,7 +137,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
     return [
       { step: "open", says: `whether it landed; ${lives(record, around)}` },
       operator(
-        `look its hashes up in an explorer, then: tollkeeper settlements resolve ${record.id} --note WHY ` +
+        `find its hashes in an explorer, then: tollkeeper settlements resolve ${record.id} --note WHY ` +
           "--as settled --ledger N --fee-stroops N (or --as failed with the same, or --as expired)"
       )
     ]
@@ -178,7 +178,7 @@ export const storyOf = (life: SettlementHistory, around: Surroundings): Story =>
       {
         step: "verify",
         says:
-          `${stamped(life.verifiedAt)}judged anew and found valid before anything was stored: a settle trusts no ` +
+          `${stamped(life.verifiedAt)}verified again and found valid before anything was stored: a settle trusts no ` +
           "earlier verify"
       },
       {

@@ -23,7 +23,7 @@ import {
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")
 )
-const note = Flag.String("note").pipe(Flag.withDescription("Why, for whoever reads it later"))
+const note = Flag.String("note").pipe(Flag.withDescription("Reason, kept in the audit log"))
 
 const movesAt = (place: CommandTarget) =>
   OperatorActions.layer.pipe(
@@ -146,7 +146,7 @@ const give = Command.make(
       Argument.withDescription("Hash of the transaction, as the refusal and the audit name it")
     ),
     to: Flag.String("to").pipe(
-      Flag.withDescription("Whom it was settled for: `key:` and the key's label, or `anonymous`")
+      Flag.withDescription("Principal it was settled for: `key:` and the key's label, or `anonymous`")
     ),
     note
   },
@@ -155,7 +155,7 @@ const give = Command.make(
       Effect.gen(function* () {
         const hash = transaction.toLowerCase()
         yield* noted({ action: `give to ${to}`, subject: hash, note })(moves.give(hash, to, note))
-        yield* answer(false, {}, [`${hash} is ${to}'s: it hears of it when it settles the same payment again`])
+        yield* answer(false, {}, [`${hash} is ${to}'s: it receives the outcome when it settles the same payment again`])
       })
     )
 ).pipe(Command.withDescription("Say whose a settled payment is whose record was lost, after a restore"))

@@ -1,5 +1,5 @@
-// `tollkeeper settlements explain`: what happened to a payment, by its hash, its id, or who paid. Within a process that
-// serves it also knows how far the ledger is.
+// `tollkeeper settlements explain`: the history of a payment, by its hash, id or payer. Within a serving process it
+// also knows the current ledger.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
@@ -16,7 +16,7 @@ import {
 } from "./CommandTarget.ts"
 import { linesOf, storyOf, type Surroundings } from "./settlementStory.ts"
 
-/** Payments of one payer that are told at once, the newest first. */
+/** Payments of one payer in one answer, the newest first. */
 const storiesMax = 5
 const address = /^[CG][A-Z2-7]{55}$/
 
@@ -68,4 +68,4 @@ export const explain = Command.make(
         ...(hasMore ? ["", `these are the newest ${storiesMax}; name an older one by its hash`] : [])
       ])
     }).pipe(Effect.provide(reportsAt(place)))
-).pipe(Command.withDescription("Tell what happened to a payment, from its judgement to its end, and what can be done"))
+).pipe(Command.withDescription("Explain a payment, from its verification to its outcome, and what can be done"))

@@ -52,7 +52,7 @@ const keepsState = (profile: Profile): Effect.Effect<boolean> =>
     }
   })
 
-/** Alone over the state folder where that matters; who is there already is named with what to do. */
+/** Exclusive use of the state folder; the refusal names the running process and what to do. */
 const aloneIn = Effect.fnUntraced(function* (folder: string) {
   const other = instancesOf(folder).find(({ isAlone }) => isAlone)
   if (other !== undefined) {
@@ -72,7 +72,7 @@ const addressOf = (address: { readonly host: string; readonly port: number } | u
 
 const rpcOf = (services: Context.Context<never>) => {
   const rpc = Option.map(Context.getOption(services, Network), ({ rpcUrls }) => rpcUrls[0])
-  // An endpoint of somebody else's may hold a key, which belongs into no file.
+  // A remote endpoint's URL may hold a key, which must not be written to a file.
   return Option.isSome(rpc) && /^http:\/\/(127\.0\.0\.1|localhost)[:/]/.test(rpc.value ?? "") ? { rpc: rpc.value! } : {}
 }
 
@@ -86,8 +86,8 @@ const listeners = [
 const everywhere = new Set(["0.0.0.0", "::", "[::]"])
 
 /**
- * Two listeners of this very process that were given one port, in words; undefined when there are none. Left to the
- * system, the second one would be told that another program has it.
+ * A message for two listeners of this process on one port; undefined when there are none. Left to the system, the
+ * second one would report that another program has the port.
  */
 export const samePort = ({ plugins, tree }: Pick<Profile, "plugins" | "tree">): string | undefined => {
   if (!plugins.includes("ledger-local")) return undefined
@@ -113,7 +113,7 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
   const isAlone = yield* keepsState(profile)
   if (isAlone) yield* aloneIn(place.state)
   if (!isTested(process.platform))
-    yield* progress(`No test has run on ${process.platform}, which has all that this stands on; tell us how it went`)
+    yield* progress(`${process.platform} should work but is untested; please report how it went`)
   yield* progress(`Starting ${profile.plugins.join(", ")} …`)
   return yield* serve({
     profile,
@@ -121,7 +121,7 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
     database: databaseAt(profile, place.state),
     onReady: (address, services) =>
       Effect.gen(function* () {
-        // A tool server that pays for nothing has nothing that an operator's command could stand on.
+        // A tool server that pays for nothing has no service that an operator's command needs.
         const families = familiesOf(services)
         const operators =
           families.length === 0 ? {} : { operators: { ...(yield* listenForOperators(services, version)), families } }
@@ -146,7 +146,7 @@ export const httpsPortOf = (chosen: Option.Option<number>, ledgerPort: Option.Op
     Option.map(ledgerPort, (port) => (port === 0 || port + httpsAbove > 65_535 ? 0 : port + httpsAbove))
   )
 
-/** Who moves the embedded ledger to another port means the facilitator's RPC as well; 0 is any port that is free. */
+/** Moving the embedded ledger's port moves the facilitator's RPC as well; 0 is any free port. */
 const ledgerOverrides = (port: Option.Option<number>) =>
   Effect.map(
     Option.exists(port, (port) => port === 0) ? Effect.map(freePort, Option.some) : Effect.succeed(port),
@@ -183,7 +183,7 @@ export const start = Command.make(
       ...(yield* ledgerOverrides(flags.ledgerPort))
     ])
   })
-).pipe(Command.withDescription("Run a facilitator, or whatever the profile names"))
+).pipe(Command.withDescription("Run a facilitator, or the program that the profile names"))
 
 export const tools = Command.make(
   "tools",
@@ -196,7 +196,7 @@ export const tools = Command.make(
     ),
     client: Flag.Literals("client", clients).pipe(
       defaulting(
-        "With --print-config, who reads it: any client of mcpServers, or the registry's server.json",
+        "With --print-config, its reader: any client of mcpServers, or the registry's server.json",
         "any" as ClientForm
       )
     )

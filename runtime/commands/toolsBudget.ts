@@ -1,5 +1,5 @@
-// `tollkeeper tools-budget`: what agents' payments hold, and an operator's word on those that the ledger no longer
-// decides. It is carried out within the tool server that runs over the state folder; by itself it works on the store.
+// `tollkeeper tools-budget`: what agents' payments hold, and an operator's decision on those that the ledger can no
+// longer decide. It runs within the tool server over the state folder; standalone it works on the store.
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"

@@ -1,5 +1,5 @@
-// `tollkeeper webhooks`: how receivers of webhooks stand, and events told again, over the database alone. A facilitator
-// that runs, or the next one, sends what became due. New secrets are taken up by the one that runs.
+// `tollkeeper webhooks`: status of webhook receivers, and replay of events, over the database alone. The running
+// facilitator, or the next one, sends what became due. New secrets are taken up by the running one.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Migrations from "../../kernel/database/Migrations.ts"
@@ -34,7 +34,7 @@ const tablesAt = (place: CommandTarget) =>
 
 const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
-    const all = yield* administration.standings
+    const all = yield* administration.receiverStatuses
     const lines = all.map(({ delivered, due, given_up, last_answer, oldest_due, receiver }) =>
       [
         receiver,
@@ -44,9 +44,9 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
         ...(last_answer === null ? [] : [`last answer ${last_answer}`])
       ].join("  ")
     )
-    yield* answer(json, all, all.length === 0 ? ["no receiver was told anything yet"] : lines)
+    yield* answer(json, all, all.length === 0 ? ["no receiver has been sent anything yet"] : lines)
   }).pipe(Effect.provide(tablesAt(place)))
-).pipe(Command.withDescription("How receivers stand: events due, delivered, given up"))
+).pipe(Command.withDescription("Status of receivers: events due, delivered, given up"))
 
 const receiverArgument = Argument.String("receiver").pipe(
   Argument.withDescription("Its name in webhooks.receivers, or its key")
@@ -66,20 +66,20 @@ const replay = Command.make(
       const since = new Date((yield* Clock.currentTimeMillis) - hours * 3_600_000)
       const count = yield* administration.replay(receiver, { since, settlement: Option.getOrUndefined(settlement) })
       yield* answer(json, { receiver, count }, [
-        `${count} event${count === 1 ? " is" : "s are"} told to ${receiver} again`
+        `${count} event${count === 1 ? " is" : "s are"} due to ${receiver} again`
       ])
     }).pipe(Effect.provide(tablesAt(place)))
-).pipe(Command.withDescription("Tell a receiver again what happened"))
+).pipe(Command.withDescription("Send a receiver its events again"))
 
-const atOnceFlag = Flag.Boolean("at-once").pipe(
-  Flag.withDescription("Although no secret of before is left: messages are refused until the receiver has the new one"),
+const immediateFlag = Flag.Boolean("at-once").pipe(
+  Flag.withDescription("Rotate although no previous secret is left: messages are refused until the receiver has it"),
   Flag.withDefault(false)
 )
 
 const rotate = Command.make(
   "rotate",
-  { ...placeFlags(), json: jsonFlag, note: whyFlag, atOnce: atOnceFlag, receiver: receiverArgument },
-  Effect.fn(function* ({ atOnce, json, note, receiver, ...place }) {
+  { ...placeFlags(), json: jsonFlag, note: whyFlag, isImmediate: immediateFlag, receiver: receiverArgument },
+  Effect.fn(function* ({ isImmediate, json, note, receiver, ...place }) {
     const within = yield* Within
     const secrets = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) =>
       Context.getOption(services, SigningSecrets)
@@ -89,7 +89,7 @@ const rotate = Command.make(
         message: `no facilitator with webhooks runs over ${place.state}; name another folder with --state DIR`
       })
     const rotated = yield* noted({ action: "rotate", subject: `webhooks ${receiver}`, note })(
-      secrets.value.rotate(receiver, atOnce)
+      secrets.value.rotate(receiver, isImmediate)
     )
     const { added, gone, signing } = rotated
     const next =

@@ -13,7 +13,7 @@ export interface ProtocolDatabase {
   readonly exec: (sql: string) => Promise<unknown>
 }
 
-/** Who owns the session; the others wait in order of arrival. */
+/** Grants the session to one owner; the others wait in order of arrival. */
 export class SessionGate {
   private owner: object | undefined
   private readonly waiting: Array<{ readonly caller: object; readonly enter: () => void }> = []
@@ -24,8 +24,8 @@ export class SessionGate {
     return new Promise((enter) => this.waiting.push({ caller: party, enter }))
   }
 
-  leave(who: object): void {
-    if (this.owner !== who) return
+  leave(party: object): void {
+    if (this.owner !== party) return
     const next = this.waiting.shift()
     this.owner = next?.caller
     next?.enter()

@@ -1,7 +1,7 @@
 // A lock on a folder that only one process may use. The lock file beside the folder names its holder by pid and start
-// time, so that the lock of a dead process, or of one whose pid was given to another since, is taken over. It is
-// created whole under a name of its own and linked into place, so that nobody ever reads half a lock. Works on one
-// machine, on Node and Deno.
+// time, so that the lock of a dead process, or of one whose pid was reused, is taken over. It is written under a
+// temporary name and linked into place, so that no reader ever sees half a lock. Works on one machine, on Node and
+// Deno.
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -12,10 +12,7 @@ import { FolderInUse, FolderLock } from "../../kernel/platform/FolderLock.ts"
 /** Another living process holds the folder. */
 export class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
 
-/**
- * Start time in clock ticks since boot where the system tells it (Linux), else empty. Field 22 follows the command's
- * `)`.
- */
+/** Start time in clock ticks since boot where the system has it (Linux), else empty. Field 22 follows `)` of `comm`. */
 export const startOf = (pid: number): string => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -42,7 +39,7 @@ const read = (file: string): string | undefined => {
   }
 }
 
-/** True while the process lives that had this pid and, where the system tells it, this start time. */
+/** True while the process lives that had this pid and, where the system has it, this start time. */
 export const isProcess = (pid: number, start: string): boolean => {
   if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return false
   return start === "" || startOf(pid) === "" || startOf(pid) === start
@@ -87,7 +84,7 @@ const acquire = (folder: string): string => {
         try {
           linkSync(aside, file)
         } catch {
-          /* somebody else holds it now, and will be seen in the next round */
+          /* another process holds it now; the next round sees it */
         }
       }
       rmSync(aside, { force: true })

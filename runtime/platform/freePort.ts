@@ -1,5 +1,5 @@
-// A port that nobody listens on, for what must know its port before it opens it. Another program may take it in
-// between: then the start says so, and the next one has another.
+// A free port, for a program that must know its port before it opens it. Another program may take it in between: then
+// the start fails with that message, and the next one gets another.
 import { Effect } from "effect"
 import { type AddressInfo, createServer } from "node:net"
 

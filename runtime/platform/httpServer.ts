@@ -1,23 +1,23 @@
-// The HTTP server of the process. Once it is told to stop it accepts no new connection and has every answer close its
-// own: a client with a connection that stays open would otherwise send request after request on it and hold the process
-// up for as long as it likes. A connection on which nothing was ever asked may still ask for a moment, as a client's
-// pool does that opened it ahead, and is ended then. What has not ended by then is cut off.
+// The HTTP server of the process. Once it is asked to stop it accepts no new connection and closes each connection
+// with its response: a keep-alive client would otherwise send request after request and delay the shutdown without
+// limit. A connection without a request so far may still send one for a moment, as a client's pool does that opened it
+// ahead, and is ended then. At the deadline all connections are destroyed.
 //
-// A request is handed on once everything is read that came with its head, which mostly is all of its body: who answers
-// it then has the body at once (`nodeRequestBytes.ts`), and a refusal begins and ends without waiting for anything.
+// A request is handed on once everything is read that came with its head, which mostly includes its body: the handler
+// then has the body immediately (`nodeRequestBytes.ts`), and a refusal needs no wait.
 //
-// A header that is sent twice is read as both, joined by a comma: of two keys or two hosts none is the one that counts,
-// since a proxy in front may have judged the other.
+// A header that is sent twice is read as both, joined by a comma: of two keys or two hosts neither is valid, since a
+// proxy in front may have checked the other.
 import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { LinkedList } from "../../kernel/effect/LinkedList.ts"
 import { compileEarly } from "./startHeap.ts"
 
 /**
- * A request whose head is not here after seven seconds ends with its connection, within ten in all. Each server looks
- * at its connections for itself, and wakes a process that has nothing else to do: looks twice a second were nearly half
- * of what woke an idle one. A connection is kept for longer than clients rest between two requests: one that looks now
- * and then would connect anew each time. Of a header sent twice none is left out.
+ * A request whose head is incomplete after seven seconds ends with its connection, within ten in all. Node's check of
+ * connections runs on a timer that wakes an idle process: twice a second was nearly half of an idle one's wake-ups.
+ * Keep-alive exceeds clients' usual rest between two requests: a periodic poller would reconnect each time. Duplicate
+ * headers are kept.
  */
 export const connectionBounds = {
   headersTimeout: 7_000,
@@ -41,7 +41,7 @@ export interface HttpServer {
 
 type Result = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Tells of a request twice: to `begin` when its head is there, and to everybody else after what came with that. */
+/** Emits a request twice: to `begin` with its head, and to other listeners after what came with the head. */
 class GatheringServer extends Server {
   readonly #begin: Result
 

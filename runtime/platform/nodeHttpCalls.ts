@@ -15,7 +15,7 @@ const freeMax = 32
 /** Milliseconds that an unused connection is kept, where the other side names no time of its own. */
 const keepMillis = 60_000
 
-/** Addresses that are remembered. */
+/** Capacity of the address cache. */
 const targetsMax = 256
 
 /** One connection, made when it is first used and again once it is gone. */
@@ -205,7 +205,7 @@ class Calling {
     )
   }
 
-  /** A body that was not read to its end would keep the connection, and nobody waits for an answer. */
+  /** An unread body would keep the connection, and no caller waits for a response. */
   readonly stop = (): void => {
     this.#isOver = true
     const { connections } = this.#target

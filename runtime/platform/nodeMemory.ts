@@ -1,6 +1,6 @@
-// Gives back to the system what a start needed and nothing needs any more: half of what the process holds by then is
-// room that compiling two thousand modules took, and the engine would keep most of it for good. It takes a quarter of a
-// second once, so it waits until the start's own work is done. Deno has no such request, and keeps what it has.
+// Returns memory to the system that only the start needed: half of what the process holds by then is room for compiling
+// two thousand modules, and V8 would keep most of it permanently. It takes a quarter of a second once, so it waits
+// until the start's own work is done. Deno has no such request, and keeps the memory.
 import { Effect } from "effect"
 import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -8,7 +8,7 @@ import { raiseSemiSpace, keepCode, restoreMemoryReducer, takesFlags } from "./st
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void
 
-/** After the listener answers: channels are looked at and first connections made by then. */
+/** After the listener answers: channels are checked and first connections made by then. */
 const startedAfter = "2 seconds"
 
 const collect = Effect.sync(() => {
@@ -24,7 +24,7 @@ export const releaseMemoryNow: Effect.Effect<void> = takesFlags ? collect : Effe
 /** The engine's own collections after a large one are due by then. */
 const reducedAfter = "15 seconds"
 
-/** To be forked after that, by a program that mostly waits: from then on the engine gives back memory by itself. */
+/** To be forked after that, by a program that mostly waits: from then on V8's memory reducer runs. */
 export const scheduleMemoryReducer: Effect.Effect<void> = Effect.andThen(
   Effect.sleep(reducedAfter),
   Effect.sync(restoreMemoryReducer)

@@ -1,4 +1,4 @@
-// What this process is and has used, as Node and Deno tell it alike.
+// Identity and resource usage of this process, the same on Node and Deno.
 import { Effect, Layer } from "effect"
 import process from "node:process"
 import { ProcessUsage } from "../../kernel/platform/ProcessUsage.ts"

@@ -1,8 +1,7 @@
-// The RequestBytes port on `node:http`, for Node and for Deno: a body that is here is taken at once, which most are
-// (`httpServer.ts`); of any other the chunks as the parser gives them, without a stream between. A body that passes the
-// limit is not read on; what becomes of the rest, and of its connection, is the server's to see to once the answer is
-// written. A client that waits for leave to send (`Expect: 100-continue`) is the server's own way's to serve, and so is
-// a body that somebody has begun to read.
+// The RequestBytes port on `node:http`, for Node and for Deno. A body that is complete is taken immediately, which most
+// are (`httpServer.ts`); of any other the chunks as the parser gives them, without a stream between. A body over the
+// limit is not read further; the server handles the rest of it, and its connection, once the response is written. The
+// server's own path serves a client that waits for `Expect: 100-continue`, and a body that is already being read.
 import { Duration, Effect } from "effect"
 import { IncomingMessage } from "node:http"
 import { BodyReadError, joined, type ReadBytes, readStreamed } from "../../kernel/platform/RequestBytes.ts"
@@ -32,7 +31,7 @@ const read = (incoming: IncomingMessage, bytesMax: number, millis: number) =>
     const cutOff = () => refuse("cut off")
     const timer = setTimeout(cutOff, millis)
     incoming.on("data", take).on("end", end).on("close", cutOff)
-    // Stays, so that a fault of the connection after this is nobody's unheard one.
+    // Stays, so that a connection error after this is never an unhandled event.
     incoming.once("error", cutOff)
     return Effect.sync(leave)
   })

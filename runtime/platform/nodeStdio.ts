@@ -1,5 +1,5 @@
-// The Stdio port on the process's own streams, for Node and for Deno. Nothing is read before somebody asks for the
-// lines; a reader that is slower than the writer holds it up. Bytes that are not UTF-8 become replacement characters.
+// The Stdio port on the process's own streams, for Node and for Deno. Nothing is read before a consumer pulls lines; a
+// slow reader applies back-pressure to the writer. Bytes that are not UTF-8 become replacement characters.
 import { Deferred, Effect, Layer, Stream } from "effect"
 import process from "node:process"
 import { type LongLine, Stdio } from "../../kernel/platform/Stdio.ts"

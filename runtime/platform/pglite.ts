@@ -13,7 +13,7 @@ import type { WorkerAnswer, WorkerOptions, WorkerRequest } from "./pgliteWorker.
 /** Virtual connections that the driver may open; they take turns on PGlite's one session. */
 const connectionsMax = 8
 
-/** The thread died: whatever it had not answered is lost, whatever it had acknowledged is stored. */
+/** The thread died: unanswered requests are lost, acknowledged ones are stored. */
 export class EmbeddedDatabaseDied extends Schema.TaggedError<EmbeddedDatabaseDied>()("EmbeddedDatabaseDied", {
   message: Schema.String
 }) {}
@@ -100,7 +100,7 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
     }
   })
 
-/** Whoever made the folder around it, and with what rights: the database is this user's alone. */
+/** The database is this user's alone, independent of the parent folder's owner and mode. */
 const closeToOthers = (folder: string) =>
   Effect.try({
     try: () => {

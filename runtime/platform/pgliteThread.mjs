@@ -1,4 +1,4 @@
-// Where the thread of the embedded database begins: a thread loads by itself, and is to load as the program does.
+// Entry of the embedded database's thread: a thread has its own loader, which must be the program's.
 import { loadLean } from "../loading.mjs"
 
 loadLean()

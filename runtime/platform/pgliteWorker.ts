@@ -31,8 +31,8 @@ export interface WorkerOptions {
 }
 
 /**
- * The database's own cache of pages. Its default, 128 MB, is memory of this process, and more beside it for growing to
- * it; what does not fit is in the system's cache of files, which is everybody's.
+ * The database's page cache. Its default, 128 MB, is memory of this process, and more beside it while it grows; what
+ * does not fit is in the system's file cache, which is shared.
  */
 const cacheSize = "32MB"
 
@@ -40,7 +40,7 @@ const parent = parentPort!
 const options = workerData as WorkerOptions
 const answer = (message: WorkerAnswer): void => parent.postMessage(message)
 
-/** Faults of the file system come as numbers of WASI's. */
+/** File system errors arrive as WASI numbers. */
 const wasiCodes: Readonly<Record<number, string>> = {
   2: "EACCES",
   19: "EDQUOT",
@@ -54,7 +54,7 @@ const wasiCodes: Readonly<Record<number, string>> = {
 const wordsOf = (error: unknown): string => {
   if (error instanceof Error) return error.message
   const { errno } = (typeof error === "object" && error !== null ? error : {}) as { readonly errno?: unknown }
-  return typeof errno === "number" ? (wasiCodes[errno] ?? `fault ${errno} of the file system`) : String(error)
+  return typeof errno === "number" ? (wasiCodes[errno] ?? `file system error ${errno}`) : String(error)
 }
 
 const connect = (database: PGlite, gate: SessionGate, peers: Set<PgliteSession>, port: MessagePort): void => {

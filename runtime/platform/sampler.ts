@@ -1,8 +1,8 @@
-// Which traces are sent, and which lines of requests with them. A trace begins with a request, here or elsewhere: what
-// a process does by itself is never sent, so an idle one sends nothing. The samplers that `OTEL_TRACES_SAMPLER` names
-// are here rather than in a tracer, whose spans cost as much when they are not sent. A span is active for nobody but
-// its own children, which learn of it from their fiber: a tracer that made it active for each step would be asked at
-// each, of every request, for libraries of which this process has none.
+// Decides which traces are sent, and which request lines with them. A trace begins with a request, here or elsewhere:
+// background work is never sent, so an idle process sends nothing. The samplers that `OTEL_TRACES_SAMPLER` names are
+// here rather than in a tracer, whose spans cost as much when they are not sent. A span is active only for its own
+// children, which find it in their fiber: a tracer that made it active for each step would be called at each, of every
+// request, for instrumentation libraries that this process does not load.
 import { type Logger, Option, References, Tracer } from "effect"
 import { isOfRequest } from "../logging.ts"
 
@@ -39,9 +39,9 @@ type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
 const unsent = (options: SpanOptions) => Tracer.nativeTracer.span({ ...options, sampled: false })
 
 /**
- * The tracer for requests alone, of which the sampler sends some; whatever is below a span that is not sent is not sent
- * either. What is not sent never reaches the tracer, which sends all that does: of a trace that begins here it is drawn
- * before there is an id.
+ * The tracer for requests alone, of which the sampler sends some; below a span that is not sent, no span is. Unsampled
+ * spans never reach the tracer, which sends all it gets: for a trace that begins here the decision is drawn before
+ * there is an id.
  */
 export const forRequests = (tracer: Tracer.Tracer, { isParentBased, keeps, ratio }: Sampler): Tracer.Tracer => {
   const isSent = (options: SpanOptions): boolean => {
@@ -52,12 +52,12 @@ export const forRequests = (tracer: Tracer.Tracer, { isParentBased, keeps, ratio
   return { span: (options) => (isSent(options) ? tracer.span({ ...options, sampled: true }) : unsent(options)) }
 }
 
-/** What a verification and a look at health are told by when all is well. */
+/** Messages of a successful verification and of a successful health check. */
 const oftenAsked = /^\/(verify$|health(\/|$))/
 
 /**
- * Whether a line of the log is sent to a collector: all but those that say that a verification or a look at health went
- * well, in a trace that is not sent. A refusal, a fault and a settlement always are, and so is what is no request's.
+ * Whether a log line is sent to a collector: all but those of a successful verification or health check in an unsampled
+ * trace. A refusal, an error and a settlement are always sent, and so are lines outside a request.
  */
 export const isLineSent = (entry: Logger.Options<unknown>): boolean => {
   const { fiber } = entry

@@ -53,11 +53,11 @@ const reduceTimes = (count: number): void => {
 }
 
 /**
- * Before anything is loaded, by a program that collects once when it has started. By itself V8 collects twice more
- * eight seconds after every large collection: after that one it gives nothing back, and for a program that answers
- * requests it never does. Each rest between payments made the heap small and the next payments a sixth dearer; what is
- * given back is some 30 MB, for what lives and the room beside it are bounded. One flag keeps it from beginning, the
- * other from what has begun.
+ * Before anything is loaded, by a program that collects once when it has started. V8's memory reducer collects twice
+ * more eight seconds after every large collection: after that one it gives nothing back, and for a serving program it
+ * never does. Each rest between payments shrank the heap and made the next payments a sixth dearer; what is given back
+ * is some 30 MB, as live data and the room beside it are bounded. One flag keeps it from starting, the other ends a
+ * running one.
  */
 export const disableMemoryReducer = (): void => {
   reduceTimes(0)
@@ -71,9 +71,9 @@ export const restoreMemoryReducer = (): void => {
 }
 
 /**
- * By a program that turns out to be busy: V8 compiles a function for speed when it has been called 400 times, and once
- * more for good after 3,000. A payment among the first ten thousand costs a fifth less with a quarter and a third of
- * that. Not from the beginning: to start, and to idle, would cost more.
+ * By a program under load: V8 optimizes a function after 400 calls, and once more, finally, after 3,000. With a
+ * quarter and a third of that, a payment among the first ten thousand costs a fifth less. Not from the beginning: start
+ * and idle would cost more.
  */
 export const compileEarly = (): void => {
   if (!isRecent) return
@@ -81,7 +81,7 @@ export const compileEarly = (): void => {
   setFlagsFromString("--invocation-count-for-turbofan=1000")
 }
 
-/** Of the engine's measure of how much a function has run, where 13 million is what it takes by itself. */
+/** In V8's interrupt budget units; its default is 13 million. */
 const optimizedAfter = 200_000_000
 
 /**

@@ -23,7 +23,7 @@ const signals = ["TRACES", "METRICS", "LOGS"] as const
 /** The specification's default. */
 const exportMillis = 60_000
 
-/** Has states read on the beat of the exporter of metrics, while there is one: nobody asks for them then. */
+/** Refreshes state gauges at the metrics exporter's interval, while there is one: no scrape does then. */
 export const readForExport = (refresh: Effect.Effect<void>): Effect.Effect<void, never, Scope.Scope> => {
   if (!isExported("METRICS", process.env)) return Effect.void
   const millis = Number(process.env["OTEL_METRIC_EXPORT_INTERVAL"] ?? exportMillis)

@@ -1,6 +1,6 @@
-// Telemetry that is sent: the layers of each signal, loaded only when one has a place to go (`telemetry.ts`). On Node
-// spans go through the OpenTelemetry SDK, on Deno through Effect's own exporter, and the sampler of the variables
-// stands before both; metrics and logs go through the latter on both.
+// Exported telemetry: the layers of each signal, loaded only when one has a destination (`telemetry.ts`). On Node spans
+// go through the OpenTelemetry SDK, on Deno through Effect's own exporter, in both after the sampler that the variables
+// name; metrics and logs go through the latter on both.
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { ConfigProvider, Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -87,7 +87,7 @@ export const sentLayer = (signals: ReadonlyArray<"TRACES" | "METRICS" | "LOGS">)
     ...(signals.includes("METRICS") ? [OtlpMetrics.layerFromConfig({ resource })] : []),
     ...(signals.includes("LOGS") ? [logs] : [])
   ] as never as ReadonlyArray<Layer.Layer<never>>
-  // What it provides are the references of tracer, logger and metrics, which nobody has to name.
+  // It provides the references of tracer, logger and metrics, which need no naming.
   return Layer.mergeAll(layers[0]!, ...layers.slice(1)).pipe(
     Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer, defaults])
   )

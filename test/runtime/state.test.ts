@@ -121,7 +121,7 @@ describe("why a start ends", () => {
     const cause = new Error('permission denied for schema "public"')
     const error = new SqlError.SqlError({ reason: new SqlError.UnknownError({ message: "Query failed", cause }) })
     expect(reported(error)).toBe(
-      'the database said: permission denied for schema "public"; `tollkeeper doctor` looks at the database'
+      'the database said: permission denied for schema "public"; `tollkeeper doctor` checks the database'
     )
   })
 

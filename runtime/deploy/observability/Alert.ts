@@ -8,7 +8,7 @@ export interface Alert {
   readonly severity: "critical" | "warning"
   /** PromQL over metrics of the registry alone. */
   readonly expr: string
-  /** How long it holds before anybody is told. */
+  /** How long the condition holds before the alert fires. */
   readonly for: string
   readonly summary: string
   readonly fires: { readonly series: ReadonlyArray<Series>; readonly labels: Readonly<Record<string, string>> }

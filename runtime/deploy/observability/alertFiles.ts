@@ -27,7 +27,7 @@ export const rulesFile = {
   ]
 }
 
-/** When every case is looked at: its series have gone on for half an hour by then. */
+/** When every case is evaluated, half an hour into its series. */
 const readAt = "30m"
 
 const caseOf = (alert: Alert, name: string, series: ReadonlyArray<Series>, expected: ReadonlyArray<object>) => ({

@@ -73,7 +73,7 @@ const money: ReadonlyArray<Alert> = [
     severity: "critical",
     expr: "tollkeeper_settlements_unresolved > 0",
     for: "0m",
-    summary: "The ledger can no longer tell how a settlement ended: an operator has to find out.",
+    summary: "The ledger can no longer prove how a settlement ended: an operator has to resolve it.",
     fires: { series: [[`tollkeeper_settlements_unresolved{${one}}`, always(1)]], labels: { instance: "a" } },
     calm: [[`tollkeeper_settlements_unresolved{${one}}`, always(0)]]
   },
@@ -97,7 +97,7 @@ const money: ReadonlyArray<Alert> = [
       'word="settle_ledger_authorization_spent"}[15m])) > 0',
     for: "0m",
     summary:
-      "Somebody else spent an authorization that was brought here: a payer pays twice, or transactions are copied.",
+      "Another transaction spent an authorization submitted here: a payer pays twice, or transactions are copied.",
     fires: {
       series: [
         [
@@ -131,7 +131,7 @@ const traffic: ReadonlyArray<Alert> = [
     severity: "critical",
     expr: "absent(tollkeeper_build_info)",
     for: "2m",
-    summary: "No facilitator tells its metrics.",
+    summary: "No facilitator reports metrics.",
     fires: { series: [], labels: {} },
     calm: [[`tollkeeper_build_info{${one}, version="0.1.0"}`, always(1)]]
   },
@@ -141,7 +141,7 @@ const traffic: ReadonlyArray<Alert> = [
     // Compared with the median, so that the surge of a rollout is no loss afterwards.
     expr: "count(tollkeeper_build_info) < quantile_over_time(0.5, count(tollkeeper_build_info)[30m:1m])",
     for: "2m",
-    summary: "Fewer facilitators tell their metrics than in the last half hour.",
+    summary: "Fewer facilitators report metrics than in the last half hour.",
     fires: {
       series: [
         [`tollkeeper_build_info{${one}}`, always(1)],
@@ -170,7 +170,7 @@ const traffic: ReadonlyArray<Alert> = [
     severity: "critical",
     expr: 'sum by (instance, route) (increase(tollkeeper_http_requests_total{status="500"}[10m])) > 0',
     for: "0m",
-    summary: "A request died of a fault of this program.",
+    summary: "A request failed with an internal error of this program.",
     fires: {
       series: [[`tollkeeper_http_requests_total{${one}, route="/settle", status="500"}`, "0+1x60"]],
       labels: { instance: "a", route: "/settle" }
@@ -243,7 +243,7 @@ const surroundings: ReadonlyArray<Alert> = [
     severity: "critical",
     expr: "tollkeeper_ledger_available == 0",
     for: "1m",
-    summary: "No new ledger is heard of: nothing can be judged or settled.",
+    summary: "No new ledger is observed: nothing can be verified or settled.",
     fires: { series: [[`tollkeeper_ledger_available{${one}}`, always(0)]], labels: { instance: "a" } },
     calm: [[`tollkeeper_ledger_available{${one}}`, always(1)]]
   },
@@ -318,7 +318,7 @@ const surroundings: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: "min_over_time(tollkeeper_database_connections_waiting[5m]) > 0",
     for: "5m",
-    summary: "For minutes somebody has waited for a connection to the database.",
+    summary: "Requests have waited minutes for a connection to the database.",
     fires: {
       series: [[`tollkeeper_database_connections_waiting{${one}}`, always(2)]],
       labels: { instance: "a" }
@@ -335,7 +335,7 @@ const surroundings: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: "tollkeeper_database_replica_available == 0",
     for: "10m",
-    summary: "The read replica is away or too far behind: the primary answers discovery and analytics as well.",
+    summary: "The read replica is unavailable or too far behind: the primary answers discovery and analytics as well.",
     fires: { series: [[`tollkeeper_database_replica_available{${one}}`, always(0)]], labels: { instance: "a" } },
     calm: [[`tollkeeper_database_replica_available{${one}}`, always(1)]]
   },
@@ -344,7 +344,7 @@ const surroundings: ReadonlyArray<Alert> = [
     severity: "warning",
     expr: "tollkeeper_facts_stalled == 1",
     for: "5m",
-    summary: "A consumer of the journal stands still: analytics, the catalog or webhooks fall behind. Payments do not.",
+    summary: "A consumer of the journal is stalled: analytics, the catalog or webhooks fall behind. Payments do not.",
     fires: {
       series: [[`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(1)]],
       labels: { instance: "a", consumer: "analytics" }
@@ -370,7 +370,7 @@ const surroundings: ReadonlyArray<Alert> = [
       "sum by (instance) (increase(tollkeeper_analytics_failures_total[15m])) > 0 " +
       "or sum by (instance) (increase(tollkeeper_catalog_dropped_total[15m])) > 0",
     for: "5m",
-    summary: "Analytics cannot write, or the catalog drops what it saw. Payments go on.",
+    summary: "Analytics cannot write, or the catalog drops observations. Payments continue.",
     fires: { series: [[`tollkeeper_analytics_failures_total{${one}}`, "0+1x60"]], labels: { instance: "a" } },
     calm: [
       [`tollkeeper_analytics_failures_total{${one}}`, always(7)],

@@ -126,7 +126,7 @@ const variables = [
 export const dashboard = {
   uid: "tollkeeper",
   title: "Tollkeeper",
-  description: "Made from the program's register of metrics; each panel tells what it shows.",
+  description: "Generated from the program's metrics registry; each panel has a description.",
   tags: ["tollkeeper"],
   schemaVersion: 39,
   version: 1,

@@ -1,4 +1,4 @@
-// Every metric there is, of the kernel and of each plugin that has some: what the dashboard and the alerts stand on.
+// Every metric of the kernel and of each plugin: the source of the dashboard and of the alerts.
 import type { Measure } from "../../../kernel/telemetry/Measure.ts"
 import { metrics as kernel } from "../../../kernel/telemetry/metrics.ts"
 import { metrics as analytics } from "../../../plugins/analytics/plugin.ts"

@@ -91,7 +91,7 @@ it("tells each step of an open payment, its bids and answers, and lets nobody pa
   const text = reported({})
   expect(text).toContain("12345 of USDC-CONTRACT (0.0012345 USDC) from PAYER to SELLER for https://shop.example/report")
   expect(text).toContain(`trace ${"1".repeat(32)}`)
-  expect(text).toContain("2025-12-31T23:59:59.000Z, judged anew")
+  expect(text).toContain("2025-12-31T23:59:59.000Z, verified again")
   expect(text).toContain("2025-12-31T23:59:59.500Z, channel CHANNEL, its number 77")
   expect(reported({}, { leasedAt: null })).toMatch(/lease {5}channel CHANNEL, its number 77/)
   expect(text).toContain("50000 stroops reserved of the budget of key:shop for 2026-01-01")
@@ -99,7 +99,7 @@ it("tells each step of an open payment, its bids and answers, and lets nobody pa
     /1: the payment, bid 200 stroops.*sent by ledger 1001: refused by the node.*\(txINSUFFICIENT_FEE\)/
   )
   expect(text).toMatch(/2: the payment at another bid, bid 2000 stroops.*no answer came, so it counts as sent/)
-  expect(text).toContain("the caller hears that it is pending, with the hash, each time it asks; never that it failed")
+  expect(text).toContain("the caller receives pending, with the hash, on every request; never that it failed")
   expect(text).toContain("lives until ledger 1012, 8 from now")
   expect(text).toContain("nobody pays again")
   expect(text).toContain(`settlements give-up ${record.id}`)
@@ -116,13 +116,13 @@ it("tells what was answered of a settled one, by whether it has an identifier", 
     moved: Option.some(12_345n),
     feeChargedStroops: Option.some(12_000n)
   } as const
-  expect(reported(settled)).toContain("nobody has fetched the success yet")
+  expect(reported(settled)).toContain("the success has not been fetched yet")
   const deliveredAt = new Date("2026-01-01T00:00:09Z")
   const given = reported(settled, { deliveredAt })
   expect(given).toContain(
     "settled in ledger 1003; 12345 of USDC-CONTRACT (0.0012345 USDC) moved; 12000 stroops charged"
   )
-  expect(given).toMatch(/given at 2026-01-01T00:00:09\.000Z; the same settle now hears settle_ledger_already_settled/)
+  expect(given).toMatch(/given at 2026-01-01T00:00:09\.000Z; the same settle now receives settle_ledger_already_settled/)
   expect(reported({ ...settled, identifier: Option.some("order-1") }, { deliveredAt })).toContain("it is read again")
   expect(given).toMatch(/open {6}nothing$/m)
 })
