@@ -1,8 +1,8 @@
-// An agent with a goal and a budget: through `tollkeeper tools` it searches the catalog, compares the offers, asks what
-// a payment would be, pays for one HTTP resource and one MCP tool, and prints its receipts. It needs no model; where it
-// chooses (`choose`), any may be put in. The tool server has the key and the budget, the agent has neither. By itself
-// the program brings what it needs to the local ledger that `npm start` runs: an account for the agent, three sellers,
-// and a customer before it, since a listing begins with a payment.
+// An agent with a goal and a budget: through `tollkeeper tools` it searches the catalog, compares the offers, quotes a
+// payment, pays for one HTTP resource and one MCP tool, and prints its receipts. It needs no model; `choose` is the
+// place for one. The tool server has the key and the budget, the agent has neither. Run directly, the program sets up
+// what it needs on the local ledger that `npm start` runs: an account for the agent, three sellers, and a customer
+// before it, since a listing begins with a payment.
 //
 //   node examples/agent.ts "weather in Riga" --budget 20000
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
@@ -95,10 +95,10 @@ const startTools = async ({ budget, facilitator, ledger, secret }: AgentOptions)
   return client
 }
 
-/** Calls a tool; a fault has a code. */
+/** Calls a tool; an error has a code. */
 const call = async (tools: Client, name: string, args: Record<string, unknown>): Promise<any> => {
   const { isError, structuredContent } = await tools.callTool({ name, arguments: args })
-  return isError === true ? { fault: structuredContent } : structuredContent
+  return isError === true ? { failure: structuredContent } : structuredContent
 }
 
 /**
@@ -107,7 +107,7 @@ const call = async (tools: Client, name: string, args: Record<string, unknown>):
  */
 const search = async (tools: Client, goal: string) => {
   const found = await call(tools, "x402_search_resources", { query: goal })
-  const page = found.fault === undefined ? found : await call(tools, "x402_search_resources", {})
+  const page = found.failure === undefined ? found : await call(tools, "x402_search_resources", {})
   return { offers: (page.resources ?? []).flatMap(offerOf) as ReadonlyArray<Offer>, isGuess: page.nearestOnly === true }
 }
 
@@ -124,18 +124,15 @@ export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bou
     const bought: Array<Bought> = []
     for (const { price, ref, type, url, versionHash } of isGuess ? [] : choose(offers)) {
       const explained = await call(tools, "x402_explain_payment", { ref, expectedVersionHash: versionHash })
-      say(`Chosen       ${url}: ${price}, and the policy says ${explained.decision ?? explained.fault.code}`)
+      say(`Chosen       ${url}: ${price}, and the policy says ${explained.decision ?? explained.failure.code}`)
       if (explained.decision !== "allow") continue
       const common = { ref, expectedVersionHash: versionHash, maxAtomicAmount: String(price) }
-      const {
-        fault: error,
-        receipt,
-        ...content
-      } = type === "http"
-        ? await call(tools, "x402_fetch_resource", { ...common, query: { city: "Riga" } })
-        : await call(tools, "x402_call_resource", { ...common, arguments: { city: "Riga", days: 2 } })
-      if (error !== undefined) {
-        say(`Not bought   ${error.code}: ${error.message}`)
+      const { failure, receipt, ...content } =
+        type === "http"
+          ? await call(tools, "x402_fetch_resource", { ...common, query: { city: "Riga" } })
+          : await call(tools, "x402_call_resource", { ...common, arguments: { city: "Riga", days: 2 } })
+      if (failure !== undefined) {
+        say(`Not bought   ${failure.code}: ${failure.message}`)
         continue
       }
       say(`Bought       ${JSON.stringify(content.json ?? content.structuredContent)}`)
@@ -148,7 +145,7 @@ export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bou
   }
 }
 
-/** Pays a tool once as any client does, so that the facilitator hears of it. */
+/** Pays a tool once as any client does, so that the facilitator observes it. */
 const callOnce = async (url: string, secret: string, rpcUrl: string): Promise<void> => {
   const client = new Client({ name: "customer", version: "1.0.0" })
   await client.connect(new StreamableHTTPClientTransport(new URL(url)) as Transport)
@@ -183,7 +180,7 @@ export interface Market {
   readonly prices: readonly [bigint, bigint]
 }
 
-/** Three sellers of weather, and a customer who has bought from each of them. */
+/** Three sellers of weather, and a customer of each of them. */
 export const openMarket = async (
   { facilitator, ledger, payTo }: Pick<AgentOptions, "facilitator" | "ledger"> & { readonly payTo: string },
   customer: string
@@ -204,7 +201,7 @@ export const openMarket = async (
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const usage = `agent [GOAL] [--budget UNITS]: finds, compares, pays and prints its receipts
-  GOAL            what it looks for; default "weather in Riga"
+  GOAL            what it searches for; default "weather in Riga"
   --budget UNITS  atomic units of USDC that it may spend in a day; default 20000`
   const { flags, refuse, words } = readFlags(usage, { budget: { type: "string" } }, { words: 1 })
   if (!/^\d+$/.test(flags.budget ?? "0")) refuse("--budget takes a whole number of atomic units, as 20000")

@@ -1,7 +1,7 @@
-// A buyer: asks for a page, reads the terms of the 402, signs one authorization, and asks again. What it signs is the
-// single call `transfer(buyer, seller, amount)` with an end that the terms set; the facilitator pays the ledger's fee,
-// so that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs. Where a
-// seller charges for what is used (`upto`), what is signed is a maximum, by `upto.ts`.
+// A buyer: requests a page, reads the terms of the 402, signs one authorization, and requests again. It signs the single
+// call `transfer(buyer, seller, amount)` with an expiry that the terms set; the facilitator pays the ledger's fee, so
+// that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs. Where a seller
+// charges for usage (`upto`), the buyer signs a maximum, by `upto.ts`.
 //
 //   BUYER_SECRET=S… node examples/buyer.ts http://127.0.0.1:…/weather
 import { fileURLToPath } from "node:url"
@@ -41,7 +41,7 @@ export interface Purchase {
   readonly receipt?: any
 }
 
-/** The account that stands as source while nobody has leased a real one; the facilitator replaces it. */
+/** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 
 /** The schemes that this buyer can sign for. */
@@ -75,7 +75,7 @@ export const buy = async (url: string, options: BuyerOptions): Promise<Purchase>
   return { response, paymentRequired, paymentPayload, ...(header === null ? {} : { receipt: decode(header) }) }
 }
 
-/** The transaction of a payment: one transfer, authorized by the buyer, in an envelope that nobody has signed. */
+/** The transaction of a payment: one transfer, authorized by the buyer, in an unsigned envelope. */
 export const signPayment = async (accepted: any, options: BuyerOptions): Promise<string> => {
   const buyer = Keypair.fromSecret(options.secret)
   const networkPassphrase = options.networkPassphrase ?? Networks.TESTNET

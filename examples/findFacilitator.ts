@@ -50,11 +50,11 @@ type Readiness = "ready" | "not ready" | "silent"
 const readinessOf = (facilitator: string): Promise<Readiness> =>
   fetch(`${facilitator}/health/ready`, { signal: AbortSignal.timeout(askMillis) }).then(
     ({ ok }) => (ok ? "ready" : "not ready"),
-    // Whoever takes the question and does not answer is busy; nobody is there who does not take it.
+    // A connection without an answer is a busy facilitator; a refused connection is none.
     (error) => (error instanceof DOMException && error.name === "TimeoutError" ? "not ready" : "silent")
   )
 
-/** True when it is ready, at the latest after a minute; false at once when nobody answers there. */
+/** True when it is ready, within a minute; false immediately when nothing answers there. */
 export const isReady = async (facilitator: string): Promise<boolean> => {
   const until = Date.now() + patienceMillis
   for (;;) {

@@ -1,7 +1,7 @@
-// `npm run pay`: one payment, told step by step. Two new accounts of the local ledger, a seller and a buyer meet
-// through the facilitator that `npm start` runs; what each side sees is printed, and in the end the ledger's own record
-// of it. With `--upto` the seller charges by the word, and the buyer signs a maximum. It finds the facilitator that
-// runs, whatever its ports, `--state DIR` the one over that folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
+// `npm run pay`: one payment, explained step by step. Two new accounts of the local ledger, a seller and a buyer, use
+// the facilitator that `npm start` runs; it prints what each side sees, and at the end the ledger's own record. With
+// `--upto` the seller charges by the word, and the buyer signs a maximum. It finds the running facilitator at any port,
+// with `--state DIR` the one over that folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { fileURLToPath } from "node:url"
 import { buy } from "./buyer.ts"
@@ -12,7 +12,7 @@ import { startMeteredSeller } from "./seller-metered.ts"
 
 const usdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
 const amount = 10_000n
-/** How long a new account and the payment itself are waited for, each: a ledger that is silent is told of then. */
+/** Timeout for a new account, and for the payment: a ledger that does not answer is reported then. */
 const patienceMillis = 120_000
 const say = (line = "") => console.log(line)
 const short = (name: string) => `${name.slice(0, 6)}…${name.slice(-6)}`
@@ -23,7 +23,7 @@ const fail = (sentence: string): never => {
   process.exit(1)
 }
 
-const usage = `pay [--upto] [--state DIR]: one payment on the local ledger, told step by step
+const usage = `pay [--upto] [--state DIR]: one payment on the local ledger, explained step by step
   --upto       the seller charges by the word, the buyer signs a maximum
   --state DIR  pay through the facilitator over this folder; default the one that runs on this machine
   FACILITATOR_URL and LEDGER_URL name others`
@@ -43,7 +43,7 @@ const remedy = 'start one in another terminal with "npm start" (without a checko
 const { facilitator, ledger: own } = found ?? fail(`no facilitator answers ${where}; ${remedy} and try again`)
 const ledger = process.env["LEDGER_URL"] ?? own ?? "http://127.0.0.1:8000"
 
-const readAtLedger = `see whether the ledger at ${ledger} answers, "tollkeeper doctor" looks at it`
+const readAtLedger = `check that the ledger at ${ledger} answers, for instance with "tollkeeper doctor"`
 
 const account = async (units: number): Promise<Keypair> => {
   const keypair = Keypair.random()

@@ -16,8 +16,8 @@ export interface Read<O extends Options> {
 }
 
 /**
- * Reads the process's arguments. `words`: how many may stand beside the flags, default none. `judged`: the command line
- * runs the example and has judged the flags already.
+ * Reads the process's arguments. `words`: how many positional arguments are allowed, default none. `verified`: the
+ * command line runs the example and has validated the flags already.
  */
 export const readFlags = <O extends Options>(
   usage: string,
@@ -26,7 +26,7 @@ export const readFlags = <O extends Options>(
 ): Read<O> => {
   const name = usage.split(" ")[0]
   const refuse = (sentence: string): never => {
-    console.error(`${name}: ${sentence} (--help tells more)`)
+    console.error(`${name}: ${sentence} (see --help)`)
     process.exit(1)
   }
   try {

@@ -201,5 +201,5 @@ export const sellerOptions = (): SellerOptions & { readonly port: number } => {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const options = sellerOptions()
   const seller = await startSeller(options)
-  console.log(`Selling ${seller.url}/weather to whoever pays ${options.payTo}`)
+  console.log(`Selling ${seller.url}/weather; payments go to ${options.payTo}`)
 }

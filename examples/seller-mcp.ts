@@ -24,5 +24,5 @@ export const startMcpSeller = (options: SellerOptions): Promise<Seller> =>
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const options = sellerOptions()
   const { url } = await startMcpSeller(options)
-  console.log(`Selling the tool ${tool.name} at ${url} to whoever pays ${options.payTo}`)
+  console.log(`Selling the tool ${tool.name} at ${url}; payments go to ${options.payTo}`)
 }

@@ -1,8 +1,7 @@
-// A seller who charges for what was used: a page of words, so much a word. The 402 asks for a maximum; after the work
-// the facilitator is asked to settle the words that were really given, at most that maximum, and nothing when there
-// were none; a payment that comes again is settled for the words that were computed first. It holds no key and opens
-// no ledger; what its buyers sign for (contract and facilitator) it reads from the facilitator's /supported when it
-// starts.
+// A seller that charges for usage: a page of words, at a price per word. The 402 asks for a maximum; after the work
+// the seller settles the words actually served, at most that maximum, and nothing when there were none; a payment that
+// comes again is settled for the words that were computed first. It holds no key and opens no ledger; it reads the
+// contract and facilitator that its buyers sign for from the facilitator's /supported when it starts.
 //
 //   PAY_TO=G… node examples/seller-metered.ts
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -103,5 +102,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     perWord: BigInt(process.env["PER_WORD"] ?? 1_000),
     port: Number(process.env["PORT"] ?? 0)
   })
-  console.log(`Selling ${seller.url}/story?words=5 to whoever pays ${payTo}`)
+  console.log(`Selling ${seller.url}/story?words=5; payments go to ${payTo}`)
 }

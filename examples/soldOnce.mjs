@@ -1,15 +1,16 @@
 // @ts-check
-// A seller's memory of what was sold, over a small store: what a payment has bought is computed once and released as
-// often as the same payment asks for the same thing, so that an answer that is lost on the way to the buyer is no lost
-// sale. It wraps the official resource server (its FacilitatorClient and its middleware, whose hooks are not called for
-// an invalid verify) and serves sellers of their own, such as `seller-http.ts`. No dependency; Node and Deno.
+// A seller's record of its sales, over a small store: a payment's work is computed once and released as often as the
+// same payment requests the same thing, so that an answer that is lost on the way to the buyer is no lost sale. It wraps
+// the official resource server (its FacilitatorClient and its middleware, whose hooks are not called for an invalid
+// verify) and serves custom sellers, such as `seller-http.ts`. No dependency; Node and Deno.
 //
 // Order: the lookup precedes verify; the first request that a payment is verified for claims it; the work is stored
-// before the payment is settled, the receipt before anything is released. What a crash leaves behind is continued by
-// the same payment sent again: verify is valid until the success was delivered; afterwards the facilitator's own record
-// (`GET /settlements`, which shows nobody else's) tells that this seller was paid, and the stored work is released.
-// Nothing is released to another payment or another request, whatever identifier it carries, and one transaction of
-// the ledger releases one thing. Across processes the first stored work counts; within one, twins wait for each other.
+// before the payment is settled, the receipt before anything is released. After a crash the same payment sent again
+// continues: verify is valid until the success was delivered; afterwards the facilitator's own record
+// (`GET /settlements`, which shows this seller's alone) proves that this seller was paid, and the stored work is
+// released. Nothing is released to another payment or another request, whatever identifier it carries, and one
+// transaction of the ledger releases one thing. Across processes the first stored work counts; within one, duplicates
+// wait for each other.
 import { createHash, randomUUID } from "node:crypto"
 import { link, mkdir, open, readFile, unlink } from "node:fs/promises"
 import { join } from "node:path"
@@ -88,7 +89,7 @@ export const fileStore = (folder) => {
         await file.close()
       }
       try {
-        // A link appears whole or not at all, and never in the place of another.
+        // A link is atomic, and never replaces another.
         await link(draft, pathOf(key))
         return value
       } catch (error) {
@@ -137,7 +138,7 @@ const canonical = (value) => {
 /** @param {string} text */
 const digest = (text) => createHash("sha256").update(text).digest("hex")
 
-/** By what was signed: a payment has one sale, whatever unsigned fields it is sent with. @param {any} payment */
+/** Key of the signed content: a payment has one sale, independent of unsigned fields. @param {any} payment */
 const nameOf = (payment) => digest(canonical(payment?.payload))
 
 /** The whole payment, as it must come again. @param {any} payment */
@@ -200,7 +201,7 @@ export const paymentOf = ({ headers }) => {
  */
 const requestOf = ({ body, method, originalUrl, url }) => canonical([method, originalUrl ?? url, body ?? null])
 
-/** Headers that belong to one answer, or tell the payment middleware what to settle. */
+/** Headers that belong to one answer, or set what the payment middleware settles. */
 const isOfOneAnswer = /^(connection|date|keep-alive|transfer-encoding|content-length|payment-response)$/i
 const isForMiddleware = /^settlement-overrides$/i
 
@@ -385,7 +386,7 @@ export const soldOnce = ({ store }) => {
     /** @type {any} */ response,
     /** @type {(error?: unknown) => void} */ next
   ) => {
-    // A route that costs nothing, whatever header it is sent.
+    // A free route; the payment header is ignored.
     if (!verified.has(nameOf(payment))) return next()
     if (!(await sales.claim(payment, asked))) return refuseOther(response)
     const work = await sales.workOf(payment)

@@ -28,7 +28,7 @@ export interface UptoClientOptions {
   readonly wasmHash?: string
 }
 
-/** The account that stands as source while nobody has leased a real one; the facilitator replaces it. */
+/** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 
 const address = (value: string) => new Address(value).toScVal()
@@ -158,7 +158,7 @@ export class UptoStellarServer {
     return { amount: price.amount, asset: price.asset, extra: price.extra ?? {} }
   }
 
-  /** What the facilitator announces becomes part of the terms: whom the buyer signs for. */
+  /** The facilitator's announcement becomes part of the terms: the parties that the buyer signs for. */
   async enhancePaymentRequirements(requirements: any, kind: any): Promise<any> {
     const { areFeesSponsored, facilitatorAddress, uptoContract } = kind.extra ?? {}
     return { ...requirements, extra: { ...requirements.extra, areFeesSponsored, facilitatorAddress, uptoContract } }

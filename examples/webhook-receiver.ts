@@ -10,11 +10,11 @@ export interface Event {
   /** `settlement.recorded`, `.settled`, `.failed`, `.expired` or `.unresolved`. */
   readonly type: string
   readonly timestamp: string
-  /** The settlement as `GET /settlements` gives it; `status` and `transaction` say how it stands. */
+  /** The settlement as `GET /settlements` gives it; `status` and `transaction` show its state. */
   readonly data: { readonly status: string; readonly transaction: string; readonly [field: string]: unknown }
 }
 
-/** Seconds by which a message may be older or newer than this clock: an old one may be somebody's replay. */
+/** Seconds by which a message may be older or newer than this clock: an old one may be a replay. */
 const toleranceSeconds = 300
 
 const keyOf = (secret: string): Buffer =>
@@ -49,7 +49,7 @@ export const startReceiver = (
       seen.add(id)
       onEvent(event)
     }
-    // Anything but 2xx is told again later.
+    // Any status but 2xx is retried later.
     response.writeHead(event === undefined ? 401 : 204).end()
   })
   return new Promise((resolve) =>

@@ -43,7 +43,7 @@ it.each([
     expect(status).toBe(1)
     expect(stderr).toContain("pay: the buyer could not pay: ")
     expect(stderr).toContain(why)
-    expect(stderr).toContain(`see whether the ledger at ${url} answers, "tollkeeper doctor" looks at it`)
+    expect(stderr).toContain(`check that the ledger at ${url} answers, for instance with "tollkeeper doctor"`)
     expect(stderr).not.toMatch(/^\s+at /m)
   },
   120_000

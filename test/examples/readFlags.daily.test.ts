@@ -27,10 +27,10 @@ it("tell their usage, and refuse a flag, a word or a number that is none, before
   ])
   expect(refused.map(({ status, stdout }) => [status, stdout])).toEqual(refused.map(() => [1, ""]))
   expect(refused.map(({ stderr }) => stderr.trim())).toEqual([
-    expect.stringMatching(/^pay: Unknown option '--uptoo' \(--help tells more\)$/),
+    expect.stringMatching(/^pay: Unknown option '--uptoo' \(see --help\)$/),
     expect.stringMatching(/^pay: Option '--state <value>' argument missing/),
     expect.stringMatching(/^pay: Unexpected argument 'elsewhere'/),
-    "agent: in Riga is a word too many (--help tells more)",
-    "agent: --budget takes a whole number of atomic units, as 20000 (--help tells more)"
+    "agent: in Riga is a word too many (see --help)",
+    "agent: --budget takes a whole number of atomic units, as 20000 (see --help)"
   ])
 }, 120_000)

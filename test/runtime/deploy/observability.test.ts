@@ -60,13 +60,13 @@ describe("what an operator's monitoring is given", () => {
           expect(labels.get(name.replace(/_bucket$/, ""))?.has(label), `${label} of ${name}`).toBe(true)
   })
 
-  it("has a page for each alert, with what it means, where to look and what to do", () => {
+  it("has a page for each alert, with its meaning, checks and remedy", () => {
     expect(new Set(alerts.map(({ name }) => name)).size).toBe(alerts.length)
     expect(alerts.length).toBeGreaterThan(20)
     for (const { name } of alerts) {
       const page = pageOf(name)
       expect(page, name).toBeDefined()
-      for (const part of ["**Means.**", "**Look.**", "**Do.**"]) expect(page, name).toContain(part)
+      for (const part of ["**Means.**", "**Check.**", "**Do.**"]) expect(page, name).toContain(part)
     }
   })
 
