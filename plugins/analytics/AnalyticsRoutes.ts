@@ -33,7 +33,7 @@ const addTransactions = Effect.gen(function* () {
   const transactions = yield* Transactions
   const redaction = yield* Redaction
 
-  /** A filter by address; None when it is the pseudonym of nobody. */
+  /** A filter by address; None for an unknown pseudonym. */
   const addressOf = (asked: string | undefined) =>
     asked === undefined ? Effect.succeed(Option.some(undefined)) : redaction.resolve(asked)
 
@@ -62,7 +62,7 @@ const addParticipants = Effect.fnUntraced(function* (role: Role) {
   const transactions = yield* Transactions
   const redaction = yield* Redaction
 
-  /** Runs a report on the address that was asked for, by itself or by its pseudonym. */
+  /** Runs a report on the requested address, given directly or by its pseudonym. */
   const ofAddress = ({ inPath }: Asked, report: (address: string) => Report): Report =>
     Effect.flatMap(
       redaction.resolve(inPath("address") ?? ""),
@@ -108,7 +108,7 @@ const addResources = Effect.gen(function* () {
   })
 })
 
-/** What an account is told of itself: as a seller what it was paid, and every settlement in its favour. */
+/** An account's own reports: its payments received as a seller, and every settlement in its favor. */
 const addOwn = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const { accountHandler } = yield* ReportRunner

@@ -22,7 +22,7 @@ const analytics = section("analytics", "Operator analytics.", {
     max: 36_500,
     unit: "days",
     doc:
-      "Single settlements: lists, and what is told of a resource for all time, reach as far back; sums and boards " +
+      "Single settlements: lists, and a resource's all-time figures, reach as far back; sums and boards " +
       "for ever."
   })
 })

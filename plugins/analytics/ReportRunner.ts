@@ -1,7 +1,7 @@
-// Runs reports for requests: reads the query, asks one report, and answers JSON that nobody may keep, or CSV where a
-// list is asked for so. With keys configured, a key is required. A wrong parameter is 400 with a sentence for each
-// fault, an unknown id or address 404, a database that is away 503. Only a few reports run at once and a bounded number
-// waits, so that no flood of them takes the database from payments (S133–S142, S242, S244, S308, S329).
+// Runs reports for requests: reads the query, runs one report, and answers JSON without caching, or CSV where a list is
+// requested as such. With keys configured, a key is required. A wrong parameter is 400 with a sentence for each issue,
+// an unknown id or address 404, an unavailable database 503. A few reports run concurrently and a bounded number waits,
+// so that a flood never takes the database from payments (S133–S142, S242, S244, S308, S329).
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
@@ -16,22 +16,22 @@ import { type Page, type QueryReader, readQuery, readWindow, type Window } from 
 /** What a report is given of its request. */
 export interface Asked {
   readonly read: QueryReader
-  /** The part of the path that is named so, in its form, or a fault. */
+  /** The path parameter of this name, in its form; otherwise an issue is added. */
   readonly inPath: (name: "address" | "hash" | "id") => string | undefined
   readonly asset: () => string | undefined
   readonly window: (absent: 0 | 30) => Window
   readonly page: () => Page
 }
 
-/** A report after its parameters were read; it runs only when they have no fault. None: there is no such thing. */
+/** A report after its parameters were read; it runs only without issues. None: not found. */
 export type Report = Effect.Effect<Option.Option<unknown>, SqlError.SqlError>
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 type Handler = (request: Request) => Effect.Effect<Response, never, HttpRouter.RouteContext>
 
-/** Reports that run at once in this process, and those that may wait for their turn; the rest is told to come again. */
-const atOnceMax = 4
+/** Reports that run concurrently in this process, and the queue's limit; above it requests are answered 503. */
+const concurrencyMax = 4
 const waitingMax = 100
 
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
@@ -43,7 +43,7 @@ export class ReportRunner extends Context.Service<
   {
     /** The handler of a route. `report` reads its parameters when it is called, and asks when it runs. */
     readonly handler: (report: (asked: Asked) => Report) => Handler
-    /** The same for a route that tells an account of itself: the account of the browser's session. */
+    /** The same for a route of an account's own reports: the account of the browser's session. */
     readonly accountHandler: (report: (account: string, asked: Asked) => Report) => Handler
   }
 >()("tollkeeper/analytics/ReportRunner") {
@@ -54,16 +54,16 @@ export class ReportRunner extends Context.Service<
       const sessions = yield* AccountSessions
       const config = yield* Config
       const { reading } = yield* ReadReplica
-      const permits = yield* Semaphore.make(atOnceMax)
+      const permits = yield* Semaphore.make(concurrencyMax)
       let present = 0
 
-      /** Runs a report in its turn, or says at once that there are too many. */
+      /** Runs a report in its turn, or answers 503 immediately when the queue is full. */
       const inTurn = (
         report: Report,
         answer: (body: unknown) => Response
       ): Effect.Effect<Response, SqlError.SqlError> =>
         Effect.suspend(() => {
-          if (present >= atOnceMax + waitingMax) return Effect.succeed(unavailable)
+          if (present >= concurrencyMax + waitingMax) return Effect.succeed(unavailable)
           present += 1
           return reading(report).pipe(
             permits.withPermits(1),

@@ -66,10 +66,10 @@ const get = (
   ...(inPath === undefined ? {} : { inPath }),
   answers: {
     200: { description: "The report.", body },
-    400: { description: "`invalid_parameter`, with a sentence for each fault.", body: AnalyticsError },
+    400: { description: "`invalid_parameter`, with a sentence for each issue.", body: AnalyticsError },
     401: { description: "A bearer key is required.", body: AnalyticsError },
     ...(inPath === undefined ? {} : { 404: { description: "`not_found`.", body: AnalyticsError } }),
-    503: { description: "The database is away.", body: AnalyticsError }
+    503: { description: "The database is unavailable.", body: AnalyticsError }
   }
 })
 
@@ -151,7 +151,7 @@ const events: RouteDescription = {
   method: "get",
   path: "/analytics/v1/events",
   id: "events",
-  summary: "Everybody's settlements as they happen, as server-sent events, from a cursor on.",
+  summary: "All settlements as they happen, as server-sent events, from a cursor on.",
   tag: "analytics",
   callers: "keyed",
   headers: Schema.Struct({
@@ -168,7 +168,7 @@ const events: RouteDescription = {
     400: { description: "`invalid_cursor`.", body: AnalyticsError },
     401: { description: "A bearer key is required.", body: AnalyticsError },
     429: { description: "As many streams are open as this facilitator allows.", body: AnalyticsError },
-    503: { description: "The database is away.", body: AnalyticsError }
+    503: { description: "The database is unavailable.", body: AnalyticsError }
   }
 }
 
@@ -211,7 +211,7 @@ const resources: ReadonlyArray<RouteDescription> = [
   )
 ]
 
-/** An account is told of itself, by the session of a browser that has shown it. */
+/** An account's own reports, by the session of a browser that proved the account. */
 const own: ReadonlyArray<RouteDescription> = [
   get("/account", "ownTotals", "What the session's account was paid.", Participant, {
     ...days,

@@ -1,6 +1,6 @@
-// GET /analytics/v1/events: everybody's settlements as they happen, as server-sent events that a client resumes by
-// `Last-Event-ID`, for whoever may read the lists. An event holds what a list shows of the settlement, as it is when
-// the event is told; addresses are redacted as everywhere in analytics.
+// GET /analytics/v1/events: all settlements as they happen, as server-sent events that a client resumes by
+// `Last-Event-ID`, for callers that may read the lists. An event holds what a list shows of the settlement, as it is
+// when the event is sent; addresses are redacted as everywhere in analytics.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"

@@ -1,6 +1,6 @@
 // Operator analytics as a plugin: it reads the journal of facts on a cursor of its own, keeps rollups, and answers
-// below /analytics/v1. It stands on no payment's path: whatever fails in it is logged, counted, shown in readiness'
-// detail and tried again (S143).
+// below /analytics/v1. It is on no payment's path: a failure in it is logged, counted, shown in readiness' detail and
+// retried (S143).
 import { Duration, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
@@ -35,9 +35,9 @@ import { Transactions } from "./reports/Transactions.ts"
 
 /** Facts in one transaction. */
 const batchMax = 500
-/** What becomes overdue within so long is told together. */
+/** Settlements that become overdue within this time are batched. */
 const pauseMillisMin = 250
-/** After a look at what is overdue that has failed. */
+/** After a failed query for overdue settlements. */
 const retryMillis = 1_000
 
 const started = Layer.effectDiscard(

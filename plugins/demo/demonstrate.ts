@@ -1,5 +1,5 @@
 // The seller and the buyers: `GET /demo/weather` asks for payment as any seller does, `POST /demo/payments` makes a
-// buyer with money, signs a payment by those very terms and gives it to whoever asked. The page at `/` walks the five
+// buyer with money, signs a payment by those very terms and returns it to the caller. The page at `/` shows the five
 // steps of a payment with them. Every key here is worth nothing anywhere else.
 import { Keypair } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Semaphore } from "effect"
@@ -18,14 +18,14 @@ type Request = HttpServerRequest.HttpServerRequest
 /** Atomic units of the price, and of what a new buyer has. */
 const price = 10_000n
 const purse = 10_000_000n
-/** Buyers that are made at once or wait for it. */
+/** Buyers in the making and waiting. */
 const waitingMax = 10
 
 const utf8 = new TextEncoder()
 
 type Asked = Terms & (typeof DemoRequired.Type)["accepts"][number]
 
-/** What the seller answers to who has not paid. */
+/** The seller's response to an unpaid request. */
 const paymentRequired = (host: string, terms: Asked): typeof DemoRequired.Type => ({
   x402Version: 2,
   error: "payment required",

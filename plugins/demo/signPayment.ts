@@ -16,7 +16,7 @@ import {
 import { Effect, Schema } from "effect"
 import type { LocalLedger } from "../ledger-local/contract.ts"
 
-/** The embedded ledger refuses, or plays a fault. */
+/** The embedded ledger refuses, or plays an injected fault. */
 export class LedgerRefuses extends Schema.TaggedError<LedgerRefuses>()("LedgerRefuses", { message: Schema.String }) {}
 
 export interface Terms {
@@ -27,7 +27,7 @@ export interface Terms {
   readonly maxTimeoutSeconds: number
 }
 
-/** The account that stands as source while nobody has leased a real one. */
+/** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 /** Seconds a ledger is reckoned as. */
 const ledgerSeconds = 5

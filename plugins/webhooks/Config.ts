@@ -1,5 +1,5 @@
-// Who is told of settlements, and how: receivers by the label of the key whose settlements they are told, each with a
-// secret that signs. Secrets stand in environment variables, never in the profile; `SigningSecrets.ts` reads them.
+// Webhook receivers: each by the label of the key whose settlements it receives, with a signing secret. Secrets are in
+// environment variables, never in the profile; `SigningSecrets.ts` reads them.
 import { Context, Effect, Layer, Schema } from "effect"
 import { entry, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
 import { isDialable } from "../../kernel/http/safeFetch.ts"
@@ -8,7 +8,7 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 const webhooks = section("webhooks", "Signed messages to sellers about their settlements.", {
   receivers: list(
     entry({
-      key: text({ default: "*", doc: "Label of the key whose settlements are told; `*` for everybody's." }),
+      key: text({ default: "*", doc: "Label of the key whose settlements are sent; `*` for all settlements." }),
       url: text({ default: "", doc: "Where to POST; https, unless local receivers are allowed." }),
       secret_env: text({
         default: "",
@@ -16,7 +16,7 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
       }),
       name: optionalText({ doc: "Names the receiver to operators; by default its key. Unique." })
     }),
-    { default: [], doc: "Who is told." }
+    { default: [], doc: "Webhook receivers." }
   ),
   allow_local_receivers: flag({
     default: false,
@@ -49,10 +49,10 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
 
 export interface Receiver {
   readonly name: string
-  /** Undefined: everybody's settlements. */
+  /** Undefined: all settlements. */
   readonly principal: string | undefined
   readonly url: URL
-  /** The variable that its secrets stand in. */
+  /** The variable with its secrets. */
   readonly secretEnv: string
 }
 

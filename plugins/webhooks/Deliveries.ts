@@ -1,6 +1,6 @@
-// What receivers are owed, in the database. An event is delivered to a receiver at least once, and the events of one
-// settlement in their order: the next one is not due before the one before it has ended. Who sends has a row by a lease
-// with a fence, so two replicas do not send at once, and a crash costs one repetition.
+// The queue of deliveries, in the database. An event is delivered to a receiver at least once, and the events of one
+// settlement in their order: the next one is not due before the one before it has ended. A sender holds a row by a
+// lease with a fence, so two replicas never send it concurrently, and a crash costs one repetition.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { SettlementEvent } from "../../kernel/settlement/operators/SettlementEvents.ts"

@@ -1,7 +1,7 @@
 // A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
 // names the event and carries the settlement's state as `GET /settlements` gives it; the signature is HMAC-SHA256 over
-// id, time and body. The id is the same whenever the event is told. The time is the one that receivers compare with
-// their own clocks, so it need not be what this machine takes for now. Pure.
+// id, time and body. The id is the same for every delivery of the event. Receivers compare the time with their own
+// clocks, so it comes from a trusted clock rather than this machine's. Pure.
 import { Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Dialect } from "../../kernel/Dialect.ts"

@@ -1,8 +1,8 @@
-// Sends what is due, one actor a receiver: a receiver that is slow or down holds up nobody else, and no payment. An
-// attempt that fails is tried again after a pause that doubles, also after a restart, until the receiver takes the
-// event or its time is over; then it is given up, with a line in the log. One that fails is tried with one message a
-// second at most, and once it takes one, the rest is due at once. Redirects are failures, and where a message may go at
-// all is judged anew for each attempt (`kernel/http/safeFetch.ts`).
+// Sends due deliveries, one actor a receiver: a slow or failing receiver delays no other, and no payment. A failed
+// attempt is retried with exponential backoff, also after a restart, until the receiver accepts the event or its time
+// is over; then it is given up, with a line in the log. A failing receiver gets one message a second at most, and once
+// it accepts one, the rest is due immediately. Redirects are failures, and the destination is checked again for each
+// attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Effect, Layer, Random } from "effect"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { reconciler } from "../../kernel/actor/Actor.ts"
@@ -19,9 +19,9 @@ import { encodeMessage } from "./MessageWire.ts"
 import { metrics } from "./metrics.ts"
 import { SigningSecrets } from "./SigningSecrets.ts"
 
-/** Messages to one receiver that are under way at once. */
-const atOnceMax = 4
-/** How often what has become due is looked for. */
+/** Messages to one receiver that are in flight. */
+const concurrencyMax = 4
+/** Polling interval for due deliveries. */
 const readEvery = "1 second"
 /** A lease outlives its attempt by this. */
 const leaseSlackMillis = 10_000
@@ -29,7 +29,7 @@ const leaseSlackMillis = 10_000
 const answerBytesMax = 65_536
 /** Doublings of the pause. */
 const doublingsMax = 30
-/** The most a pause is lengthened, so that many do not come back at once. */
+/** Maximum jitter of a pause, as a share, so that retries spread. */
 const jitter = 0.2
 
 export class Sender extends Context.Service<
@@ -72,11 +72,11 @@ export class Sender extends Context.Service<
       const turn = (receiver: Receiver) =>
         Effect.gen(function* () {
           while (true) {
-            const limit = failing.has(receiver.name) ? 1 : atOnceMax
+            const limit = failing.has(receiver.name) ? 1 : concurrencyMax
             const due = yield* store.lease(receiver.name, limit, config.timeoutMillis + leaseSlackMillis)
             if (due.length === 0) return
             yield* Effect.forEach(due, (delivery) => send(receiver, delivery), {
-              concurrency: atOnceMax,
+              concurrency: concurrencyMax,
               discard: true
             })
             if (failing.has(receiver.name)) return

@@ -1,8 +1,8 @@
-// What signs messages to each receiver, as it is now. A source may change while the process runs (the file of a `_FILE`
-// variable): it is read again when an operator asks, for one receiver or for all. A rotation has an overlap: what is
-// read holds a secret that signs already, so that the receiver recognizes every message while it moves to the new one;
-// a source that leaves none of them is refused unless the operator says that it is meant. On any fault the secrets
-// stay as they were. No secret is kept in the database, logged or shown.
+// The current signing secrets of each receiver. A source may change while the process runs (the file of a `_FILE`
+// variable): an operator's command rereads it, for one receiver or for all. A rotation has an overlap: the new source
+// holds a current secret, so that the receiver recognizes every message while it moves to the new one; a source that
+// drops all of them is refused unless forced. On any error the secrets stay unchanged. No secret is kept in the
+// database, logged or shown.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
@@ -11,7 +11,7 @@ import { Config, type Receiver, receiverNamed, type NoSuchReceiver } from "./Con
 
 /** Bytes a secret has at least. */
 const secretBytesMin = 16
-/** Secrets that sign at once: each lengthens a header. */
+/** Secrets that sign concurrently: each lengthens a header. */
 const secretsMax = 4
 
 export type Secrets = ReadonlyArray<Redacted.Redacted<Uint8Array>>
@@ -33,7 +33,7 @@ const bytesOf = (secret: string): Uint8Array | undefined => {
 const refuse = ({ name }: Receiver, message: string) =>
   new SettingsRefused({ path: `webhooks.receivers.${name}`, message })
 
-/** The secrets that a receiver's source holds, in their order; a fault never tells their text. */
+/** The secrets in a receiver's source, in their order; an error never contains their text. */
 const readSource = Effect.fnUntraced(function* (
   settings: Settings["Service"],
   receiver: Receiver
@@ -48,7 +48,7 @@ const readSource = Effect.fnUntraced(function* (
     .map((one) => one.trim())
     .filter((one) => one !== "")
     .map(bytesOf)
-  if (secrets.length > secretsMax) return yield* refuse(receiver, `${secretsMax} secrets at most sign at once`)
+  if (secrets.length > secretsMax) return yield* refuse(receiver, `at most ${secretsMax} secrets may sign`)
   return secrets.length > 0 && secrets.every((one) => one !== undefined && one.length >= secretBytesMin)
     ? secrets.map((one) => Redacted.make(one!))
     : yield* refuse(receiver, `a secret has at least ${secretBytesMin} bytes, in Base64 after whsec_ or as it is`)
@@ -60,10 +60,10 @@ export class SigningSecrets extends Context.Service<
     /** What signs messages to this receiver now. */
     readonly of: (receiver: Receiver) => Secrets
     /**
-     * Takes up what the source of one receiver holds now. Refused when that is what signs already, and when no secret
-     * of before is among it, unless that is to be so `atOnce`.
+     * Takes up the secrets in one receiver's source. Refused when they are the current ones, and when no current secret
+     * is among them, unless `force`.
      */
-    readonly rotate: (name: string, atOnce: boolean) => Effect.Effect<Rotated, NoSuchReceiver | SettingsRefused>
+    readonly rotate: (name: string, force: boolean) => Effect.Effect<Rotated, NoSuchReceiver | SettingsRefused>
     /** Takes up what changed of all receivers; none of them does when one is refused. */
     readonly reread: Effect.Effect<void, SettingsRefused>
   }
@@ -99,7 +99,7 @@ export class SigningSecrets extends Context.Service<
 
       return SigningSecrets.of({
         of,
-        rotate: Effect.fnUntraced(function* (name, atOnce) {
+        rotate: Effect.fnUntraced(function* (name, force) {
           const receiver = yield* receiverNamed(receivers, name)
           const [, next] = yield* read(receiver)
           const changed = change(receiver, next)
@@ -110,7 +110,7 @@ export class SigningSecrets extends Context.Service<
                 `${receiver.secretEnv}_FILE names; a variable itself changes with a restart alone)`
             )
           }
-          if (!atOnce) yield* gapOf(receiver, next)
+          if (!force) yield* gapOf(receiver, next)
           signing.set(name, next)
           return changed
         }),

@@ -1,5 +1,5 @@
-// What an operator does to deliveries, over the database alone: see how receivers stand, and have events told again. A
-// facilitator that runs sends what became due within a second.
+// Operator access to deliveries, over the database alone: receivers' status, and replay of events. A running
+// facilitator sends what became due within a second.
 import { Effect } from "effect"
 import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import { Config, receiverNamed } from "./Config.ts"
@@ -8,10 +8,10 @@ import { Deliveries } from "./Deliveries.ts"
 /** Events made due in one statement. */
 const pageMax = 500
 
-/** Every receiver that is owed or was told something. */
+/** Every receiver with deliveries, due or past. */
 export const receiverStatuses = Effect.flatMap(Deliveries, (deliveries) => deliveries.receiverStatuses)
 
-/** Tells a receiver again what happened since a time, of one settlement when it is given; how many events. */
+/** Makes a receiver's events since a time due again, of one settlement when it is given; returns their number. */
 export const replay = Effect.fn("Webhooks.replay")(function* (
   name: string,
   what: { readonly since: Date; readonly settlement: string | undefined }

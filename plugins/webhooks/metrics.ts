@@ -5,6 +5,6 @@ export const metrics = {
   deliveries: counter("tollkeeper_webhooks_deliveries_total", {
     unit: "count",
     labels: ["outcome"],
-    help: "Attempts to tell a receiver, by what became of them."
+    help: "Attempted webhook deliveries, by result."
   })
 } as const

@@ -1,6 +1,6 @@
-// Signed messages to sellers about their settlements, on a cursor over the journal of facts: a payment that was left
-// pending is told to its end, also to a receiver that was down, and after a restart. Nothing of it is on the path of a
-// payment. Without a receiver in the settings it does nothing; one that cannot be told stops the boot.
+// Signed messages to sellers about their settlements, on a cursor over the journal of facts: a pending payment is
+// reported to its end, also to a receiver that was down, and after a restart. Nothing of it is on the path of a
+// payment. Without a receiver in the settings it does nothing; an invalid one stops the boot.
 import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"

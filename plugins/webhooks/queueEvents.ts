@@ -1,6 +1,5 @@
-// Notes what each receiver is owed, from the journal of facts: in the transaction that moves the cursor, so that
-// nothing is owed twice and nothing forgotten, whatever ends in between. A receiver is told what happens from its first
-// start on, and what happened while its facilitator was away.
+// Queues deliveries for each receiver, from the journal of facts, in the transaction that moves the cursor: exactly
+// once across crashes. A receiver gets events from its first start on, including those of its facilitator's downtime.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Fact, Facts } from "../../kernel/facts/Facts.ts"
@@ -11,7 +10,7 @@ import { Sender } from "./Sender.ts"
 
 export const queueEvents = Effect.gen(function* () {
   const { receivers } = yield* Config
-  // Nobody is told: the journal is left alone, and a first receiver begins with what comes.
+  // No receivers: do not consume; the first receiver starts at the end.
   if (receivers.length === 0) return
   const facts = yield* Facts
   const deliveries = yield* Deliveries

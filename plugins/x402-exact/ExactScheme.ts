@@ -78,10 +78,7 @@ interface Reading {
 
 type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
 
-/**
- * A payment is looked up by its authorization before and after it is verified; its transaction is decoded once, and its
- * authorization's key made once.
- */
+/** Memoizes a payment's decoded transaction and its authorization's key: both are needed before and after verify. */
 const makeReading = (): Reading => {
   const decoded = memoizePerObject((payload: Payment["payload"]): Decoded => decodePayload(payload))
   return {
@@ -90,7 +87,7 @@ const makeReading = (): Reading => {
   }
 }
 
-/** What the offline checks find, and what they were told of the payment. */
+/** The offline checks: their subject, and the first failure. */
 const makeOfflineChecks = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const network = yield* Network
@@ -113,10 +110,10 @@ const makeOfflineChecks = Effect.gen(function* () {
       crypto
     }
     let error = firstFailure(subject)
-    // The buyer may know newer ledgers than our last look: too far is only what is too far by a look of this moment.
+    // The buyer may know newer ledgers than our last poll: "too far" is decided on a fresh one only.
     if (error?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
       error = firstFailure({ ...subject, time: yield* clock.fresh })
-    return { subject, fault: error }
+    return { subject, error }
   })
 })
 
@@ -131,7 +128,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     const decoded = payloadOf(payment)
     if (Result.isFailure(decoded)) return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
     const payload = decoded.success
-    const { fault: error, subject } = yield* checkOffline(terms, payload)
+    const { error, subject } = yield* checkOffline(terms, payload)
     const { call, transfer } = subject
     const payer = Option.fromUndefinedOr(transfer.from)
     const [entry] = call?.auth ?? []

@@ -1,6 +1,6 @@
 // The payload of an `exact` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one
-// signed contract call. Decoded once into what the checks look at; anything that is not exactly one known form is told
-// apart here.
+// signed contract call. Decoded once into the subject of the checks; anything that is not exactly one known form is
+// refused here.
 import { Result } from "effect"
 import {
   type Envelope,
@@ -12,7 +12,7 @@ import {
 } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isMuxed, type Value } from "../../kernel/stellar/Value.ts"
 
-/** A decoded payload. The call is what the operation says, whatever its function and arguments turn out to be. */
+/** A decoded payload. The call is the operation's, with its function and arguments unchecked. */
 export interface ExactPayload {
   readonly transactionText: string
   readonly envelope: Envelope
@@ -21,7 +21,7 @@ export interface ExactPayload {
   readonly signatures: number
 }
 
-/** Decodes `payload.transaction`; the reason names the fault, never the content. */
+/** Decodes `payload.transaction`; the reason names the problem, never the content. */
 export const decodePayload = ({
   transaction
 }: Readonly<Record<string, unknown>>): Result.Result<ExactPayload, { readonly reason: string }> => {

@@ -117,7 +117,7 @@ export const checks: ReadonlyArray<Check> = [
         : undefined
   },
   {
-    name: "the facilitator pays nobody",
+    name: "the facilitator is not the payer",
     find: ({ isOurs, transfer }) =>
       transfer.from !== undefined && isOurs(transfer.from)
         ? ["invalid_exact_ledger_payload_facilitator_is_payer", "an account of the facilitator is the payer"]
@@ -186,7 +186,7 @@ export const checks: ReadonlyArray<Check> = [
         [...addressesIn(entry)].some(subject.isOurs)
           ? [
               "invalid_exact_ledger_payload_facilitator_in_auth",
-              "an account of the facilitator stands in an authorization"
+              "an account of the facilitator appears in an authorization"
             ]
           : undefined
       )
@@ -263,7 +263,7 @@ export const checks: ReadonlyArray<Check> = [
       everyEntry(subject, (entry) => {
         const credentials = credentialsOf(entry)
         const payload = signedPayload(subject.crypto, subject.networkId, entry)
-        // A contract account's signature is its own contract's business: the simulation judges it.
+        // A contract account's signature is its own contract's business: the simulation verifies it.
         if (credentials === undefined || payload === undefined || !isAccount(subject.transfer.from ?? ""))
           return undefined
         const signatures = keySignatures(credentials.signature)
@@ -276,7 +276,7 @@ export const checks: ReadonlyArray<Check> = [
   }
 ]
 
-/** The first fault, by the first check that finds one. */
+/** The first failure, by the first check that finds one. */
 export const firstFailure = (subject: Subject): CheckError => {
   for (const check of checks) {
     const error = check.find(subject)

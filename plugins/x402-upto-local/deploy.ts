@@ -1,7 +1,6 @@
-// Puts the settlement contract on the embedded ledger by ordinary transactions of an account of its own: upload, then
-// create. The account's key and the salt follow from a word and from the code, so the contract's address is known
-// before the ledger is, and a contract that is there already is left alone. What is done stands in the ledger's own
-// journal.
+// Deploys the settlement contract to the embedded ledger by ordinary transactions of its own account: upload, then
+// create. The account's key and the salt follow from a constant and from the code, so the contract's address is known
+// before the ledger is, and an existing contract is not changed. The deployment is in the ledger's own journal.
 import {
   Account,
   Address,
@@ -26,7 +25,7 @@ export class DeploymentFailed extends Schema.TaggedError<DeploymentFailed>()("De
 const utf8 = new TextEncoder()
 const networkIdOf = (passphrase: string): Uint8Array => hash(utf8.encode(passphrase))
 
-/** The account that puts the contract there. Everybody has its key: it holds nothing anywhere but on this ledger. */
+/** The deployer's account. Its key is public: it holds nothing anywhere but on this ledger. */
 const deployer = (): Keypair => Keypair.fromRawEd25519Seed(hash(utf8.encode("tollkeeper local upto deployer")))
 
 const wasmHash = (): Uint8Array => Result.getOrThrow(Hex.decode(settlementWasmHash))
@@ -66,7 +65,7 @@ const codeKey = (): xdr.LedgerKey => xdr.LedgerKey.contractCode(new xdr.LedgerKe
 const accountKey = (address: string): xdr.LedgerKey =>
   xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: Keypair.fromPublicKey(address).xdrAccountId() }))
 
-/** A method's result. A ledger that plays faults may not give one. */
+/** A method's result. A ledger with injected faults may not give one. */
 const ask = Effect.fnUntraced(function* (
   method: string,
   params: unknown
@@ -77,7 +76,7 @@ const ask = Effect.fnUntraced(function* (
   return "result" in response ? response.result : yield* unanswered()
 })
 
-/** An entry as the ledger's RPC tells it; undefined when it is not there. */
+/** A ledger entry from the RPC; undefined when absent. */
 const entryAt = Effect.fnUntraced(function* (key: xdr.LedgerKey) {
   const { entries, latestLedger } = yield* ask("getLedgerEntries", { keys: [key.toXdr("base64")] })
   const [entry] = entries
@@ -152,7 +151,7 @@ export const deploy = Effect.fn("x402-upto-local.deploy")(function* () {
   return contract
 })
 
-/** What the plugin starts: a ledger that plays faults is asked again for a while. */
+/** The plugin's start: a ledger with injected faults is retried for a while. */
 export const layer = Layer.effectDiscard(
   Effect.orDie(deploy().pipe(Effect.timeout("5 seconds"), Effect.retry({ times: 20 })))
 )

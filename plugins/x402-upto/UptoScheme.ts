@@ -1,6 +1,6 @@
-// The `upto` scheme on Stellar: the buyer signs a maximum, the facilitator puts the amount that the seller measured on
-// the ledger, at most that maximum, through the network's settlement contract. What a payment is judged by stands in
-// `judgePayment.ts`; here the scheme is offered, where the network has a contract for it.
+// The `upto` scheme on Stellar: the buyer signs a maximum, the facilitator settles the amount that the seller measured,
+// at most that maximum, through the network's settlement contract. The verification of a payment is in
+// `verifyPayment.ts`; this file offers the scheme, where the network has a contract for it.
 import { Effect, Layer, Option, Result } from "effect"
 import { memoizePerObject } from "../../kernel/cache/objectSlot.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
@@ -22,7 +22,7 @@ import { refusals } from "./refusals.ts"
 import { drafts, type Offered, positionIn, profileIn, tollkeeper } from "./profiles.ts"
 import { decodePayload, type ProfileOf } from "./UptoWire.ts"
 
-/** A payment is looked up before and after it is judged; its transaction is decoded once for all of them. */
+/** Decodes a payment's transaction once: it is needed before and after verify. */
 const makePayloadOf = (profileOf: ProfileOf) => {
   const decoded = memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, profileOf))
   return ({ payload }: Payment) => decoded(payload)

@@ -1,6 +1,6 @@
 // The payload of an `upto` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one call
-// of the settlement contract with the maximum as its amount, authorized by the payer. Decoded once into what the checks
-// look at, and made again with the amount that is settled and the facilitator's authorization beside the payer's.
+// of the settlement contract with the maximum as its amount, authorized by the payer. Decoded once into the subject of
+// the checks, and encoded again with the settled amount and the facilitator's authorization beside the payer's.
 import { Result } from "effect"
 import { addressText } from "../../kernel/stellar/Address.ts"
 import {
@@ -96,7 +96,7 @@ const settleCall = (profileOf: ProfileOf, call: ContractCall | undefined): Settl
   return { ...call, profile, values: call.args, args: settleArgs(profile, call.args) }
 }
 
-/** Decodes `payload.transaction`; the reason names the fault, never the content. */
+/** Decodes `payload.transaction`; the reason names the problem, never the content. */
 export const decodePayload = (
   { transaction }: Readonly<Record<string, unknown>>,
   profileOf: ProfileOf

@@ -1,5 +1,5 @@
-// What is known of a payer's authorization by its key: who signed it, which nonce it uses up on the ledger, and whether
-// an operation on the ledger used it for exactly one settlement. Pure.
+// A payer's authorization by its key: its signer, the nonce it uses up on the ledger, and whether an operation on the
+// ledger used it for exactly one settlement. Pure.
 import { Option } from "effect"
 import type { Authorization, PromisedMovement } from "../../kernel/payment/Scheme.ts"
 import type { NonceUse } from "../../kernel/settlement/Authorizations.ts"

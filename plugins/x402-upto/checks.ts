@@ -1,7 +1,7 @@
 // The rules of an `upto` payment as a list of named checks, in the order in which they are made: structure, terms,
 // amounts, safety, authorization, window, signatures. They need the payload, the terms, the ledger's time and nothing
-// else; no RPC. Each gives the word and the sentence of its refusal, or nothing. What the payer signed is the ceiling;
-// what is to be settled is judged against it and never the other way round.
+// else; no RPC. Each returns the reason and the sentence of its refusal, or nothing. The payer's signed maximum is the
+// ceiling; the settled amount is checked against it and never the other way round.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
@@ -30,7 +30,7 @@ import {
   type UptoPayload
 } from "./UptoWire.ts"
 
-/** Whether a payment is judged before the seller's work, against its maximum, or after it, with the actual amount. */
+/** Whether a payment is verified before the seller's work, against its maximum, or after it, with the actual amount. */
 export type Stage = "verify" | "settle"
 
 export interface Subject {
@@ -134,7 +134,7 @@ const hasEveryArgument = ({ args, profile }: SettleCall): boolean =>
 export const closesAllowance = ({ args, profile }: SettleCall): boolean =>
   profile.revokes === "always" || (profile.revokes === "as signed" && args.autoRevoke === true)
 
-/** Where an account of the facilitator stands although it must not: anywhere but in its one argument. */
+/** True if an account of the facilitator appears anywhere but in its one argument. */
 const namesUs = (entry: AuthEntry, { profile }: SettleCall, isOurs: (address: string) => boolean): boolean => {
   const call = contractCallOf(entry.rootInvocation)
   const others = (call?.args ?? []).filter((_, position) => position !== profile.signed.indexOf("facilitator"))
@@ -199,7 +199,7 @@ export const checks: ReadonlyArray<Check> = [
         : ["invalid_upto_ledger_payload_wrong_facilitator", "the authorization names another facilitator"]
   },
   {
-    name: "the facilitator pays nobody",
+    name: "the facilitator is not the payer",
     find: ({ isOurs }, _, { payer }) =>
       payer !== undefined && isOurs(payer)
         ? ["invalid_upto_ledger_payload_facilitator_is_payer", "an account of the facilitator is the payer"]
@@ -267,12 +267,12 @@ export const checks: ReadonlyArray<Check> = [
         : undefined
   },
   {
-    name: "the facilitator stands in its argument and nowhere else",
+    name: "the facilitator appears in its argument alone",
     find: ({ isOurs }, call) =>
       call.auth.some((entry) => namesUs(entry, call, isOurs))
         ? [
             "invalid_upto_ledger_payload_facilitator_in_auth",
-            "an account of the facilitator stands in an authorization"
+            "an account of the facilitator appears in an authorization"
           ]
         : undefined
   },
@@ -313,7 +313,7 @@ export const checks: ReadonlyArray<Check> = [
         ? undefined
         : [
             "invalid_upto_ledger_payload_wrong_subinvocations",
-            "below the call stand other calls than approve(payer, contract, max) and the allowance's end as signed"
+            "below the call are other calls than approve(payer, contract, max) and the allowance's end as signed"
           ]
     }
   },
@@ -362,7 +362,7 @@ export const checks: ReadonlyArray<Check> = [
   }
 ]
 
-/** The first fault, by the first check that finds one. */
+/** The first failure, by the first check that finds one. */
 export const firstFailure = (subject: Subject): CheckError => {
   const { call } = subject.payload
   if (call === undefined)

@@ -1,4 +1,4 @@
-// What `upto` gives to other plugins: its settlement contract as bytes, for whoever puts it on a ledger.
+// What `upto` gives to other plugins: its settlement contract as bytes, for deployment to a ledger.
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { wasmBase64, wasmHash } from "./contract/settleWasm.ts"

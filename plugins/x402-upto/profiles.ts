@@ -1,7 +1,7 @@
-// The profiles of `upto`: which settlement contract, known by its code's hash, takes which arguments, what of them the
-// payer signs and in which order, which allowances stand below the call, and what the contract says has happened. Ours
-// is the first; the others are those of the drafts that were published for this ledger. A profile is data: all of them
-// are judged by the same checks.
+// The profiles of `upto`: which settlement contract, identified by its code's hash, takes which arguments, which of
+// them the payer signs and in which order, which allowances are below the call, and the events of the contract. Ours is
+// the first; the others are those of the drafts that were published for this ledger. A profile is data: the same checks
+// verify all of them.
 import type { ContractEvent } from "../../kernel/stellar/TransferEvents.ts"
 import { addressOf, fieldsOf, i128Of, vecOf } from "../../kernel/stellar/Value.ts"
 import { draftWasm } from "./contract/drafts/draftWasm.ts"
@@ -155,7 +155,7 @@ export interface Offered {
 export const registeredAs = (codeHash: string | undefined): Profile | undefined =>
   profiles.find(({ wasmHash: known }) => known === codeHash)
 
-/** Where an argument stands in the call; -1 where the profile has none. */
+/** Position of an argument in the call; -1 where the profile has none. */
 export const positionIn = ({ arguments: names }: Profile, name: ArgumentName): number => names.indexOf(name)
 
 /** The profile that calls of a contract are read by: ours for a contract that is not offered. */

@@ -1,7 +1,7 @@
 // What the one enforcing simulation must show, and the executed transaction after it: success without a restore, the
-// sequence of events that a settlement has (allowance, transfer, the allowance's end, the contract's own word with
+// sequence of events that a settlement has (allowance, transfer, the allowance's end, the contract's own event with
 // ceiling and amount; for zero the last alone), no other movement of any token, and a fee within the ceilings. Events
-// that move no tokens, such as those of a smart account, are tolerated wherever they stand.
+// that move no tokens, such as those of a smart account, are tolerated at any position.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"

@@ -1,7 +1,7 @@
-// The walk of one judgement: the offline checks, then one enforcing simulation of the amount that the stage is about.
-// To verify, the facilitator stands as the source of the simulation, which needs no signature of it: nothing that could
-// settle exists before the seller has named an amount. To settle, both signatures are in place, and the bytes that were
-// simulated are what goes to the ledger.
+// One verification: the offline checks, then one enforcing simulation of the amount of the stage. To verify, the
+// facilitator is the source of the simulation, which needs no signature of it: nothing that could settle exists before
+// the seller has named an amount. To settle, both signatures are in place, and the simulated bytes are what goes to the
+// ledger.
 import { Effect, Option, Result } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -40,7 +40,7 @@ export interface State {
   readonly lastSecond?: bigint
 }
 
-/** A fault that a look at the ledger of this moment may take back: the buyer may know newer ledgers than we. */
+/** A failure that a fresh read of the ledger may clear: the buyer may know newer ledgers than this node. */
 const mayBeOurs = (error: CheckError): boolean =>
   error?.[0] === "invalid_upto_ledger_expiration_too_far" ||
   error?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
@@ -81,7 +81,7 @@ const notYetKnown = (operation: string, begins: number, newest: number) =>
 const beginsOf = ({ payload, time }: Subject): number =>
   payload.call === undefined ? 0 : firstLedgerOf(payload.call.args, time)
 
-/** The first fault of the offline checks, by a second look at the ledger where the first may be too old. */
+/** The first failure of the offline checks, by a fresh read of the ledger where the first may be too old. */
 const offlineError = Effect.fnUntraced(function* (subject: Subject) {
   const first = firstFailure(subject)
   if (!mayBeOurs(first)) return first
@@ -105,7 +105,7 @@ const expiredAuthorization = (
 /** The operation to simulate, and to submit when it is for settling. */
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
-  // Of a profile that names no facilitator nobody but the payer authorizes anything.
+  // In a profile that names no facilitator the payer alone authorizes.
   if (positionIn(call.profile, "facilitator") < 0) return encodeOperation(alone)
   if (stage === "verify")
     return encodeOperation(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))
@@ -127,7 +127,7 @@ const hasRegisteredCode = Effect.fnUntraced(function* ({ contract, profile }: Of
   return holds
 })
 
-/** Judges a payment for the settlement contracts of this network; `proven`: those whose code has been read. */
+/** Verifies a payment for the settlement contracts of this network; `proven`: those whose code has been read. */
 export const verifyPayment = Effect.fnUntraced(function* (
   offered: ReadonlyArray<Offered>,
   proven: Set<string>,

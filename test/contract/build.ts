@@ -66,7 +66,7 @@ export const wasmSource = (wasm: Uint8Array): string => {
   const heading =
     "// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited."
   return `${heading}
-// The same bytes stand in settle.wasm. Its code has not been audited.
+// The same bytes are in settle.wasm. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
 export const wasmHash = "${sha256Hex(wasm)}"

@@ -270,7 +270,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a webhook tells the time of a wrong clock", "isSkewed ? skewSeconds * 1_000 : 0", "0"]
   ]),
   ...guards("plugins/webhooks/SigningSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
-    ["a webhook's secret goes without an overlap", "if (!atOnce) yield* gapOf(receiver, next)", ""],
+    ["a webhook's secret goes without an overlap", "if (!force) yield* gapOf(receiver, next)", ""],
     [
       "reading all again leaves none of a webhook's secrets",
       "yield* Effect.forEach(receivers, (receiver) => gapOf(receiver, next.get(receiver.name) ?? []), { discard: true })",

@@ -1,5 +1,5 @@
 // The facts that analytics reads, decoded: a settlement was recorded, it ended, settled payments were counted for
-// resources. What cannot be read is None, and the reader goes on without it. Pure.
+// resources. An unreadable fact is None, and the reader continues without it. Pure.
 import { Option } from "effect"
 import type { Fact } from "../../../kernel/facts/Facts.ts"
 import { isOfSettlement, readSettlementFact, type SettlementFact } from "../../../kernel/settlement/store/facts.ts"

@@ -1,5 +1,5 @@
-// The pseudonym of an address: it stays the same, names nobody, and leads on to the address's own reports. The key is
-// made once and kept in the database, so that replicas agree (S138, S297).
+// The pseudonym of an address: stable, not reversible without the key, and accepted by the address's own reports. The
+// key is made once and kept in the database, so that replicas agree (S138, S297).
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"

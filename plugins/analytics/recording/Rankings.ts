@@ -1,7 +1,7 @@
-// Leaderboards, kept in their order for all history and for each window of days that may be asked today. What is
-// recorded counts in every window that has its day, in the same transaction; when a UTC day begins, its windows are
-// summed once from the standings and those of before are dropped. A window that is not kept yet is summed by whoever
-// asks (S157, S158).
+// Leaderboards, kept in their order for all history and for each window of days that may be requested today. A record
+// counts in every window that has its day, in the same transaction; when a UTC day begins, its windows are summed once
+// from the daily rows and the previous ones are dropped. A window that is not kept yet is summed by the request (S157,
+// S158).
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -10,11 +10,11 @@ import { daysAllowed, firstDay } from "../reports/parameters.ts"
 import { acquireAnalyticsLock } from "./acquireAnalyticsLock.ts"
 import { dayOf } from "./contributions.ts"
 
-/** Adds rows of standings by day to every window that has the day. */
-export const rank = (sql: SqlClient.SqlClient, standings: string) =>
+/** Adds daily leaderboard rows to every window that has the day. */
+export const rank = (sql: SqlClient.SqlClient, rows: string) =>
   sql`insert into analytics_rankings as t (role, since, address, asset, transactions, amount)
     select r.role, w.since, r.address, r.asset, sum(r.transactions), sum(r.amount)
-    from jsonb_to_recordset(${standings}::jsonb)
+    from jsonb_to_recordset(${rows}::jsonb)
       as r (role text, day date, address text, asset text, transactions bigint, amount numeric)
     join analytics_ranking_windows w on w.since <= r.day
     where r.day <> '-infinity' group by r.role, w.since, r.address, r.asset

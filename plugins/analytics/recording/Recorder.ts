@@ -18,8 +18,7 @@ import { Rollups } from "./Rollups.ts"
 import { attribute, begin, end, overdue, type SettlementFact } from "./SettlementFact.ts"
 import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow } from "./SettlementRows.ts"
 
-// A statement that looks things up is planned anew for each batch: a plan of the day when its table was empty would
-// last.
+// A statement with lookups is planned again for each batch: a plan from the day when its table was empty would last.
 
 /** Settlements whose time is over, handled in one transaction. */
 const overdueMax = 500
@@ -96,7 +95,7 @@ const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFa
   })
 })
 
-/** The settlements that facts tell of, as they are. */
+/** The current state of the settlements that facts name. */
 const load = Effect.fnUntraced(function* (reported: ReadonlyArray<RecordedFact>) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(settlementColumns)
@@ -115,7 +114,7 @@ const load = Effect.fnUntraced(function* (reported: ReadonlyArray<RecordedFact>)
 const skip = (type: string, id: bigint | string) =>
   Effect.andThen(
     measure(metrics.skipped, 1),
-    Effect.logWarning("analytics goes on without a fact").pipe(Effect.annotateLogs({ type, id: String(id) }))
+    Effect.logWarning("analytics skipped an unreadable fact").pipe(Effect.annotateLogs({ type, id: String(id) }))
   )
 
 /** The facts of a batch that analytics is about; what cannot be read is left out. */
@@ -163,8 +162,8 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
 })
 
 /**
- * Those whose caller has no answer in time; milliseconds until there may be more, 0 for at once. At most what settling
- * may take: whatever is recorded meanwhile has as long, and is late by no more than its fact was read late.
+ * Marks settlements whose caller has no answer in time. Returns milliseconds until there may be more, 0 for
+ * immediately; at most the settle timeout, since a settlement recorded meanwhile has that long.
  */
 const lapse = Effect.gen(function* () {
   const readMillisMax = Duration.toMillis((yield* Limits).settleTimeout)
@@ -191,7 +190,7 @@ export class Recorder extends Context.Service<
   {
     /** In the transaction that moves the cursor. */
     readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, SqlError.SqlError>
-    /** Marks those whose caller has no answer in time; milliseconds until there may be more, 0 for at once. */
+    /** Marks those whose caller has no answer in time; milliseconds until there may be more, 0 for immediately. */
     readonly lapse: Effect.Effect<number, SqlError.SqlError>
     /** Has the leaderboards of the windows that may be asked today. */
     readonly keepWindows: Effect.Effect<void, SqlError.SqlError>

@@ -1,6 +1,6 @@
 // Adds changes to the rollups, in the caller's transaction. The sums come from the changes alone; distinct members need
-// a look at what is there: who took part in an hour or day for the first time, and whose last day moved. The caller is
-// the only writer, and calls before it writes the settlements themselves (S147, S151, S157).
+// a read of the table: members new in an hour or day, and those whose last day moved. The caller is the only writer,
+// and calls before it writes the settlements themselves (S147, S151, S157).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type Change, type Delta, deltasOf, dayOf, type Rollup, startOf } from "./contributions.ts"
@@ -11,9 +11,9 @@ import type { SettlementFact } from "./SettlementFact.ts"
 
 const rowsOf = (deltas: ReadonlyArray<Delta>) =>
   JSON.stringify(
-    deltas.map(({ firstAt, received: observed, key, lastAt, sums }) => ({
+    deltas.map(({ firstAt, key, lastAt, lists, sums }) => ({
       ...key,
-      ...Object.fromEntries(Object.entries(observed).map(([list, words]) => [list, [...words].sort()])),
+      ...Object.fromEntries(Object.entries(lists).map(([list, words]) => [list, [...words].sort()])),
       ...Object.fromEntries(Object.entries(sums).map(([field, sum]) => [field, sum.toString()])),
       first_at: firstAt,
       last_at: lastAt
@@ -22,7 +22,7 @@ const rowsOf = (deltas: ReadonlyArray<Delta>) =>
 
 type MemberKind = "buyer" | "seller" | "facilitator" | "network" | "resource"
 
-/** Who takes part in a settlement that is shown. */
+/** Participants of a settlement that is shown. */
 const membersOf = (known: SettlementFact): ReadonlyArray<readonly [MemberKind, string]> => [
   ["buyer", known.payer],
   ["seller", known.payTo],
@@ -50,8 +50,8 @@ const writeTotals = (sql: Sql, rows: string): Written =>
       organic_transactions = t.organic_transactions + excluded.organic_transactions,
       organic_amount = t.organic_amount + excluded.organic_amount`
 
-/** Words that a row has not heard yet are added to its list. */
-const heard = (sql: Sql, list: string) =>
+/** Merges new entries into a row's list. */
+const unionList = (sql: Sql, list: string) =>
   sql.literal(`${list} = case when excluded.${list} <@ t.${list} then t.${list}
     else array(select unnest(t.${list}) union select unnest(excluded.${list}) order by 1) end`)
 
@@ -66,7 +66,7 @@ const writeStandings = (sql: Sql, rows: string): Written =>
     on conflict (role, day, address, asset) do update set transactions = t.transactions + excluded.transactions,
       successful = t.successful + excluded.successful, failed = t.failed + excluded.failed,
       amount = t.amount + excluded.amount,
-      ${heard(sql, "networks")}, ${heard(sql, "schemes")}, ${heard(sql, "facilitators")},
+      ${unionList(sql, "networks")}, ${unionList(sql, "schemes")}, ${unionList(sql, "facilitators")},
       first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
 
 const writePairs = (sql: Sql, rows: string): Written =>
@@ -105,7 +105,7 @@ const writers: Readonly<Record<Rollup, (sql: Sql, rows: string) => Written>> = {
 }
 
 /**
- * Counts whoever is seen in an hour or day for the first time. What is shown only now is not in the table yet, or is
+ * Counts members that are new in an hour or day. A settlement that is shown only now is not in the table yet, or is
  * open there.
  */
 const attend = Effect.fnUntraced(function* (sql: Sql, shown: ReadonlyArray<SettlementFact>) {
@@ -138,7 +138,7 @@ interface Member {
   last_day: string
 }
 
-/** Moves the last days of those who took part. */
+/** Moves the last days of members. */
 const enrol = Effect.fnUntraced(function* (
   sql: Sql,
   pseudonymOf: (address: string) => string,
@@ -200,7 +200,7 @@ export class Rollups extends Context.Service<
           if (rollup === "standings") yield* rank(sql, rowsOf(deltas))
         }
         if (shown.length > 0) yield* attend(sql, shown)
-        // A resource that is told later takes part from then on.
+        // A resource that is attributed later is a member from then on.
         const enrolled = changes
           .filter(({ after }) => isShown(after))
           .filter((change) => fresh(change) || change.before?.resourceId !== change.after.resourceId)

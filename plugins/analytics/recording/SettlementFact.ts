@@ -1,6 +1,5 @@
-// A settlement as analytics knows it, and how it changes by what is told of it. Telling the same thing again changes
-// nothing, an end that moved money or failed stays, and what is open or without an answer is never called failed (S96,
-// S155, S178–S180). Pure.
+// A settlement in analytics, and how facts change it. Idempotent: a repeated fact changes nothing, an end that moved
+// money or failed is final, and an open or unanswered settlement is never failed (S96, S155, S178–S180). Pure.
 import type { RecordedFact } from "./FactWire.ts"
 
 export type Status = "open" | "unknown" | "success" | "failed"
@@ -32,7 +31,7 @@ export interface SettlementFact {
   readonly organic: boolean
 }
 
-/** Who recorded what was recorded before facts told it. */
+/** Facilitator id of settlements recorded before facts carried one. */
 export const unnamedFacilitator = "unnamed"
 
 export const begin = (
@@ -71,7 +70,7 @@ export const end = (
   const reported = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {
     case "settled":
-      // Beyond a node's memory the amount is no longer told; what was signed is what moved then.
+      // Beyond the node's history the amount is unknown; then the signed amount is what moved.
       return { ...reported, status: "success", amount: data.moved ?? known.amountMeant }
     case "failed":
     case "expired":

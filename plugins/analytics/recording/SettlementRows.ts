@@ -1,4 +1,4 @@
-// Settlements of analytics to and from the database: null, Date and decimal text become the house's own forms here.
+// Settlements of analytics to and from the database: null, Date and decimal text become internal types here.
 import type { SettlementFact, Status } from "./SettlementFact.ts"
 
 /** The columns a settlement is read from, as SQL. */

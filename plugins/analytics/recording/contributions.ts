@@ -1,6 +1,6 @@
-// What one settlement adds to each rollup, and the sum of many changes: the difference between what was and what is, by
-// key. Since a rollup is the sum of its settlements' parts, taking the old part away and adding the new one keeps it
-// exact whatever happened (S96, S150–S153). Pure.
+// What one settlement adds to each rollup, and the sum of many changes: the difference between before and after, by
+// key. Since a rollup is the sum of its settlements' parts, subtracting the old part and adding the new one keeps it
+// exact (S96, S150–S153). Pure.
 import type { SettlementFact } from "./SettlementFact.ts"
 
 type Key = Readonly<Record<string, string | null>>
@@ -10,8 +10,8 @@ type Sums = Readonly<Record<string, bigint>>
 export interface Part {
   readonly key: Key
   readonly sums: Sums
-  /** Words that the row has heard, by list: it forgets none. */
-  readonly received?: Readonly<Record<string, string>>
+  /** Values that the row collects, by list column; none is ever removed. */
+  readonly lists?: Readonly<Record<string, string>>
   readonly at: Date
 }
 
@@ -77,7 +77,7 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
       [dayOf(at), always].map((day) => ({
         key: { role, day, address, asset },
         sums: { ...counted, failed: status === "failed" ? 1n : 0n },
-        received: { networks: network, schemes: scheme, facilitators: facilitatorId },
+        lists: { networks: network, schemes: scheme, facilitators: facilitatorId },
         at
       }))
     ),
@@ -108,16 +108,16 @@ export interface Change {
 export interface Delta {
   readonly key: Key
   readonly sums: Record<string, bigint>
-  readonly received: Record<string, Set<string>>
+  readonly lists: Record<string, Set<string>>
   firstAt: Date
   lastAt: Date
 }
 
-const add = (deltas: Map<string, Delta>, { at, received: observed, key, sums }: Part, sign: 1n | -1n): void => {
+const add = (deltas: Map<string, Delta>, { at, key, lists = {}, sums }: Part, sign: 1n | -1n): void => {
   const name = JSON.stringify(key)
-  const known = deltas.get(name) ?? { key, sums: {}, received: {}, firstAt: at, lastAt: at }
+  const known = deltas.get(name) ?? { key, sums: {}, lists: {}, firstAt: at, lastAt: at }
   for (const [field, value] of Object.entries(sums)) known.sums[field] = (known.sums[field] ?? 0n) + sign * value
-  for (const [list, word] of Object.entries(observed ?? {})) (known.received[list] ??= new Set()).add(word)
+  for (const [list, word] of Object.entries(lists)) (known.lists[list] ??= new Set()).add(word)
   if (at < known.firstAt) known.firstAt = at
   if (at > known.lastAt) known.lastAt = at
   deltas.set(name, known)

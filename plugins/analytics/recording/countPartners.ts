@@ -1,5 +1,5 @@
-// How many each payer and recipient dealt with, by the day of the last time: a pair moves to the day of its newest
-// settlement, so that whoever an address dealt with in a window that ends now is the sum of its days (S157, S158).
+// Counterparties of each payer and recipient, by the last day: a pair moves to the day of its newest settlement, so
+// that an address's counterparties in a window that ends now are the sum of its days (S157, S158).
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { dayOf } from "./contributions.ts"

@@ -7,7 +7,7 @@ import { Extensions } from "../../../kernel/payment/Extension.ts"
 import { trustedClock } from "../../../kernel/time/trustedTime.ts"
 import { dayOf } from "./contributions.ts"
 
-const gather = "100 millis"
+const flushInterval = "100 millis"
 
 interface Count {
   valid: number
@@ -45,7 +45,7 @@ export const startVerifications = Effect.gen(function* () {
     id: "verifications",
     // What could not be written is tried again.
     every: Effect.sync(() => (waiting.size === 0 ? Duration.minutes(1) : Duration.seconds(5))),
-    gather,
+    gather: flushInterval,
     turn: flush
   })
   yield* extensions.watch((valid) =>
@@ -55,6 +55,6 @@ export const startVerifications = Effect.gen(function* () {
       return first ? flushing.wake : Effect.void
     })
   )
-  // What has gathered is stored before the database under it closes.
+  // Buffered counts are stored before the database under it closes.
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })

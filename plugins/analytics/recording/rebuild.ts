@@ -1,6 +1,6 @@
-// Makes analytics again from the journal: what was recorded is emptied and the cursor goes back to the beginning, in
-// one transaction; a facilitator that runs, or the next one, reads everything again. Counts of verifications are not in
-// the journal, and stay. Once facts have left the journal by age it is refused: what they told could not be made again.
+// Rebuilds analytics from the journal: the records are emptied and the cursor is reset, in one transaction; the running
+// facilitator, or the next one, reads everything again. Counts of verifications are not in the journal, and stay. Once
+// facts have left the journal by age the rebuild is refused: their content could not be rebuilt.
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -24,7 +24,7 @@ const isWhole = Effect.gen(function* () {
 })
 
 const lost =
-  "facts have left the journal by age (retention.fact_days), so what analytics told of that time would be lost; " +
+  "facts have left the journal by age (retention.fact_days), so the analytics of that time would be lost; " +
   "restore a backup that holds them, or leave analytics as it is"
 
 export const rebuild = Effect.flatMap(Facts, (facts) =>

@@ -1,5 +1,5 @@
-// Single settlements leave analytics after `analytics.keep_days`; what was summed of them stays: totals, series,
-// boards, pairs and members. One whose end is unknown stays too, since an operator may still tell it. Bounded.
+// Deletes single settlements after `analytics.keep_days`; their sums stay: totals, series, boards, pairs and members.
+// An unresolved one stays too, since an operator may still resolve it. Bounded.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { oldBefore } from "../../../kernel/time/trustedTime.ts"

@@ -1,5 +1,5 @@
-// Amounts are told by asset and never added over assets. Where an answer has one amount, it is that of the asset that
-// was asked for, else of the one with the most settlements, and it is named beside it (S141, S146).
+// Amounts are reported by asset and never added over assets. Where an answer has one amount, it is that of the
+// requested asset, else of the one with the most settlements, and the asset is named beside it (S141, S146).
 import { Context, Effect, Layer } from "effect"
 import { type Asset, Network } from "../../../kernel/config/Network.ts"
 
@@ -50,7 +50,7 @@ interface AmountsValues {
   readonly report: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
 }
 
-/** How amounts of these assets are told. */
+/** Formats the amounts of these assets. */
 export const amountsOf = (assets: ReadonlyMap<string, Asset>): AmountsValues => {
   const name = (asset: string | undefined) => ({
     asset: asset ?? null,

@@ -1,10 +1,10 @@
-// Payers and recipients: leaderboards by amount with their concentration, one participant's totals, and whom it dealt
-// with. Sums come from rollups by day; a leaderboard is ranked in one asset, the one asked for or the one with the most
-// settlements (S157–S161).
+// Payers and recipients: leaderboards by amount with their concentration, one participant's totals, and its
+// counterparties. Sums come from rollups by day; a leaderboard is ranked in one asset, the requested one or the one
+// with the most settlements (S157–S161).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
-import { standingDays, within } from "./conditions.ts"
+import { leaderboardDays, within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
 import { rank, type Role } from "./ranking.ts"
 import type { Counterparties, Leaderboard, Participant } from "./ReportWire.ts"
@@ -53,7 +53,7 @@ const partsOf = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArra
   if (addresses.length === 0) return []
   return yield* sql<PartRow>`select address, asset, networks, schemes, facilitators, transactions, successful, failed,
       amount::text as amount, first_at as first, last_at as last
-    from analytics_standings where role = ${role} and ${standingDays(sql, window)}
+    from analytics_standings where role = ${role} and ${leaderboardDays(sql, window)}
       and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb))`.unprepared
 })
 
@@ -195,7 +195,7 @@ interface Counterparty {
   readonly window: Window
 }
 
-/** Whom an address dealt with, by asset: of all history from the pairs, of a window from the settlements. */
+/** Counterparties of an address, by asset: of all history from the pairs, of a window from the settlements. */
 const pairsOf = (sql: SqlClient.SqlClient, { address, role, window }: Counterparty) => {
   const [own, other] = [sql.literal(ownColumn(role)), sql.literal(otherColumn(role))]
   return window.since === undefined
@@ -210,7 +210,7 @@ const pairsOf = (sql: SqlClient.SqlClient, { address, role, window }: Counterpar
         group by ${other}, asset`
 }
 
-/** Whom an address dealt with in its role, the ones it dealt with most first. */
+/** Counterparties of an address in its role, the most frequent first. */
 const counterparties = Effect.fn("Participants.counterparties")(function* (
   role: Role,
   address: string,
@@ -274,7 +274,7 @@ export class Participants extends Context.Service<
       window: Window,
       asset: string | undefined
     ) => Sql<Option.Option<typeof Participant.Type>>
-    /** Whom an address dealt with in its role, the ones it dealt with most first; None as for `one`. */
+    /** Counterparties of an address in its role, the most frequent first; None as for `one`. */
     readonly counterparties: (
       role: Role,
       address: string,

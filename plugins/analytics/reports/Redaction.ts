@@ -24,7 +24,7 @@ export class Redaction extends Context.Service<
     readonly show: (address: string) => string
     /** Addresses anywhere in a JSON value. */
     readonly clean: <A>(value: A) => A
-    /** The address behind what was asked for; None for a pseudonym of nobody. */
+    /** The address behind the parameter; None for an unknown pseudonym. */
     readonly resolve: (asked: string) => Effect.Effect<Option.Option<string>, SqlError.SqlError>
   }
 >()("tollkeeper/analytics/Redaction") {

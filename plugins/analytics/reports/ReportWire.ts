@@ -29,7 +29,7 @@ const organic = Schema.Struct({ successful_transactions: count, ...money }).anno
 
 export const AnalyticsError = Schema.Struct({
   error: text("A word."),
-  details: Schema.optionalKey(Schema.Array(text("A fault each.")))
+  details: Schema.optionalKey(Schema.Array(text("One issue each.")))
 }).annotate({ identifier: "AnalyticsError" })
 
 const Pagination = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int }).annotate({
@@ -137,7 +137,7 @@ export const SettlementUpdates = Schema.Struct({
   id: Schema.String,
   at: time("When it happened, UTC."),
   state: text(
-    "As it is when the event is told: `prepared`, `submitted`, `settled`, `failed`, `expired`, `unresolved`."
+    "State when the event is sent: `prepared`, `submitted`, `settled`, `failed`, `expired`, `unresolved`."
   ),
   network: Schema.String,
   scheme: Schema.String,

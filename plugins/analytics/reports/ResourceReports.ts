@@ -1,6 +1,6 @@
-// The catalog's resources as operators see them, with what was paid for them: origins, the newest listings, one with
-// its whole history, and how it was used in windows of hours. Internal ids, provenance and the details of rejections
-// stand here and in no public answer (S140, S162–S167, S257).
+// The catalog's resources as operators see them, with their payments: origins, the newest listings, one with its whole
+// history, and its usage in windows of hours. Internal ids, provenance and the details of rejections are here and in no
+// public answer (S140, S162–S167, S257).
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Catalog, CatalogRecords, type ResourceSummary } from "../../catalog/contract.ts"

@@ -1,4 +1,4 @@
-// How reports tell what is stored: amounts by asset, addresses as they are or redacted, networks and words in the first
+// How reports present what is stored: amounts by asset, addresses plain or redacted, networks and reasons in the first
 // of the configured spellings.
 import { Context, Effect, Layer } from "effect"
 import { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
@@ -15,7 +15,7 @@ export class Spelling extends Context.Service<
     readonly redaction: Redaction["Service"]
     readonly network: (network: string) => string
     readonly word: (word: string) => string
-    /** A settlement record, as lists and reports tell it (S178–S180). */
+    /** A settlement record, as in lists and reports (S178–S180). */
     readonly record: (row: SettlementRow) => typeof SettlementRecord.Type
   }
 >()("tollkeeper/analytics/Spelling") {

@@ -274,7 +274,7 @@ export class Totals extends Context.Service<
       const services = yield* Effect.context<SqlClient.SqlClient | Spelling>()
       const spelling = yield* Spelling
       const records = yield* CatalogRecords
-      // The catalog is counted at most once a second, however often somebody asks.
+      // The catalog is counted at most once a second, at any request rate.
       const census = yield* Effect.cachedWithTTL(records.census, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
       const overview = Effect.fn("Totals.overview")(function* (window: Window, asset: string | undefined) {
         const row = yield* readOverview(window)

@@ -4,7 +4,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { settlementColumns, type SettlementRow } from "../recording/SettlementRows.ts"
-import { standingDays, within } from "./conditions.ts"
+import { leaderboardDays, within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
 import type { SettlementRecord, SettlementRecords } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
@@ -58,7 +58,7 @@ const listed = (
   total: bigint
 ): typeof SettlementRecords.Type => ({ items: rows.map(record), pagination: { ...page, total: Number(total) } })
 
-/** How many a filter has: the rollup that its words are in tells it; only where none does are settlements counted. */
+/** Number of matches: from the rollup that covers the filter; settlements are counted only where none does. */
 const countOf = (
   sql: SqlClient.SqlClient,
   { asset, network, payTo, payer, resourceId, scheme, status }: TransactionFilter,
@@ -77,7 +77,7 @@ const countOf = (
   if (isBroad && people.length === 1 && resourceId === undefined)
     return sql`select ${sum} from analytics_standings where ${sql.and([
       ...equal(sql, { role: payer === undefined ? "seller" : "buyer", address: people[0], asset }),
-      standingDays(sql, window)
+      leaderboardDays(sql, window)
     ])}`
   return isBroad && people.length === 0 && window.since === undefined
     ? sql`select ${sum} from analytics_resources
@@ -115,7 +115,7 @@ const ofAddress = Effect.fn("Transactions.ofAddress")(function* (address: string
     where status <> 'open' and ${sql.literal(column)} = ${address} and ${within(sql, "occurred_at", window)}
     order by occurred_at desc, id desc limit ${page.limit + page.offset})`
   const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(transactions), 0)::bigint as total
-    from analytics_standings where address = ${address} and ${standingDays(sql, window)}`.unprepared
+    from analytics_standings where address = ${address} and ${leaderboardDays(sql, window)}`.unprepared
   const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)}
     from (${some("payer")} union all ${some("pay_to")}) s
     order by occurred_at desc, s.id desc limit ${page.limit} offset ${page.offset}`.unprepared

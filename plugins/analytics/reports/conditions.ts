@@ -17,5 +17,5 @@ export const within = (
 }
 
 /** A condition on the days of `analytics_standings`, whose day -infinity is all history. */
-export const standingDays = (sql: SqlClient.SqlClient, window: Window): Statement.Fragment =>
+export const leaderboardDays = (sql: SqlClient.SqlClient, window: Window): Statement.Fragment =>
   window.since === undefined ? sql`day = '-infinity'` : within(sql, "day", window, "day")

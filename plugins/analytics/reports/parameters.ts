@@ -1,5 +1,5 @@
-// The query of analytics, read: windows, pages, filters, and every fault of it in one sentence. `days` never fails:
-// what is not one of its values is 30 (S134, S135, S154, S329). Pure.
+// Parses the query of analytics: windows, pages, filters, and one sentence for every issue. `days` never fails: any
+// other value is 30 (S134, S135, S154, S329). Pure.
 import { Option } from "effect"
 import { readNetwork } from "../../../kernel/Dialect.ts"
 import type { AnalyticsValues } from "../Config.ts"
@@ -7,14 +7,14 @@ import type { AnalyticsValues } from "../Config.ts"
 /** A stretch of time that ends now. */
 export interface Window {
   readonly days: number
-  /** Start of the UTC day so many days ago; absent for all history. */
+  /** Start of the UTC day that many days ago; absent for all history. */
   readonly since: Date | undefined
 }
 
 const millisPerDay = 86_400_000
 export const daysAllowed = [0, 1, 7, 14, 30] as const
 
-/** Start of the UTC day so many days ago. */
+/** Start of the UTC day that many days ago. */
 export const firstDay = (nowMillis: number, days: number): Date =>
   new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay)
 
@@ -36,7 +36,7 @@ export interface Page {
   readonly offset: number
 }
 
-/** What a filter may say, and how it is told when it does not. */
+/** A filter's allowed form, and its description for an error. */
 interface Form {
   readonly pattern: RegExp
   readonly expected: string
@@ -57,14 +57,14 @@ export const forms = {
   number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, expected: "a whole number of at least 0" }
 } as const satisfies Record<string, Form>
 
-/** One query, read; its faults gather as it is. */
+/** One query, parsed; issues accumulate while it is read. */
 export interface QueryReader {
   readonly issues: ReadonlyArray<string>
   /** A text that has its form; an empty one counts as absent. */
   readonly check: (name: string, value: string | null | undefined, form: keyof typeof forms) => string | undefined
   /** The parameter of that name, in its form. */
   readonly given: (name: string, form: keyof typeof forms) => string | undefined
-  /** In its neutral spelling; one of nobody stays as it is and matches nothing. */
+  /** In its neutral spelling; an unknown one stays as it is and matches nothing. */
   readonly network: () => string | undefined
   readonly page: (bounds: Pick<AnalyticsValues, "pageDefault" | "pageMax">) => Page
 }

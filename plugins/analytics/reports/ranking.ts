@@ -1,6 +1,6 @@
-// Who is largest in a role: a page of addresses by their amount of one asset, then by their settlements in it, then by
-// name; whoever never dealt in the asset comes after all who did. It is read in the order it is kept in, and summed
-// where its window is not kept yet (S157, S158).
+// A page of a role's leaderboard: addresses by their amount of one asset, then by their settlements in it, then by
+// name; addresses that never dealt in the asset come last. It is read in the order it is kept in, and summed where its
+// window is not kept yet (S157, S158).
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { within } from "./conditions.ts"
@@ -46,7 +46,7 @@ const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: P
   return row!
 })
 
-/** Those who dealt in other assets alone. */
+/** Addresses that dealt in other assets alone. */
 const others = Effect.fnUntraced(function* (role: Role, since: string, page: Page, asset: string) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ address: string }>`select address from analytics_rankings r

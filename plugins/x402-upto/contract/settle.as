@@ -1,8 +1,8 @@
 // The settlement contract of the `upto` scheme: one function, no owner, no upgrade, and no token is ever its own. The
 // payer signs a maximum, a recipient, a window of ledgers, the facilitator and an id, but not the amount; the
 // facilitator signs the same call with the amount, at most that maximum. The token moves from the payer straight to the
-// recipient, or not at all: zero calls no token and still spends the authorization. Whatever fails takes everything
-// back, the spent id included. This file is AssemblyScript, compiled to the wasm beside it; it has not been audited.
+// recipient, or not: zero calls no token and still spends the authorization. A failure reverts everything, the spent id
+// included. This file is AssemblyScript, compiled to the wasm beside it; it has not been audited.
 /** A value as host and contract exchange it: 64 bits, the low byte a tag, the rest the value or the handle of an object. */
 type Val = u64
 
@@ -189,7 +189,7 @@ function demandDifference(more: Val, less: Val, amount: Val): void {
 
 /**
  * Moves `actual` from the payer to the recipient by an allowance that begins and ends in this call. Both balances must
- * change by just that, whatever the token says of itself.
+ * change by just that, independent of the token's events.
  */
 function pay(token: Val, contract: Val, payer: Val, payTo: Val, max: Val, actual: Val, deadline: Val): void {
   approve(token, payer, contract, max, deadline)
@@ -240,7 +240,7 @@ function demandDistinct(a: Val, b: Val): void {
   demand(compareObjects(a, b) != 0, SAME_PARTY)
 }
 
-/** Marks the payer's id as spent until its deadline has passed, after which this call refuses by itself. */
+/** Marks the payer's id as spent until its deadline has passed, after which this call itself refuses. */
 function spend(payer: Val, settlementId: Val, actual: Val, ledgersLeft: u32): void {
   put(0, payer)
   put(1, settlementId)

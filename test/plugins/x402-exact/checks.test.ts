@@ -110,13 +110,13 @@ const breaches: ReadonlyArray<Breach> = [
     tamper: ({ seller }) => ({ to: muxedOf(seller) })
   },
   {
-    check: "the facilitator pays nobody",
+    check: "the facilitator is not the payer",
     name: "the sponsor as payer",
     reason: `${exact}_facilitator_is_payer`,
     tamper: ({ sponsor }) => ({ from: sponsor })
   },
   {
-    check: "the facilitator pays nobody",
+    check: "the facilitator is not the payer",
     name: "a channel as payer",
     reason: `${exact}_facilitator_is_payer`,
     tamper: ({ channel }) => ({ from: channel, authAddress: channel })

@@ -120,7 +120,7 @@ const breaches: ReadonlyArray<Breach> = [
   },
   {
     what: "the sponsor as payer",
-    check: "the facilitator pays nobody",
+    check: "the facilitator is not the payer",
     tamper: ({ facilitator }) => ({ args: at(0, scAddress(facilitator.sponsor)) }),
     reason: "payload_facilitator_is_payer"
   },
@@ -199,19 +199,19 @@ const breaches: ReadonlyArray<Breach> = [
   },
   {
     what: "the sponsor in a call below",
-    check: "the facilitator stands in its argument and nowhere else",
+    check: "the facilitator appears in its argument alone",
     tamper: ({ facilitator }) => ({ subInvocations: (honest) => [...honest, approveOf(facilitator.sponsor)] }),
     reason: "payload_facilitator_in_auth"
   },
   {
     what: "the sponsor in a further authorization beside the payer's",
-    check: "the facilitator stands in its argument and nowhere else",
+    check: "the facilitator appears in its argument alone",
     tamper: ({ facilitator }) => ({ authEntries: ([one]) => [one!, withSubInvocation(one!, facilitator.sponsor)] }),
     reason: "payload_facilitator_in_auth"
   },
   {
     what: "the sponsor's credentials",
-    check: "the facilitator stands in its argument and nowhere else",
+    check: "the facilitator appears in its argument alone",
     tamper: ({ facilitator }) => ({ authAddress: facilitator.sponsor }),
     reason: "payload_facilitator_in_auth"
   },

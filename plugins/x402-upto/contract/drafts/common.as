@@ -1,5 +1,5 @@
-// What the settlement contracts of the drafts share: how they read values, call a token and take an amount from a payer.
-// It stands before each of them when they are built (stateless.as, stateful.as, seven.as); it has not been audited.
+// What the settlement contracts of the drafts share: reading values, calling a token and taking an amount from a payer.
+// The build prepends it to each of them (stateless.as, stateful.as, seven.as); it has not been audited.
 /** A value as host and contract exchange it: 64 bits, the low byte a tag, the rest the value or the handle of an object. */
 type Val = u64
 
@@ -190,8 +190,8 @@ function demandDifference(more: Val, less: Val, amount: Val): void {
 }
 
 /**
- * Opens the allowance and moves `actual` by it; zero moves nothing. Both balances must change by just that, whatever
- * the token says of itself. What is left of the allowance is the caller's to end.
+ * Opens the allowance and moves `actual` by it; zero moves nothing. Both balances must change by just that, independent
+ * of the token's events. The caller ends what is left of the allowance.
  */
 function pay(token: Val, contract: Val, payer: Val, payTo: Val, max: Val, actual: Val, deadline: Val): void {
   approve(token, payer, contract, max, deadline)
@@ -259,7 +259,7 @@ function nonceKey(payer: Val, nonce: Val): Val {
   return vec(3)
 }
 
-/** Marks the payer's nonce as spent until the last ledger has passed, after which the call refuses by itself. */
+/** Marks the payer's nonce as spent until the last ledger has passed, after which the call itself refuses. */
 function spend(payer: Val, nonce: Val, mark: Val, ledgersLeft: u32): void {
   const key = nonceKey(payer, nonce)
   demand(hasData(key, TEMPORARY) == 0, ALREADY_SETTLED)

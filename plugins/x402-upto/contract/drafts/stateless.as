@@ -1,6 +1,6 @@
 // The stateless draft: no entry of its own, so a payment is spent by the nonce of the payer's authorization alone. The
-// payer signs recipient, asset, maximum, window, last ledger, salt and whether the allowance ends with the call; nobody
-// else signs, so whoever holds the authorization may settle any amount up to the maximum.
+// payer signs recipient, asset, maximum, window, last ledger, salt and whether the allowance ends with the call; no
+// other party signs, so any holder of the authorization may settle any amount up to the maximum.
 export function settle(
   from: Val,
   payTo: Val,
