@@ -1,5 +1,5 @@
-// What anybody may know of a facilitator, as a Schema: the answer of /dashboard/v1/about is typed by it, and
-// /openapi.json describes it with the same.
+// Public facts of a facilitator, as a Schema that types the response of /dashboard/v1/about and describes it in
+// /openapi.json.
 import { Schema } from "effect"
 import { text } from "../../kernel/http/wireSchema.ts"
 

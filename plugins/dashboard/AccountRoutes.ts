@@ -1,7 +1,7 @@
-// Signing in as an account that is paid: POST an account to /dashboard/account/challenge, have the account sign the
-// sentence that comes back, and POST both to /dashboard/account; DELETE signs out, GET says whose account this browser
-// has shown. What the session tells stands with its owners: `/analytics/v1/account`, `/catalog/v1/account`. Only a page
-// of this origin may do any of it, and guesses are slowed down by address.
+// Sign-in as the paid account: POST an account to /dashboard/account/challenge, have the account sign the returned
+// sentence, and POST both to /dashboard/account; DELETE signs out, GET returns this browser's account. The account's
+// reports are in `/analytics/v1/account` and `/catalog/v1/account`. Only a page of this origin may sign in or out, and
+// attempts are rate limited by address.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"

@@ -18,6 +18,6 @@ export const AccountAnswered = Schema.Struct({
 })
 
 export const AccountShown = Schema.Struct({
-  account: Schema.NullOr(text("Whose account this browser has shown; null for nobody's.")),
+  account: Schema.NullOr(text("The account that this browser has proved; null without one.")),
   until: Schema.NullOr(time("Until when."))
 }).annotate({ identifier: "AccountShown" })

@@ -1,7 +1,7 @@
-// The files of the pages, as a browser gets them: our own modules with their types stripped, our style sheet, and the
-// libraries they import, straight from the installed packages. Nothing is built and nothing is fetched from elsewhere.
-// A file is read, stripped and compressed when it is first asked for, and kept; what is not in the lists here is not
-// served, whatever the path says.
+// The files of the pages as browsers receive them: our own modules with their types stripped, our style sheet, and the
+// libraries they import, straight from the installed packages. Nothing is built and nothing is loaded from elsewhere.
+// A file is read, stripped and compressed on its first request, and cached; a path outside the lists here is not
+// served.
 import { Context, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -49,7 +49,7 @@ const gzip = (bytes: Uint8Array<ArrayBuffer>): Effect.Effect<Uint8Array<ArrayBuf
 export class Assets extends Context.Service<
   Assets,
   {
-    /** Paths of a module of ours and of all that it imports, for a page to ask for at once. */
+    /** Paths of a module of ours and of all its imports, for a page to preload. */
     readonly closure: (module: string) => Effect.Effect<ReadonlyArray<string>>
     readonly find: (path: string) => Effect.Effect<Option.Option<Asset>>
   }

@@ -1,6 +1,6 @@
-// What operators see and do from the pages, below /dashboard/v1: how things stand, one settlement's life, and moves.
-// Reading wants an operator's key or session; where no operator has a key, this machine alone. A move wants an operator
-// with a key in any case, and is noted before it is done, with how it went after.
+// Operators' routes below /dashboard/v1: status, one settlement's timeline, and actions. Reading requires an operator's
+// key or session; where no operator has a key, a request from this machine. An action always requires an operator's
+// key, and is recorded before it runs, with its outcome after.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -25,8 +25,8 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 4_096
-/** What a table of how things stand holds, a row each. */
-const standingLists = ["in_flight", "without_end", "channels", "plugins", "actors"]
+/** Lists of the status that its CSV has, a row each. */
+const statusLists = ["in_flight", "without_end", "channels", "plugins", "actors"]
 const movesMax = 100
 const noteMax = 500
 
@@ -51,10 +51,10 @@ interface MoveRow {
   readonly outcome: string
 }
 
-/** Why a move is not done, in a sentence. */
+/** A refused action, with its reason as a sentence. */
 class NotDone extends Schema.TaggedError<NotDone>()("NotDone", { message: Schema.String }) {}
 
-/** Carries one move out. */
+/** Runs one action. */
 const carry = Effect.gen(function* () {
   const channels = yield* ChannelActions
   const network = yield* Network
@@ -77,7 +77,7 @@ const carry = Effect.gen(function* () {
   }
 })
 
-/** What a move is about, as the audit names it. */
+/** An action's subject in the audit log. */
 const subjectOf = (move: typeof OperatorAction.Type): string => {
   switch (move.move) {
     case "give-up":
@@ -95,7 +95,7 @@ const toSigners = ({ channels, formerSponsors, sponsor }: Rotated) => ({
   channels
 })
 
-/** What each rotation would do at this moment. Sources that cannot be read are told in the answer. */
+/** The effects of each rotation at this moment. An unreadable source is reported in the response. */
 const readRotations = Effect.gen(function* () {
   const rotation = yield* KeyRotation
   const planOf = (what: "sponsor" | "channels") =>
@@ -172,12 +172,12 @@ export const addOperatorRoutes = Effect.gen(function* () {
   const network = yield* Network
   const [dialect] = (yield* WireVocabulary).dialects
   const plugins = yield* PluginStates
-  const standing = yield* readStatus
+  const status = yield* readStatus
   const asOperator = (request: Request, answer: () => Effect.Effect<Response, unknown>) =>
     callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(unauthorized)
 
   yield* router.add("GET", "/dashboard/v1/standing", (request: Request) =>
-    asOperator(request, () => Effect.map(standing, (body) => listed(request, body, standingLists)))
+    asOperator(request, () => Effect.map(status, (body) => listed(request, body, statusLists)))
   )
   const life = Effect.fnUntraced(function* (id: string) {
     if (!/^[0-9a-fA-F-]{36}$|^[0-9a-fA-F]{64}$/.test(id)) return notFound

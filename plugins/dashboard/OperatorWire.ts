@@ -1,6 +1,6 @@
-// What the operator's pages are told beside analytics, as Schemas: the answers below /dashboard/v1 are typed by them,
-// and /openapi.json describes them with the same. Counts, amounts and stroops are decimal text, times ISO 8601 UTC. No
-// address of a payer or recipient is told here, so there is none to redact.
+// The operator's pages' data beside analytics, as Schemas that type the responses below /dashboard/v1 and describe them
+// in /openapi.json. Counts, amounts and stroops are decimal text, times ISO 8601 UTC. No payer's or recipient's address
+// is included, so there is none to redact.
 import { Schema } from "effect"
 import { text, time, units, whole } from "../../kernel/http/wireSchema.ts"
 
@@ -24,7 +24,7 @@ export const WithoutEnd = Schema.Struct({
   transaction_hash: Schema.String,
   channel: Schema.String,
   expires_ledger: Schema.Int,
-  principal: text("Who settled it."),
+  principal: text("Principal that settled it."),
   reason: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "WithoutEnd" })
 
@@ -41,7 +41,7 @@ export const FacilitatorStatus = Schema.Struct({
     Schema.Struct({ ...Denomination, settlements: units("Open ones."), amount: units("Atomic units.") })
   ),
   pace: Schema.Struct({
-    over: whole("Settlements looked at: the newest settled ones."),
+    over: whole("Sample size: the newest settled ones."),
     p50_ms: Schema.NullOr(Schema.Finite),
     p95_ms: Schema.NullOr(Schema.Finite)
   }).annotate({ description: "From record to end." }),
@@ -85,8 +85,8 @@ export const SettlementHistory = Schema.Struct({
   transaction_hash: Schema.String,
   channel: Schema.String,
   asked_at: maybeMoment.annotate({ description: "When the request to settle came; null where it is not known." }),
-  verified_at: maybeMoment.annotate({ description: "When the scheme had judged it." }),
-  leased_at: maybeMoment.annotate({ description: "When a channel was lent." }),
+  verified_at: maybeMoment.annotate({ description: "When the scheme had verified it." }),
+  leased_at: maybeMoment.annotate({ description: "When a channel was leased." }),
   recorded_at: moment,
   recorded_ledger: Schema.Int,
   expires_ledger: Schema.Int,
@@ -111,7 +111,7 @@ export const SettlementHistory = Schema.Struct({
   charged_stroops: Schema.NullOr(stroops),
   reason: Schema.NullOr(Schema.String),
   reason_message: Schema.NullOr(Schema.String),
-  explorer_url: Schema.NullOr(text("Where others show the transaction; null for a ledger that nobody else sees."))
+  explorer_url: Schema.NullOr(text("The transaction in a public explorer; null for the embedded ledger."))
 }).annotate({ identifier: "Life" })
 
 export const OperatorAction = Schema.Union([
@@ -120,15 +120,15 @@ export const OperatorAction = Schema.Union([
   Schema.Struct({
     move: Schema.Literal("rotate"),
     what: Schema.Literals(["sponsor", "channels"]),
-    plan: text("The id of the plan that was looked at: it is done only while the sources hold the same keys."),
+    plan: text("The id of the displayed plan: it is carried out only while the sources hold the same keys."),
     note: text("Why.")
   })
 ]).annotate({ identifier: "Move" })
 
 const Signers = Schema.Struct({
-  sponsor: text("Who pays the fees."),
-  former_sponsors: Schema.Array(text("Those of before, whose seeds are still there.")),
-  channels: Schema.Array(text("Channels that are lent, by number."))
+  sponsor: text("The account that pays the fees."),
+  former_sponsors: Schema.Array(text("Previous sponsors whose seeds are still in the sources.")),
+  channels: Schema.Array(text("Channels in use, by number."))
 })
 
 const Rotation = Schema.Struct({
@@ -169,8 +169,8 @@ export const SessionShown = Schema.Struct({
   role,
   principal: Schema.NullOr(Schema.String),
   until: maybeMoment,
-  may_read: Schema.Boolean.annotate({ description: "Whether analytics are told to this browser." }),
-  may_operate: Schema.Boolean.annotate({ description: "Whether what operators see is." }),
-  may_move: Schema.Boolean.annotate({ description: "Whether moves are taken from it." }),
+  may_read: Schema.Boolean.annotate({ description: "Whether this browser may read analytics." }),
+  may_operate: Schema.Boolean.annotate({ description: "Whether it may read operators' routes." }),
+  may_move: Schema.Boolean.annotate({ description: "Whether it may run actions." }),
   keys_required: Schema.Boolean
 }).annotate({ identifier: "Session" })

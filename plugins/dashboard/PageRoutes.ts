@@ -1,6 +1,6 @@
-// The pages and their files over HTTP. They are the same for everybody and hold no figure; what they show, the browser
-// asks of the routes that everybody else asks. A browser that has a file already is told so; one that takes gzip gets
-// it compressed.
+// The pages and their files over HTTP. They are the same for all users and hold no figure; the browser requests their
+// data from the public routes. Files have entity tags (304 when unchanged) and are compressed for browsers that accept
+// gzip.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Base64 } from "effect/encoding"

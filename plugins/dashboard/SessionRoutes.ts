@@ -1,5 +1,5 @@
-// Signing in and out of the pages: POST a key to /dashboard/session and a cookie stands for it, DELETE ends that, GET
-// says who this browser is. The key itself is never kept by the page. Guesses are slowed down by address.
+// Sign-in and sign-out of the pages: POST a key to /dashboard/session to get a session cookie, DELETE ends the session,
+// GET returns it. The page never keeps the key itself. Attempts are rate limited by address.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
@@ -17,7 +17,7 @@ const bodyBytesMax = 4_096
 /** Guesses a second from one address. */
 const guessesPerSecond = 2
 
-/** Whether the browser speaks TLS to whoever stands before us. */
+/** Whether the browser speaks TLS, to us or to a proxy in front. */
 export const overTls = ({ headers }: Request): boolean => (headers["origin"] ?? "").startsWith("https:")
 
 const keyIn = (body: unknown): string | undefined => {

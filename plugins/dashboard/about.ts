@@ -1,5 +1,5 @@
-// GET /dashboard/v1/about: what this facilitator is and takes, for the page that anybody may see. It holds nothing that
-// the settings do not show on purpose: no address, no balance, no caller.
+// GET /dashboard/v1/about: identity and accepted payments of this facilitator, for the public page. It holds only
+// settings that are public on purpose: no address, no balance, no caller.
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"

@@ -50,7 +50,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
         400: "Not an answer.",
         403: "The challenge is not ours, not for this host, network or account, has ended, or was answered already.",
         429: "Too fast.",
-        503: "The database is away."
+        503: "The database is unavailable."
       })
     }
   },
@@ -63,7 +63,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     callers: "anybody",
     answers: {
       200: { description: "The session.", body: AccountShown },
-      ...errors({ 503: "The database is away." })
+      ...errors({ 503: "The database is unavailable." })
     }
   },
   {
@@ -78,18 +78,18 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     }),
     answers: {
       200: { description: "No session.", body: AccountShown },
-      ...errors({ 403: foreign, 503: "The database is away." })
+      ...errors({ 403: foreign, 503: "The database is unavailable." })
     }
   }
 ]
 
-/** A key is signed in with: the cookie beside the answer stands for it. */
+/** Sign-in by a key: the response sets the session cookie. */
 const sessionRoutes: ReadonlyArray<RouteDescription> = [
   {
     method: "get",
     path: "/dashboard/session",
     id: "session",
-    summary: "Who this browser is here.",
+    summary: "This browser's session.",
     tag: "dashboard",
     callers: "anybody",
     answers: { 200: { description: "The session.", body: SessionShown } }
@@ -130,31 +130,31 @@ export const described: Described = {
       summary: "What this facilitator is and takes.",
       tag: "dashboard",
       callers: "anybody",
-      answers: { 200: { description: "What anybody may know.", body: About } }
+      answers: { 200: { description: "Public facts.", body: About } }
     },
     {
       method: "get",
       path: "/dashboard/v1/standing",
       id: "standing",
-      summary: "Money in flight, pace, fees, channels, what has no end, plugins and actors.",
+      summary: "Status: money in flight, settlement times, fees, channels, open settlements, plugins and actors.",
       tag: "dashboard",
       callers: "operators",
       answers: {
-        200: { description: "How things stand.", body: FacilitatorStatus },
-        ...errors({ 401: needed, 503: "The database is away." })
+        200: { description: "The status.", body: FacilitatorStatus },
+        ...errors({ 401: needed, 503: "The database is unavailable." })
       }
     },
     {
       method: "get",
       path: "/dashboard/v1/settlements/{id}",
       id: "life",
-      summary: "One settlement's whole life.",
+      summary: "The timeline of one settlement.",
       tag: "dashboard",
       callers: "operators",
       inPath: Schema.Struct({ id: text("Its id, or the hash of any of its transactions.") }),
       answers: {
-        200: { description: "Its life.", body: SettlementHistory },
-        ...errors({ 401: needed, 404: "There is none.", 503: "The database is away." })
+        200: { description: "The timeline.", body: SettlementHistory },
+        ...errors({ 401: needed, 404: "Unknown settlement.", 503: "The database is unavailable." })
       }
     },
     {
@@ -179,7 +179,7 @@ export const described: Described = {
       callers: "operators",
       answers: {
         200: { description: "The newest hundred.", body: OperatorActionsPage },
-        ...errors({ 401: needed, 503: "The database is away." })
+        ...errors({ 401: needed, 503: "The database is unavailable." })
       }
     },
     {
@@ -197,7 +197,7 @@ export const described: Described = {
           401: "An operator's key or session is required.",
           403: "No operator has a key.",
           409: "The move is refused, and why.",
-          503: "The database is away."
+          503: "The database is unavailable."
         })
       }
     }

@@ -1,6 +1,6 @@
-// Pages to look at: for anybody at `/`, for sellers at `/seller`, for operators at `/dashboard`. They are static; what
-// they show, the browser asks of the routes that everybody else asks, so a page's figures are the routes' figures.
-// Nothing here is on a payment's path.
+// Web pages: the public page at `/`, the seller's at `/seller`, the operator's at `/dashboard`. They are static; the
+// browser requests their data from the public routes, so a page's figures are the routes' figures. Nothing here is on a
+// payment's path.
 import { Effect, Layer } from "effect"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { budgetContract } from "../../kernel/budget/Budget.ts"
@@ -45,7 +45,7 @@ const started = Layer.effectDiscard(
 
 export const plugin = define({
   id: "dashboard",
-  summary: "Pages to look at: what the facilitator is, its catalog, and an operator's dashboard.",
+  summary: "Web pages: what the facilitator is, its catalog, and an operator's dashboard.",
   boot: "optional",
   needs: [
     supervisorContract,

@@ -1,5 +1,5 @@
-// How the facilitator stands at this moment, for operators: money in flight, how long settling takes, fees and budgets,
-// channels, what has no end, plugins and actors. It is a reading of the kernel's own words, and decides nothing.
+// Current status of the facilitator, for operators: money in flight, settlement times, fees and budgets, channels,
+// pending and unresolved settlements, plugins and actors. It reads the kernel's state and decides nothing.
 import { Clock, Effect, Option } from "effect"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { type Asset, Network } from "../../kernel/config/Network.ts"
@@ -98,7 +98,7 @@ export const readStatus = Effect.gen(function* () {
       channelMoves.list,
       reports.spent(day)
     ])
-    const standing = Option.getOrUndefined(yield* sponsor.status)
+    const sponsorStatus = Option.getOrUndefined(yield* sponsor.status)
     return {
       in_flight: inFlight.map(({ amount, asset, settlements }) => ({
         ...denomination(network.assets, asset),
@@ -108,13 +108,13 @@ export const readStatus = Effect.gen(function* () {
       pace: { over: pace.over, p50_ms: pace.p50, p95_ms: pace.p95 },
       fees: feesOf(day, spent, limits),
       sponsor:
-        standing === undefined
+        sponsorStatus === undefined
           ? null
           : {
-              balance_stroops: (standing.account?.balanceStroops ?? 0n).toString(),
-              spendable_stroops: spendable(standing).toString(),
-              channels_usable: standing.channelsUsable,
-              channel_balance_least_stroops: standing.channelStroopsLeast?.toString() ?? null
+              balance_stroops: (sponsorStatus.account?.balanceStroops ?? 0n).toString(),
+              spendable_stroops: spendable(sponsorStatus).toString(),
+              channels_usable: sponsorStatus.channelsUsable,
+              channel_balance_least_stroops: sponsorStatus.channelStroopsLeast?.toString() ?? null
             },
       channels_required: count.known(),
       channels: channels.map(shownChannel),
@@ -130,7 +130,7 @@ const explorers = { "ledger:testnet": "testnet", "ledger:pubnet": "public" } as 
 
 const optionTime = (at: Date | null): string | null => at?.toISOString() ?? null
 
-/** One settlement's life as it is told. */
+/** The timeline of one settlement on the wire. */
 export const reportHistory = (
   life: LifeRead,
   {

@@ -1,5 +1,5 @@
-// What operators did leaves after `retention.move_days`, once it is known how it went: a move that was asked for and
-// never told of stays, for somebody to look into. A look each hour, in bounded transactions.
+// Deletes the operators' audit log after `retention.move_days`, except actions without a recorded outcome, which an
+// operator has to examine. Runs hourly, in bounded transactions.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../kernel/actor/Actor.ts"
@@ -19,7 +19,7 @@ export const sweepActions = Effect.fnUntraced(function* (keepMillis: number) {
   return deleted.length === deletedMax
 })
 
-/** Forgets for as long as the Scope lives. */
+/** Runs the sweep until the Scope closes. */
 export const startActionSweep = Effect.gen(function* () {
   const { moveMillis } = yield* Retention
   const sql = yield* SqlClient.SqlClient

@@ -68,7 +68,7 @@ const views: ReadonlyArray<readonly [name: string, path: string, shows: string]>
   ["settlements", "/dashboard#settlements", "Paid to"],
   ["participants", "/dashboard#participants", "Buyers"],
   ["listings", "/dashboard#resources", "Last paid"],
-  ["search", "/dashboard#search", "Found, and paid for"],
+  ["search", "/dashboard#search", "Searches and payments"],
   ["operation", "/dashboard#standing", "settlement/outcomes"],
   ["interface", "/docs", "/verify"]
 ]
@@ -159,7 +159,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.page.keyboard.press("Enter")
       await visit.page.getByText("1 to 1 of 1").waitFor()
       await visit.page.getByLabel("State").selectOption("failed")
-      await visit.page.getByText("No settlement fits.").waitFor()
+      await visit.page.getByText("No matching settlements.").waitFor()
       await visit.page.getByLabel("State").selectOption("")
       await visit.page.getByText("1 to 1 of 1").waitFor()
       const [saved] = await Promise.all([
@@ -188,10 +188,10 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.go("/dashboard")
       await visit.page.getByText("Volume in USDC").waitFor()
       await visit.context.setOffline(true)
-      await visit.page.getByText("What stands here is the last answer.").first().waitFor()
+      await visit.page.getByText("Showing the last response.").first().waitFor()
       expect(await visit.page.getByText("Volume in USDC").isVisible()).toBe(true)
       await visit.context.setOffline(false)
-      await visit.page.getByText("What stands here is the last answer.").first().waitFor({ state: "hidden" })
+      await visit.page.getByText("Showing the last response.").first().waitFor({ state: "hidden" })
       await visit.close()
     }, 240_000)
 
@@ -218,18 +218,18 @@ describe.skipIf(chromiumPath() === undefined)(
       await live.page.getByText("live", { exact: true }).waitFor()
       await rows.filter({ hasText: "settled" }).waitFor()
       await Effect.runPromise(before.stop)
-      await overview.page.getByText("What stands here is the last answer.").first().waitFor()
-      await live.page.getByText("What stands here is what was told before.").waitFor()
+      await overview.page.getByText("Showing the last response.").first().waitFor()
+      await live.page.getByText("Showing the last known settlements.").waitFor()
       expect(await rows.count()).toBe(1)
       const after = await start(options)
       expect(after.url).toBe(before.url)
-      await overview.page.getByText("What stands here is the last answer.").first().waitFor({ state: "hidden" })
+      await overview.page.getByText("Showing the last response.").first().waitFor({ state: "hidden" })
       await live.page.getByText("live", { exact: true }).waitFor()
       // Answered and refused: the browser gives the stream up, and the page does not.
       await live.page.route("**/analytics/v1/events*", (route) => route.fulfill({ status: 503 }))
       await live.go("/dashboard")
       await live.go("/dashboard#live")
-      await live.page.getByText("takes no more followers now").waitFor()
+      await live.page.getByText("too many live views are open").waitFor()
       await live.page.unroute("**/analytics/v1/events*")
       await pay(after, "http://127.0.0.1:9/after", "Sold after")
       await rows.filter({ hasText: "settled" }).nth(1).waitFor()
@@ -336,7 +336,7 @@ describe.skipIf(chromiumPath() === undefined)(
     it("open by the keyboard alone", async () => {
       const visit = await Visit.open(browser, facilitator.url)
       await visit.go("/dashboard")
-      await visit.page.getByText("Broken down").waitFor()
+      await visit.page.getByText("Breakdown").waitFor()
       await visit.page.keyboard.press("Tab")
       expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content")
       for (const label of ["Tollkeeper", "Catalog", "Selling", "Dashboard", "API", "Overview", "Live"]) {
@@ -344,7 +344,7 @@ describe.skipIf(chromiumPath() === undefined)(
         expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe(label)
       }
       await visit.page.keyboard.press("Enter")
-      await visit.page.getByText("As it happens").waitFor()
+      await visit.page.getByRole("heading", { name: "Live settlements" }).waitFor()
       await visit.close()
     }, 240_000)
 
@@ -456,11 +456,11 @@ describe.skipIf(chromiumPath() === undefined)(
       await Effect.runPromise(keyed.ledger.setFaults([{ drops: () => true }]))
       const silent = pay(keyed, "http://127.0.0.1:9/silent", "Never answered", shop).catch(() => undefined)
       await visit.go("/dashboard#standing")
-      const unended = page.getByRole("region", { name: "Settlements without an end, table" })
+      const unended = page.getByRole("region", { name: "Pending and unresolved settlements, table" })
       await unended.getByRole("link").first().click()
-      await page.getByText("Followed until the ledger says how it ended").waitFor()
+      await page.getByText("followed until the ledger confirms an outcome").waitFor()
       await page.getByRole("button", { name: "Give up", exact: true }).first().click()
-      await page.getByRole("dialog").getByLabel("Why").fill("the ledger is silent")
+      await page.getByRole("dialog").getByLabel("Reason").fill("the ledger is silent")
       expect(await visit.axe()).toEqual([])
       await visit.picture("giving up")
       await page.getByRole("dialog").getByRole("button", { name: "Give up" }).click()
@@ -471,18 +471,18 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.go("/dashboard#standing")
       await page.getByRole("button", { name: "Resize", exact: true }).first().click()
       await page.getByLabel("Channels", { exact: true }).fill("3")
-      await page.getByLabel("Why, for whoever reads it later").fill("more at once")
+      await page.getByLabel("Reason, kept in the audit log").fill("more at once")
       expect(await visit.axe()).toEqual([])
       await visit.picture("a move")
       await page.getByRole("dialog").getByRole("button", { name: "Resize" }).click()
       await page.getByText("more at once").waitFor()
       await page.getByText("Nothing to rotate to: the sponsor is still").waitFor()
       writeFileSync(join(folder, "sponsor"), `${next.secret()},${old.secret()}`)
-      await page.getByRole("button", { name: "Look again" }).click()
+      await page.getByRole("button", { name: "Refresh" }).click()
       await page.getByRole("button", { name: "Rotate the sponsor" }).first().click()
       const rotation = page.getByRole("dialog")
       await rotation.getByText(`are paid for by ${next.publicKey()}, in place of ${old.publicKey()}`).waitFor()
-      await rotation.getByLabel("Why, for whoever reads it later").fill("a year has passed")
+      await rotation.getByLabel("Reason, kept in the audit log").fill("a year has passed")
       expect(await visit.axe()).toEqual([])
       await visit.picture("a rotation")
       await rotation.getByRole("button", { name: "Rotate the sponsor" }).click()
@@ -491,10 +491,10 @@ describe.skipIf(chromiumPath() === undefined)(
         next.publicKey()
       )
       writeFileSync(join(folder, "channels"), `${seeds(nextChannels)};${seeds(firstChannels)}`)
-      await page.getByRole("button", { name: "Look again" }).click()
+      await page.getByRole("button", { name: "Refresh" }).click()
       await page.getByRole("button", { name: "Rotate the channels" }).first().click()
-      await rotation.getByText("Every channel is another one then").waitFor()
-      await rotation.getByLabel("Why, for whoever reads it later").fill("the machine was lost")
+      await rotation.getByText("Every channel is replaced").waitFor()
+      await rotation.getByLabel("Reason, kept in the audit log").fill("the machine was lost")
       expect(await visit.axe()).toEqual([])
       await visit.picture("a rotation of channels")
       await rotation.getByRole("button", { name: "Rotate the channels" }).click()
@@ -530,7 +530,7 @@ describe.skipIf(chromiumPath() === undefined)(
         ["Restore", "active"]
       ] as const) {
         await page.getByRole("button", { name: move, exact: true }).first().click()
-        await page.getByRole("dialog").getByLabel("Why").fill(`to ${move.toLowerCase()}`)
+        await page.getByRole("dialog").getByLabel("Reason").fill(`to ${move.toLowerCase()}`)
         await page.getByRole("dialog").getByRole("button", { name: move }).click()
         await page.locator(".figures").getByText(state, { exact: true }).waitFor()
       }

@@ -1,6 +1,6 @@
-// The catalog for people: browse it, search it, and see of each resource what it costs, who is paid, and what speaks
-// for it: whether a payment was observed, whether the origin itself confirms it. Everything comes from the public
-// discovery routes; what sellers wrote is shown as text.
+// The catalog for people: browse and search, with each resource's price, payee and evidence: whether a payment was
+// observed, and whether the origin confirms it. Everything comes from the public discovery routes; sellers' strings are
+// shown as text.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
@@ -30,7 +30,7 @@ interface Resource {
   readonly verification: string
   readonly ownership: string
   readonly versionHash: string
-  /** Whose words these are. */
+  /** Source of the description. */
   readonly grade?: string
   readonly settlements?: number
   readonly payers?: number
@@ -49,9 +49,9 @@ interface Found {
 const pageSize = 12
 
 const gradeWords: Readonly<Record<string, string>> = {
-  claimed: "the words of a payment that anybody may have made",
-  declared: "the words of the account that is paid",
-  origin: "the origin's own words"
+  claimed: "described by an unverified payment",
+  declared: "described by the paid account",
+  origin: "described by its origin"
 }
 
 const evidenceOf = ({ grade, ownership, payers, settlements, uptime, verification }: Resource): string =>
@@ -60,7 +60,7 @@ const evidenceOf = ({ grade, ownership, payers, settlements, uptime, verificatio
     ...(settlements === undefined || payers === undefined
       ? []
       : [`${counted(settlements, "settlement")} by ${counted(payers, "payer")} in 30 days`]),
-    ...(uptime === undefined ? [] : [`alive at ${percent(uptime, 1)} of the looks`]),
+    ...(uptime === undefined ? [] : [`${percent(uptime, 1)} uptime`]),
     verification === "payment_observed" ? "a payment was observed" : "no payment observed yet",
     ownership === "proven" ? "its origin names the account that is paid" : "its origin has not confirmed the account"
   ].join("; ")
@@ -97,7 +97,7 @@ const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<As
     h(
       "details",
       null,
-      h("summary", null, "What was declared"),
+      h("summary", null, "Declaration"),
       h("p", { class: "quiet" }, `Changed ${own} (${utc}); version ${one.versionHash.slice(0, 12)}`),
       h("pre", { tabIndex: 0 }, JSON.stringify(one, null, 2))
     )
@@ -149,7 +149,7 @@ const Filters = (props: { readonly query: Query; readonly change: (query: Query)
           onChange: (event: Event) =>
             change({ ...query, type: (event.target as HTMLSelectElement).value, cursor: null })
         },
-        h("option", { value: "" }, "all"),
+        h("option", { value: "" }, "All"),
         h("option", { value: "http" }, "HTTP"),
         h("option", { value: "mcp" }, "MCP tools")
       )
@@ -162,7 +162,7 @@ const Filters = (props: { readonly query: Query; readonly change: (query: Query)
         onChange: (event: Event) =>
           change({ ...query, unpaid: (event.target as HTMLInputElement).checked, cursor: null })
       }),
-      "also what nobody has paid yet"
+      "Include unpaid resources"
     ),
     h("button", { type: "submit", class: "main" }, "Search")
   )
@@ -174,7 +174,7 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
   const asked = useAsked<Found>(queryOf(query), 10_000)
   return h(
     Panel,
-    { title: "What is for sale", wide: true, actions: h(SaveCsv, { name: "the catalog", path: queryOf(query) }) },
+    { title: "Resources for sale", wide: true, actions: h(SaveCsv, { name: "the catalog", path: queryOf(query) }) },
     h(Filters, { query, change }),
     h(Shown<Found>, {
       asked,
@@ -182,18 +182,18 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
         const found = items ?? resources ?? []
         return [
           partialResults
-            ? h(Notice, { kind: "hint" }, "A part of the search did not answer in time; this is the rest.")
+            ? h(Notice, { kind: "hint" }, "Part of the search timed out; the results are incomplete.")
             : null,
           nearestOnly === true
-            ? h(Notice, { kind: "hint" }, "Nothing that is listed is known to answer this; these are the nearest.")
+            ? h(Notice, { kind: "hint" }, "No listing is known to match; these are the nearest.")
             : null,
           found.length === 0
             ? h(
                 "p",
                 { class: "quiet" },
                 query.words === ""
-                  ? "Nothing is listed yet. A resource is listed when a payment for it is verified."
-                  : "Nothing fits."
+                  ? "No listings yet. A resource is listed when a payment for it is verified."
+                  : "No matches."
               )
             : h(
                 "ul",

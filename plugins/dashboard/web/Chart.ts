@@ -1,6 +1,6 @@
-// A plot of what happened in each hour or day, as bars, by uPlot: a canvas, so that many points and updates cost
-// little. A canvas says nothing to a screen reader, so whoever shows one shows the same figures in a table as well. It
-// follows the width of its frame and the theme.
+// A bar chart by hour or day, by uPlot: a canvas, so that many points and updates cost little. A canvas is opaque to a
+// screen reader, so each view that shows one also has the figures in a table. It follows the width of its frame and the
+// theme.
 import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import uPlot from "uplot"
@@ -8,12 +8,12 @@ import uPlot from "uplot"
 export interface Line {
   readonly label: string
   readonly values: ReadonlyArray<number>
-  /** A colour of the style sheet, such as `--brand`. */
-  readonly colour: string
+  /** A color of the style sheet, such as `--brand`. */
+  readonly color: string
   /** A value of the axis. */
   readonly text: (value: number) => string
   /** A bucket's own figure, exact. */
-  readonly told: (index: number) => string
+  readonly exact: (index: number) => string
 }
 
 const height = 220
@@ -21,21 +21,21 @@ const height = 220
 /** A custom property as the browser resolves it, `light-dark()` included. */
 const resolved = (frame: HTMLElement, name: string): string => {
   frame.style.color = `var(${name})`
-  const colour = getComputedStyle(frame).color
+  const color = getComputedStyle(frame).color
   frame.style.color = ""
-  return colour
+  return color
 }
 
 const bucketSeconds = { hour: 3_600, day: 86_400 }
 export type Bucket = keyof typeof bucketSeconds
 
-/** Days are UTC's, as they are counted; hours are told in the viewer's own time. */
+/** Days are UTC days, as they are counted; hours are in the viewer's time zone. */
 const dateOf = (bucket: Bucket) => (seconds: number) => {
   const date = new Date(seconds * 1_000)
   return bucket === "day" ? uPlot.tzDate(date, "Etc/UTC") : date
 }
 
-/** What stands below the grid: days by their dates; hours by their time, and the date where a day begins. */
+/** Tick labels: days by their dates; hours by their time, and the date where a day begins. */
 const ticksOf = (bucket: Bucket) => {
   const zone = bucket === "day" ? { timeZone: "UTC" } : {}
   const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...zone })
@@ -71,15 +71,14 @@ const optionsOf = (frame: HTMLElement, { at, bucket, lines }: Plotted): uPlot.Op
     cursor: { drag: { x: false, y: false } },
     series: [
       { label: bucket === "day" ? "Day" : "Hour", value: (_, value) => (value === null ? "–" : text(value)) },
-      ...lines.map(({ colour, label, told: reported }) => ({
+      ...lines.map(({ color, exact, label }) => ({
         label,
-        stroke: resolved(frame, colour),
-        fill: resolved(frame, colour),
+        stroke: resolved(frame, color),
+        fill: resolved(frame, color),
         width: 0,
         paths: uPlot.paths.bars!({ align: 1, size: [0.8, 60], radius: 0.1 }),
         points: { show: false },
-        value: (_: uPlot, __: number | null, ___: number, index: number | null) =>
-          index === null ? "–" : reported(index)
+        value: (_: uPlot, __: number | null, ___: number, index: number | null) => (index === null ? "–" : exact(index))
       }))
     ],
     axes: [
@@ -97,7 +96,7 @@ interface Plotted {
   readonly lines: ReadonlyArray<Line>
 }
 
-/** The plot, which tells the last bucket until another is pointed at. */
+/** The plot; its legend shows the last bucket until another is hovered. */
 const draw = (frame: HTMLElement, plotted: Plotted): uPlot => {
   const data: uPlot.AlignedData = [
     plotted.at.map((millis) => millis / 1_000),

@@ -1,5 +1,5 @@
-// A move that changes something: a button that opens a question, asks for the reason, does it once, and says how it
-// went. The reason goes into the audit.
+// A confirmed action: a button that opens a dialog, requires a reason for the audit log, runs the action once, and
+// reports its result.
 import { h, type VNode } from "preact"
 import { useRef, useState } from "preact/hooks"
 import type { Failed, Ready } from "./ask.ts"
@@ -10,18 +10,18 @@ export const Confirmed = (props: {
   readonly question: string
   readonly disabled?: boolean
   readonly children?: Child
-  /** Does it; `given` holds the form's fields. */
+  /** Runs the action; `given` holds the form's fields. */
   readonly run: (note: string, given: FormData) => Promise<Ready<unknown> | Failed>
   readonly done: () => void
 }): VNode<any> => {
   const dialog = useRef<HTMLDialogElement>(null)
-  const [state, change] = useState<{ readonly busy: boolean; readonly fault?: string }>({ busy: false })
+  const [state, change] = useState<{ readonly busy: boolean; readonly error?: string }>({ busy: false })
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
     const given = new FormData(event.currentTarget as HTMLFormElement)
     change({ busy: true })
     const answer = await props.run(String(given.get("note") ?? ""), given)
-    change(answer.state === "failed" ? { busy: false, fault: answer.words } : { busy: false })
+    change(answer.state === "failed" ? { busy: false, error: answer.words } : { busy: false })
     if (answer.state === "failed") return
     dialog.current?.close()
     props.done()
@@ -48,16 +48,16 @@ export const Confirmed = (props: {
           h(
             "label",
             null,
-            "Why, for whoever reads it later ",
+            "Reason, kept in the audit log ",
             h("input", { name: "note", required: true, maxLength: 500 })
           )
         ),
-        state.fault === undefined ? null : h(Notice, { kind: "fault" }, state.fault),
+        state.error === undefined ? null : h(Notice, { kind: "error" }, state.error),
         h(
           "div",
           { class: "row" },
           h("button", { type: "submit", class: "main", disabled: state.busy }, props.label),
-          h("button", { type: "button", onClick: () => dialog.current?.close() }, "Leave it")
+          h("button", { type: "button", onClick: () => dialog.current?.close() }, "Cancel")
         )
       )
     )

@@ -1,4 +1,4 @@
-// "Why am I not listed?": what was observed of a URL, what was decided, and what would make its listing believed more.
+// "Why am I not listed?": a URL's observations and decisions, and what would raise its listing's grade.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
@@ -23,7 +23,7 @@ interface Listing {
   readonly verification: string
   readonly ownership: string
   readonly version: number
-  /** What would make its words believed more. */
+  /** What would raise its grade. */
   readonly raisedBy?: string
   readonly decisions: ReadonlyArray<Decision>
 }
@@ -45,16 +45,16 @@ export interface Explained {
 
 /** What a seller can do next, from what the listing shows. */
 const adviceOf = ({ ownership, raisedBy, status, verification }: Listing): ReadonlyArray<string> => [
-  ...(verification === "payment_observed" ? [] : ["Let one buyer pay: a listing that nobody has paid stands last."]),
+  ...(verification === "payment_observed" ? [] : ["Have one buyer pay: unpaid listings rank last."]),
   ...(ownership === "proven"
     ? []
     : [
         "Let your origin name the account that is paid: answer 402 with these terms, or serve /.well-known/x402. " +
           "Until then another's payment could have declared it."
       ]),
-  ...(raisedBy === undefined || raisedBy.startsWith("nothing") ? [] : [`To have its words believed: ${raisedBy}.`]),
-  ...(status === "stale" ? ["Take another payment: a listing that is not seen for a while is left out."] : []),
-  ...(status === "quarantined" ? ["It is held back until an operator restores it."] : [])
+  ...(raisedBy === undefined || raisedBy.startsWith("nothing") ? [] : [`To raise its grade: ${raisedBy}.`]),
+  ...(status === "stale" ? ["Take another payment: a stale listing is left out."] : []),
+  ...(status === "quarantined" ? ["It is quarantined until an operator restores it."] : [])
 ]
 
 const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
@@ -81,12 +81,12 @@ const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
       label: "Decisions",
       rows: of.decisions,
       keyOf: ({ at, move }) => at + move,
-      empty: "Nothing was decided yet.",
+      empty: "No decisions yet.",
       columns: [
         { head: "When", cell: ({ at }) => h(Moment, { at }) },
         { head: "By", cell: ({ by }) => by },
-        { head: "What", cell: ({ move, to }) => `${move}: ${to}` },
-        { head: "Why", cell: ({ reason }) => sentenceOf(reason) ?? written(reason) }
+        { head: "Decision", cell: ({ move, to }) => `${move}: ${to}` },
+        { head: "Reason", cell: ({ reason }) => sentenceOf(reason) ?? written(reason) }
       ]
     })
   )
@@ -104,15 +104,15 @@ export const Observations = ({ items }: { readonly items: ReadonlyArray<Observed
     label: "Observations",
     rows: items,
     keyOf: (row) => row.resource + row.lastAt + row.stage + row.payTo + row.decision,
-    empty: "Nothing.",
+    empty: "No observations.",
     columns: [
       { head: "Last", cell: ({ lastAt }) => h(Moment, { at: lastAt }) },
       { head: "Times", numeric: true, cell: ({ times }) => count(times) },
-      { head: "At", cell: ({ stage }) => stage },
-      { head: "Of", cell: ({ resource }) => written(resource) },
+      { head: "Stage", cell: ({ stage }) => stage },
+      { head: "Resource", cell: ({ resource }) => written(resource) },
       { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
       { head: "Decision", cell: ({ decision }) => h(State, { word: decision }) },
-      { head: "Why", cell: ({ reason }) => (reason === undefined ? "–" : (sentenceOf(reason) ?? written(reason))) }
+      { head: "Reason", cell: ({ reason }) => (reason === undefined ? "–" : (sentenceOf(reason) ?? written(reason))) }
     ]
   })
 
@@ -126,10 +126,10 @@ const Explanation = ({ of }: { readonly of: Explained }): VNode<any> =>
           { kind: "hint" },
           of.items.length === 0
             ? "Nothing was ever observed of this URL. A resource is listed when a payment that declares it is verified."
-            : "It is not listed; below is what was observed, and why it was not enough."
+            : "It is not listed; the observations below show why."
         )
       : h(ListingsShown, { listings: of.listings }),
-    h("h3", null, "What was observed"),
+    h("h3", null, "Observations"),
     h(Observations, { items: of.items })
   )
 

@@ -1,9 +1,9 @@
-// Settlements as they happen, from server-sent events: each is one row that changes until it has ended. Rows are drawn
-// at most a few times a second and a bounded number is kept, so that the page is at ease whatever arrives.
+// Live settlements, from server-sent events: each is one row that changes until it ends. Rows are drawn at most a few
+// times a second and a bounded number is kept, so that the page stays responsive under load.
 import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { amount, type Denomination, duration, stroops } from "./format.ts"
-import { LinkState, Moment, Name, Notice, Panel, State, Table } from "./parts.ts"
+import { LinkState, Moment, Name, Notice, Panel, SettlementState, Table } from "./parts.ts"
 import { type Link, useStream } from "./stream.ts"
 
 export interface SettlementUpdate extends Denomination {
@@ -24,24 +24,24 @@ export interface SettlementUpdate extends Denomination {
 const rowsMax = 100
 const drawEveryMillis = 200
 
-/** The newest first; a settlement that is told again changes its row. */
+/** The newest first; an update replaces its settlement's row. */
 const merged = (
   rows: ReadonlyArray<SettlementUpdate>,
-  news: ReadonlyArray<SettlementUpdate>
+  updates: ReadonlyArray<SettlementUpdate>
 ): ReadonlyArray<SettlementUpdate> => {
   const known = new Map(rows.map((row) => [row.id, row]))
-  for (const one of news) known.set(one.id, one)
+  for (const one of updates) known.set(one.id, one)
   return [...known.values()].sort((a, b) => (a.recorded_at < b.recorded_at ? 1 : -1)).slice(0, rowsMax)
 }
 
-const useNews = (): { readonly rows: ReadonlyArray<SettlementUpdate>; readonly link: Link } => {
+const useUpdates = (): { readonly rows: ReadonlyArray<SettlementUpdate>; readonly link: Link } => {
   const [rows, change] = useState<ReadonlyArray<SettlementUpdate>>([])
   const waiting = useRef<Array<SettlementUpdate>>([])
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const draw = (): void => {
     timer.current = undefined
-    const news = waiting.current.splice(0)
-    change((rows) => merged(rows, news))
+    const updates = waiting.current.splice(0)
+    change((rows) => merged(rows, updates))
   }
   const link = useStream("/analytics/v1/events", (data) => {
     waiting.current.push(JSON.parse(data) as SettlementUpdate)
@@ -58,35 +58,33 @@ const took = ({ recorded_at, resolved_at }: SettlementUpdate): string =>
 const feeOf = ({ fee_stroops }: SettlementUpdate): string => (fee_stroops === null ? "–" : stroops(fee_stroops))
 
 export const LiveView = (): VNode<any> => {
-  const { link, rows } = useNews()
+  const { link, rows } = useUpdates()
   return h(
     Panel,
     {
-      title: "As it happens",
+      title: "Live settlements",
       wide: true,
       actions: h(LinkState, { link })
     },
-    link === "lost" || link === "refused"
-      ? h(Notice, { kind: "fault" }, "What stands here is what was told before.")
-      : null,
+    link === "lost" || link === "refused" ? h(Notice, { kind: "error" }, "Showing the last known settlements.") : null,
     h(Table<SettlementUpdate>, {
       label: "Live settlements",
       rows,
       keyOf: ({ id }) => id,
-      empty: "Nothing was settled within the last quarter of an hour. It will appear here by itself.",
+      empty: "No settlements in the last 15 minutes. New ones appear here as they happen.",
       columns: [
         { head: "Recorded", cell: ({ recorded_at }) => h(Moment, { at: recorded_at }) },
         {
           head: "State",
           cell: ({ error_reason, state }) => [
-            h(State, { word: state }),
+            h(SettlementState, { word: state }),
             error_reason === null ? null : h("div", { class: "quiet" }, error_reason)
           ]
         },
         { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
         { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
         { head: "Paid to", cell: ({ pay_to }) => h(Name, { text: pay_to }) },
-        { head: "Took", numeric: true, cell: took },
+        { head: "Duration", numeric: true, cell: took },
         { head: "Fee", numeric: true, cell: feeOf },
         { head: "Transaction", cell: (row) => h(Name, { text: row.transaction_hash, href: `#settlement/${row.id}` }) }
       ]

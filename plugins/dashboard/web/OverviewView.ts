@@ -1,28 +1,28 @@
-// The operator's overview: what moved and how well it went over a window of days, by time and by kind. Amounts of
-// different assets stand side by side and are never added.
+// The operator's overview: volume and outcomes over a window of days, by time and by kind. Amounts of different assets
+// are shown side by side and never added.
 import { h, type VNode } from "preact"
 import { useMemo, useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { Chart } from "./Chart.ts"
 import { amount, count, counted, decimal, percent, stroops } from "./format.ts"
-import { Figures, Moment, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
+import { Figures, Moment, Panel, SaveCsv, SettlementState, Shown, Table } from "./parts.ts"
 import type { Session } from "./session.ts"
 import { type FacilitatorStatus, StatusFigures } from "./StatusView.ts"
 import { sentenceOf } from "./reasons.ts"
 import type { Breakdown, Breakdowns, Overview, Point, Reason, Timeseries } from "./reports.ts"
 
 const windows: ReadonlyArray<readonly [days: string, label: string]> = [
-  ["1", "since yesterday"],
+  ["1", "Since yesterday"],
   ["7", "7 days"],
   ["30", "30 days"],
-  ["0", "all history"]
+  ["0", "All history"]
 ]
 
 export const Days = (props: { readonly days: string; readonly change: (days: string) => void }): VNode<any> =>
   h(
     "label",
     { class: "row quiet" },
-    "Over",
+    "Window",
     h(
       "select",
       { value: props.days, onChange: (event: Event) => props.change((event.target as HTMLSelectElement).value) },
@@ -34,7 +34,7 @@ const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
   const ended = BigInt(of.successful_transactions) + BigInt(of.failed_transactions)
   return h(Figures, {
     items: [
-      ...(of.amounts.length === 0 ? [{ label: "Volume", value: "none yet" }] : []),
+      ...(of.amounts.length === 0 ? [{ label: "Volume", value: "None yet" }] : []),
       ...of.amounts.map((one) => ({
         label: `Volume in ${one.asset_symbol ?? "another asset"}`,
         value: amount(one.amount, one),
@@ -43,10 +43,10 @@ const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
       {
         label: "Settled",
         value: count(of.successful_transactions),
-        note: `${percent(of.successful_transactions, ended.toString())} of those that ended`
+        note: `${percent(of.successful_transactions, ended.toString())} of ended settlements`
       },
       { label: "Failed", value: count(of.failed_transactions) },
-      { label: "Not known yet", value: count(of.unknown_transactions) },
+      { label: "Pending", value: count(of.unknown_transactions) },
       {
         label: "Verified",
         value: count(of.total_verifications),
@@ -56,7 +56,7 @@ const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
       {
         label: "Organic",
         value: percent(of.organic.successful_transactions, of.successful_transactions),
-        note: "not paid back and forth"
+        note: "seller had not paid the buyer before"
       },
       { label: "Buyers", value: count(of.unique_buyers) },
       { label: "Sellers", value: count(of.unique_sellers) }
@@ -66,7 +66,7 @@ const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
 
 const bucketMillis = { hour: 3_600_000, day: 86_400_000 }
 
-/** Every bucket of the window in order, those without a settlement too: a plot must not run over what was not. */
+/** Every bucket of the window in order, empty ones included: a plot must not skip them. */
 const bucketsOf = ({
   bucket,
   days,
@@ -95,15 +95,15 @@ const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
       lines: [
         {
           label: `Volume (${symbol})`,
-          colour: "--brand",
+          color: "--brand",
           values: buckets.map(([, point]) => Number(unitsOf(point)) / scale),
           text: (value: number) => String(Number(value.toPrecision(4))),
-          told: (index: number) => figure(unitsOf(buckets[index]?.[1]))
+          exact: (index: number) => figure(unitsOf(buckets[index]?.[1]))
         }
       ]
     }
   }, [of])
-  if (of.series.length === 0) return h("p", { class: "quiet" }, "Nothing happened in this window.")
+  if (of.series.length === 0) return h("p", { class: "quiet" }, "No settlements in this window.")
   return h(
     "div",
     null,
@@ -116,12 +116,12 @@ const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
     h(
       "details",
       null,
-      h("summary", null, "The same as a table"),
+      h("summary", null, "Show as a table"),
       h(Table<Point>, {
         label: "Volume over time",
         rows: of.series,
         keyOf: ({ bucket_start }) => bucket_start,
-        empty: "Nothing happened in this window.",
+        empty: "No settlements in this window.",
         columns: [
           { head: "From", cell: ({ bucket_start }) => h(Moment, { at: bucket_start }) },
           {
@@ -155,11 +155,11 @@ const ReasonTable = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
       label: "By reason",
       rows: of.reasons,
       keyOf: ({ key }) => key,
-      empty: "Nothing failed in this window.",
+      empty: "No failures in this window.",
       columns: [
         { head: "Reason", cell: ({ key }) => [sentenceOf(key), h("div", { class: "quiet" }, h("code", null, key))] },
         { head: "Failed", numeric: true, cell: (row) => count(row.failed_transactions) },
-        { head: "Not known yet", numeric: true, cell: (row) => count(row.unknown_transactions) },
+        { head: "Pending", numeric: true, cell: (row) => count(row.unknown_transactions) },
         { head: "Sponsored fees", numeric: true, cell: (row) => stroops(row.sponsored_fee_stroops) }
       ]
     })
@@ -176,13 +176,13 @@ const BreakdownTables = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
         label: `By ${head.toLowerCase()}`,
         rows: of[kind],
         keyOf: ({ key }) => key,
-        empty: "Nothing happened in this window.",
+        empty: "No settlements in this window.",
         columns: [
           {
             head,
             cell: (row) =>
               kind === "statuses"
-                ? h(State, { word: row.key })
+                ? h(SettlementState, { word: row.key })
                 : kind === "assets"
                   ? (row.asset_symbol ?? row.key)
                   : row.key
@@ -212,15 +212,15 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
   const seriesPath = `/analytics/v1/overview/timeseries?days=${days}&bucket=${bucket}`
   const series = useAsked<Timeseries>(seriesPath, 30_000)
   const breakdowns = useAsked<Breakdowns>(`/analytics/v1/overview/breakdowns?days=${days}`, 15_000)
-  const standing = useAsked<FacilitatorStatus>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
+  const status = useAsked<FacilitatorStatus>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
   return h(
     "div",
     { class: "grid" },
     session.may_operate
       ? h(
           Panel,
-          { title: "At this moment", wide: true },
-          h(Shown<FacilitatorStatus>, { asked: standing, show: (of) => h(StatusFigures, { of }) })
+          { title: "Current status", wide: true },
+          h(Shown<FacilitatorStatus>, { asked: status, show: (of) => h(StatusFigures, { of }) })
         )
       : null,
     h(
@@ -231,7 +231,7 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
     h(
       Panel,
       {
-        title: "Over time",
+        title: "Volume over time",
         wide: true,
         actions: h(SaveCsv, { name: "volume over time", path: seriesPath })
       },
@@ -240,7 +240,7 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
     h(
       Panel,
       {
-        title: "Broken down",
+        title: "Breakdown",
         wide: true,
         actions: h(SaveCsv, { name: "breakdowns", path: `/analytics/v1/overview/breakdowns?days=${days}` })
       },

@@ -1,11 +1,11 @@
-// What the account that is signed in is told of itself: its totals, its sales with the reason of each that failed, its
-// listings with what would make them believed more, and what was observed of every payment to it.
+// The signed-in account's own view: its totals, its sales with the reason of each failure, its listings with what would
+// raise their grade, and the observations of every payment to it.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { type Asked, useAsked } from "./ask.ts"
 import { address, amount, count } from "./format.ts"
 import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
-import { Figures, Moment, Name, Notice, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
+import { Figures, Moment, Name, Notice, Panel, SaveCsv, SettlementState, Shown, Table, written } from "./parts.ts"
 import { Reason } from "./reasons.ts"
 import type { Amount, Listed, Settlement, Statuses } from "./reports.ts"
 import { Paging } from "./SettlementsView.ts"
@@ -28,18 +28,18 @@ const TotalsShown = ({ of }: { readonly of: Totals }): VNode<any> =>
     ]
   })
 
-/** An account that was never paid is no fault. */
+/** An account that was never paid is not an error. */
 const TotalsAsked = ({ asked }: { readonly asked: Asked<Totals> }): VNode<any> =>
   asked.state === "failed" && asked.status === 404
-    ? h("p", { class: "quiet" }, "This account was not paid through this facilitator yet.")
+    ? h("p", { class: "quiet" }, "This account has received no payment through this facilitator yet.")
     : h(Shown<Totals>, { asked, show: (of) => h(TotalsShown, { of }) })
 
 const pageSize = 25
 const statuses = [
-  ["", "all"],
-  ["success", "settled"],
-  ["failed", "failed"],
-  ["unknown", "not known yet"]
+  ["", "All"],
+  ["success", "Settled"],
+  ["failed", "Failed"],
+  ["unknown", "Pending"]
 ] as const
 
 const SalesTable = ({ rows }: { readonly rows: ReadonlyArray<Settlement> }): VNode<any> =>
@@ -47,16 +47,19 @@ const SalesTable = ({ rows }: { readonly rows: ReadonlyArray<Settlement> }): VNo
     label: "Your sales",
     rows,
     keyOf: ({ id }) => id,
-    empty: "Nothing yet. A sale appears here by itself.",
+    empty: "No sales yet. They appear here as they happen.",
     columns: [
       { head: "When", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
       {
         head: "State",
-        cell: ({ error_reason, status }) => [h(State, { word: status }), h(Reason, { word: error_reason ?? undefined })]
+        cell: ({ error_reason, status }) => [
+          h(SettlementState, { word: status }),
+          h(Reason, { word: error_reason ?? undefined })
+        ]
       },
       { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
       { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
-      { head: "For", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
+      { head: "Resource", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
       { head: "Transaction", cell: ({ transaction_hash }) => h(Name, { text: transaction_hash }) }
     ]
   })
@@ -106,10 +109,10 @@ const OwnListings = (): VNode<any> => {
               of.items.length === 0
                 ? "Nothing is listed that pays this account, and no payment to it has declared anything. " +
                     "A resource is listed when a payment that declares it is verified."
-                : "Nothing is listed that pays this account. Below is what was observed, and why it was not enough."
+                : "Nothing is listed that pays this account. The observations below show why."
             )
           : h(ListingsShown, { listings: of.listings }),
-        h("h3", null, "Why is something not listed? What was observed"),
+        h("h3", null, "Observations, with the reason why a resource is not listed"),
         h(Observations, { items: of.items }),
         h(Paging, { of, go })
       ]

@@ -1,4 +1,4 @@
-// Who pays and who is paid, the largest first, and how much of everything the largest are.
+// Buyers and sellers, the largest first, and the share of volume of the largest.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
@@ -33,17 +33,17 @@ const Board = (props: { readonly role: "buyers" | "sellers"; readonly days: stri
       show: ({ concentration, items }) => [
         h(Figures, {
           items: [
-            { label: "The largest", value: percent(concentration.top1_share, 1), note: "of the volume" },
-            { label: "The five largest", value: percent(concentration.top5_share, 1) },
-            { label: "The ten largest", value: percent(concentration.top10_share, 1) },
-            { label: "All together", value: amount(concentration.total_amount, concentration) }
+            { label: "Largest", value: percent(concentration.top1_share, 1), note: "of the volume" },
+            { label: "Five largest", value: percent(concentration.top5_share, 1) },
+            { label: "Ten largest", value: percent(concentration.top10_share, 1) },
+            { label: "Total", value: amount(concentration.total_amount, concentration) }
           ]
         }),
         h(Table<Leader>, {
-          label: props.role,
+          label: props.role === "buyers" ? "Buyers" : "Sellers",
           rows: items,
           keyOf: ({ address }) => address,
-          empty: "Nobody yet.",
+          empty: "None yet.",
           columns: [
             { head: "Address", cell: ({ address }) => h(Name, { text: address }) },
             { head: "Volume", numeric: true, cell: (row) => amount(row.total_amount, row) },
@@ -62,7 +62,7 @@ const Board = (props: { readonly role: "buyers" | "sellers"; readonly days: stri
   )
 }
 
-/** How much of it went to nobody who had paid the payer before. */
+/** The share paid to recipients that had not paid the payer before. */
 const Organic = ({ of }: { readonly of: Overview }): VNode<any> =>
   h(Figures, {
     items: [
@@ -87,7 +87,7 @@ export const ParticipantsView = (): VNode<any> => {
     { class: "grid" },
     h(
       Panel,
-      { title: "What is organic", wide: true, actions: h(Days, { days, change }) },
+      { title: "Organic share", wide: true, actions: h(Days, { days, change }) },
       h(Shown<Overview>, { asked: overview, show: (of) => h(Organic, { of }) })
     ),
     h(Board, { role: "sellers", days }),

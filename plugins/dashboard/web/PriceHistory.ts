@@ -1,4 +1,4 @@
-// What a resource cost from when to when, and how often what it says was changed: asked only when somebody opens it.
+// A resource's price history and number of versions: requested only when it is opened.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
@@ -37,7 +37,7 @@ const Prices = (props: { readonly of: History; readonly assets: ReadonlyArray<As
       label: "Prices over time",
       rows: props.of.prices,
       keyOf: (price) => String(props.of.prices.indexOf(price)),
-      empty: "It has named no price yet.",
+      empty: "No prices yet.",
       columns: [
         { head: "Price", numeric: true, cell: (price) => priceOf(price, props.assets) },
         { head: "From", cell: ({ from }) => h(Moment, { at: from }) },
@@ -46,7 +46,7 @@ const Prices = (props: { readonly of: History; readonly assets: ReadonlyArray<As
         { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) }
       ]
     }),
-    h("p", { class: "quiet" }, `${counted(props.of.versions.length, "version")} of what it says.`)
+    h("p", { class: "quiet" }, `${counted(props.of.versions.length, "version")} of its declaration.`)
   )
 
 export const PriceHistory = (props: {

@@ -1,5 +1,5 @@
-// The catalog as its operator sees it: every listing with its state, and of one listing its versions, prices, owners,
-// what was observed and what was decided. An operator quarantines and restores from here.
+// The catalog as its operator sees it: every listing with its state, and one listing's versions, prices, ownership
+// claims, observations and decisions. An operator quarantines and restores from here.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
@@ -27,10 +27,10 @@ export const ResourcesView = (): VNode<any> => {
           label: "Listings",
           rows: of.items,
           keyOf: ({ id }) => id,
-          empty: "Nothing is listed yet.",
+          empty: "No listings yet.",
           columns: [
-            { head: "What", cell: (row) => h("a", { href: `#resource/${row.id}` }, written(titleOf(row))) },
-            { head: "Where", cell: (row) => (titleOf(row) === row.resource ? "–" : written(row.resource)) },
+            { head: "Resource", cell: (row) => h("a", { href: `#resource/${row.id}` }, written(titleOf(row))) },
+            { head: "URL", cell: (row) => (titleOf(row) === row.resource ? "–" : written(row.resource)) },
             {
               head: "State",
               cell: ({ status, status_reason }) => [
@@ -38,7 +38,7 @@ export const ResourcesView = (): VNode<any> => {
                 status_reason === null ? null : h("div", { class: "quiet" }, status_reason)
               ]
             },
-            { head: "Owner", cell: ({ ownership }) => h(State, { word: ownership }) },
+            { head: "Ownership", cell: ({ ownership }) => h(State, { word: ownership }) },
             { head: "Version", numeric: true, cell: ({ version }) => count(version) },
             { head: "Last paid", cell: ({ last_seen_paid_at }) => h(Moment, { at: last_seen_paid_at }) }
           ]
@@ -72,13 +72,13 @@ const cellOf = (value: unknown): Child =>
     : value === null || value === undefined
       ? "–"
       : typeof value === "object"
-        ? h("details", null, h("summary", null, "What it says"), h("pre", null, JSON.stringify(value, null, 2)))
+        ? h("details", null, h("summary", null, "Details"), h("pre", null, JSON.stringify(value, null, 2)))
         : /^[0-9a-f]{64}$|^[GC][A-Z2-7]{55}$/.test(String(value))
           ? h(Name, { text: String(value) })
           : written(String(value))
 
 /** `pay_to` → `Pay to`. */
-const headOf = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`
+export const headOf = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`
 
 /** A history as it comes: a column for each member. */
 const Entries = (props: { readonly title: string; readonly rows: ReadonlyArray<Entry> }): VNode<any> => {
@@ -132,7 +132,7 @@ const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonl
         done: props.done
       })
     ),
-    props.mayMove ? null : h("span", { class: "quiet" }, "An operator's key is required for moves.")
+    props.mayMove ? null : h("span", { class: "quiet" }, "Actions require an operator's key.")
   )
 
 export const ResourceView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
@@ -140,7 +140,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
   const about = useAsked<{ readonly assets: ReadonlyArray<AssetShown> }>("/dashboard/v1/about")
   const assets = about.state === "ready" ? about.body.assets : []
   return h(Shown<History>, {
-    asked: useAsked<History>(`/analytics/v1/resources/${encodeURIComponent(props.id)}?look=${read}`),
+    asked: useAsked<History>(`/analytics/v1/resources/${encodeURIComponent(props.id)}?refresh=${read}`),
     show: (of) =>
       h(
         "div",
@@ -157,7 +157,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
           h(Figures, {
             items: [
               { label: "State", value: h(State, { word: of.status }), note: of.status_reason ?? undefined },
-              { label: "Owner", value: h(State, { word: of.ownership }) },
+              { label: "Ownership", value: h(State, { word: of.ownership }) },
               { label: "Observed", value: count(of.observed_count) },
               { label: "Settled", value: count(of.settled_count) },
               { label: "Payers", value: count(of.unique_payers) }
@@ -166,14 +166,14 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
           h(
             "details",
             null,
-            h("summary", null, "What it declares"),
+            h("summary", null, "Declaration"),
             h("pre", { tabIndex: 0 }, JSON.stringify(of.declaration, null, 2))
           )
         ),
         h(Entries, { title: "Versions", rows: of.versions }),
         h(Entries, { title: "Prices", rows: of.payment_options.map(pricedBy(assets)) }),
         h(Entries, { title: "Decisions", rows: of.decisions }),
-        h(Entries, { title: "Claims of ownership", rows: of.claims }),
+        h(Entries, { title: "Ownership claims", rows: of.claims }),
         h(Entries, { title: "Observations", rows: of.observations })
       )
   })

@@ -1,6 +1,6 @@
-// Keys that sign, and what a rotation to those in the sources would do, told before it is asked for: who signs from
-// then on, what ends under the keys of before, and what must be kept. It is done only while the sources hold what was
-// told.
+// Signing keys, and the effects of a rotation to those in the sources, shown before it is requested: the new signers,
+// what ends under the previous keys, and which seeds must be kept. It is carried out only while the sources hold the
+// same keys.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
@@ -26,7 +26,7 @@ interface Rotations {
   readonly items: ReadonlyArray<Rotation>
 }
 
-/** What will be so after it, a sentence each. */
+/** The effects of a rotation, a sentence each. */
 const effectsOf = ({ next, now, what }: Rotation): ReadonlyArray<string> => {
   const added = next.channels.filter((address) => !now.channels.includes(address)).length
   const left = now.channels.filter((address) => !next.channels.includes(address)).length
@@ -34,16 +34,16 @@ const effectsOf = ({ next, now, what }: Rotation): ReadonlyArray<string> => {
     ...(what === "sponsor" && next.sponsor !== now.sponsor
       ? [
           `New payments are paid for by ${next.sponsor}, in place of ${now.sponsor}.`,
-          "What is pending under the old sponsor ends as it was recorded."
+          "Settlements pending under the old sponsor end as they were recorded."
         ]
       : []),
     ...(added + left === 0
       ? []
       : left === now.channels.length
-        ? ["Every channel is another one then; those of before are lent no more, and are merged back."]
-        : [`Channels that come in: ${added}; that are lent no more, and are merged back: ${left}.`]),
+        ? ["Every channel is replaced; the previous ones are no longer leased, and are merged back."]
+        : [`Channels added: ${added}; no longer leased, and merged back: ${left}.`]),
     "Other replicas follow within seconds, as soon as their own sources hold the same keys.",
-    "Keep the seeds of before in their sources until nothing is open under them."
+    "Keep the previous seeds in their sources until no settlement is open under them."
   ]
 }
 
@@ -63,7 +63,7 @@ const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonl
           Confirmed,
           {
             label: of.what === "sponsor" ? "Rotate the sponsor" : "Rotate the channels",
-            question: "Take up the keys that the sources hold now?",
+            question: "Rotate to the keys in the sources?",
             disabled: !mayMove,
             run: (note) => post("/dashboard/v1/moves", { move: "rotate", what: of.what, plan: of.plan, note }),
             done: props.done
@@ -80,17 +80,17 @@ const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonl
 
 export const RotationView = (props: {
   readonly mayMove: boolean
-  readonly look: number
+  readonly refresh: number
   readonly done: () => void
 }): VNode<any> => {
   const [own, readAgain] = useState(0)
-  const asked = useAsked<Rotations>(`/dashboard/v1/rotations?look=${props.look}.${own}`)
+  const asked = useAsked<Rotations>(`/dashboard/v1/rotations?refresh=${props.refresh}.${own}`)
   return h(
     Panel,
     {
-      title: "Keys that sign",
+      title: "Signing keys",
       wide: true,
-      actions: h("button", { type: "button", class: "small", onClick: () => readAgain(own + 1) }, "Look again")
+      actions: h("button", { type: "button", class: "small", onClick: () => readAgain(own + 1) }, "Refresh")
     },
     h(Shown<Rotations>, {
       asked,

@@ -1,9 +1,9 @@
-// A seller's own sales: what was settled for its key within the last quarter of an hour and from now on, as it happens,
-// and below it everything that an account was paid, from the reports. Refusals carry a sentence.
+// A seller's own sales: a live list of its key's settlements from the last 15 minutes on, and below it all payments to
+// an account, from the reports. Refusals carry a sentence.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { LinkState, Moment, Name, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
+import { LinkState, Moment, Name, Panel, SaveCsv, SettlementState, Shown, Table } from "./parts.ts"
 import { type AssetShown, figureOf } from "./prices.ts"
 import { Reason } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
@@ -42,17 +42,17 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
   const { link, sales } = useSales()
   return h(
     Panel,
-    { title: "Your sales, as they happen", wide: true, actions: h(LinkState, { link }) },
+    { title: "Live sales", wide: true, actions: h(LinkState, { link }) },
     h(Table<Sale>, {
       label: "Sales",
       rows: sales,
       keyOf: ({ id }) => id,
-      empty: "Nothing was settled for you within the last quarter of an hour. It will appear here by itself.",
+      empty: "No sales in the last 15 minutes. New ones appear here as they happen.",
       columns: [
         { head: "Recorded", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
         {
           head: "State",
-          cell: ({ errorReason, status }) => [h(State, { word: status }), h(Reason, { word: errorReason })]
+          cell: ({ errorReason, status }) => [h(SettlementState, { word: status }), h(Reason, { word: errorReason })]
         },
         { head: "Amount", numeric: true, cell: ({ amount, asset }) => figureOf(amount, asset, assets) },
         { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
@@ -76,7 +76,7 @@ const Paid = ({ account }: { readonly account: string }): VNode<any> => {
         label: "Paid to this account",
         rows: of.items,
         keyOf: ({ id }) => id,
-        empty: "This account was paid nothing here.",
+        empty: "No payments to this account here.",
         columns: [
           ...settlementColumns.filter(({ head }) => !["Paid to", "Fee", "Transaction"].includes(head)),
           // The timeline of one settlement is on the operator's page.
@@ -92,7 +92,7 @@ export const AccountView = (): VNode<any> => {
   const [account, change] = useState("")
   return h(
     Panel,
-    { title: "Everything an account was paid", wide: true },
+    { title: "Payments to an account", wide: true },
     h(
       "form",
       {

@@ -1,11 +1,12 @@
-// Search for its operator: what is on, how much of the catalog each index holds, which model's vectors are in use, and
-// how often what was found was then paid for, and what was looked for in vain.
+// Search as its operator sees it: active indexes and their coverage of the catalog, the model's vectors in use, the
+// share of results that were then paid for, and queries without a result.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { count, counted, percent } from "./format.ts"
 import { Figures, Moment, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 import type { Listed } from "./reports.ts"
+import { headOf } from "./ResourcesView.ts"
 
 interface Coverage {
   readonly indexed: number
@@ -40,19 +41,19 @@ const StatusFigures = ({ of }: { readonly of: Status }): VNode<any> => {
     `${count(indexed)} of ${count(resources)} listings, ${percent(share, 1)}`
   return h(Figures, {
     items: [
-      { label: "By words", value: h(State, { word: wordOf(of.lexical) }), note: held(lexical) },
+      { label: "Lexical index", value: h(State, { word: wordOf(of.lexical) }), note: held(lexical) },
       ...(of.embedded === undefined
         ? []
         : [
             {
-              label: "By word vectors",
+              label: "Word vector index",
               value: h(State, { word: wordOf(of.embedded) }),
               note: `${count(of.embedded.indexed)} of ${count(resources)} listings`
             }
           ]),
-      { label: "By a model", value: h(State, { word: wordOf(of.semantic) }), note: held(semantic) },
-      { label: "Waiting for a vector", value: count(of.worker.queue_depth), note: `worker ${of.worker.status}` },
-      { label: "Given up", value: count(of.worker.dead_letters) }
+      { label: "Model vector index", value: h(State, { word: wordOf(of.semantic) }), note: held(semantic) },
+      { label: "Vector queue", value: count(of.worker.queue_depth), note: `worker ${of.worker.status}` },
+      { label: "Dead letters", value: count(of.worker.dead_letters) }
     ]
   })
 }
@@ -92,9 +93,9 @@ const Generations = (): VNode<any> =>
         label: "Generations",
         rows: items,
         keyOf: (row) => String(items.indexOf(row)),
-        empty: "No model has made vectors here.",
+        empty: "No generations yet.",
         columns: names.map((name) => ({
-          head: name.replaceAll("_", " "),
+          head: headOf(name),
           cell: (row: Generation) => (row[name] === null ? "–" : written(String(row[name])))
         }))
       })
@@ -113,12 +114,12 @@ const MissedTable = ({ hours }: { readonly hours: string }): VNode<any> =>
     asked: useAsked<Listed<Missed>>(`/analytics/v1/search/missed?hours=${hours}`, 30_000),
     show: ({ items }) =>
       h(Table<Missed>, {
-        label: "Looked for and not found",
+        label: "Searches without a result",
         rows: items,
         keyOf: ({ words }) => words,
-        empty: "Every search found something, or none was kept.",
+        empty: "No searches without a result.",
         columns: [
-          { head: "Words", cell: ({ words }) => written(words) },
+          { head: "Query", cell: ({ words }) => written(words) },
           { head: "Callers", numeric: true, cell: ({ sessions }) => count(sessions) },
           { head: "Times", numeric: true, cell: ({ times }) => count(times) },
           { head: "Last", cell: ({ last_at }) => h(Moment, { at: last_at }) }
@@ -127,7 +128,7 @@ const MissedTable = ({ hours }: { readonly hours: string }): VNode<any> =>
   })
 
 const spans: ReadonlyArray<readonly [hours: string, label: string]> = [
-  ["24", "a day"],
+  ["24", "1 day"],
   ["168", "7 days"],
   ["720", "30 days"]
 ]
@@ -139,7 +140,7 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
   const choice = h(
     "label",
     { class: "row quiet" },
-    "Within",
+    "Window",
     h(
       "select",
       { value: hours, onChange: ({ target }: Event) => change((target as HTMLSelectElement).value) },
@@ -156,13 +157,13 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
     ),
     h(
       Panel,
-      { title: "Found, and paid for", wide: true, actions: choice },
+      { title: "Searches and payments", wide: true, actions: choice },
       h(Shown<Conversion>, { asked: conversion, show: (of) => h(ConversionFigures, { of }) })
     ),
     h(
       Panel,
       {
-        title: "Looked for and not found",
+        title: "Searches without a result",
         wide: true,
         ...(mayOperate
           ? { actions: h(SaveCsv, { name: "missed searches", path: `/analytics/v1/search/missed?hours=${hours}` }) }
@@ -170,12 +171,12 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
       },
       mayOperate
         ? h(MissedTable, { hours })
-        : h("p", { class: "quiet" }, "The words of searches without a result are told to operators.")
+        : h("p", { class: "quiet" }, "Sign in as an operator to see these queries.")
     ),
     h(
       Panel,
       {
-        title: "Generations of vectors",
+        title: "Vector generations",
         wide: true,
         actions: h(SaveCsv, { name: "generations", path: generationsPath })
       },

@@ -1,12 +1,12 @@
-// One settlement's whole life: how it was judged and lent a channel, what was recorded, each attempt to have it on the
-// ledger, the ledger that took it, its end and its delivery, with the time since it was asked for. An operator may give
-// up one that the ledger will never answer.
+// The timeline of one settlement: verification, channel lease, record, each attempt to submit it, the ledger that
+// included it, its outcome and its delivery, with the time since the request. An operator may give up one that the
+// ledger will never decide.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { address, amount, stroops, type Denomination } from "./format.ts"
-import { type Child, Figures, Moment, Name, Notice, Panel, Shown, State, written } from "./parts.ts"
+import { type Child, Figures, Moment, Name, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
 
 interface Life extends Denomination {
   readonly id: string
@@ -78,7 +78,7 @@ const Attempts = ({ of, since }: { readonly of: Life; readonly since: string }):
       Step,
       {
         key: one.number,
-        name: `Attempt ${one.number}${one.kind === "cancel" ? " (a cancel)" : ""}`,
+        name: `Attempt ${one.number}${one.kind === "cancel" ? " (cancel)" : ""}`,
         kind: "done",
         at: one.sent_at ?? one.recorded_at,
         since
@@ -93,7 +93,7 @@ const Attempts = ({ of, since }: { readonly of: Life; readonly since: string }):
 
 const End = ({ of, since }: { readonly of: Life; readonly since: string }): VNode<any> =>
   isOpen(of)
-    ? h(Step, { name: "Followed until the ledger says how it ended", kind: "now" })
+    ? h(Step, { name: "Pending: followed until the ledger confirms an outcome", kind: "now" })
     : h(
         Step,
         {
@@ -107,19 +107,19 @@ const End = ({ of, since }: { readonly of: Life; readonly since: string }): VNod
         of.reason_message === null ? null : h("div", null, written(of.reason_message))
       )
 
-/** The steps before the record: the request, the judgement, the channel. */
+/** The steps before the record: request, verification, channel. */
 const Before = ({ of, since }: { readonly of: Life; readonly since: string }): ReadonlyArray<VNode<any> | null> => [
-  of.asked_at === null ? null : h(Step, { name: "Asked for", kind: "done", at: of.asked_at }),
+  of.asked_at === null ? null : h(Step, { name: "Requested", kind: "done", at: of.asked_at }),
   h(
     Step,
-    { name: "Verified by the settlement itself", kind: "done", at: of.verified_at, since },
-    "The signature, the terms and a simulation on the ledger, whatever /verify had said before."
+    { name: "Verified", kind: "done", at: of.verified_at, since },
+    "The signature, the terms and a simulation on the ledger, independent of any earlier /verify."
   ),
   h(
     Step,
-    { name: "A channel leased, and kept with the record", kind: "done", at: of.leased_at, since },
+    { name: "Channel leased", kind: "done", at: of.leased_at, since },
     h(Name, { text: of.channel }),
-    " carries this transaction alone until it has ended."
+    " carries this transaction alone until it ends."
   )
 ]
 
@@ -131,8 +131,8 @@ const Timeline = ({ of }: { readonly of: Life }): VNode<any> => {
     h(Before, { of, since }),
     h(
       Step,
-      { name: "Recorded before anything was sent", kind: "done", at: of.recorded_at, since },
-      `At ledger ${of.recorded_ledger}; good until ledger ${of.expires_ledger}. `,
+      { name: "Recorded before submission", kind: "done", at: of.recorded_at, since },
+      `At ledger ${of.recorded_ledger}; expires at ledger ${of.expires_ledger}. `,
       `At most ${stroops(of.reserved_stroops)} of fees reserved.`
     ),
     h(Attempts, { of, since }),
@@ -140,19 +140,19 @@ const Timeline = ({ of }: { readonly of: Life }): VNode<any> => {
       ? null
       : h(
           Step,
-          { name: `Ledger ${of.ledger} took it`, kind: "done", at: of.closed_at },
+          { name: `Included in ledger ${of.ledger}`, kind: "done", at: of.closed_at },
           h(Name, { text: of.transaction_hash })
         ),
     h(End, { of, since }),
     of.delivered_at === null
       ? null
-      : h(Step, { name: "The success was answered to its caller", kind: "done", at: of.delivered_at, since })
+      : h(Step, { name: "Success delivered to the caller", kind: "done", at: of.delivered_at, since })
   )
 }
 
 export const SettlementView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
   const [again, readAgain] = useState(0)
-  const asked = useAsked<Life>(`/dashboard/v1/settlements/${encodeURIComponent(props.id)}?look=${again}`, 2_000)
+  const asked = useAsked<Life>(`/dashboard/v1/settlements/${encodeURIComponent(props.id)}?refresh=${again}`, 2_000)
   return h(Shown<Life>, {
     asked,
     show: (of) =>
@@ -161,11 +161,11 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
         { class: "grid" },
         h(
           Panel,
-          { title: "The payment" },
+          { title: "Payment" },
           h(Figures, {
             items: [
-              { label: "State", value: h(State, { word: of.state }) },
-              { label: of.moved === null ? "To be moved" : "Moved", value: amount(of.moved ?? of.amount, of) },
+              { label: "State", value: h(SettlementState, { word: of.state }) },
+              { label: of.moved === null ? "Amount" : "Amount settled", value: amount(of.moved ?? of.amount, of) },
               { label: "Scheme", value: of.scheme, note: of.network },
               { label: "Settled for", value: of.principal },
               { label: "Transaction", value: h(Name, { text: of.transaction_hash, whole: true }) }
@@ -176,10 +176,10 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
             : h("p", { class: "quiet" }, "For ", h("span", { class: "url" }, written(address(of.resource_url)))),
           of.explorer_url === null
             ? h("p", { class: "quiet" }, "This ledger runs in the facilitator; no explorer shows it.")
-            : h("p", null, h("a", { href: of.explorer_url, rel: "noreferrer" }, "Look at it in an explorer")),
+            : h("p", null, h("a", { href: of.explorer_url, rel: "noreferrer" }, "Open in an explorer")),
           isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => readAgain(again + 1) }) : null
         ),
-        h(Panel, { title: "Its life" }, h(Timeline, { of }))
+        h(Panel, { title: "Timeline" }, h(Timeline, { of }))
       )
   })
 }
@@ -188,7 +188,7 @@ const GiveUp = (props: { readonly of: Life; readonly mayMove: boolean; readonly 
   props.mayMove
     ? h(Confirmed, {
         label: "Give up",
-        question: "Leave this settlement unresolved? It may have moved money, and nobody follows it any more.",
+        question: "Mark this settlement as unresolved? It may have moved money, and it is no longer followed.",
         run: (note) => post("/dashboard/v1/moves", { move: "give-up", settlement: props.of.id, note }),
         done: props.done
       })

@@ -3,7 +3,7 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { address, amount, count, stroops } from "./format.ts"
-import { type Column, Moment, Name, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
+import { type Column, Moment, Name, Panel, SaveCsv, SettlementState, Shown, Table, written } from "./parts.ts"
 import type { Listed, Settlement } from "./reports.ts"
 
 const pageSize = 25
@@ -13,14 +13,14 @@ export const settlementColumns: ReadonlyArray<Column<Settlement>> = [
   {
     head: "State",
     cell: ({ error_reason, status }) => [
-      h(State, { word: status }),
+      h(SettlementState, { word: status }),
       error_reason === null ? null : h("div", { class: "quiet reason" }, error_reason)
     ]
   },
   { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
   { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
   { head: "Paid to", cell: ({ pay_to }) => h(Name, { text: pay_to }) },
-  { head: "For", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
+  { head: "Resource", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
   { head: "Scheme", cell: ({ scheme }) => scheme },
   { head: "Fee", numeric: true, cell: ({ fee_stroops }) => stroops(fee_stroops) },
   {
@@ -79,23 +79,23 @@ const Filters = (props: { readonly filter: Filter; readonly change: (filter: Fil
 }
 
 const statuses = [
-  ["", "all"],
-  ["success", "success"],
-  ["failed", "failed"],
-  ["unknown", "unknown"]
+  ["", "All"],
+  ["success", "Settled"],
+  ["failed", "Failed"],
+  ["unknown", "Pending"]
 ] as const
 const spans = [
-  ["0", "all history"],
-  ["1", "today"],
+  ["0", "All history"],
+  ["1", "Today"],
   ["7", "7 days"],
   ["30", "30 days"]
 ] as const
 
-/** Where one is in a list, and the way on. */
+/** Position in a list, and buttons to page through it. */
 export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offset: number) => void }): VNode<any> => {
   const { items, pagination } = props.of
   const { limit, offset, total } = pagination
-  const shown = total === 0 ? "none" : `${count(offset + 1)} to ${count(offset + items.length)} of ${count(total)}`
+  const shown = total === 0 ? "None" : `${count(offset + 1)} to ${count(offset + items.length)} of ${count(total)}`
   const button = (label: string, disabled: boolean, to: number) =>
     h("button", { type: "button", disabled, onClick: () => props.go(to) }, label)
   return h(
@@ -125,7 +125,7 @@ export const SettlementsView = (): VNode<any> => {
           rows: of.items,
           keyOf: ({ id }) => id,
           columns: settlementColumns,
-          empty: "No settlement fits."
+          empty: "No matching settlements."
         }),
         h(Paging, { of, go: (offset) => change({ ...filter, offset }) })
       ]

@@ -1,12 +1,12 @@
-// How the facilitator stands: money in flight, how long settling takes, fees spent and left, channels, what has no end
-// yet, plugins and actors, and what operators did. Channels are resized from here.
+// Status of the facilitator: money in flight, settlement times, fees spent and left, channels, pending and unresolved
+// settlements, plugins, actors and operator actions. Channels are resized from here.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { amount, count, counted, type Denomination, duration, percent, stroops } from "./format.ts"
 import { RotationView } from "./RotationView.ts"
-import { Figures, Moment, Name, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
+import { Figures, Moment, Name, Panel, SaveCsv, SettlementState, Shown, State, Table, written } from "./parts.ts"
 
 interface WithoutEnd extends Denomination {
   readonly id: string
@@ -60,38 +60,38 @@ export interface FacilitatorStatus {
 
 const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
 
-/** What an overview shows of it as well. */
+/** Also part of the overview. */
 export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
   const { fees, in_flight, pace, sponsor } = of
   const used = BigInt(fees.charged_stroops) + BigInt(fees.reserved_stroops)
   const left = BigInt(fees.limit_stroops) - used
   return h(Figures, {
     items: [
-      ...(in_flight.length === 0 ? [{ label: "In flight", value: "nothing" }] : []),
+      ...(in_flight.length === 0 ? [{ label: "In flight", value: "None" }] : []),
       ...in_flight.map((one) => ({
         label: `In flight in ${one.asset_symbol ?? "another asset"}`,
         value: amount(one.amount, one),
         note: counted(one.settlements, "settlement")
       })),
-      { label: "Half settle within", value: seconds(pace.p50_ms), note: `p50 of the newest ${count(pace.over)}` },
-      { label: "Nearly all within", value: seconds(pace.p95_ms), note: "p95" },
+      { label: "Median settlement time", value: seconds(pace.p50_ms), note: `of the newest ${count(pace.over)}` },
+      { label: "Settlement time, p95", value: seconds(pace.p95_ms) },
       { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
       {
-        label: "Left today",
+        label: "Fee budget left today",
         value: stroops(left > 0n ? left : 0n),
         note: `of ${stroops(fees.limit_stroops)}, UTC day`
       },
       ...(sponsor === null
         ? []
         : [
-            { label: "Sponsor's balance", value: stroops(sponsor.balance_stroops) },
+            { label: "Sponsor balance", value: stroops(sponsor.balance_stroops) },
             {
-              label: "Channels usable",
+              label: "Usable channels",
               value: count(sponsor.channels_usable),
               note:
                 sponsor.channel_balance_least_stroops === null
                   ? undefined
-                  : `${stroops(sponsor.channel_balance_least_stroops)} in each, or more`
+                  : `at least ${stroops(sponsor.channel_balance_least_stroops)} in each`
             }
           ])
     ]
@@ -100,16 +100,16 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
 
 const WithoutEndTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(Table<WithoutEnd>, {
-    label: "Settlements without an end",
+    label: "Pending and unresolved settlements",
     rows: of.without_end,
     keyOf: ({ id }) => id,
     empty: "Every settlement has ended.",
     columns: [
       { head: "Age", cell: ({ age_seconds }) => duration(age_seconds) },
-      { head: "State", cell: ({ state }) => h(State, { word: state }) },
+      { head: "State", cell: ({ state }) => h(SettlementState, { word: state }) },
       { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
       { head: "Settled for", cell: ({ principal }) => principal },
-      { head: "Until ledger", numeric: true, cell: ({ expires_ledger }) => String(expires_ledger) },
+      { head: "Expires at ledger", numeric: true, cell: ({ expires_ledger }) => String(expires_ledger) },
       { head: "Transaction", cell: (row) => h(Name, { text: row.transaction_hash, href: `#settlement/${row.id}` }) }
     ]
   })
@@ -125,7 +125,7 @@ const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
       { head: "Charged", numeric: true, cell: (row) => stroops(row.charged_stroops) },
       { head: "Reserved", numeric: true, cell: (row) => stroops(row.reserved_stroops) },
       {
-        head: "Of its limit",
+        head: "Share of limit",
         numeric: true,
         cell: (row) =>
           percent(Number(row.charged_stroops) + Number(row.reserved_stroops), of.fees.limit_per_principal_stroops)
@@ -161,22 +161,22 @@ interface MoveReported {
   readonly outcome: string
 }
 
-const Audit = ({ look: read }: { readonly look: number }): VNode<any> =>
+const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
   h(Shown<{ readonly items: ReadonlyArray<MoveReported> }>, {
-    asked: useAsked<{ readonly items: ReadonlyArray<MoveReported> }>(`/dashboard/v1/moves?look=${read}`),
+    asked: useAsked<{ readonly items: ReadonlyArray<MoveReported> }>(`/dashboard/v1/moves?refresh=${refresh}`),
     show: ({ items }) =>
       h(Table<MoveReported>, {
-        label: "Moves",
+        label: "Operator actions",
         rows: items,
         keyOf: ({ id }) => id,
-        empty: "No operator has done anything from here yet.",
+        empty: "No actions yet.",
         columns: [
           { head: "When", cell: ({ at }) => h(Moment, { at }) },
-          { head: "Who", cell: ({ by }) => by },
-          { head: "What", cell: ({ move }) => move },
-          { head: "Of", cell: ({ subject }) => h("code", null, subject) },
-          { head: "Why", cell: ({ note }) => written(note) },
-          { head: "How it went", cell: ({ outcome }) => outcome }
+          { head: "Operator", cell: ({ by }) => by },
+          { head: "Action", cell: ({ move }) => move },
+          { head: "Subject", cell: ({ subject }) => h("code", null, subject) },
+          { head: "Reason", cell: ({ note }) => written(note) },
+          { head: "Outcome", cell: ({ outcome }) => outcome }
         ]
       })
   })
@@ -190,7 +190,7 @@ const Resize = (props: {
     Confirmed,
     {
       label: "Resize",
-      question: "How many channels shall there be?",
+      question: "Change the number of channels?",
       disabled: !props.mayMove,
       run: (note, given) =>
         post("/dashboard/v1/moves", { move: "resize-channels", count: Number(given.get("count")), note }),
@@ -254,7 +254,7 @@ const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
 
 export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
   const [read, readAgain] = useState(0)
-  const asked = useAsked<FacilitatorStatus>(`/dashboard/v1/standing?look=${read}`, 3_000)
+  const asked = useAsked<FacilitatorStatus>(`/dashboard/v1/standing?refresh=${read}`, 3_000)
   const done = () => readAgain(read + 1)
   return h(Shown<FacilitatorStatus>, {
     asked,
@@ -265,14 +265,14 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         h(
           Panel,
           {
-            title: "At this moment",
+            title: "Current status",
             wide: true,
             actions: h(SaveCsv, { name: "operation", path: "/dashboard/v1/standing" })
           },
           h(StatusFigures, { of })
         ),
-        h(Panel, { title: "Without an end", wide: true }, h(WithoutEndTable, { of })),
-        h(Panel, { title: "Fees by key, today", wide: true }, h(BudgetTable, { of })),
+        h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of })),
+        h(Panel, { title: "Fees by key today", wide: true }, h(BudgetTable, { of })),
         h(
           Panel,
           {
@@ -282,16 +282,16 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           },
           h(ChannelTable, { of })
         ),
-        h(RotationView, { mayMove, look: read, done }),
+        h(RotationView, { mayMove, refresh: read, done }),
         h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of })),
         h(
           Panel,
           {
-            title: "What operators did",
+            title: "Operator actions",
             wide: true,
-            actions: h(SaveCsv, { name: "moves", path: "/dashboard/v1/moves" })
+            actions: h(SaveCsv, { name: "operator actions", path: "/dashboard/v1/moves" })
           },
-          h(Audit, { look: read })
+          h(Audit, { refresh: read })
         )
       )
   })

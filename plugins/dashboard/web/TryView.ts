@@ -1,5 +1,5 @@
-// A payment to look at: on the embedded ledger, a button makes a buyer with money, lets it pay a seller, and shows each
-// of the five steps with what was really sent and answered. The page plays the seller's part towards the facilitator.
+// A demonstration payment: on the embedded ledger, a button makes a buyer with money, lets it pay a seller, and shows
+// each of the five steps with its real request and response. The page acts as the seller towards the facilitator.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { Name, Panel } from "./parts.ts"
@@ -17,7 +17,7 @@ const titles = [
   "The buyer signs one authorization by those terms",
   "The seller asks the facilitator to verify it",
   "The seller asks the facilitator to settle it",
-  "The settlement stands, and anybody who lost the answer reads it again"
+  "The settlement is final: a client that lost the answer reads it again"
 ]
 
 const post = (path: string, body: unknown): Promise<Response> =>
@@ -30,8 +30,8 @@ const short = (body: unknown): unknown =>
     )
   )
 
-/** Walks the steps; `tell` hears of each as it is done. Resolves to the transaction of a payment that settled. */
-const traverse = async (report: (step: Step) => void): Promise<string | undefined> => {
+/** Runs the steps and reports each as it completes. Resolves to the transaction of a settled payment. */
+const runSteps = async (report: (step: Step) => void): Promise<string | undefined> => {
   const timed = async (index: number, said: string, work: () => Promise<Response>, isGood: (body: any) => boolean) => {
     const began = performance.now()
     const response = await work()
@@ -97,7 +97,7 @@ const StepShown = ({ index, step }: { readonly index: number; readonly step: Ste
         h(
           "details",
           null,
-          h("summary", null, "What was answered"),
+          h("summary", null, "Response"),
           h("pre", { tabIndex: 0 }, JSON.stringify(step.body, null, 2))
         )
       )
@@ -107,7 +107,7 @@ export const TryView = (): VNode<any> => {
     readonly busy: boolean
     readonly steps: ReadonlyArray<Step>
     readonly hash?: string
-    readonly fault?: string
+    readonly error?: string
   }>({
     busy: false,
     steps: []
@@ -120,10 +120,10 @@ export const TryView = (): VNode<any> => {
       change({ busy: true, steps: [...steps] })
     }
     try {
-      const hash = await traverse(report)
+      const hash = await runSteps(report)
       change({ busy: false, steps: [...steps], ...(hash === undefined ? {} : { hash }) })
     } catch {
-      change({ busy: false, steps: [...steps], fault: "The facilitator does not answer." })
+      change({ busy: false, steps: [...steps], error: "The facilitator does not answer." })
     }
   }
   return h(
@@ -147,14 +147,14 @@ export const TryView = (): VNode<any> => {
       { class: "steps", "aria-live": "polite" },
       titles.map((title, index) => h(StepShown, { key: title, index, step: state.steps[index] }))
     ),
-    state.fault === undefined ? null : h("p", { class: "notice fault", role: "alert" }, state.fault),
+    state.error === undefined ? null : h("p", { class: "notice error", role: "alert" }, state.error),
     state.hash === undefined
       ? null
       : h(
           "p",
           { class: "notice hint", role: "status" },
           "Settled. ",
-          h("a", { href: `/dashboard#settlement/${state.hash}` }, "Its whole life"),
+          h("a", { href: `/dashboard#settlement/${state.hash}` }, "Timeline"),
           ", transaction ",
           h(Name, { text: state.hash })
         )

@@ -1,5 +1,5 @@
-// Signing in as an account that is paid: the page asks for a sentence, the seller has the account sign it in a wallet
-// or by a command, and pastes the signature. No key of the account comes near the page.
+// Sign-in as the paid account: the page requests a challenge, the seller signs it with the account in a wallet or by a
+// command, and pastes the signature. The account's key never reaches the page.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
@@ -26,7 +26,7 @@ const signOut = (query: string) => async (): Promise<void> => {
   location.reload()
 }
 
-/** Whose sales these are, until when, and the way out. */
+/** The signed-in account, its expiry, and sign-out. */
 export const AccountBar = ({ of }: { readonly of: AccountShown }): VNode<any> =>
   h(
     Panel,
@@ -81,7 +81,7 @@ const AnswerChallenge = (props: {
     h(
       "p",
       { class: "quiet" },
-      "In a wallet: “Sign message” (SEP-53), with the sentence as it stands. By the command line of Stellar, where ",
+      "In a wallet: “Sign message” (SEP-53), with the sentence unchanged. With the Stellar command line, where ",
       h("code", null, "NAME"),
       " is the account’s identity:"
     ),
@@ -111,26 +111,26 @@ export const AccountSignIn = (): VNode<any> => {
   const [state, change] = useState<{
     readonly busy: boolean
     readonly of?: Challenged
-    readonly fault?: string
+    readonly error?: string
   }>({ busy: false })
   const asked = async (account: string): Promise<void> => {
     change({ busy: true })
     const answer = await post<Challenged>("/dashboard/account/challenge", { account })
-    change(answer.state === "ready" ? { busy: false, of: answer.body } : { busy: false, fault: answer.words })
+    change(answer.state === "ready" ? { busy: false, of: answer.body } : { busy: false, error: answer.words })
   }
-  const { busy, fault: error, of } = state
+  const { busy, error, of } = state
   const answered = async (signature: string): Promise<void> => {
     if (of === undefined) return
     change({ busy: true, of })
     const answer = await post("/dashboard/account", { account: of.account, challenge: of.challenge, signature })
     if (answer.state === "ready") location.reload()
-    else change({ busy: false, of, fault: answer.words })
+    else change({ busy: false, of, error: answer.words })
   }
   return h(
     Panel,
     { title: "Sign in with your account" },
     h("p", { class: "quiet" }, "The account that buyers pay shows its own sales and listings. No key is needed."),
-    error === undefined ? null : h(Notice, { kind: "fault" }, error),
+    error === undefined ? null : h(Notice, { kind: "error" }, error),
     of === undefined
       ? h(AskChallenge, { busy, asked })
       : h(AnswerChallenge, { of, busy, answered, back: () => change({ busy: false }) })

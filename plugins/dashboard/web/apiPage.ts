@@ -1,19 +1,18 @@
-// The page of the interface: Swagger UI draws /openapi.json, and what is tried there goes to this facilitator alone.
-// What a reader wrote into it is not kept. Keys are asked for by "Authorize". What the viewer draws is put right for
-// screen readers as it appears: every part has a name, headings follow one another, and no button holds a link
-// (that is what deep links would make). It follows the reader's theme.
+// The API page: Swagger UI renders /openapi.json, and requests tried there go to this facilitator alone. Input is not
+// kept; "Authorize" takes keys. Its output is corrected for screen readers as it appears: every part has a name,
+// headings are in order, and no button holds a link (deep links would add them). It follows the reader's theme.
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown
 
 const place = document.getElementById("api")!
 
-/** Parts outside the viewer's main one, by what they are called. */
+/** Parts outside the viewer's main one, with their labels. */
 const parts: ReadonlyArray<readonly [selector: string, label: string]> = [
   ["section.block:has(> div > .info), section.block:has(> .info)", "About"],
   ["section.schemes", "Keys"],
   ["section.models", "Schemas"]
 ]
 
-/** What an opened route shows: what is sent and answered is reached by the keyboard, and has a name. */
+/** An opened route: its request and response are focusable and labeled. */
 const mendOpened = (): void => {
   for (const text of place.querySelectorAll("pre.microlight:not([tabindex])")) text.setAttribute("tabindex", "0")
   for (const body of place.querySelectorAll("textarea.body-param__text:not([aria-label])"))

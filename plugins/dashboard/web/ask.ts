@@ -1,17 +1,17 @@
-// Asking this facilitator, from the page. An answer is in one of three states, and a page shows each: not here yet,
-// here, or refused with words. When the server is lost the last answer stays, marked as such, and is asked for again,
-// ever more rarely, until it is back. Nothing is asked of anybody else.
+// Requests from the page to this facilitator, and to no other host. A request is loading, ready or failed, and a page
+// shows each state. When the server does not answer, the last response stays, marked as stale, and is retried with
+// exponential backoff until the server is back.
 import { useEffect, useState } from "preact/hooks"
 
 export interface Ready<A> {
   readonly state: "ready"
   readonly body: A
-  /** Why it could not be asked again; absent when it is fresh. */
+  /** Why the refresh failed; absent when it is fresh. */
   readonly lost?: string
 }
 export interface Failed {
   readonly state: "failed"
-  /** 0 when nobody answered. */
+  /** 0 without a response. */
   readonly status: number
   readonly words: string
 }
@@ -28,7 +28,7 @@ const wordsOf = (status: number, body: any): string => {
   return `${said.slice(0, 1).toUpperCase()}${said.slice(1)}`
 }
 
-/** One question. It never rejects but for `signal`. */
+/** One request. It rejects only for `signal`. */
 export const ask = async <A>(path: string, init: RequestInit = {}): Promise<Ready<A> | Failed> => {
   let response: Response
   try {
@@ -43,7 +43,7 @@ export const ask = async <A>(path: string, init: RequestInit = {}): Promise<Read
     : { state: "failed", status: response.status, words: wordsOf(response.status, body) }
 }
 
-/** Posts JSON to one of our own moves; the header shows that a page of ours sent it. */
+/** Posts JSON to a route of this origin; the header proves that a page of ours sent it. */
 export const post = <A>(path: string, body: unknown): Promise<Ready<A> | Failed> =>
   ask<A>(path, {
     method: "POST",
@@ -53,7 +53,7 @@ export const post = <A>(path: string, body: unknown): Promise<Ready<A> | Failed>
 
 const isPassing = (status: number): boolean => status === 0 || status === 429 || status >= 500
 
-/** The answer to a path, asked anew every `everyMillis` when given; undefined asks nothing. */
+/** The response of a path, polled every `everyMillis` when given; undefined requests nothing. */
 export const useAsked = <A>(path: string | undefined, everyMillis?: number): Asked<A> => {
   const [kept, keep] = useState<{ readonly path: string | undefined; readonly asked: Asked<A> }>({
     path,

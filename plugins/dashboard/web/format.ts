@@ -1,5 +1,5 @@
-// Figures as people read them, with their units. Amounts and fees are whole numbers as decimal text and stay exact, as
-// bigints; nothing is added up here. Times are told in the viewer's own zone and in UTC. Pure.
+// Figures formatted with their units. Amounts and fees are whole numbers as decimal text and stay exact, as bigints;
+// nothing is added up here. Times are in the viewer's zone and in UTC. Pure.
 
 /** Stroops in one XLM, and the decimals of its amounts. */
 const xlmDecimals = 7
@@ -22,10 +22,7 @@ export const decimal = (units: string | bigint, decimals: number): string => {
   return `${value < 0n ? "−" : ""}${grouped.format(BigInt(whole))}.${part.padEnd(2, "0")}`
 }
 
-/**
- * An address that a stranger wrote, its host as a browser asks for it: letters of another alphabet that look like
- * somebody else's name are seen for what they are. Whatever is no address of HTTP stays as it is.
- */
+/** An untrusted URL with its host in ASCII form, so that homoglyphs are visible. Any other text is unchanged. */
 export const address = (text: string): string => {
   const [before = "", authority = ""] = /^https?:\/\/([^/?#]*)/i.exec(text) ?? []
   if (/^[\x20-\x7e]*$/.test(authority) || !URL.canParse(text)) return text

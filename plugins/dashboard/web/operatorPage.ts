@@ -1,5 +1,5 @@
-// The operator's dashboard: one page whose part is chosen by what follows `#` in its address, so that each can be
-// linked to and the browser's own buttons go back. Where keys are required, it begins with signing in.
+// The operator's dashboard: one page whose view is chosen by the URL fragment, so that each can be linked to and the
+// browser's back button works. Where keys are required, it begins with the sign-in.
 import { h, type VNode } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { LiveView } from "./LiveView.ts"
@@ -16,7 +16,7 @@ import { StatusView } from "./StatusView.ts"
 interface View {
   readonly name: string
   readonly label: string
-  /** Told to operators alone. */
+  /** For operators alone. */
   readonly operators: boolean
   readonly show: (session: Session, rest: string) => VNode<any>
 }
@@ -44,13 +44,13 @@ const tabs: ReadonlyArray<View> = [
 const details: ReadonlyArray<View> = [
   {
     name: "settlement",
-    label: "One settlement",
+    label: "Settlement",
     operators: true,
     show: ({ may_move }, id) => h(SettlementView, { id, mayMove: may_move })
   },
   {
     name: "resource",
-    label: "One listing",
+    label: "Listing",
     operators: false,
     show: ({ may_move }, id) => h(ResourceView, { id, mayMove: may_move })
   }
@@ -68,9 +68,8 @@ const useFragment = (): string => {
 
 const Content = (props: { readonly view: View; readonly rest: string; readonly session: Session }): VNode<any> => {
   const { rest, session, view } = props
-  if (!session.may_read) return h(SignIn, { why: "This facilitator tells its figures to whoever has a key." })
-  if (view.operators && !session.may_operate)
-    return h(SignIn, { why: "This part is for operators, with a key of their own." })
+  if (!session.may_read) return h(SignIn, { why: "The figures of this facilitator require a key." })
+  if (view.operators && !session.may_operate) return h(SignIn, { why: "This view requires an operator's key." })
   return view.show(session, rest)
 }
 

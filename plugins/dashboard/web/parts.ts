@@ -1,6 +1,6 @@
-// The parts that pages are made of: panels, figures, tables, times and addresses. What a seller or a buyer wrote is
-// only ever text, in an element of its own direction, so that neither markup nor marks of direction reach what stands
-// beside it.
+// The parts that pages are made of: panels, figures, tables, times and addresses. Sellers' and buyers' strings are only
+// ever text, in an element of its own direction, so that neither markup nor bidirectional marks affect their
+// surroundings.
 import { type ComponentChildren, h, render, type VNode } from "preact"
 import { useId, useState } from "preact/hooks"
 import type { Asked } from "./ask.ts"
@@ -9,7 +9,7 @@ import { type Link, linkLabel } from "./stream.ts"
 
 export type Child = ComponentChildren
 
-/** What a stranger wrote. */
+/** Untrusted text. */
 export const written = (text: string): VNode<any> => h("bdi", { class: "written" }, text)
 
 export const Panel = (props: {
@@ -94,20 +94,18 @@ export const Table = <Row>(props: {
   )
 }
 
-export const Notice = (props: { readonly kind: "fault" | "hint"; readonly children?: Child }): VNode<any> =>
-  h("p", { class: `notice ${props.kind}`, role: props.kind === "fault" ? "alert" : "status" }, props.children)
+export const Notice = (props: { readonly kind: "error" | "hint"; readonly children?: Child }): VNode<any> =>
+  h("p", { class: `notice ${props.kind}`, role: props.kind === "error" ? "alert" : "status" }, props.children)
 
 /** The three states of an answer. */
 export const Shown = <A>(props: { readonly asked: Asked<A>; readonly show: (body: A) => Child }): VNode<any> => {
   const { asked } = props
   if (asked.state === "loading") return h("p", { class: "quiet", "aria-busy": true }, "Loading…")
-  if (asked.state === "failed") return h(Notice, { kind: "fault" }, asked.words)
+  if (asked.state === "failed") return h(Notice, { kind: "error" }, asked.words)
   return h(
     "div",
     { class: asked.lost === undefined ? "shown" : "shown stale" },
-    asked.lost === undefined
-      ? null
-      : h(Notice, { kind: "fault" }, `${asked.lost} What stands here is the last answer.`),
+    asked.lost === undefined ? null : h(Notice, { kind: "error" }, `${asked.lost} Showing the last response.`),
     props.show(asked.body)
   )
 }
@@ -119,16 +117,13 @@ export const Moment = ({ at }: { readonly at: string | null }): VNode<any> => {
   return h("time", { dateTime: at, title: utc }, own, h("span", { class: "utc" }, utc))
 }
 
-/** Puts the whole of a name on the clipboard, in place of the ends that were chosen. */
+/** Copies the full text in place of the selected ends. */
 const copyWhole = (text: string) => (event: ClipboardEvent) => {
   event.clipboardData?.setData("text/plain", text)
   event.preventDefault()
 }
 
-/**
- * An address or hash by its ends; the whole stands in its title and is what is copied. On the page of what it names it
- * stands `whole`.
- */
+/** An address or hash, shortened; its title and the clipboard have all of it. `whole` on its own page. */
 export const Name = (props: {
   readonly text: string
   readonly href?: string
@@ -154,16 +149,29 @@ const tones: Readonly<Record<string, string>> = {
   removed: "bad",
   degraded: "warn",
   unknown: "warn",
+  pending: "warn",
   unresolved: "warn",
   stale: "warn",
   provisional: "warn"
 }
 
-/** A state in a word; its colour says nothing that the word does not. */
+/** A state as a word; the color only repeats it. */
 export const State = ({ word }: { readonly word: string }): VNode<any> =>
   h("span", { class: `state ${tones[word] ?? "plain"}` }, word.replaceAll("_", " "))
 
-/** How a stream of settlements stands. */
+/** One word for each state of a settlement, whichever route reports it. */
+const settlementStates: Readonly<Record<string, string>> = {
+  success: "settled",
+  unknown: "pending",
+  prepared: "pending",
+  submitted: "pending"
+}
+
+/** The state of a settlement. */
+export const SettlementState = ({ word }: { readonly word: string }): VNode<any> =>
+  h(State, { word: settlementStates[word] ?? word })
+
+/** Connection state of a stream of settlements. */
 export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
   h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkLabel[link])
 
@@ -181,10 +189,7 @@ const saveCsv = async (name: string, path: string): Promise<void> => {
   URL.revokeObjectURL(link.href)
 }
 
-/**
- * A button that saves a list as CSV, from the very route that the list came from: from the first row that is shown on,
- * as many as the route gives. It says when that failed.
- */
+/** A button that saves a list as CSV, from the list's route: from the first shown row to the route's limit. */
 export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> => {
   const [isLost, report] = useState(false)
   const save = (): Promise<void> =>
@@ -195,12 +200,12 @@ export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: 
   return h(
     "span",
     { class: "row" },
-    isLost ? h("span", { class: "state bad", role: "alert" }, "not saved; try again") : null,
+    isLost ? h("span", { class: "state bad", role: "alert" }, "Not saved; try again") : null,
     h("button", { type: "button", class: "small", onClick: save }, "CSV", h("span", { class: "spoken" }, ` of ${name}`))
   )
 }
 
-/** The bar above every page; `end` stands at its end. */
+/** The bar above every page; `end` is right-aligned. */
 export const Bar = (props: { readonly here: string; readonly end?: Child }): VNode<any> =>
   h(
     "header",
@@ -224,7 +229,7 @@ const pageLinks: ReadonlyArray<readonly [href: string, label: string]> = [
   ["/docs", "API"]
 ]
 
-/** The bar's end of a page; who speaks and since when. */
+/** The footer of every page. */
 export const Foot = (): VNode<any> =>
   h(
     "footer",

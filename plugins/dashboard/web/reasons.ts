@@ -1,15 +1,15 @@
-// Why a payment was refused or a resource is not listed, in sentences for its seller. A word that is not known here is
-// shown as it is; the interface's own words stay beside the sentence.
+// Reason codes of refused payments and unlisted resources, as sentences for the seller. An unknown code is shown as it
+// is; the code stays beside the sentence.
 import { h, type VNode } from "preact"
 
-/** The spelling apart, a word means the same. */
+/** The code in its neutral spelling. */
 const neutral = (word: string): string => word.replace("_stellar_", "_ledger_").replace(/^stellar_/, "ledger_")
 
 const sentences: Readonly<Record<string, string>> = {
   settle_ledger_transaction_failed: "The ledger took the transaction and it failed; no money moved.",
   settle_ledger_transaction_expired:
     "The buyer's signature ended before the ledger took it; no money moved. Ask again.",
-  settle_ledger_authorization_spent: "The buyer's signature was used by somebody else's transaction.",
+  settle_ledger_authorization_spent: "The buyer's signature was used by another transaction.",
   settle_ledger_transaction_status_unknown: "The outcome is not known yet; ask again with the same payment.",
   settlement_pending: "The outcome is not known yet; ask again with the same payment.",
   schema_invalid: "What is declared does not fit its own schema.",
@@ -26,6 +26,6 @@ const sentences: Readonly<Record<string, string>> = {
 
 export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
 
-/** A word with its sentence. */
+/** A code with its sentence. */
 export const Reason = ({ word }: { readonly word: string | undefined }): VNode<any> | null =>
   word === undefined ? null : h("div", { class: "quiet" }, sentenceOf(word) ?? "", " ", h("code", null, word))

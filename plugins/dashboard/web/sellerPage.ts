@@ -1,6 +1,6 @@
 // The page at `/seller`: a seller's own sales, refusals with their reasons, its listings, and on the local ledger a
-// payment to try. It is signed in by a seller's key, or by the account that is paid; without keys it is for this
-// machine alone, as the stream is.
+// demonstration payment. Sign-in is by a seller's key, or by the paid account; without keys it is for this machine
+// alone, as the stream is.
 import { h, type VNode } from "preact"
 import { AccountBar, type AccountShown, AccountSignIn, useAccount } from "./account.ts"
 import { useAsked } from "./ask.ts"
@@ -30,7 +30,7 @@ const SignIns = ({ session }: { readonly session: Session }): VNode<any> =>
           why:
             session.role === "operator"
               ? "You are signed in as an operator; the key that a server settles with shows that seller's own sales."
-              : "Or the key that your server settles with: it shows what was settled for it, to whatever account."
+              : "Or use the key that your server settles with: it shows that key's settlements, to any account."
         })
   )
 

@@ -1,5 +1,5 @@
-// Who this browser is here, and signing in and out. A key is sent once and not kept; the cookie that stands for it is
-// out of reach of any script.
+// The browser's session, sign-in and sign-out. A key is sent once and not kept; the session cookie is not readable by
+// scripts.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
@@ -25,7 +25,7 @@ const signOut = async (): Promise<void> => {
   location.reload()
 }
 
-/** Who is signed in, at the end of the bar. */
+/** The signed-in principal, at the end of the bar. */
 export const SignedInAs = ({ session }: { readonly session: Session | undefined }): VNode<any> | null =>
   session === undefined || session.role === "nobody"
     ? null
@@ -37,20 +37,20 @@ export const SignedInAs = ({ session }: { readonly session: Session | undefined 
       )
 
 export const SignIn = (props: { readonly why: string }): VNode<any> => {
-  const [state, change] = useState<{ readonly busy: boolean; readonly fault?: string }>({ busy: false })
+  const [state, change] = useState<{ readonly busy: boolean; readonly error?: string }>({ busy: false })
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
     const key = String(new FormData(event.currentTarget as HTMLFormElement).get("key") ?? "")
     change({ busy: true })
     const answer = await post("/dashboard/session", { key })
     if (answer.state === "ready") location.reload()
-    else change({ busy: false, fault: answer.status === 401 ? "This key is not listed here." : answer.words })
+    else change({ busy: false, error: answer.status === 401 ? "This key is not listed here." : answer.words })
   }
   return h(
     Panel,
     { title: "Sign in with a key" },
     h("p", { class: "quiet" }, props.why),
-    state.fault === undefined ? null : h(Notice, { kind: "fault" }, state.fault),
+    state.error === undefined ? null : h(Notice, { kind: "error" }, state.error),
     h(
       "form",
       { class: "line", onSubmit: submit },

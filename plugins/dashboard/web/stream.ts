@@ -1,6 +1,6 @@
-// Settlements as they are told, by server-sent events. A browser that loses its stream comes back by itself where it
-// stopped. One that was answered and refused (the facilitator was starting, too many followed, a key was withdrawn)
-// gives up; it is opened again here, ever more rarely, from where it stopped.
+// Live settlements by server-sent events. A browser reconnects a lost stream itself, from its last event. It gives up
+// on a refused one (a starting facilitator, too many subscribers, a revoked key); that is reopened here with
+// exponential backoff, from the last event.
 import { useEffect, useRef, useState } from "preact/hooks"
 
 export type Link = "opening" | "open" | "lost" | "refused"
@@ -9,7 +9,7 @@ const types = ["recorded", "settled", "failed", "expired", "unresolved"]
 const pauseFirst = 1_000
 const pauseMax = 15_000
 
-/** Follows the stream at a path for as long as it is shown; `hear` gets the data of each event. */
+/** Subscribes to the stream at a path while the component is mounted; `receive` gets the data of each event. */
 export const useStream = (path: string, receive: (data: string) => void): Link => {
   const [link, report] = useState<Link>("opening")
   const received = useRef(receive)
@@ -25,7 +25,7 @@ export const useStream = (path: string, receive: (data: string) => void): Link =
     }
     const open = (): void => {
       stream = new EventSource(last === "" ? path : `${path}?after=${last}`)
-      // What follows comes again; an older cursor would have it come a third time.
+      // Later events come again; an older cursor would deliver them a third time.
       stream.addEventListener("journal.rewound", ({ lastEventId }: MessageEvent<string>) => void (last = lastEventId))
       for (const type of types) stream.addEventListener(`settlement.${type}`, listen)
       stream.onopen = () => {
@@ -49,10 +49,10 @@ export const useStream = (path: string, receive: (data: string) => void): Link =
   return link
 }
 
-/** How the stream stands, in words. */
+/** Labels of the stream's states. */
 export const linkLabel: Readonly<Record<Link, string>> = {
   opening: "connecting…",
   open: "live",
   lost: "the facilitator does not answer; trying again…",
-  refused: "the facilitator takes no more followers now; trying again…"
+  refused: "too many live views are open; trying again…"
 }

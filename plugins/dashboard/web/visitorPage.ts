@@ -1,5 +1,4 @@
-// The page at `/`, for anybody: what this facilitator is, what it takes, how it is at this moment, and what is for
-// sale.
+// The public page at `/`: what this facilitator is, accepted payments, its health, and the catalog.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { CatalogView } from "./CatalogView.ts"
@@ -35,7 +34,7 @@ interface Ready {
   }
 }
 
-/** A limit that is set; without one the settings hold the largest number there is. */
+/** The configured limit; without one the settings hold the largest number. */
 const limitOf = ({ decimals, max_payment, symbol }: About["assets"][number]): ReadonlyArray<string> =>
   max_payment.length > 30 ? [] : [`at most ${decimal(max_payment, decimals)} ${symbol} a payment`]
 
@@ -49,8 +48,8 @@ const Taken = ({ about }: { readonly about: About }): VNode<any> =>
         value: about.assets.map(({ symbol }) => symbol).join(", "),
         note: about.assets.flatMap(limitOf).join("; ")
       },
-      { label: "Who may use it", value: about.keys_required ? "callers with a key" : "anybody" },
-      { label: "Ledger fees", value: "sponsored", note: "the buyer needs the asset alone" }
+      { label: "Access", value: about.keys_required ? "Callers with a key" : "Public" },
+      { label: "Ledger fees", value: "Sponsored", note: "the buyer needs the asset alone" }
     ]
   })
 
@@ -58,7 +57,7 @@ const Health = (): VNode<any> => {
   const asked = useAsked<Ready>("/health/ready", 3_000)
   return h(
     Panel,
-    { title: "At this moment" },
+    { title: "Health" },
     h(Shown<Ready>, {
       asked,
       show: ({ ledger, plugins, status }) => {
@@ -77,7 +76,7 @@ const Health = (): VNode<any> => {
                       note: ledger.ageSeconds === undefined ? undefined : `${duration(ledger.ageSeconds)} ago`
                     },
                     {
-                      label: "Payments at once",
+                      label: "Concurrent payments",
                       value: String(ledger.channelsUsable ?? "–"),
                       note: "channels ready to settle"
                     }
@@ -113,7 +112,7 @@ const Page = (): VNode<any> => {
         { class: "grid" },
         h(
           Panel,
-          { title: "What it takes" },
+          { title: "Accepted payments" },
           h(Shown<About>, { asked: about, show: (body) => h(Taken, { about: body }) })
         ),
         h(Health, null),
