@@ -86,7 +86,7 @@ export const install = (folder, what, { lenient = false } = {}) => {
     stdio: ["ignore", 2, 2]
   })
   if (error !== undefined) fail(`npm could not be started (${error.message}); install npm, or put it on the PATH.`)
-  if (status !== 0) fail(`npm ${words[0]} ended with ${status}; the lines above say why. Mend that and try again.`)
+  if (status !== 0) fail(`npm ${words[0]} ended with ${status}; the lines above say why. Fix that and try again.`)
   say("INFO", `Installed in ${Math.round((Date.now() - startedAt) / 1_000)} s.`)
 }
 

@@ -91,9 +91,9 @@ const remedies: Readonly<Record<string, string>> = {
   StateRefused: "choose another folder with --state DIR",
   DatabaseRefused:
     "`tollkeeper doctor` checks database, disk and ports; `tollkeeper reset` deletes a damaged state folder",
-  ProfileRefused: "mend `plugins` in the profile; `tollkeeper config check` tries it",
+  ProfileRefused: "correct `plugins` in the profile; `tollkeeper config check` validates it",
   MigrationRefused: "start the version of Tollkeeper that made this database, or a newer one",
-  MigrationFailed: "nothing of it was kept; mend what the database says, or stop older replicas, and start again",
+  MigrationFailed: "it was rolled back; fix the database's error, or stop older replicas, and start again",
   RouteClaimedTwice: "leave one of the two plugins out of the profile",
   ActorGaveUp: "the log above says why; start the process again, and it resumes where it was"
 }

@@ -7,10 +7,10 @@ import { answer, databaseOf, jsonFlag, placeFlags } from "./CommandTarget.ts"
 const rebuild = Command.make("rebuild", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     yield* administration.rebuild
-    const words = "analytics is empty; a facilitator that runs, or the next one, reads the journal again"
+    const words = "analytics is empty; the running facilitator, or the next one, rereads the journal"
     yield* answer(json, { emptied: true }, [words])
   }).pipe(Effect.provide(databaseOf(place)))
-).pipe(Command.withDescription("Empty the records of analytics and have them made again from the journal of facts"))
+).pipe(Command.withDescription("Empty the analytics records and rebuild them from the journal of facts"))
 
 export const analytics = Command.make("analytics").pipe(
   Command.withDescription("The records that analytics keeps"),

@@ -29,7 +29,7 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
     const waiting = approvals.filter(({ state }) => state === "pending").length
     yield* answer(json, approvals, [...lines, `${waiting} waiting`])
   }).pipe(Effect.provide(groundAt(place)))
-).pipe(Command.withDescription("List the payments that wait for a person"))
+).pipe(Command.withDescription("List payments that wait for approval"))
 
 const decide = (name: "approve" | "deny", state: "approved" | "denied", description: string) =>
   Command.make(
@@ -37,12 +37,12 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
     {
       ...placeFlags("tools"),
       json: jsonFlag,
-      id: Argument.String("id").pipe(Argument.withDescription("Of the request, as list shows it"))
+      id: Argument.String("id").pipe(Argument.withDescription("Id of the request, from `list`"))
     },
     ({ id, json, ...place }) =>
       Effect.gen(function* () {
         if (!(yield* (yield* administration).decideApproval(id, state)))
-          return yield* Effect.fail({ _tag: "DecisionRefused", message: `nothing waits as ${id}` } as const)
+          return yield* Effect.fail({ _tag: "DecisionRefused", message: `no pending approval has the id ${id}` } as const)
         yield* answer(json, { id, state }, [`${id} is ${state}`])
       }).pipe(Effect.provide(groundAt(place)))
   ).pipe(Command.withDescription(description))
@@ -55,7 +55,7 @@ const log = Command.make("log", placeFlags("tools"), (place) =>
 ).pipe(Command.withDescription("Print every decision on a payment, one JSON object a line"))
 
 export const approvals = Command.make("approvals").pipe(
-  Command.withDescription("Agents' payments that wait for a person, for operators"),
+  Command.withDescription("Approve or deny agents' payments, for operators"),
   Command.withSubcommands([
     list,
     decide("approve", "approved", "Let one payment pass, once"),

@@ -43,7 +43,7 @@ const save = Command.make("save", { ...placeFlags(), json: jsonFlag, file }, ({ 
         "copy the whole folder for those, while nothing runs over it"
     ])
   }).pipe(Effect.provide(databaseOf(place)))
-).pipe(Command.withDescription("Write the embedded database into one file, also while it runs"))
+).pipe(Command.withDescription("Save the embedded database to one file, also while it runs"))
 
 const restore = Command.make(
   "restore",
@@ -61,7 +61,7 @@ const restore = Command.make(
       `${folder} holds what ${file} held; start with --state ${state}`
     ])
   }, Effect.scoped)
-).pipe(Command.withDescription("Put such a file into an empty state folder"))
+).pipe(Command.withDescription("Restore an archive into an empty state folder"))
 
 export const backup = Command.make("backup").pipe(
   Command.withDescription("The embedded database in one file; a PostgreSQL server has pg_dump"),

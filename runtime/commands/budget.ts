@@ -49,7 +49,7 @@ export const budget = Command.make(
           const share = max === 0n ? 100n : (used * 100n) / max
           return `${day}  ${principal}  ${committed} spent  ${reserved} reserved  ${share} % of ${max}`
         }),
-        `a principal may spend ${perPrincipal} stroops a day, all together ${inAll}; it is ${day}`
+        `a principal may spend ${perPrincipal} stroops a day, all principals together ${inAll}; today is ${day}`
       ])
     }).pipe(Effect.provide(databaseStatus(Limits.layer.pipe(Layer.provideMerge(kernelTables(place))))))
-).pipe(Command.withDescription("What the sponsor has spent on fees, by UTC day and principal, in stroops"))
+).pipe(Command.withDescription("Fees spent by the sponsor, by UTC day and principal, in stroops"))

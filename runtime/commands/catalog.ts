@@ -50,7 +50,7 @@ const observations = Command.make(
 ).pipe(Command.withDescription("Why a URL is or is not listed: observations, decisions and the state of its listings"))
 
 export const catalog = Command.make("catalog").pipe(
-  Command.withDescription("The catalog: moves of an operator, and what was observed of a URL"),
+  Command.withDescription("Operator actions on the catalog, and a URL's observations"),
   Command.withSubcommands([
     observations,
     move("remove", "Take a listing out until it is restored"),

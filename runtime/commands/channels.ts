@@ -68,7 +68,7 @@ const resize = Command.make(
     ...placeFlags(),
     json: jsonFlag,
     note: whyFlag,
-    count: Argument.Int("count").pipe(Argument.withDescription("How many channels there shall be"))
+    count: Argument.Int("count").pipe(Argument.withDescription("Number of channels"))
   },
   ({ count, json, note, ...place }) =>
     withChannels(place, ({ moves, network }) =>
@@ -123,7 +123,7 @@ const open = Command.make("open", { ...placeFlags(), json: jsonFlag }, ({ json, 
         orElse: () =>
           Effect.fail({
             _tag: "ChannelsNotOpened",
-            message: `not all channels were open after ${openTimeout}; the log says why, and it may be repeated`
+            message: `not all channels were open after ${openTimeout}; the log says why; run the command again`
           } as const)
       })
     )

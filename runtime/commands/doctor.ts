@@ -71,7 +71,7 @@ const examineRpc = (url: string, index: number, passphrase: string) =>
   Effect.gen(function* () {
     const check = `RPC ${index + 1}`
     const network = yield* askRpc(url, "getNetwork")
-    const remedy = "check networks.<id>.rpc_urls and the way there; `curl` it from this machine"
+    const remedy = "check networks.<id>.rpc_urls and the network route; `curl` it from this machine"
     if (network === undefined) return [error(check, "does not answer", remedy)]
     if (network.passphrase !== passphrase)
       return [error(check, "serves another network", "set networks.<id>.rpc_urls to one of the network that is served")]
@@ -84,7 +84,7 @@ const examineRpc = (url: string, index: number, passphrase: string) =>
     const skew = `its last ledger closed ${behind} s ago by this machine's clock`
     return Math.abs(behind) <= skewSecondsMax
       ? [reached, ok("clock", skew)]
-      : [reached, warning("clock", skew, "synchronise this machine's clock (NTP); if it is right, the RPC is stale")]
+      : [reached, warning("clock", skew, "synchronize this machine's clock (NTP); if it is right, the RPC is stale")]
   })
 
 const examineNetwork = Effect.gen(function* () {
@@ -124,7 +124,7 @@ const examineDatabase = Effect.gen(function* () {
             "start the version that made it, or a newer one"
           ),
     row?.vector == null
-      ? warning("extensions", "pgvector is not there", "install pgvector for search by meaning; all else works without")
+      ? warning("extensions", "pgvector is not installed", "install pgvector for semantic search; everything else works without")
       : ok("extensions", `pgvector ${row.vector}`)
   ]
 })
@@ -139,7 +139,7 @@ const examineSponsor = Effect.gen(function* () {
   if (Option.isSome(schemes)) for (const { scheme } of schemes.value.all()) yield* sponsor.value.problem(scheme)
   const status = yield* sponsor.value.status
   if (Option.isNone(status))
-    return [error("sponsor", "has not been read from the ledger yet", "see to the RPC first; it is read every second")]
+    return [error("sponsor", "has not been read from the ledger yet", "fix the RPC first; it is read every second")]
   const { account, channelsUsable } = status.value
   const xlm = Number((account?.balanceStroops ?? 0n) / 1_000_000n) / 10
   return [
@@ -221,7 +221,7 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
     yield* orError("keys", config, examineKeys.pipe(on(keys))),
     yield* orError("database", database, examineDatabase.pipe(on(databaseOf(place)))),
     yield* orError("network", config, examineNetwork.pipe(on(network))),
-    yield* orError("sponsor", "see to the RPC first", examineSponsor)
+    yield* orError("sponsor", "fix the RPC first", examineSponsor)
   ].flat()
 })
 

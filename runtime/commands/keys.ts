@@ -41,7 +41,7 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
       names.length === 0 ? `no ${what}: ${none}` : `${what}: ${names.join(", ")}`
     yield* answer(json, { callers, operators }, [
       of(callers, "caller keys", "every client that can reach the listener is served"),
-      of(operators, "operator keys", "moves over HTTP are refused, metrics are for this machine alone")
+      of(operators, "operator keys", "actions over HTTP are refused, metrics are served to this machine alone")
     ])
   }).pipe(Effect.provide(keysAt(place)))
 ).pipe(Command.withDescription("List the principals of callers' and operators' keys"))
@@ -51,13 +51,13 @@ const reread = Command.make("reread", { ...placeFlags(), json: jsonFlag }, ({ js
     const within = yield* Within
     if (within === undefined)
       return yield* new StateRefused({
-        message: `nothing runs over ${place.state} that could read its keys again; name another folder with --state DIR`
+        message: `no process runs over ${place.state} that could reread its keys; name another folder with --state DIR`
       })
     const keys = yield* Keys
     yield* rereadSecrets(within.services)
     yield* answer(json, keys.listed(), ["keys were read again"])
   }).pipe(Effect.provide(keysAt(place)))
-).pipe(Command.withDescription("Have the running process read its keys and webhooks' secrets again, as SIGHUP does"))
+).pipe(Command.withDescription("Have the running process reread its keys and webhook secrets, as SIGHUP does"))
 
 const rotate = Command.make(
   "rotate",
@@ -80,10 +80,10 @@ const rotate = Command.make(
     yield* answer(json, { sponsor, formerSponsors, channels }, [
       `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds`,
       "`signer` in /health/ready of each replica shows which keys it signs with",
-      "keep the former seeds in their sources until nothing is open under them (`settlements list`, `channels list`)"
+      "keep the former seeds in their sources until no settlement is open under them (`settlements list`, `channels list`)"
     ])
   })
-).pipe(Command.withDescription("Take up the new seeds that the sources hold, without a restart; replicas follow"))
+).pipe(Command.withDescription("Rotate to the new seeds in the sources, without a restart; replicas follow"))
 
 /** A variable's secrets, behind commas. */
 const secretsOf = (profile: Profile, variable: string): ReadonlyArray<Redacted.Redacted> =>
@@ -102,9 +102,9 @@ const seal = Command.make(
   "seal",
   {
     json: jsonFlag,
-    out: Argument.String("file").pipe(Argument.withDescription("Where the sealed seeds go; it must not exist")),
-    sponsor: variableFlag("sponsor-env", "the sponsor's seed, previous ones after it by commas", "SPONSOR_SECRET"),
-    channels: variableFlag("channels-env", "the channels' seeds, behind commas; none derives them", "CHANNEL_SECRETS"),
+    out: Argument.String("file").pipe(Argument.withDescription("File for the sealed seeds; it must not exist")),
+    sponsor: variableFlag("sponsor-env", "the sponsor's seed, previous ones after it, comma separated", "SPONSOR_SECRET"),
+    channels: variableFlag("channels-env", "the channels' seeds, comma separated; derived from the sponsor's when unset", "CHANNEL_SECRETS"),
     passphrase: variableFlag("passphrase-env", "the passphrase", "SEEDS_PASSPHRASE")
   },
   Effect.fn(function* ({ channels, json, out, passphrase, sponsor }) {
@@ -115,9 +115,9 @@ const seal = Command.make(
       (seed) => !StrKey.isValidEd25519SecretSeed(Redacted.value(seed))
     )
     if (Option.isNone(secret) || Redacted.value(secret.value).length < passphraseLengthMin)
-      return yield* new SealRefused({ message: `set ${passphrase} to a passphrase of ${passphraseLengthMin} letters` })
+      return yield* new SealRefused({ message: `set ${passphrase} to a passphrase of at least ${passphraseLengthMin} characters` })
     if (seeds.sponsor.length + seeds.channels.length === 0 || wrong)
-      return yield* new SealRefused({ message: `set ${sponsor} or ${channels} to seeds S…, behind commas` })
+      return yield* new SealRefused({ message: `set ${sponsor} or ${channels} to seeds S…, comma separated` })
     const text = sealSeeds(yield* Crypto, seeds, secret.value)
     yield* Effect.mapError(
       (yield* FileSystem.FileSystem).writeFileString(out, text, { mode: 0o600, flag: "wx" }),
@@ -129,6 +129,6 @@ const seal = Command.make(
 ).pipe(Command.withDescription("Seal seeds of sponsor and channels in a file, under a passphrase"))
 
 export const keys = Command.make("keys").pipe(
-  Command.withDescription("Keys of callers and operators, and the seeds that sign"),
+  Command.withDescription("Keys of callers and operators, and the signing seeds"),
   Command.withSubcommands([list, reread, rotate, seal])
 )

@@ -17,20 +17,20 @@ export const ledger = Command.make(
     ),
     contractTime: Flag.String("contract-time").pipe(
       Flag.withDescription(
-        "Time that a ledger's contracts may take before the rest waits; a quarter of --close without"
+        "Time budget of a ledger's contracts, the rest waits; default a quarter of --close"
       ),
       Flag.optional
     ),
     fault: Flag.String("fault").pipe(
-      Flag.withDescription("A fault to play, such as drop=0.1 or rpc=getTransaction:503:0.2"),
+      Flag.withDescription("Fault to inject, such as drop=0.1 or rpc=getTransaction:503:0.2"),
       Flag.atLeast(0)
     ),
     allowOrigin: Flag.String("allow-origin").pipe(
-      Flag.withDescription("Origin of a web page that may ask, such as http://localhost:3000; default none"),
+      Flag.withDescription("Allowed web origin (CORS), such as http://localhost:3000; default none"),
       Flag.atLeast(0)
     ),
     state: Flag.String("state").pipe(
-      Flag.withDescription("Folder to keep the ledger in; in memory without"),
+      Flag.withDescription("Folder to store the ledger in; default in memory"),
       Flag.optional
     ),
     fork: Flag.String("fork").pipe(
@@ -38,7 +38,7 @@ export const ledger = Command.make(
       Flag.optional
     ),
     seed: Flag.String("seed").pipe(
-      Flag.withDescription("A word from which all randomness follows, so that a run can be repeated"),
+      Flag.withDescription("Seed of all randomness, for repeatable runs"),
       Flag.optional
     ),
     time: Flag.String("time").pipe(
@@ -47,12 +47,12 @@ export const ledger = Command.make(
     ),
     strictCloseTimes: Flag.Boolean("strict-close-times").pipe(
       Flag.withDescription(
-        "Every ledger closes a second after the one before at least, however far ahead of the clock"
+        "Close times at least one second apart, even if they run ahead of the clock"
       ),
       Flag.withDefault(false)
     ),
     protocol: Flag.Int("protocol").pipe(
-      Flag.withDescription("The protocol's version; as on the test network without"),
+      Flag.withDescription("Protocol version; default that of the test network"),
       Flag.optional
     ),
     limits: Flag.String("limits").pipe(
@@ -60,15 +60,15 @@ export const ledger = Command.make(
       Flag.withDefault("testnet")
     ),
     minTtl: Flag.Int("min-ttl").pipe(
-      Flag.withDescription("Ledgers that a new contract entry lives at least; as on the test network without"),
+      Flag.withDescription("Minimum lifetime of a new contract entry, in ledgers; default that of the test network"),
       Flag.optional
     ),
     repair: Flag.Boolean("repair").pipe(
-      Flag.withDescription("Give up what follows a damaged or missing part of the kept ledger"),
+      Flag.withDescription("Discard everything after a damaged or missing part of the stored ledger"),
       Flag.withDefault(false)
     ),
     script: Flag.String("script").pipe(
-      Flag.withDescription("A JSON file of accounts and contracts to begin with"),
+      Flag.withDescription("JSON file of initial accounts and contracts"),
       Flag.optional
     ),
     seedAccounts: Flag.Boolean("seed-accounts").pipe(

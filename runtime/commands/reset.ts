@@ -12,7 +12,7 @@ const confirmed = Effect.fnUntraced(function* (folder: string, what: string) {
   if (isForPeople(process.stdin) && isForPeople(process.stdout)) {
     return yield* Prompt.run(Prompt.Confirm({ message: `Delete ${what} in ${folder}?`, initial: false }))
   }
-  return yield* new StateRefused({ message: `reset deletes ${what} in ${folder}; say --yes if that is meant` })
+  return yield* new StateRefused({ message: `reset deletes ${what} in ${folder}; confirm with --yes` })
 })
 
 export const reset = Command.make(

@@ -43,8 +43,8 @@ const amountOf = (units: bigint, asset: string, assets: ReadonlyMap<string, Asse
 const answered: Readonly<Record<string, string>> = {
   Pending: "taken by the node",
   Duplicate: "known to the node already",
-  TryAgainLater: "the node asked to come again later; it is sent again with the same bytes",
-  Error: "refused by the node, which ends nothing: the ledger alone decides",
+  TryAgainLater: "the node asked to retry later; it is sent again with the same bytes",
+  Error: "refused by the node, which is not final: the ledger alone decides",
   Lost: "no answer came, so it counts as sent"
 }
 
@@ -83,7 +83,7 @@ const outcomeSays = ({ closedAt, record }: SettlementHistory, { assets }: Surrou
     case "failed":
       return `failed${ledgerOf(record)}${word}${why}; no money moved${charged}`
     case "expired":
-      return `expired${word}${why}: the authorization is dead and no money moved${charged}`
+      return `expired${word}${why}: the authorization has expired and no money moved${charged}`
     case "unresolved":
       return `the ledger's history no longer has the outcome${why}; what it may have cost stays charged${charged}`
     default:
@@ -96,7 +96,7 @@ const answerSays = ({ deliveredAt, record }: SettlementHistory, { now }: Surroun
     case "settled":
       return deliveredAt === null
         ? "the success has not been fetched yet: the same settle by the same caller receives it once"
-        : `the success was given at ${deliveredAt.toISOString()}` +
+        : `the success was delivered at ${deliveredAt.toISOString()}` +
             (Option.isSome(record.identifier)
               ? "; by its identifier it is read again"
               : "; the same settle now receives settle_ledger_already_settled with the hash")
@@ -115,7 +115,7 @@ const lives = (record: SettlementRecord, { newestLedger }: Surroundings): string
   if (newestLedger === undefined) return `the authorization lives until ledger ${until}`
   return newestLedger <= until
     ? `the authorization lives until ledger ${until}, ${until - newestLedger} from now`
-    : `the authorization died with ledger ${until}, ${newestLedger - until} ago`
+    : `the authorization expired at ledger ${until}, ${newestLedger - until} ago`
 }
 
 /** What is open, and what an operator can do about it. */
@@ -128,7 +128,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
         says: `its end; ${lives(record, around)}. It ends by proof from the ledger, and is never paid twice`
       },
       operator(
-        "nothing is to be done while the ledger is followed (`tollkeeper doctor` says whether it is); on a " +
+        "no action is needed while the ledger is followed (`tollkeeper doctor` says whether it is); on a " +
           `network that was reset: tollkeeper settlements give-up ${record.id} --note WHY`
       )
     ]
@@ -147,7 +147,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
     (around.newestLedger === undefined || around.newestLedger <= record.authorizationExpiresLedger)
   return [
     { step: "open", says: isAlive ? `nothing here; ${lives(record, around)}` : "nothing" },
-    ...(record.state === "expired" ? [operator("nothing; the payer may sign anew without any risk")] : [])
+    ...(record.state === "expired" ? [operator("nothing; the payer may safely sign a new payment")] : [])
   ]
 }
 

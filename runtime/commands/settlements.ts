@@ -78,7 +78,7 @@ const list = Command.make(
     ...placeFlags(),
     json: jsonFlag,
     which: Flag.Literals("which", ["open", "unresolved", "all"]).pipe(
-      Flag.withDescription("Which of those without an end"),
+      Flag.withDescription("State of the settlements to list"),
       Flag.withDefault("all" as const)
     )
   },
@@ -94,7 +94,7 @@ const list = Command.make(
 
 const show = Command.make("show", { ...placeFlags(), json: jsonFlag, settlement }, (flags) =>
   withMoves(flags, (moves) => Effect.flatMap(found(moves, flags.settlement), (record) => answer(true, record, [])))
-).pipe(Command.withDescription("Print a settlement as it is stored"))
+).pipe(Command.withDescription("Print a settlement's stored record"))
 
 const giveUp = Command.make("give-up", { ...placeFlags(), json: jsonFlag, settlement, note }, (flags) =>
   withMoves(flags, (moves) =>
@@ -104,7 +104,7 @@ const giveUp = Command.make("give-up", { ...placeFlags(), json: jsonFlag, settle
       yield* answer(flags.json, record, [line(record)])
     })
   )
-).pipe(Command.withDescription("Make an open settlement unresolved: the ledger will never say how it ended"))
+).pipe(Command.withDescription("Mark an open settlement as unresolved, when the ledger can never decide it"))
 
 const resolve = Command.make(
   "resolve",
@@ -113,10 +113,10 @@ const resolve = Command.make(
     json: jsonFlag,
     settlement,
     note,
-    as: Flag.Literals("as", ["settled", "failed", "expired"]).pipe(Flag.withDescription("How it ended")),
+    as: Flag.Literals("as", ["settled", "failed", "expired"]).pipe(Flag.withDescription("Its outcome")),
     ledger: Flag.Int("ledger").pipe(Flag.withDescription("The ledger in which it landed"), Flag.optional),
     feeStroops: Flag.Int("fee-stroops").pipe(
-      Flag.withDescription("What the ledger charged the sponsor"),
+      Flag.withDescription("Fee that the ledger charged the sponsor"),
       Flag.withDefault(0)
     )
   },
@@ -136,7 +136,7 @@ const resolve = Command.make(
         yield* answer(flags.json, record, [line(record)])
       })
     )
-).pipe(Command.withDescription("End an unresolved settlement as it was found to have ended"))
+).pipe(Command.withDescription("Record the outcome of an unresolved settlement"))
 
 const give = Command.make(
   "give",
@@ -158,9 +158,9 @@ const give = Command.make(
         yield* answer(false, {}, [`${hash} is ${to}'s: it receives the outcome when it settles the same payment again`])
       })
     )
-).pipe(Command.withDescription("Say whose a settled payment is whose record was lost, after a restore"))
+).pipe(Command.withDescription("Assign a settled payment whose record was lost in a restore to its principal"))
 
 export const settlements = Command.make("settlements").pipe(
-  Command.withDescription("What became of a payment, and settlements without an end, for operators"),
+  Command.withDescription("Inspect payments and resolve settlements without an end, for operators"),
   Command.withSubcommands([list, show, explain, giveUp, resolve, give])
 )

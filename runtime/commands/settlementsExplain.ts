@@ -34,7 +34,7 @@ const newestLedger = Effect.gen(function* () {
 const nothingKnown = (asked: string) => ({
   _tag: "NotFound" as const,
   message:
-    `no settlement is recorded of ${asked}, so nothing of it was ever sent from here. What was refused, or only ` +
+    `no settlement of ${asked} is recorded, so nothing was ever sent from here. A payment that was refused, or only ` +
     "verified, is not stored: the log has one line a request, which names payer, reason and trace id"
 })
 

@@ -196,7 +196,7 @@ export const tools = Command.make(
     ),
     client: Flag.Literals("client", clients).pipe(
       defaulting(
-        "With --print-config, its reader: any client of mcpServers, or the registry's server.json",
+        "With --print-config, the format: any (mcpServers), vscode, codex, or the registry's server.json",
         "any" as ClientForm
       )
     )

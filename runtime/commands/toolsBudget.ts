@@ -15,7 +15,7 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
     })
     yield* answer(json, holds, [...lines, `${holds.length} held`])
   }).pipe(Effect.provide(databaseStatus(groundAt(place))))
-).pipe(Command.withDescription("List the payments whose outcome is open"))
+).pipe(Command.withDescription("List the payments without an outcome"))
 
 const resolve = Command.make(
   "resolve",
@@ -25,7 +25,7 @@ const resolve = Command.make(
     id: Argument.String("id").pipe(Argument.withDescription("The payment identifier")),
     outcome: Argument.Literals("outcome", ["spent", "released", "settled"]).pipe(
       Argument.withDescription(
-        "What became of it, as you know it from the ledger; settled: spent, and its content is written off"
+        "Its outcome according to the ledger; settled: spent, and its content is written off"
       )
     )
   },
@@ -38,7 +38,7 @@ const resolve = Command.make(
         } as const)
       yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])
     }).pipe(Effect.provide(databaseStatus(groundAt(place))))
-).pipe(Command.withDescription("Decide a payment that the ledger no longer decides"))
+).pipe(Command.withDescription("Record the outcome of a payment that the ledger can no longer decide"))
 
 export const toolsBudget = Command.make("tools-budget").pipe(
   Command.withDescription("What agents' payments hold, for operators"),

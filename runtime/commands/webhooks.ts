@@ -94,17 +94,17 @@ const rotate = Command.make(
     const { added, gone, signing } = rotated
     const next =
       signing > 1
-        ? "the receiver may move to the new one; when it has, take the old one out and rotate again"
-        : "messages carry this one signature alone"
+        ? "move the receiver to the new one, then take the old one out and rotate again"
+        : "messages carry this one signature"
     const signs = signing === 1 ? "1 secret signs" : `${signing} secrets sign`
     yield* answer(json, { receiver, ...rotated }, [
       `${signs} messages to ${receiver}: ${added} new, ${gone} gone; ${next}`,
       "other replicas follow by the same command, `tollkeeper keys reread` or SIGHUP beside each"
     ])
   })
-).pipe(Command.withDescription("Take up the secrets that a receiver's source holds now, without a restart"))
+).pipe(Command.withDescription("Rotate to the secrets in a receiver's source, without a restart"))
 
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withDescription("Messages to sellers about their settlements"),
+  Command.withDescription("Webhook receivers: status, replay and secret rotation"),
   Command.withSubcommands([list, replay, rotate])
 )

@@ -336,7 +336,7 @@ const after: ReadonlyArray<Item> = [
   {
     name: "reset without a word of consent",
     play: () => tollkeeper("reset", "--state", state),
-    says: /say --yes if that is meant/
+    says: /confirm with --yes/
   },
   {
     name: "reset, for a program",

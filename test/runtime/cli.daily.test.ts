@@ -274,7 +274,7 @@ describe("tollkeeper start", () => {
     )
     expect(taken).toMatch(/is taken by another program; stop that one, or choose another with --ledger-port PORT/)
     expect(inUse).toMatch(/a Tollkeeper runs over .*stop it first/)
-    expect(unasked).toMatch(/say --yes if that is meant/)
+    expect(unasked).toMatch(/confirm with --yes/)
     const paid = await promisify(execFile)(process.execPath, [join(root, "examples/pay.ts"), "--state", state])
     expect(paid.stdout).toContain(`Facilitator  ${url}`)
     expect(paid.stdout).toContain("success on ledger:testnet")

@@ -101,7 +101,7 @@ it("tells each step of an open payment, its bids and answers, and lets nobody pa
   expect(text).toMatch(/2: the payment at another bid, bid 2000 stroops.*no answer came, so it counts as sent/)
   expect(text).toContain("the caller receives pending, with the hash, on every request; never that it failed")
   expect(text).toContain("lives until ledger 1012, 8 from now")
-  expect(text).toContain("nobody pays again")
+  expect(text).toContain("is never paid twice")
   expect(text).toContain(`settlements give-up ${record.id}`)
   expect(text).not.toContain("secret-of-the-scheme")
   expect(reported({}, { attempts: [{ ...life.attempts[0]!, sentStatus: null, sentLedger: null }] })).toContain(
@@ -122,7 +122,7 @@ it("tells what was answered of a settled one, by whether it has an identifier", 
   expect(given).toContain(
     "settled in ledger 1003; 12345 of USDC-CONTRACT (0.0012345 USDC) moved; 12000 stroops charged"
   )
-  expect(given).toMatch(/given at 2026-01-01T00:00:09\.000Z; the same settle now receives settle_ledger_already_settled/)
+  expect(given).toMatch(/delivered at 2026-01-01T00:00:09\.000Z; the same settle now receives settle_ledger_already_settled/)
   expect(reported({ ...settled, identifier: Option.some("order-1") }, { deliveredAt })).toContain("it is read again")
   expect(given).toMatch(/open {6}nothing$/m)
 })
@@ -132,8 +132,8 @@ it("tells how long the authorization of a failed one lives, and that an expired 
   expect(reported(failed)).toMatch(/failed \(settle_ledger_transaction_failed\); no money moved/)
   expect(reported(failed)).toContain("nothing here; the authorization lives until ledger 1012, 8 from now")
   const expired = reported({ state: "expired", reason: Option.some("settle_ledger_transaction_expired") })
-  expect(expired).toContain("the authorization is dead and no money moved")
-  expect(expired).toContain("the payer may sign anew without any risk")
+  expect(expired).toContain("the authorization has expired and no money moved")
+  expect(expired).toContain("the payer may safely sign a new payment")
 })
 
 it("hands an unresolved one to the operator, with the command that ends it", () => {

@@ -54,7 +54,7 @@ it.live(
       // What is sent twice before its ledger closes is told by its last answer.
       expect(plain.text).toMatch(/attempt .*(taken by the node|known to the node already)/)
       expect(plain.text).toMatch(/outcome +settled in ledger \d+, closed .*stroops charged/)
-      expect(plain.text).toMatch(/answer +the success was given at/)
+      expect(plain.text).toMatch(/answer +the success was delivered at/)
 
       const byPayer = yield* run(world, "explain", payer.publicKey(), "--json")
       const { hasMore, stories } = JSON.parse(byPayer.text)
