@@ -1,5 +1,5 @@
-// The program: every plugin there is, in dependency order, with the kernel's drivers below them. A profile chooses from
-// it. No platform import: what the plugins need of a platform comes in from outside.
+// The program: every plugin in dependency order, with the kernel's drivers below them. A profile chooses from it. It
+// imports nothing of a platform: the ports that plugins need are provided from outside.
 import * as Migrations from "../kernel/database/Migrations.ts"
 import { drivers } from "../kernel/drivers.ts"
 import { gather } from "../kernel/config/gather.ts"
@@ -50,5 +50,5 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
   }
 }
 
-/** The settings that all of them declare, enabled or not. */
+/** The settings of all plugins, enabled or not. */
 export const declaredSettings = (source: SettingsSource): Declared => gather(makeCatalogue(source).plugins)

@@ -3,9 +3,9 @@
 // before it. The buffer is bounded in bytes, keeps its order, and is never dropped. The process calls `flush` when it
 // ends, on every path except SIGKILL.
 
-/** Milliseconds that a line waits for others. */
+/** Maximum time that a line stays buffered, in milliseconds. */
 const waitMillis = 20
-/** Characters that wait at most. */
+/** Capacity of the buffer, in characters. */
 const waitingMax = 32_768
 
 export interface LineWriter {

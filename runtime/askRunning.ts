@@ -1,6 +1,6 @@
-// The command line's side of `listenForOperators.ts`: when a process serves over the state folder, an operator's
-// command is carried out there. It is carried out here when nothing serves, when another profile is named, or when
-// DATABASE_URL names a database that is not the running process's.
+// The command line's side of `listenForOperators.ts`: an operator's command runs in the process that serves over the
+// state folder. It runs here when nothing serves, when another profile is named, or when DATABASE_URL names a database
+// that is not the running process's.
 import { Effect, Option, Schema } from "effect"
 import process from "node:process"
 import { Answered } from "./operatorWords.ts"
@@ -23,7 +23,7 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>): boolean => {
   )
 }
 
-/** Has the running process carry the command out; nothing when none is meant, or it is gone meanwhile. */
+/** Has the running process run the command; undefined without one, or when it ended meanwhile. */
 export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
   const instance = instancesOf(flagIn(words, "state") ?? ".tollkeeper").find((one) => isMeant(one, words))
   if (instance?.operators === undefined) return Option.none()

@@ -13,7 +13,7 @@ import { systemIssue, underParent, whileOrphaned } from "./system.mjs"
 /** The folder of the project, without a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "")
 
-/** A plain line on a terminal, a line of JSON where a collector reads: as the program that follows writes its log. */
+/** A plain line on a terminal, a JSON line otherwise: the format of the program's own log. */
 const say = (level, sentence) =>
   console.error(
     process.stderr.isTTY
@@ -33,7 +33,7 @@ const isAtLeast = (version, [major, minor]) => {
   return ownMajor > major || (ownMajor === major && ownMinor >= minor)
 }
 
-/** Ends the process on a system that it does not run on, and when this Node is too old even to fetch a newer one. */
+/** Ends the process on an unsupported system, and when this Node is too old even to fetch a newer one. */
 export const refuseOldNode = () => {
   const error = systemIssue(process.platform)
   if (error !== undefined) fail(`${error}.`)
@@ -50,9 +50,9 @@ const packagesOf = (file) => {
 }
 
 /**
- * True when what npm last installed below `folder` is what its lockfile names. Optional packages may be missing: they
- * are for other machines. npm writes its own record last, so an installation that was cut short counts as none.
- * `lenient` allows packages beyond the lockfile, which then are builds for this machine.
+ * True when the packages below `folder` match its lockfile. Optional packages may be missing: they are for other
+ * machines. npm writes its own record last, so an interrupted installation counts as none. `lenient` allows packages
+ * beyond the lockfile, which then are builds for this machine.
  */
 export const isInstalled = (folder, { lenient = false } = {}) => {
   const required = packagesOf(join(folder, "package-lock.json"))
@@ -69,9 +69,9 @@ export const isInstalled = (folder, { lenient = false } = {}) => {
 }
 
 /**
- * Installs the packages of `folder` unless they are there; says so first, since it may take a minute. `lenient` keeps
- * to the lockfile as well, but forgives a registry that lacks a program's builds for other machines, which `npm ci`
- * does not.
+ * Installs the packages of `folder` unless they are present, with a message first, since it may take a minute.
+ * `lenient` keeps to the lockfile as well, but tolerates a registry that lacks a program's builds for other machines,
+ * which `npm ci` does not.
  */
 export const install = (folder, what, { lenient = false } = {}) => {
   if (isInstalled(folder, { lenient })) return
@@ -82,7 +82,7 @@ export const install = (folder, what, { lenient = false } = {}) => {
   const [command, ...first] = npm !== undefined && /\.c?js$/.test(npm) ? [process.execPath, npm] : ["npm"]
   const { error, status } = spawnSync(command, [...first, ...words, "--loglevel=error", "--no-fund", "--no-audit"], {
     cwd: folder,
-    // The output of npm belongs to neither the program's answers nor a test's figures.
+    // npm's output must not mix with the program's own.
     stdio: ["ignore", 2, 2]
   })
   if (error !== undefined) fail(`npm could not be started (${error.message}); install npm, or put it on the PATH.`)
@@ -116,9 +116,9 @@ export const becomeOwn = (command, args, env = process.env) => {
 }
 
 /**
- * Runs a program in this one's place: same streams, signals handed on, and its exit status in the end. A terminal sends
- * an interrupt to both already, so that one is then left to the program. Under npm the program is also stopped when npm
- * is gone, which a signal that cannot be caught would otherwise hide.
+ * Runs a program as a child with the same streams; signals are forwarded, and its exit status is this one's. A terminal
+ * sends an interrupt to both already, so that one is not forwarded. Under npm the program is also stopped when npm
+ * is gone, which SIGKILL would otherwise hide.
  */
 export const become = (command, args, options) => {
   const child = spawn(command, args, { stdio: "inherit", ...options })

@@ -1,7 +1,6 @@
-// The entry of the `tollkeeper` command. Plain JavaScript, so that our own way of loading (`loading.mjs`) is there
-// before anything of TypeScript is. What ends soon, and the tools, for which an agent waits at every conversation, also
-// keep what Node compiles of them for the next time; what stays would hold all of that beside the program, 16 MB, and
-// does without.
+// The entry of the `tollkeeper` command. Plain JavaScript, so that our own module hooks (`loading.mjs`) are installed
+// before any TypeScript is loaded. One-shot commands, and the tools, which an agent starts with every conversation,
+// also use Node's compile cache; a long-running process would hold it beside the program, 16 MB, and does without.
 import * as modules from "node:module"
 import process from "node:process"
 import { fileURLToPath } from "node:url"

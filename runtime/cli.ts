@@ -1,2 +1,2 @@
-// The entry under the name that a person expects. `cli.mjs` is the same and smaller: see there why.
+// The conventional entry name; `cli.mjs` is the same and smaller, see there.
 import "./cli.mjs"

@@ -2,7 +2,6 @@
 // Code's `mcp.json`, Codex's `config.toml`, and the `server.json` of the official MCP registry, which lists servers at
 // a public address. A secret is named by its variable, its value is never printed. Pure.
 
-/** The forms there are. */
 export const clients = ["any", "vscode", "codex", "registry"] as const
 
 export type ClientForm = (typeof clients)[number]
@@ -13,9 +12,9 @@ export type Reached =
       readonly transport: "stdio"
       readonly command: string
       readonly args: ReadonlyArray<string>
-      /** Variables that the process reads secrets from. */
+      /** Variables with secrets. */
       readonly secrets: ReadonlyArray<string>
-      /** Other variables it reads, with their values: where a secret's file is. */
+      /** Other variables, with their values: paths of secret files. */
       readonly environment: Readonly<Record<string, string>>
     }
   | {
@@ -25,7 +24,7 @@ export type Reached =
       readonly asksForKey: boolean
     }
 
-/** The variable from which a client takes the key that the operator gave it. */
+/** The variable with the client's key. */
 const keyVariable = "TOOLS_API_KEY"
 
 const fromEach = (names: ReadonlyArray<string>, valueOf: (name: string) => string): Record<string, string> =>
@@ -45,7 +44,7 @@ const forAny = (reached: Reached): unknown => {
   return { mcpServers: { tollkeeper: { command, args, ...unlessEmpty("env", env) } } }
 }
 
-/** VS Code asks its user for a secret once, and keeps it. */
+/** VS Code asks its user for a secret once, and stores it. */
 const forVsCode = (reached: Reached): unknown => {
   const input = (name: string) => ({ type: "promptString", id: name, description: name, password: true })
   const inputsOf = (names: ReadonlyArray<string>) => (names.length === 0 ? {} : { inputs: names.map(input) })
@@ -60,7 +59,7 @@ const forVsCode = (reached: Reached): unknown => {
   return { ...inputsOf(secrets), servers: { tollkeeper: server } }
 }
 
-/** TOML; its strings and lists of strings are written as JSON's. */
+/** TOML; strings and lists of strings have JSON's syntax. */
 const forCodex = (reached: Reached): string => {
   const entries: ReadonlyArray<readonly [string, unknown]> =
     reached.transport === "http"

@@ -1,5 +1,5 @@
 // The `tollkeeper` command line. With the files beside it the only place that reads the environment or writes to the
-// terminal. What a running process carries out is asked of it before any command is loaded.
+// terminal. A command for a running process is sent to it before any command module is loaded.
 import "effect/schema/SchemaJITCompiler/enable"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
@@ -9,10 +9,10 @@ import { isStandaloneCommand, operatorFamilies } from "./operatorWords.ts"
 import { runCommands } from "./runCommands.ts"
 import { version } from "./version.ts"
 
-/** Programs that run until they are stopped, and whose stderr is a log. */
+/** Long-running programs, whose stderr is a log. */
 const isServing = ["start", "tools"].includes(process.argv[2] ?? "")
 
-/** Carried out here, by the commands of which `commandTree.ts` consists. */
+/** Runs a command in this process, by the commands of `commandTree.ts`. */
 const here = Effect.promise(() => import("./commandTree.ts")).pipe(
   Effect.flatMap(({ commandTree }) => Command.run(commandTree, { version }))
 )

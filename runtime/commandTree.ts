@@ -1,5 +1,5 @@
 // Every subcommand, each one file in `commands/`. Loading them all costs a second of processor time, which a command
-// that a running process carries out has no use for: see `commandLine.ts`.
+// that a running process executes does not need: see `commandLine.ts`.
 import { Command } from "effect/cli"
 import { approvals } from "./commands/approvals.ts"
 import { config } from "./commands/config.ts"

@@ -1,11 +1,11 @@
-// For tests alone: ends the process without warning, as a power cut would, at a named step of the money path.
+// For tests only: ends the process without warning, as a power cut would, at a named step of a payment.
 import { Effect } from "effect"
 import process from "node:process"
 import { CrashPoints, type Step, steps } from "../kernel/settlement/CrashPoints.ts"
 
 const isStep = (name: string): name is Step => (steps as ReadonlyArray<string>).includes(name)
 
-/** Provides crash points that kill this process at `name`; nothing when it is absent. */
+/** Provides crash points that kill this process at `name`; none when it is absent. */
 export const crashAt =
   (name: string | undefined) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -1,7 +1,6 @@
-// What `start` says when everything answers: what runs where, and what to try next, in the words that the plugins
-// have added. On a terminal that is a few lines for people; where the output is collected it is one JSON object, like
-// the log beside it. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then it
-// goes to stderr.
+// The startup banner, printed when the process is ready: addresses, and suggestions that plugins have added. On a
+// terminal it is a few lines; otherwise one JSON object, like the log beside it. Where a plugin has decided how the
+// process is reached, stdout may belong to a protocol: then it goes to stderr.
 import { Console, Effect } from "effect"
 import { StartupBanner, type BannerLine } from "../kernel/StartupBanner.ts"
 import { ListenAt } from "../kernel/http/ListenAt.ts"
@@ -9,7 +8,7 @@ import { typed } from "./layout.ts"
 import { jsonLine } from "./logging.ts"
 
 export interface GreetingOptions {
-  /** None when the process listens nowhere. */
+  /** None without a listener. */
   readonly address: { readonly host: string; readonly port: number } | undefined
   /** Name of the profile. */
   readonly profile: string
@@ -23,10 +22,10 @@ const labelWidth = 14
 const textOf = ({ label, where }: BannerLine): ReadonlyArray<string> =>
   where.map((address, index) => `  ${(index === 0 ? label : "").padEnd(labelWidth)}${address}`)
 
-/** Addresses that bind every interface, and the one of them by which this machine reaches itself. */
+/** Wildcard addresses, each with the loopback address of this machine. */
 const everyAddress: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1" }
 
-/** Where the process is reached from this machine and, when other machines reach it too, what was bound. */
+/** The address for this machine and, when other machines reach it too, the bound one. */
 const boundLines = (label: string, { host, port }: { readonly host: string; readonly port: number }) => {
   const near = everyAddress[host] ?? host
   const url = `http://${near.includes(":") && !near.startsWith("[") ? `[${near}]` : near}:${port}`

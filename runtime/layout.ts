@@ -1,6 +1,6 @@
-// How this program lies on the disk: as its TypeScript sources, in a checkout, or as the JavaScript made of them, in
-// the package that `npm pack` makes (`runtime/pack/`). Both have the same folders at the same distances, so that a file
-// is found beside another in either; what differs is the ending of a module, and what a person types to run a command.
+// The program's layout on disk: TypeScript sources in a checkout, or compiled JavaScript in the package that `npm pack`
+// makes (`runtime/pack/`). Both have the same folders at the same distances, so that relative paths hold in either; the
+// extension of a module and the command that a user types differ.
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -8,12 +8,12 @@ import { fileURLToPath } from "node:url"
 /** Whether this is the package rather than a checkout. */
 export const isPackaged = !import.meta.url.endsWith(".ts")
 
-/** The program that npm or a client of tools is to start, and `words` for it. */
+/** The entry that npm or a client of tools starts, with `words` as arguments. */
 export const entry: string = isPackaged
   ? fileURLToPath(new URL("../../tollkeeper.mjs", import.meta.url))
   : fileURLToPath(new URL("cli.mjs", import.meta.url))
 
-/** What a person types for a command of this program. */
+/** The command line that a user types for a command. */
 export const typed = (command: "pay" | "start"): string =>
   isPackaged ? `npx tollkeeper ${command}` : command === "start" ? "npm start" : `npm run ${command}`
 
@@ -24,8 +24,8 @@ const resolveInstalled = (folder: string, file: string): string | undefined => {
 }
 
 /**
- * A file of a package that is installed for this program: in its own `node_modules`, or in one further up where npm has
- * put it. Throws where there is none, which is an installation cut short.
+ * Path of a file in an installed package: in the program's own `node_modules`, or further up where npm has put it.
+ * Throws when it is missing, after an interrupted installation.
  */
 export const packageFile = (file: string): string => {
   const found = resolveInstalled(dirname(fileURLToPath(import.meta.url)), file)

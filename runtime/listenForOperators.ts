@@ -9,7 +9,7 @@ import { Listeners } from "../kernel/platform/Listeners.ts"
 import { RunningBudget } from "../plugins/mcp-tools-pay/plugin.ts"
 import { Asked, isStandaloneCommand, operatorFamilies, type OperatorFamily, toolsFamily } from "./operatorWords.ts"
 
-/** The families that a process with these services carries out. */
+/** The command families that a process with these services runs. */
 export const familiesOf = (services: Context.Context<never>): ReadonlyArray<OperatorFamily> => {
   const isFacilitator = Option.isSome(Context.getOption(services, Database))
   const isPaying = Option.exists(Context.getOption(services, RunningBudget), ({ store }) => store !== undefined)

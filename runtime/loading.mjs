@@ -23,7 +23,7 @@ import { fileURLToPath } from "node:url"
 const own = new URL("../", import.meta.url).href
 const folders = ["kernel", "plugins", "runtime"]
 
-/** What our own files name of each index of the package's; a test holds it to them. */
+/** The names that our own files import from each index of the package; a test checks it. */
 export const parts = {
   effect: [
     ...[
@@ -98,7 +98,7 @@ const keptOf = (url, source) => {
 
 const withoutTypes = (source) => modules.stripTypeScriptTypes(source)
 
-/** Another process may be writing the same. */
+/** Another process may be writing the same file. */
 const keep = (url, source) => {
   const place = placeOf(url)
   const beside = `${place}.${process.pid}`
@@ -129,7 +129,7 @@ const isWritable = () => {
 }
 
 let hasCompiled = false
-/** Once, and in a process of its own: the compiler of types ends with it. */
+/** Once, and in its own process, so that the type compiler's memory ends with it. */
 const compileBeside = () => {
   if (hasCompiled) return
   hasCompiled = true
@@ -154,7 +154,7 @@ const isRun = () => {
   }
 }
 
-/** Has this thread load the program so, from here on. */
+/** Installs the module hooks in this thread. */
 export const loadLean = () => {
   if ("Deno" in globalThis || modules.registerHooks === undefined) return
   modules.registerHooks({

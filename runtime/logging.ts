@@ -13,7 +13,7 @@ const PROGRESS = { event: "progress" } as const
 export const progress = (sentence: string): Effect.Effect<void> =>
   Effect.annotateLogs(Effect.logInfo(sentence), PROGRESS)
 
-/** Whether people read a stream: a terminal, unless the environment says that everything is for machines. */
+/** Whether a stream is for people: a terminal, unless the environment asks for JSON. */
 export const isForPeople = (stream: { readonly isTTY?: boolean }): boolean => stream.isTTY === true
 
 const textOf = (message: unknown): string =>
@@ -21,7 +21,7 @@ const textOf = (message: unknown): string =>
     .map((part) => (typeof part === "string" ? part : part instanceof Error ? part.message : JSON.stringify(part)))
     .join(" ")
 
-/** One line for a person: time, level, words, and whose they are. A defect's trace follows; nothing else has one. */
+/** One plain line: time, level, message, annotations. Only a defect is followed by its trace. */
 const plain = Logger.make<unknown, void>(({ cause, date, fiber, logLevel, message }) => {
   const annotations = fiber.getRef(References.CurrentLogAnnotations) as Readonly<Record<string, unknown>>
   const isProgress = annotations["event"] === PROGRESS.event
@@ -77,19 +77,18 @@ export const isOfRequest = ({ logLevel, message }: Logger.Options<unknown>): boo
 
 const json = Logger.make<unknown, void>((entry) => writer.line(lineOfJson(entry), !isOfRequest(entry)))
 
-/** The loggers of this process. */
 export const logging = Layer.mergeAll(
   Logger.layer([isForPeople(process.stderr) ? plain : json]),
   Layer.succeed(References.MinimumLogLevel, "Info")
 )
 
-/** A line of the shape that the loggers write, for what is said beside them. */
+/** A line in the loggers' JSON format, for messages outside a logger. */
 export const jsonLine = (level: "INFO" | "ERROR", message: string, annotations: Readonly<Record<string, unknown>>) =>
   JSON.stringify({ message, level, timestamp: new Date().toISOString(), annotations })
 
 /**
- * Says why the process ends, on stderr. A program that serves says it as its log is read; a command says it as a plain
- * sentence, since commands have answers and no log.
+ * Reports why the process ends, on stderr: in the log's format for a serving program, as a plain sentence for a
+ * command.
  */
 export const sayRefusal = (sentence: string, isServing: boolean): Effect.Effect<void> =>
   Effect.suspend(() => {

@@ -36,7 +36,7 @@ const byFamily = {
   doctor
 } as const satisfies ByFamily
 
-/** The commands that a running process carries out: those of a facilitator, and of a tool server that pays. */
+/** The commands that a running process executes: those of a facilitator, and of a tool server that pays. */
 export const operatorCommands = operatorFamilies.map((family) => byFamily[family])
 
 const tree = Command.make("tollkeeper").pipe(Command.withSubcommands(operatorCommands))

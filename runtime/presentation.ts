@@ -1,10 +1,9 @@
-// How the command line answers what is no command: help goes to stdout when it was asked for; a command line that
-// cannot be understood gets what is wrong with it, what was perhaps meant, and where the help is, on stderr. No page of
-// help buries the one line that matters.
+// Presentation of command-line errors: requested help goes to stdout; an invalid command line gets the error, a
+// suggestion and where the help is, on stderr, without a page of help that would bury it.
 import { Console, Effect } from "effect"
 import { type CliError, CliOutput } from "effect/cli"
 
-/** "Did you mean this?" and an indented line become a part of the sentence. */
+/** Turns the library's "Did you mean this?" and its indented line into part of the sentence. */
 const oneLine = (error: CliError.NonShowHelpErrors): string =>
   error.message
     .replace(/\s*\n\s*Did you mean (?:this|one of these)\?\s*/g, "; did you mean ")

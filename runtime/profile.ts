@@ -1,8 +1,8 @@
-// A profile is a YAML file that names the plugins to enable and their settings. A shipped one is named by its word
+// A profile is a YAML file that names the plugins to enable and their settings. A shipped one is selected by its name
 // (`local`, `hosted`, `self-hosted`), any other by its path. `--set path=value` overrides single settings, the value
-// being YAML. The result is a plain tree; the owners of the sections check it. A secret is the content of the
-// environment variable that a setting names, or of the file that the variable with `_FILE` behind its name points at,
-// read anew each time.
+// being YAML. The result is a plain tree; the owners of the sections validate it. A secret is the content of the
+// environment variable that a setting names, or of the file that the variable with the suffix `_FILE` points at, read
+// again on each access.
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { parse } from "yaml"
@@ -10,7 +10,7 @@ import { didYouMean } from "../kernel/config/didYouMean.ts"
 import { decodeSection, type SettingsSource } from "../kernel/config/Settings.ts"
 import { pluginsSection } from "../kernel/config/Server.ts"
 
-/** A profile that cannot be read. */
+/** A profile cannot be read. */
 export class ProfileUnreadable extends Schema.TaggedError<ProfileUnreadable>()("ProfileUnreadable", {
   profile: Schema.String,
   message: Schema.String
@@ -43,7 +43,7 @@ const override = (tree: Record<string, unknown>, path: string, value: unknown): 
   return { ...tree, [head]: override(isTable(below) ? below : {}, rest.join("."), value) }
 }
 
-/** A file of secrets that cannot be read is never taken for an empty one. */
+/** An unreadable secret file is an error, never an empty secret. */
 const contentOf = (variable: string, file: string | undefined): string | undefined => {
   if (file === undefined || file === "") return undefined
   try {

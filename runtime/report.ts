@@ -14,7 +14,7 @@ export const report = (cause: Cause.Cause<unknown>, isServing: boolean): Effect.
     : sayRefusal(sentence, isServing)
 }
 
-/** A stop or a page of help that was asked for is a success. */
+/** A requested stop or help page is a success. */
 export const isAsked = (cause: Cause.Cause<unknown>): boolean => {
   const error = Cause.squash(cause)
   return Cause.hasInterruptsOnly(cause) || (error instanceof CliError.ShowHelp && error.errors.length === 0)

@@ -1,5 +1,5 @@
-// What SIGHUP and `tollkeeper keys reread` do in a process that serves: callers' and operators' keys are read again,
-// and the secrets that sign webhooks. What is refused stays as it was, and does not keep the other from being read.
+// SIGHUP and `tollkeeper keys reread` in a serving process: rereads callers' and operators' keys, and the secrets that
+// sign webhooks. A refused part stays unchanged, and does not keep the other from being reread.
 import { Context, Effect, Option } from "effect"
 import type { SettingsRefused } from "../kernel/config/Settings.ts"
 import { Keys } from "../kernel/http/Keys.ts"

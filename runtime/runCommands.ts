@@ -11,12 +11,11 @@ import { presentation } from "./presentation.ts"
 import { isAsked, report } from "./report.ts"
 import { systemIssue } from "./system.mjs"
 
-/** The root of every tree. */
 export const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger")
 )
 
-/** `isServing` for a program that runs until it is stopped, and whose stderr is a log. */
+/** `isServing` for a long-running program, whose stderr is a log. */
 export const runCommands = <E, R>(commands: Effect.Effect<void, E, R>, isServing: boolean): void => {
   const main = commands.pipe(
     Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, isServing))),
@@ -31,7 +30,7 @@ export const runCommands = <E, R>(commands: Effect.Effect<void, E, R>, isServing
 
   NodeRuntime.runMain(main, {
     disableErrorReporting: true,
-    // A stop that was asked for is a success, and so is help that was asked for.
+    // A requested stop or help page is a success.
     teardown: (exit, onExit) =>
       onExit(exit._tag === "Success" ? Number(process.exitCode ?? 0) : isAsked(exit.cause) ? 0 : 1)
   })

@@ -14,7 +14,7 @@ import { allowSemiSpaceGrowth } from "./platform/startHeap.ts"
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
 const [CLOSE_MIN, CLOSE_MAX] = [50, 60_000]
 
-/** Milliseconds of a time such as `1s` or `250ms`, of `min` at least and no longer than a ledger can take. */
+/** Milliseconds of a time such as `1s` or `250ms`, from `min` to the longest close interval. */
 const readMillis = (text: string, min: number): number | undefined => {
   const [, digits, unit] = /^(\d+)(ms|s)$/.exec(text) ?? []
   const millis = Number(digits) * (unit === "s" ? 1_000 : 1)
@@ -46,7 +46,7 @@ export interface LedgerFlags {
   readonly seedAccounts: boolean
 }
 
-/** Seconds since 1970 of an ISO time; the first and the last that a ledger's header can have are far enough. */
+/** Unix seconds of an ISO time, within the range of a ledger header. */
 const readTime = (text: string): bigint | undefined => {
   const millis = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) ? Date.parse(text) : Number.NaN
   return millis >= 0 ? BigInt(millis / 1_000) : undefined
@@ -56,7 +56,7 @@ const isAddress = (text: string): boolean => URL.canParse(text) && /^https?:$/.t
 
 const refuse = (message: string) => Effect.fail({ _tag: "Usage", message } as const)
 
-/** What the flags say beyond themselves, or the first that cannot be. */
+/** The flags parsed and validated, or the first error. */
 const readFlags = Effect.fnUntraced(function* (flags: LedgerFlags) {
   const close = readClose(flags.close)
   if (close === undefined) return yield* refuse("--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual")
@@ -82,7 +82,7 @@ const readFlags = Effect.fnUntraced(function* (flags: LedgerFlags) {
   }
 })
 
-/** What the program says when it listens. */
+/** The message once it listens. */
 const greetingOf = ({ accounts, contracts, https, passphrase, port, usdcContract }: Standalone): string =>
   [
     `A Stellar ledger is at http://127.0.0.1:${port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
@@ -101,7 +101,7 @@ export const runLedger = Effect.fn(
     const chosen = yield* readFlags(flags)
     if (Option.isSome(flags.state)) {
       yield* lockFolder(flags.state.value)
-      // A kept ledger may hold a hundred thousand entries, of which no collection would find anything to give back.
+      // A stored ledger may hold a hundred thousand live entries, which no collection could free.
       allowSemiSpaceGrowth()
     }
     const running = yield* standalone({

@@ -17,7 +17,7 @@ const ofTheSystem: Readonly<Record<string, string>> = {
   ENFILE: "the machine has too many files open; close other programs"
 }
 
-/** PGlite and PostgreSQL speak of the disk in words of their own. */
+/** Disk errors in the words of PGlite and PostgreSQL. */
 const ofTheDatabase: ReadonlyArray<readonly [RegExp, string]> = [
   [/No space left on device|ENOSPC/i, "ENOSPC"],
   [/Read-only file system|EROFS/i, "EROFS"],
@@ -36,7 +36,7 @@ const flagOf: Readonly<Record<string, string>> = {
 
 const depthMax = 8
 
-/** An error and what caused it, the outermost first. */
+/** An error and its causes, the outermost first. */
 const chainOf = (error: unknown): ReadonlyArray<unknown> => {
   const chain: Array<unknown> = []
   const pending: Array<unknown> = [error]
@@ -66,7 +66,7 @@ const codeOf = (error: unknown): string | undefined => {
   return undefined
 }
 
-/** A port that cannot be opened: `ListenFailed`, of whichever listener. */
+/** A port that cannot be opened: `ListenFailed`, of any listener. */
 const ofPort = (error: object): string => {
   const [host, port, setting] = ["host", "port", "setting"].map((name) => field(error, name))
   const flag = typeof setting === "string" ? (flagOf[setting] ?? `the setting ${setting}`) : "another port"
@@ -84,7 +84,7 @@ const ofPort = (error: object): string => {
   }
 }
 
-/** What to do, by the kind of error, where its own words do not say it. */
+/** Remedies by error tag, where the message itself has none. */
 const remedies: Readonly<Record<string, string>> = {
   SettingsRefused: "`tollkeeper config schema` lists every setting, `tollkeeper config check` tries a profile",
   SqlError: "`tollkeeper doctor` checks the database",
@@ -129,7 +129,7 @@ export const sentenceOf = (cause: Cause.Cause<unknown>): string | undefined => {
   return oneLine(whole.endsWith("?") ? `${whole} (${remedy})` : `${whole}; ${remedy}`)
 }
 
-/** System errors repeat themselves; the first part names what was done. */
+/** System errors repeat themselves; the first part names the operation. */
 const firstSentence = (text: string): string =>
   oneLine(text)
     .replace(/\s*\(?(E[A-Z]{3,}).*$/, "")

@@ -53,7 +53,7 @@ export interface ServeOptions {
   readonly profile: Profile
   /** Folder of this process's state; made when missing, for this user alone. */
   readonly stateFolder: string
-  /** Where the data is: `databaseAt`, or one of a test's own. */
+  /** The database's source: `databaseAt`, or a test's own. */
   readonly database: Layer.Layer<DatabaseSource, never, Path.Path>
   /**
    * Called once the listener answers, with the address it is bound to (none, when it listens nowhere) and the services
@@ -72,10 +72,7 @@ export interface ServeOptions {
  */
 const drainTimeout = "5 seconds"
 
-/**
- * Paths are compared letter by letter, so that a rule in front of this process cannot be passed by writing one
- * differently.
- */
+/** Paths are compared case-sensitively, so that a different spelling cannot bypass a rule in front of this process. */
 const router = HttpRouter.layer.pipe(Layer.provide(Layer.succeed(HttpRouter.RouterConfig, { caseSensitive: true })))
 
 /** Without caller keys the facilitator is for this machine only, unless the profile says otherwise (decisions 2). */
@@ -102,17 +99,17 @@ export const databaseAt = (
       })
   })
 
-/** Additions to the services of a request at most before all of them are copied. */
+/** Maximum additions to a request's services before all of them are copied. */
 const additionsMax = 48
 
 /**
- * What every request begins with, in one piece. A request adds to it a dozen times, itself and its notes, its scope and
- * what is logged of it; by the library's own measure each eighth time copies all services of the process.
+ * The initial services of every request, flattened. A request adds to them a dozen times: itself, its notes, its scope
+ * and its log annotations; by the library's default each eighth time copies all services of the process.
  */
 const forRequests = <R>(context: Context.Context<R>): Context.Context<R> =>
   Context.makeUnsafe(new Map(context.mapUnsafe), { maxDepth: additionsMax })
 
-/** Opens the listener and answers what the router has; succeeds with the address that is really bound. */
+/** Opens the listener and serves the router; succeeds with the bound address. */
 const listen = Effect.fnUntraced(function* (
   profile: Profile,
   chosen: ListenChoice | undefined,
@@ -130,7 +127,7 @@ const listen = Effect.fnUntraced(function* (
   // After the drain: remaining connections delay nothing.
   yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
-  // A tool server lets in by its own settings.
+  // A tool server authorizes by its own settings.
   const answer =
     at === undefined
       ? withinCapacity({
@@ -141,7 +138,7 @@ const listen = Effect.fnUntraced(function* (
       : router.asHttpEffect()
   yield* HttpServer.serveEffect(httpMiddleware(answer)).pipe(
     Effect.updateContext(forRequests),
-    // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
+    // The middleware has its own span: the server's would carry queries, addresses and user agents.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideService(RequestBytes, readNode),
     Effect.provideContext(listener)

@@ -1,5 +1,5 @@
-// `npm start` on any checkout: needs git, npm and Node 20, and installs the rest. It then runs `tollkeeper start` of
-// the local profile in this process's place; arguments are handed on, and a profile named among them wins.
+// `npm start` on any checkout: needs git, npm and Node 20, and installs the rest. It then becomes `tollkeeper start` of
+// the local profile; arguments are passed on, and a profile named among them wins.
 import { becomeOwn, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"

@@ -19,7 +19,7 @@ import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
 import { isProcess, startOf } from "./platform/folderLock.ts"
 
-/** What Tollkeeper puts into a state folder; nothing else of it is ever deleted. */
+/** Tollkeeper's entries of a state folder; nothing else in it is ever deleted. */
 const MARK = "tollkeeper.json"
 const own: ReadonlySet<string> = new Set([
   MARK,
@@ -40,15 +40,15 @@ export interface Instance {
   /** Distinguishes this process from a later one with the same pid; empty where the system does not say. */
   readonly start: string
   readonly profile: string
-  /** Whether it keeps something in the folder, so that no second one may. */
+  /** Whether it needs exclusive use of the folder. */
   readonly isAlone: boolean
-  /** Absent: it listens nowhere. */
+  /** Absent without a listener. */
   readonly url?: string
   /** The RPC of its ledger, unless that may hold a secret. */
   readonly rpc?: string
   /** Which database it uses: `embedded`, or the first 16 hex of its URL's sha256. */
   readonly database: string
-  /** Where operators' commands ask, and the key they send. */
+  /** Address and key for operators' commands. */
   readonly operators?: { readonly url: string; readonly key: string; readonly families: ReadonlyArray<string> }
 }
 
@@ -61,13 +61,13 @@ export class StateRefused extends Schema.TaggedError<StateRefused>()("StateRefus
 const attempt = <A>(what: string, work: () => A): Effect.Effect<A, StateRefused> =>
   Effect.try({ try: work, catch: (cause) => new StateRefused({ message: what, cause }) })
 
-/** The nearest folder above that there is. */
+/** The nearest existing ancestor. */
 const nearestExisting = (folder: string): string => (existsSync(folder) ? folder : nearestExisting(dirname(folder)))
 
-/** Step by step: where the system makes none, as below `/proc`, the recursive call of Node never ends. */
+/** Folder by folder: below `/proc`, where none can be made, Node's recursive call never ends. */
 const makeFolder = (folder: string): void => {
   if (existsSync(folder)) {
-    // Says so where it is a file.
+    // Fails with the reason when it is a file.
     if (!statSync(folder).isDirectory()) mkdirSync(folder)
     return
   }
@@ -75,10 +75,10 @@ const makeFolder = (folder: string): void => {
   mkdirSync(folder, { mode: 0o700 })
 }
 
-/** Makes the folder, for this user alone, and marks it. */
+/** Creates the folder, for this user alone, and marks it. */
 export const claimState = (folder: string) =>
   attempt(`the state folder ${folder} cannot be written`, () => {
-    // Where nothing can be made, the system speaks of a missing folder; this has it name the reason.
+    // Where nothing can be created, the system reports a missing folder; this yields the real reason.
     if (!existsSync(folder)) accessSync(nearestExisting(dirname(resolve(folder))), constants.W_OK)
     makeFolder(resolve(folder))
     const mark = join(folder, MARK)
@@ -107,7 +107,7 @@ export const instancesOf = (folder: string): ReadonlyArray<Instance> => {
     .flatMap((name) => readNote(join(running, name)) ?? [])
 }
 
-/** Leaves a note of this process until the Scope closes; notes of processes that are gone are swept away. */
+/** Keeps a note of this process until the Scope closes; notes of dead processes are deleted. */
 export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) =>
   Effect.acquireRelease(
     attempt(`the state folder ${folder} cannot be written`, () => {
@@ -129,7 +129,7 @@ export const databaseMark = (url: string | undefined): string =>
 export const describeInstance = ({ pid, url }: Instance): string =>
   `process ${pid}${url === undefined ? "" : `, ${url}`}`
 
-/** Living holders of the folder, by their locks: a process that starts or ends has no note. */
+/** Living holders of the folder, by their locks: a starting or ending process has no note. */
 const holdersOf = (folder: string): ReadonlyArray<string> => {
   const locks = ["database.lock", "ledger.lock", "state.lock"].map((name) => join(folder, name))
   return [...locks, `${folder}.lock`].flatMap((file) => {
@@ -145,11 +145,11 @@ const holdersOf = (folder: string): ReadonlyArray<string> => {
 export interface Deletion {
   /** Entries that are ours. */
   readonly entries: ReadonlyArray<string>
-  /** Entries that are not, and stay. */
+  /** Foreign entries, which stay. */
   readonly foreign: ReadonlyArray<string>
 }
 
-/** What a reset of the folder would delete; refused for one that is not ours, or in use. */
+/** What a reset of the folder would delete; refused for a folder without our mark, or in use. */
 export const planReset = Effect.fnUntraced(function* (folder: string) {
   if (!existsSync(folder)) return undefined
   const refuse = (message: string) => new StateRefused({ message })

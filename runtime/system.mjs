@@ -4,7 +4,7 @@
 // state folder depend.
 import process from "node:process"
 
-/** Why the program does not run on this system, and what to do; undefined where it does. */
+/** Why this system is unsupported, and what to do; undefined for a supported one. */
 export const systemIssue = (platform) => {
   if (platform === "linux" || platform === "darwin") return undefined
   return platform === "win32"
@@ -32,14 +32,14 @@ export const environmentOf = (command, environment, platform) => {
   return command === "ledger" ? { ...sharing, ...environment } : environment
 }
 
-/** Whether such an environment is another one than this. */
+/** Whether an environment lacks one of the required variables. */
 export const lacks = (environment, required) => Object.keys(required).some((name) => environment[name] === undefined)
 
 const parentVariable = "TOLLKEEPER_PARENT"
 /** How often a program under npm checks that npm still runs, in milliseconds. */
 const parentInterval = 500
 
-/** Calls again and again while this process's parent is another one than `parent`; keeps no process alive. */
+/** Calls back periodically once this process's parent is no longer `parent`; does not keep the process alive. */
 export const whileOrphaned = (parent, call) => {
   setInterval(() => process.ppid !== parent && call(), parentInterval).unref()
 }
@@ -47,7 +47,7 @@ export const whileOrphaned = (parent, call) => {
 /** The environment of a program that `endWithParent` ends when this process's parent is gone. */
 export const underParent = (environment) => ({ ...environment, [parentVariable]: String(process.ppid) })
 
-/** Asks this process to stop when the parent is gone that its environment names; for what npm runs. */
+/** Stops this process when the parent that its environment names is gone; for programs under npm. */
 export const endWithParent = () => {
   const parent = Number(process.env[parentVariable] ?? 0)
   delete process.env[parentVariable]

@@ -1,2 +1,2 @@
-// The version of this program, as `package.json` has it; a test holds the two together.
+// The version of this program, equal to `package.json`'s by a test.
 export const version = "0.1.0"

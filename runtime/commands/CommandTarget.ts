@@ -34,16 +34,14 @@ export const defaulting =
   (flag: Flag.Flag<A>): Flag.Flag<A> =>
     flag.pipe(Flag.withDescription(`${words}; default ${String(value)}`), Flag.withDefault(value)) as Flag.Flag<A>
 
-/** The flag `--state`. */
 export const stateFlag = Flag.String("state").pipe(defaulting("Folder of this process's state", ".tollkeeper"))
 
-/** The flag `--json`. */
 export const jsonFlag = Flag.Boolean("json").pipe(
   Flag.withDescription("Answer with one JSON value instead of lines for people; default false"),
   Flag.withDefault(false)
 )
 
-/** The flags of a place, for a program whose shipped profile is `shipped`. */
+/** The flags of a target, for a program whose shipped profile is `shipped`. */
 export const placeFlags = (shipped: "local" | "tools" = "local") => ({
   profile: Flag.String("profile").pipe(
     defaulting(
@@ -58,7 +56,7 @@ export const placeFlags = (shipped: "local" | "tools" = "local") => ({
   )
 })
 
-/** The profile of a place, secrets from this process's environment. */
+/** The profile of a target, secrets from this process's environment. */
 export const profileAt = (place: Pick<CommandTarget, "profile" | "set">, overrides: ReadonlyArray<string> = []) =>
   loadProfile(place.profile, [...overrides, ...place.set], process.env)
 
@@ -76,8 +74,8 @@ export const databaseStatus = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Laye
   )
 
 /**
- * Does a move between its notes, where the process that carries it out keeps them. Nothing runs: the move's own trace
- * in the database is all there is.
+ * Records an action in the audit log, where the serving process keeps one. Without a serving process the action's own
+ * rows in the database are the only trace.
  */
 export const noted =
   (note: Omit<AuditEntry, "by">) =>
@@ -89,13 +87,13 @@ export const noted =
       return Option.isNone(log) ? move : log.value.record({ by: "command line", ...note }, move)
     })
 
-/** Why a move is made, where that may be left out. */
+/** An optional reason. */
 export const whyFlag = Flag.String("note").pipe(
   Flag.withDescription("Reason, kept in the audit log"),
   Flag.withDefault("no reason was given")
 )
 
-/** Values that JSON does not know, as text or null. */
+/** Converts values without a JSON form to text or null. */
 const plainOf = (_: string, value: unknown): unknown =>
   typeof value === "bigint" ? value.toString() : Option.isOption(value) ? Option.getOrNull(value) : value
 
@@ -103,7 +101,7 @@ const plainOf = (_: string, value: unknown): unknown =>
 export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
 
-/** Settings, the platform's ports and where the data is. Nothing is opened. */
+/** Settings, the platform's ports and the database's address. Nothing is opened. */
 const ground = (place: CommandTarget, profile: Profile) =>
   Layer.mergeAll(
     Settings.layer(profile, () => declaredSettings(profile)),
@@ -119,10 +117,10 @@ const ground = (place: CommandTarget, profile: Profile) =>
 export const groundAt = (place: CommandTarget) =>
   Layer.unwrap(Effect.map(profileAt(place), (profile) => ground(place, profile)))
 
-/** The database and its journal, the tables as they are: nothing is migrated. */
+/** The database and its journal, without running migrations. */
 export const databaseOf = (place: CommandTarget) =>
   databaseStatus(Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place))))
 
-/** The database with the kernel's tables as this version has them. */
+/** The database after this version's kernel migrations. */
 export const kernelTables = (place: CommandTarget) =>
   databaseStatus(Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place))))

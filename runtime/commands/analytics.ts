@@ -1,4 +1,4 @@
-// `tollkeeper analytics`: has analytics made again from the journal, over the database alone.
+// `tollkeeper analytics`: rebuilds analytics from the journal, over the database alone.
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { administration } from "../../plugins/analytics/plugin.ts"

@@ -1,11 +1,11 @@
-// `tollkeeper approvals`: the payments of agents that wait for a person, an operator's word on them, and the log of
-// what was decided. It works on the state folder alone, beside the running tool server.
+// `tollkeeper approvals`: agents' payments that wait for approval, an operator's decision, and the log of decisions. It
+// works on the state folder alone, beside the running tool server.
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
 import { answer, groundAt, jsonFlag, placeFlags } from "./CommandTarget.ts"
 
-/** Inert text of a seller or an agent, which its own quotation marks cannot close. */
+/** Untrusted text as an inert quotation. */
 const quoted = (text: string) => `"${text.replaceAll('"', "'")}"`
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
@@ -42,7 +42,10 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
     ({ id, json, ...place }) =>
       Effect.gen(function* () {
         if (!(yield* (yield* administration).decideApproval(id, state)))
-          return yield* Effect.fail({ _tag: "DecisionRefused", message: `no pending approval has the id ${id}` } as const)
+          return yield* Effect.fail({
+            _tag: "DecisionRefused",
+            message: `no pending approval has the id ${id}`
+          } as const)
         yield* answer(json, { id, state }, [`${id} is ${state}`])
       }).pipe(Effect.provide(groundAt(place)))
   ).pipe(Command.withDescription(description))

@@ -11,7 +11,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import { databaseOf, jsonFlag, type CommandTarget, placeFlags, databaseStatus } from "./CommandTarget.ts"
 
-/** The books do not agree. */
+/** Ledger and database differ. */
 class AuditFailed extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
 
 /** Both sides, read and compared; `rpc` in place of the profile's first endpoint. */

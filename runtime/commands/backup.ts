@@ -1,8 +1,7 @@
-// `tollkeeper backup`: the whole embedded database in one file, taken while it runs, and put back into an empty place.
+// `tollkeeper backup`: the whole embedded database in one file, saved while it runs, and restored into an empty folder.
 // The file is a tar archive of the data folder as it is between two statements; the database recovers from it as it
-// does from `kill -9`. The embedded ledger and the development sponsor's seed beside it are left out: they are a
-// network and money for play, and a key belongs into no archive that is handed about. A PostgreSQL server has tools of
-// its own, and is left to them.
+// does from `kill -9`. The embedded ledger and the development sponsor's seed are left out: they are a test network and
+// test money, and an archive must hold no key. A PostgreSQL server has its own tools.
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"

@@ -17,7 +17,7 @@ interface Row {
 
 const rowsMax = 1_000
 
-/** The UTC day that a payment of now is charged to, `YYYY-MM-DD`. */
+/** The UTC day that a payment is charged to now, `YYYY-MM-DD`. */
 const today = Effect.gen(function* () {
   const within = yield* Within
   const budget = within === undefined ? Option.none() : Context.getOption(within.services, Budget)

@@ -21,7 +21,7 @@ import {
   whyFlag
 } from "./CommandTarget.ts"
 
-/** Runs something with the channels of the place's network. */
+/** Runs an effect with the channels of the target's network. */
 const withChannels = <A, E>(
   place: CommandTarget,
   use: (parts: {
@@ -91,7 +91,7 @@ const resize = Command.make(
 const pollInterval = "500 millis"
 const openTimeout = "10 minutes"
 
-/** Waits until as many channels are ready as are required, and says how far it is; as JSON, that it is done. */
+/** Waits until the required number of channels is ready, printing progress; as JSON, only the end. */
 const untilOpen = Effect.fnUntraced(function* (services: Context.Context<never>, json: boolean) {
   const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
   const count = Context.getUnsafe(services, ChannelCount as never) as ChannelCount["Service"]

@@ -1,6 +1,6 @@
-// `tollkeeper config`: every setting there is, and what a profile needs before it can start: settings that are
-// well-formed, plugins that fit together, an RPC, the secrets that it names; for pubnet every condition of its gate,
-// for which the ledger is asked. Nothing is started or made.
+// `tollkeeper config`: lists every setting, and checks what a profile needs to start: well-formed settings, compatible
+// plugins, an RPC, the secrets that it names; for pubnet every condition of its gate, some of them on the ledger.
+// Nothing is started or created.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
@@ -22,12 +22,12 @@ import type { Profile } from "../profile.ts"
 import { sentenceOf } from "../sentence.ts"
 import { jsonFlag, placeFlags, profileAt } from "./CommandTarget.ts"
 
-/** A profile that would not start as things are. */
+/** The profile would not start. */
 class ProfileIncomplete extends Schema.TaggedError<ProfileIncomplete>()("ProfileIncomplete", {
   message: Schema.String
 }) {}
 
-/** No profile: what is declared is the same under each. */
+/** An empty profile: the declarations are the same under each. */
 const noSource: SettingsSource = { tree: {}, secret: () => Option.none() }
 
 const schema = Command.make("schema", {}, () =>
@@ -57,7 +57,7 @@ const namedVariables = (value: unknown, path = ""): ReadonlyArray<readonly [path
   })
 }
 
-/** The sentence of an effect that fails. */
+/** The message of a failed effect. */
 const errorOf = <E, R>(effect: Effect.Effect<unknown, E, R>): Effect.Effect<ReadonlyArray<string>, never, R> =>
   Effect.map(Effect.exit(effect), (exit) =>
     Exit.isSuccess(exit) ? [] : [sentenceOf(exit.cause) ?? Cause.pretty(exit.cause)]
@@ -65,7 +65,7 @@ const errorOf = <E, R>(effect: Effect.Effect<unknown, E, R>): Effect.Effect<Read
 
 const here = Layer.succeed(Host, { name: hostname(), stateFolder: resolve(".tollkeeper") })
 
-/** What keeps the profile from starting, a sentence each. Refuses a profile that is not well-formed. */
+/** Errors that keep the profile from starting, a sentence each. Fails for a malformed profile. */
 const verify = Effect.fnUntraced(function* (profile: Profile) {
   const catalogue = makeCatalogue(profile)
   const declared = gather(catalogue.plugins)
@@ -97,7 +97,7 @@ const verify = Effect.fnUntraced(function* (profile: Profile) {
   ]
 })
 
-/** What an operator should know though it does not keep the profile from starting. */
+/** Warnings that do not keep the profile from starting. */
 const remarksOn = Effect.fnUntraced(function* (profile: Profile) {
   const catalogue = makeCatalogue(profile)
   const enabled = yield* select(catalogue, profile.plugins)

@@ -26,14 +26,14 @@ import {
   Within
 } from "./CommandTarget.ts"
 
-/** Something keeps payments from being settled. */
+/** A problem keeps payments from being settled. */
 class ChecksFailed extends Schema.TaggedError<ChecksFailed>()("ChecksFailed", { message: Schema.String }) {}
 
 interface Finding {
   readonly check: string
   readonly state: "ok" | "warning" | "fault"
   readonly detail: string
-  /** What to do; absent when nothing is. */
+  /** Absent when no action is needed. */
   readonly remedy?: string
 }
 
@@ -66,7 +66,7 @@ const askRpc = (url: string, method: string): Effect.Effect<any> =>
       )
   )
 
-/** An endpoint goes by its place, since its address may hold a key. */
+/** Checks an endpoint; it is named by its position, since its address may hold a key. */
 const examineRpc = (url: string, index: number, passphrase: string) =>
   Effect.gen(function* () {
     const check = `RPC ${index + 1}`
@@ -94,7 +94,7 @@ const examineNetwork = Effect.gen(function* () {
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations/", import.meta.url))
 
-/** Files of the kernel's that have not run. */
+/** Kernel migrations that have not run. */
 const pending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const files = readdirSync(`${migrationsFolder}kernel`).filter((name) => name.endsWith(".sql"))
   const [table] = yield* sql<{
@@ -124,7 +124,11 @@ const examineDatabase = Effect.gen(function* () {
             "start the version that made it, or a newer one"
           ),
     row?.vector == null
-      ? warning("extensions", "pgvector is not installed", "install pgvector for semantic search; everything else works without")
+      ? warning(
+          "extensions",
+          "pgvector is not installed",
+          "install pgvector for semantic search; everything else works without"
+        )
       : ok("extensions", `pgvector ${row.vector}`)
   ]
 })
@@ -159,10 +163,7 @@ const examineKeys = Effect.gen(function* () {
   const unlabelled = callers.filter((principal) => /^[0-9a-f]{16}$/.test(principal)).length
   return [
     callers.length === 0
-      ? ok(
-          "keys",
-          "no caller keys: every client that reaches the listener is served (by default this machine alone)"
-        )
+      ? ok("keys", "no caller keys: every client that reaches the listener is served (by default this machine alone)")
       : unlabelled > 0
         ? warning(
             "keys",

@@ -27,7 +27,7 @@ import {
   Within
 } from "./CommandTarget.ts"
 
-/** Shorter ones are guessed. */
+/** Shorter ones can be guessed. */
 const passphraseLengthMin = 16
 
 const keysAt = (place: CommandTarget) =>
@@ -85,14 +85,14 @@ const rotate = Command.make(
   })
 ).pipe(Command.withDescription("Rotate to the new seeds in the sources, without a restart; replicas follow"))
 
-/** A variable's secrets, behind commas. */
+/** A variable's secrets, comma separated. */
 const secretsOf = (profile: Profile, variable: string): ReadonlyArray<Redacted.Redacted> =>
   Option.match(profile.secret(variable), {
     onNone: () => [],
     onSome: (secret) => splitSecrets(Redacted.value(secret))
   })
 
-/** Nothing that could be sealed, or nowhere to. */
+/** There is nothing to seal, or the passphrase or file is invalid. */
 class SealRefused extends Schema.TaggedError<SealRefused>()("SealRefused", { message: Schema.String }) {}
 
 const variableFlag = (name: string, what: string, value: string) =>
@@ -103,8 +103,16 @@ const seal = Command.make(
   {
     json: jsonFlag,
     out: Argument.String("file").pipe(Argument.withDescription("File for the sealed seeds; it must not exist")),
-    sponsor: variableFlag("sponsor-env", "the sponsor's seed, previous ones after it, comma separated", "SPONSOR_SECRET"),
-    channels: variableFlag("channels-env", "the channels' seeds, comma separated; derived from the sponsor's when unset", "CHANNEL_SECRETS"),
+    sponsor: variableFlag(
+      "sponsor-env",
+      "the sponsor's seed, previous ones after it, comma separated",
+      "SPONSOR_SECRET"
+    ),
+    channels: variableFlag(
+      "channels-env",
+      "the channels' seeds, comma separated; derived from the sponsor's when unset",
+      "CHANNEL_SECRETS"
+    ),
     passphrase: variableFlag("passphrase-env", "the passphrase", "SEEDS_PASSPHRASE")
   },
   Effect.fn(function* ({ channels, json, out, passphrase, sponsor }) {
@@ -115,7 +123,9 @@ const seal = Command.make(
       (seed) => !StrKey.isValidEd25519SecretSeed(Redacted.value(seed))
     )
     if (Option.isNone(secret) || Redacted.value(secret.value).length < passphraseLengthMin)
-      return yield* new SealRefused({ message: `set ${passphrase} to a passphrase of at least ${passphraseLengthMin} characters` })
+      return yield* new SealRefused({
+        message: `set ${passphrase} to a passphrase of at least ${passphraseLengthMin} characters`
+      })
     if (seeds.sponsor.length + seeds.channels.length === 0 || wrong)
       return yield* new SealRefused({ message: `set ${sponsor} or ${channels} to seeds S…, comma separated` })
     const text = sealSeeds(yield* Crypto, seeds, secret.value)

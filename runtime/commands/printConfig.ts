@@ -14,7 +14,7 @@ import { type CommandTarget, profileAt } from "./CommandTarget.ts"
 
 type ConfigValues = Effect.Success<typeof readSettings>
 
-/** The words that start this server. */
+/** The arguments that start this server. */
 const wordsOf = (place: CommandTarget, overrides: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...("Deno" in globalThis ? ["run", "-A"] : ["--disable-warning=ExperimentalWarning"]),
   entry,
@@ -24,7 +24,7 @@ const wordsOf = (place: CommandTarget, overrides: ReadonlyArray<string>): Readon
   ...[...overrides, ...place.set].flatMap((setting) => ["--set", setting])
 ]
 
-/** Variables that hold what the server is to keep secret: those it cannot do without, and others that are set here. */
+/** The server's secret variables: the required ones, and others that are set here. */
 const secretsOf = ({ signer }: ConfigValues, { secret, tree }: Profile): ReadonlyArray<string> => {
   const budget = tree["budget"] as { readonly store?: unknown } | undefined
   const isSet = (name: string) => Option.isSome(secret(name))
@@ -40,10 +40,10 @@ const secretsOf = ({ signer }: ConfigValues, { secret, tree }: Profile): Readonl
 const fileOf = (name: string): string | undefined =>
   process.env[name] ? undefined : process.env[`${name}_FILE`] || undefined
 
-/** A name under which others reach a server; TLS ends before it. */
+/** A public name of a server behind a TLS proxy. */
 const isPublicName = (host: string): boolean => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*$/.test(host)
 
-/** Where a client finds the server: under the first name that is answered, else at the address that is bound. */
+/** The server's address for a client: the first allowed name, else the bound address. */
 const originOf = ({ allowedHosts, host, port }: ConfigValues["http"]): string => {
   const bound = host === undefined || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
   const name = allowedHosts[0] ?? (bound.includes(":") ? `[${bound}]` : bound)
@@ -74,7 +74,7 @@ const reachedBy = (config: ConfigValues, profile: Profile, words: ReadonlyArray<
   }
 }
 
-/** The text for a client of the server that these words would start. */
+/** The client configuration of the server that these flags would start. */
 export const printConfig = Effect.fnUntraced(function* (
   form: ClientForm,
   place: CommandTarget,

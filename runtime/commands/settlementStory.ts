@@ -7,10 +7,10 @@ import type { AttemptReport, SettlementHistory } from "../../kernel/settlement/o
 import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 
-/** What is known beside the record. */
+/** Context beside the record. */
 export interface Surroundings {
   readonly assets: ReadonlyMap<string, Asset>
-  /** Absent when nothing runs here that follows the ledger. */
+  /** Absent without a process that follows the ledger. */
   readonly newestLedger: number | undefined
   readonly now: Date
 }
@@ -118,7 +118,7 @@ const lives = (record: SettlementRecord, { newestLedger }: Surroundings): string
     : `the authorization expired at ledger ${until}, ${newestLedger - until} ago`
 }
 
-/** What is open, and what an operator can do about it. */
+/** What is open, and the operator's options. */
 const openSteps = ({ record }: SettlementHistory, around: Surroundings): ReadonlyArray<Step> => {
   const operator = (says: string): Step => ({ step: "operator", says })
   if (isOpen(record.state)) {
@@ -151,7 +151,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
   ]
 }
 
-/** A moment before what happened then; nothing where it is not known. */
+/** A timestamp prefix; empty when it is unknown. */
 const stamped = (at: Date | null): string => (at === null ? "" : `${at.toISOString()}, `)
 
 export const storyOf = (life: SettlementHistory, around: Surroundings): Story => {

@@ -1,5 +1,5 @@
-// `tollkeeper settlements`: what an operator sees of settlements without an end, and the moves that end them by hand.
-// It works on the database alone.
+// `tollkeeper settlements`: lists settlements without an end, and the operator actions that resolve them. It works on
+// the database alone.
 import { Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Budget } from "../../kernel/budget/Budget.ts"
@@ -38,7 +38,7 @@ const movesAt = (place: CommandTarget) =>
     )
   )
 
-/** Runs something with the operator's moves over the place's database. */
+/** Runs an effect with the operator actions over the target's database. */
 const withMoves = <A, E>(place: CommandTarget, use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E>) =>
   Effect.provide(Effect.flatMap(OperatorActions, use), movesAt(place))
 

@@ -30,7 +30,7 @@ const portDefault = 4022
 /** The embedded ledger's port, as its own settings have it. */
 const ledgerPortDefault = 8_000
 
-/** How far the ledger's HTTPS port is from its other one, where only that is chosen: 8000 and 8443. */
+/** Offset of the ledger's HTTPS port from its HTTP port, when only that is chosen: 8000 and 8443. */
 const httpsAbove = 443
 
 const portFlag = (name: string, what: string, from: string) =>
@@ -40,8 +40,8 @@ const portOverride = (path: string, port: Option.Option<number>): ReadonlyArray<
   Option.match(port, { onNone: () => [], onSome: (port) => [`${path}=${port}`] })
 
 /**
- * Whether the process keeps something in the state folder that a second one would spoil: an embedded ledger, or the
- * embedded database when anything that is enabled needs one. What does not fit together is refused later.
+ * Whether the process needs exclusive use of the state folder: for an embedded ledger, or for the embedded database
+ * when an enabled plugin needs one. An inconsistent profile is refused later.
  */
 const keepsState = (profile: Profile): Effect.Effect<boolean> =>
   Effect.match(Loader.select(makeCatalogue(profile), profile.plugins), {
@@ -140,7 +140,7 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)
 
-/** The port of the ledger's HTTPS: as chosen, or moved with the other one; 0 is any port that is free. */
+/** The ledger's HTTPS port: as chosen, or at the offset from the other one; 0 is any free port. */
 export const httpsPortOf = (chosen: Option.Option<number>, ledgerPort: Option.Option<number>) =>
   Option.orElse(chosen, () =>
     Option.map(ledgerPort, (port) => (port === 0 || port + httpsAbove > 65_535 ? 0 : port + httpsAbove))
@@ -161,7 +161,7 @@ const ledgerOverrides = (port: Option.Option<number>) =>
       })
   )
 
-/** The facilitator's pages are the only ones that may ask the embedded ledger; `--set` names others. */
+/** Only the facilitator's pages may query the embedded ledger; `--set` allows other origins. */
 const ownPages = (port: Option.Option<number>): ReadonlyArray<string> => {
   const at = Option.getOrElse(port, () => portDefault)
   return at === 0 ? [] : [`local_ledger.allowed_origins=["http://127.0.0.1:${at}", "http://localhost:${at}"]`]

@@ -1,7 +1,7 @@
-// What `npm pack` runs first. The sources become JavaScript in `runtime/dist/`, folder by folder as they are, since
-// Node strips no types below `node_modules`; beside them go the files that the program reads: migrations, profiles,
-// contract, words, the modules and styles of the pages. Nothing is bundled, so that a trace names the file and the
-// function that are known from the sources.
+// The build step of `npm pack`: compiles the sources to JavaScript in `runtime/dist/`, folder by folder, since Node
+// strips no types below `node_modules`, and copies the files that the program reads: migrations, profiles, contract,
+// word vectors, the modules and styles of the pages. Nothing is bundled, so that a trace names the files and functions
+// of the sources.
 import { install, root } from "../bootstrap.mjs"
 import { spawnSync } from "node:child_process"
 import { cpSync, readdirSync, rmSync, statSync } from "node:fs"
@@ -10,7 +10,7 @@ import process from "node:process"
 
 const dist = join(root, "runtime", "dist")
 
-/** Folders that hold what the program reads besides its modules, and the endings of such files. */
+/** Folders with files that the program reads besides its modules, and their extensions. */
 const folders = ["migrations", "plugins", "kernel", join("runtime", "profiles")]
 const isRead = /\.(sql|yaml|wasm|bin|css|svg|txt)$/
 const page = join("plugins", "dashboard", "web") + sep

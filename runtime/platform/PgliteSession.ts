@@ -87,7 +87,7 @@ export class PgliteSession {
     }
   }
 
-  /** Ends the connection: what it left open is rolled back and the session handed on. Resolves when that is done. */
+  /** Closes the connection: rolls back an open transaction and releases the session. Resolves when that is done. */
   close(): Promise<void> {
     if (this.closed) return this.work
     this.closed = true
@@ -132,7 +132,7 @@ export class PgliteSession {
     const message = this.incoming.slice(0, length)
     this.incoming = this.incoming.slice(length)
     if (lengthAt(message, 4) === cancelRequest) {
-      // PGlite cannot cancel: the connection that asked is simply over.
+      // PGlite cannot cancel; the requesting connection is closed.
       void this.close()
       return undefined
     }

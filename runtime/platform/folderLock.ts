@@ -72,7 +72,7 @@ const acquire = (folder: string): string => {
         const remedy = "stop that one first, or choose another folder with --state DIR"
         throw new FolderLocked({ message: `${folder} is in use by process ${holder}; ${remedy}` })
       }
-      // Moved aside rather than deleted: of two that see a dead lock, only one moves this very file.
+      // Renamed rather than deleted: of two that see a dead lock, only one renames this very file.
       const aside = `${file}.${randomUUID()}`
       try {
         renameSync(file, aside)
@@ -80,7 +80,7 @@ const acquire = (folder: string): string => {
         continue
       }
       if (read(aside) !== content) {
-        // A living process took the lock in between; give it back.
+        // A living process took the lock in between; restore it.
         try {
           linkSync(aside, file)
         } catch {
@@ -111,7 +111,6 @@ export const lockFolder = (folder: string): Effect.Effect<void, FolderLocked, Sc
     )
   )
 
-/** The FolderLock port for Node and Deno. */
 export const layer: Layer.Layer<FolderLock> = Layer.succeed(FolderLock, {
   hold: (folder) => Effect.mapError(lockFolder(folder), ({ message }) => new FolderInUse({ message }))
 })

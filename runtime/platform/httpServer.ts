@@ -27,15 +27,15 @@ export const connectionBounds = {
   joinDuplicateHeaders: true
 }
 
-/** Requests after which a server is a busy one. */
+/** Requests after which a server counts as busy. */
 const busyAfter = 300
 
-/** How long a connection on which nothing was asked may still ask, once the server stops. */
+/** How long an unused connection may still send a request, once the server stops. */
 const silentMillis = 1_500
 
 export interface HttpServer {
   readonly server: Server
-  /** From now on each answer, of requests that wait for theirs too, is the last of its connection. */
+  /** From now on each response, also of pending requests, is the last of its connection. */
   readonly stopping: () => void
 }
 

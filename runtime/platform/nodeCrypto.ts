@@ -1,9 +1,9 @@
 // The Crypto port on `node:crypto`, for Node and for Deno. Every function is synchronous and none throws on hostile
-// input: a malformed key, digest or signature is answered `false`. Public keys that were parsed once are kept in a
-// bounded cache, because parsing costs a third of a verification. P-256 is an exception: the native library only
-// verifies what it has hashed itself, and a contract hands over a ready digest, so `@noble/curves` does that one, as it
-// does the recovery of keys and, with `@noble/hashes`, Keccak, which the native library does not have. P-256 here
-// accepts a signature with a high S; a caller that must refuse it (the ledger's host does) checks S first.
+// input: a malformed key, digest or signature is answered `false`. Parsed public keys are kept in a bounded cache,
+// because parsing costs a third of a verification. P-256 is an exception: the native library only verifies what it has
+// hashed itself, and a contract provides a ready digest, so `@noble/curves` does that one, as well as key recovery and,
+// with `@noble/hashes`, Keccak, which the native library does not have. P-256 here accepts a signature with a high S; a
+// caller that must refuse it (the ledger's host does) checks S first.
 import { p256 } from "@noble/curves/nist.js"
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"
@@ -15,7 +15,7 @@ import { setBounded } from "../../kernel/cache/setBounded.ts"
 const ed25519PublicPrefix = Buffer.from("302a300506032b6570032100", "hex")
 const ed25519SeedPrefix = Buffer.from("302e020100300506032b657004220420", "hex")
 
-/** Parsed keys kept; the oldest is dropped first. */
+/** Capacity of the key cache (FIFO). */
 const parsedKeysMax = 4_096
 
 const plain = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -32,7 +32,7 @@ const parsed = (max: number, parse: (bytes: Uint8Array) => native.KeyObject) => 
   }
 }
 
-/** What seals and opens, and what derives a key from a passphrase. */
+/** Parameters of sealing, and of the key derivation from a passphrase. */
 const sealing: Pick<Crypto["Service"], "aes256GcmOpen" | "aes256GcmSeal" | "scrypt" | "rsaSha256Sign"> = {
   aes256GcmOpen: (key, nonce, sealed, tag) => {
     if (key.length !== 32 || nonce.length !== 12 || tag.length !== 16) return undefined
@@ -64,7 +64,7 @@ const sealing: Pick<Crypto["Service"], "aes256GcmOpen" | "aes256GcmSeal" | "scry
   }
 }
 
-/** A secret as the library holds it, which takes three times as long to make as to use; for as long as it lives. */
+/** Memoizes the library's object for a secret, which takes three times as long to make as to use, for its lifetime. */
 const secretKeys = new WeakMap<Uint8Array, native.KeyObject>()
 const secretKey = (secret: Uint8Array): native.KeyObject => {
   const known = secretKeys.get(secret)
@@ -134,5 +134,4 @@ const make = (): Crypto["Service"] => {
   }
 }
 
-/** The port for Node and Deno. */
 export const layer: Layer.Layer<Crypto> = Layer.sync(Crypto, make)

@@ -1,6 +1,6 @@
-// Ends synchronous work from outside, on Node and Deno: both stop a script that runs past its timeout, a loop of wasm
-// included. A script of one line calls the work, so that it runs in this realm and answers with its own values. Works
-// within one another are not limited twice; the outermost limit holds.
+// Deadlines for synchronous work, on Node and Deno: both stop a script that runs past its timeout, a loop of wasm
+// included. A script of one line calls the work, so that it runs in this realm and returns its own values. Nested calls
+// are not limited twice; the outermost limit holds.
 import { Layer } from "effect"
 import vm from "node:vm"
 import { Deadline, DeadlinePassed, type RunWithin } from "../../kernel/platform/Deadline.ts"

@@ -1,27 +1,27 @@
-// The HttpCalls port on undici's connections, for Node and for Deno: a bounded number of them for each origin, one call
-// at a time on each, and nothing between the socket and the text. The client of `node:http` makes so much for each call
-// that a verification costs an eighth more with it. Of the package only the connection is loaded, by the path of its
-// file. A call that is interrupted or late drops its connection; all of them end with the Scope.
+// The HttpCalls port on undici's connections, for Node and for Deno: a bounded pool for each origin, one call at a time
+// on each connection, and nothing between the socket and the text. With the client of `node:http` a verification costs
+// an eighth more. Of the package only the connection is loaded, by its file's path. An interrupted or late call drops
+// its connection; all of them end with the Scope.
 import { Effect, Layer } from "effect"
 import { createRequire } from "node:module"
 import { brotliDecompress, gunzip, inflate, type ZlibOptions } from "node:zlib"
 import type { Client, Dispatcher } from "undici"
 import { CallFailed, type HttpAnswered, type HttpCall, HttpCalls } from "../../kernel/platform/HttpCalls.ts"
 
-/** Connections to one origin at most, and how many of them wait unused. */
+/** Pool limits of an origin: connections, and unused ones that are kept. */
 const connectionsMax = 128
 const freeMax = 32
 
-/** Milliseconds that an unused connection is kept, where the other side names no time of its own. */
+/** Milliseconds that an unused connection is kept, unless the server names a time. */
 const keepMillis = 60_000
 
 /** Capacity of the address cache. */
 const targetsMax = 256
 
-/** One connection, made when it is first used and again once it is gone. */
+/** One connection, opened on first use and reopened when it is gone. */
 interface Connection {
   readonly client: Client
-  /** Something was answered over it as it is open now: it may have been closed in the moment of the next call. */
+  /** It has served a response since it was opened: the server may close it while the next call is sent. */
   isUsed: boolean
 }
 
@@ -50,7 +50,7 @@ class Connections {
     this.#open = open
   }
 
-  /** The one that was used last, a new one, or the first to be given back. */
+  /** The most recently used free one, a new one, or the first to be released. */
   take(use: Use): void {
     const free = this.#free.pop()
     if (free !== undefined) return use(free)
@@ -72,7 +72,7 @@ class Connections {
     void connection.client.destroy(ended)
   }
 
-  /** Of one that does not even open. */
+  /** Removes a connection that failed to open. */
   drop(connection: Connection): void {
     if (!this.#all.delete(connection)) return
     void connection.client.destroy(ended)
@@ -100,7 +100,7 @@ class Connections {
 interface Target {
   readonly connections: Connections
   readonly path: string
-  /** Of the name and password in the address. */
+  /** From the credentials in the address. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -112,7 +112,7 @@ const basicOf = ({ password, username }: URL): Readonly<Record<string, string>> 
   return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` }
 }
 
-/** Where addresses lead, read once each: there are a few of them. */
+/** Parsed addresses, cached: there are a few of them. */
 const makeTargets = (open: (origin: string) => Client) => {
   const targets = new Map<string, Target>()
   const origins = new Map<string, Connections>()
@@ -148,7 +148,7 @@ type Unpack = (bytes: Buffer, options: ZlibOptions, done: (error: Error | null, 
 
 const unpackers: Readonly<Record<string, Unpack>> = { gzip: gunzip, deflate: inflate, br: brotliDecompress as Unpack }
 
-/** What comes as an answer, as far as it has come. */
+/** A partial response. */
 interface Received {
   status: number
   headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -159,7 +159,7 @@ interface Received {
 const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof value === "object" ? value[0] : value
 
-/** The whole body as text; what is packed is unpacked within the same bound. */
+/** The whole body as text; a compressed one is decompressed within the same bound. */
 const report = ({ chunks, headers, status }: Received, bytesMax: number, result: Result): void => {
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
   const answer = (body: Buffer) =>
@@ -171,7 +171,7 @@ const report = ({ chunks, headers, status }: Received, bytesMax: number, result:
   unpack(bytes, { maxOutputLength: bytesMax }, (error, body) => (error === null ? answer(body) : result("too long")))
 }
 
-/** One call over one connection at a time: over a second one when the first had been open before and is gone. */
+/** One call over one connection: retried once on a new one when a reused connection turned out to be closed. */
 class Calling {
   readonly #call: HttpCall
   readonly #target: Target
@@ -241,7 +241,7 @@ class Calling {
       onResponseEnd: () => {
         this.#leave()
         connection.isUsed = true
-        // Not within the parser: what follows from the answer asks over the same connection.
+        // Not within the parser: the continuation may call over the same connection.
         queueMicrotask(() => {
           connections.give(connection)
           report(received, bytesMax, this.#result)
@@ -254,7 +254,7 @@ class Calling {
           connections.give(connection)
           return this.#result("unreachable")
         }
-        // The second one is new, and no stale one.
+        // The retry's connection is new, so never stale.
         connection.isUsed = false
         this.begin(connection)
       }
@@ -292,7 +292,6 @@ const acquire = Effect.acquireRelease(
   ({ end }) => Effect.sync(end)
 )
 
-/** The port for Node and Deno. */
 export const layer: Layer.Layer<HttpCalls> = Layer.effect(
   HttpCalls,
   Effect.map(acquire, ({ targetOf }) => HttpCalls.of({ post: (call) => post(targetOf, call) }))

@@ -109,5 +109,4 @@ const open = (
     return { port: typeof address === "object" && address !== null ? address.port : options.port }
   })
 
-/** The port for Node and Deno. */
 export const layer: Layer.Layer<Listeners> = Layer.succeed(Listeners, { open })

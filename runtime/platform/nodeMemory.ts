@@ -18,10 +18,10 @@ const collect = Effect.sync(() => {
   gc?.({ type: "major", execution: "sync", flavor: "last-resort" })
 })
 
-/** For a process that is ready, and has nothing more to begin with. */
+/** For a process that has finished its start. */
 export const releaseMemoryNow: Effect.Effect<void> = takesFlags ? collect : Effect.void
 
-/** The engine's own collections after a large one are due by then. */
+/** V8's own collections after a large one are due by then. */
 const reducedAfter = "15 seconds"
 
 /** To be forked after that, by a program that mostly waits: from then on V8's memory reducer runs. */
@@ -30,14 +30,14 @@ export const scheduleMemoryReducer: Effect.Effect<void> = Effect.andThen(
   Effect.sync(restoreMemoryReducer)
 )
 
-/** From what lives after a collection. */
+/** Bases the heap's growth limit on the live size after a collection. */
 const growFromHere = Effect.sync(() => {
   const { external_memory: buffers, used_heap_size: objects } = getHeapStatistics()
   raiseSemiSpace(objects + buffers)
   keepCode()
 })
 
-/** To be forked when a process that answers requests is ready. */
+/** To be forked when a serving process is ready. */
 export const releaseMemory: Effect.Effect<void> = takesFlags
   ? Effect.sleep(startedAfter).pipe(Effect.andThen(collect), Effect.andThen(growFromHere))
   : Effect.void

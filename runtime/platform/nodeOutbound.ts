@@ -8,7 +8,7 @@ import * as https from "node:https"
 import { isIP } from "node:net"
 import { Outbound, OutboundFailed, type OutboundAnswer, type OutboundRequest } from "../../kernel/platform/Outbound.ts"
 
-/** Longest wait for a name. */
+/** Timeout of a name lookup. */
 const resolveTimeout = "3 seconds"
 
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
@@ -16,8 +16,8 @@ const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined)
 
 /**
- * Whether the name servers say that a name does not exist. The system's lookup reports a missing name and a resolver
- * that failed alike on some systems, so the name servers are asked themselves.
+ * Whether the name servers say that a name does not exist. Some systems' lookup does not distinguish a missing name
+ * from a failed resolver, so the name servers are queried directly.
  */
 const isNoName = (host: string): Effect.Effect<boolean> =>
   Effect.promise(() =>
@@ -90,7 +90,7 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
         Effect.fail(new OutboundFailed({ reason: "unreachable", ...(isAuthoritative ? { isAuthoritative } : {}) }))
       )
     })
-    // A connection that becomes another protocol is dropped, and is no answer.
+    // An upgraded connection is dropped, and counts as no response.
     outgoing.once("upgrade", (_, socket) => {
       socket.destroy()
       resume(Effect.fail(failed("unreachable")))
@@ -102,5 +102,4 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
     Effect.catchTag("TimeoutError", () => Effect.fail(failed("timeout")))
   )
 
-/** The port for Node and Deno. */
 export const layer: Layer.Layer<Outbound> = Layer.succeed(Outbound, { resolve, send })

@@ -1,4 +1,4 @@
-// The installed packages as Node and Deno find them, both by the folders called `node_modules`.
+// The installed packages on Node and Deno, found through `node_modules` folders.
 import { Effect, Layer } from "effect"
 import { Packages } from "../../kernel/platform/Packages.ts"
 import { packageFile } from "../layout.ts"

@@ -36,13 +36,13 @@ const read = (incoming: IncomingMessage, bytesMax: number, millis: number) =>
     return Effect.sync(leave)
   })
 
-/** Whether all of the body is here. Deno calls one in chunks complete too early: its length must agree there. */
+/** Whether the body is complete. Deno reports a chunked one complete too early: its length must match there. */
 const isHere = ({ complete, headers, readableLength }: IncomingMessage): boolean =>
   complete && (!("Deno" in globalThis) || Number(headers["content-length"]) === readableLength)
 
 const tooLong = Effect.fail(new BodyReadError({ reason: "too long" }))
 
-/** All of it is here already; Deno hands over a piece at a time. */
+/** Reads a complete body; Deno returns one piece at a time. */
 const takeWhole = (incoming: IncomingMessage, bytesMax: number): Effect.Effect<Uint8Array, BodyReadError> => {
   if (incoming.readableLength > bytesMax) return tooLong
   const length = incoming.readableLength

@@ -4,10 +4,10 @@ import { Deferred, Effect, Layer, Stream } from "effect"
 import process from "node:process"
 import { type LongLine, Stdio } from "../../kernel/platform/Stdio.ts"
 
-/** Characters that are kept of either end of a line that is too long. */
+/** Characters kept at each end of a line that is too long. */
 const endLength = 1_024
 
-/** Splits text into lines; of what is longer than allowed, both ends are kept while it arrives. */
+/** Splits text into lines; of a line above the limit, both ends are kept while it arrives. */
 export async function* linesOf(chunks: AsyncIterable<string>, lengthMax: number): AsyncGenerator<string | LongLine> {
   let line = ""
   let beginning: string | undefined
@@ -31,7 +31,6 @@ export async function* linesOf(chunks: AsyncIterable<string>, lengthMax: number)
   if (line !== "") yield ended()
 }
 
-/** The port for Node and Deno. */
 export const layer: Layer.Layer<Stdio> = Layer.effect(
   Stdio,
   Effect.gen(function* () {

@@ -1,5 +1,5 @@
 // The embedded database as a source of the SQL client: PGlite in a worker thread, reached over the driver's own wire
-// protocol. A stored database lies in one folder that only one process may open (PGlite has no lock of its own; two
+// protocol. A stored database is one folder that only one process may open (PGlite has no lock of its own; two
 // processes lost rows). It survives the death of the process at any moment, but not of the machine: PGlite never calls
 // fsync.
 import { Effect, Layer, Schema, type Scope } from "effect"
@@ -20,7 +20,7 @@ export class EmbeddedDatabaseDied extends Schema.TaggedError<EmbeddedDatabaseDie
 
 export interface EmbeddedDatabase {
   readonly connect: () => Duplex
-  /** The whole data folder, for starting others from it. */
+  /** The whole data folder, to start other databases from. */
   readonly dump: Effect.Effect<Uint8Array>
 }
 

@@ -7,15 +7,15 @@ import { type Logger, Option, References, Tracer } from "effect"
 import { isOfRequest } from "../logging.ts"
 
 export interface Sampler {
-  /** Of the traces that begin here, between 0 and 1. */
+  /** Share of the traces that begin here, between 0 and 1. */
   readonly ratio: number
-  /** Whether a trace that a caller began is sent, by its id. */
+  /** Whether a trace with this id that a caller began is sent. */
   readonly keeps: (traceId: string) => boolean
-  /** Whether what a caller decided for its trace counts. */
+  /** Whether a caller's sampling decision is honored. */
   readonly isParentBased: boolean
 }
 
-/** The last 56 bits of the id below the ratio's share of them. */
+/** Compares the id's last 56 bits with the ratio. */
 const ratioBits = 56n
 
 const ratioOf = (text: string | undefined): number => {
@@ -23,7 +23,7 @@ const ratioOf = (text: string | undefined): number => {
   return Number.isFinite(ratio) && ratio >= 0 && ratio <= 1 ? ratio : 1
 }
 
-/** By the usual variables; an unknown word keeps everything, as the specification has it. */
+/** By the usual variables; an unknown sampler keeps everything, by the specification. */
 export const samplerOf = (variables: Readonly<Record<string, string | undefined>>): Sampler => {
   const name = variables["OTEL_TRACES_SAMPLER"] ?? "parentbased_always_on"
   const isParentBased = name.startsWith("parentbased_")

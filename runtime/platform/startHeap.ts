@@ -1,10 +1,10 @@
-// The heap of a program while it starts, on Node: loading some hundred modules makes V8 take three times what stays in
-// use. While modules load it grows no further than it must; afterwards it grows as ever, so that nothing is
-// slower. Elsewhere than on Node neither does anything.
+// The heap while a program starts, on Node: loading some hundred modules makes V8 take three times what stays in use.
+// While modules load its growth is limited; afterwards V8's defaults hold, so that nothing is slower. Elsewhere these
+// functions do nothing.
 import process from "node:process"
 import { setFlagsFromString } from "node:v8"
 
-/** Whether the engine takes flags while it runs; Deno's does not. */
+/** Whether the engine accepts flags while it runs; Deno's does not. */
 export const takesFlags = !("Deno" in globalThis)
 
 /** Before anything is loaded. */
@@ -12,41 +12,41 @@ export const limitSemiSpace = (): void => {
   if (takesFlags) setFlagsFromString("--optimize-for-size")
 }
 
-/** Before anything large is read, and when everything is there. */
+/** Before anything large is read, and when everything is loaded. */
 export const allowSemiSpaceGrowth = (): void => {
   if (takesFlags) setFlagsFromString("--no-optimize-for-size")
 }
 
 /**
- * For a program that answers requests: what they leave is collected by the thread that answers them. It takes a
- * millisecond or two a time, for hardly any of it lives; helpers would wait for each other longer than that, and took a
- * fifth of all that a verification costs.
+ * For a serving program: the main thread collects the young generation alone. That takes a millisecond or two a time,
+ * since hardly anything survives; parallel helpers would wait for each other longer than that, and took a fifth of a
+ * verification's cost.
  */
 export const collectAlone = (): void => {
   if (takesFlags) setFlagsFromString("--no-parallel-scavenge")
 }
 
-/** Bytes that may come to what lives before the heap is collected whole. */
+/** Bytes of growth over the live size before a full collection. */
 const room = 80 * 1_048_576
 
 /**
- * After the collection that ends a start, by a program that answers requests: V8 measures how much it may grow by how
- * fast it grew before, so one that settles twenty payments a second, and waits for the ledger in between, was collected
- * every other second. That took a quarter of what the payments themselves did. `live` is in bytes, buffers included.
+ * After the collection that ends a start, by a serving program: V8 derives the heap's growth limit from its past growth
+ * rate, so one that settles twenty payments a second, and waits for the ledger in between, was collected every other
+ * second. That took a quarter of the payments' own time. `live` is in bytes, buffers included.
  */
 export const raiseSemiSpace = (live: number): void => {
   if (takesFlags) setFlagsFromString(`--heap-growing-percent=${Math.ceil((100 * room) / live)}`)
 }
 
 /**
- * After the collection that ends a start: of code that has not run for some collections V8 forgets the compiled form,
- * and after a rest, when it gives back memory, that is all that a payment runs. The next ones cost a seventh more.
+ * After the collection that ends a start: V8 flushes the bytecode of functions unused for some collections, and after a
+ * rest, when memory is released, that is all the code of a payment. The next ones cost a seventh more.
  */
 export const keepCode = (): void => {
   if (takesFlags) setFlagsFromString("--no-flush-bytecode")
 }
 
-/** An older engine has no such flags, and would complain of them. */
+/** Older engines do not know these flags, and would print a warning. */
 const isRecent = takesFlags && Number.parseInt(process.versions.v8, 10) >= 13
 const reduceTimes = (count: number): void => {
   if (isRecent) setFlagsFromString(`--memory-reducer-gc-count=${count}`)
@@ -64,7 +64,7 @@ export const disableMemoryReducer = (): void => {
   if (takesFlags) setFlagsFromString("--no-memory-reducer")
 }
 
-/** When those eight seconds are over, by a program that mostly waits: what a busy time has taken is given back. */
+/** After those eight seconds, by a mostly idle program: memory of a busy time is released. */
 export const restoreMemoryReducer = (): void => {
   reduceTimes(2)
   if (takesFlags) setFlagsFromString("--memory-reducer")
@@ -85,9 +85,9 @@ export const compileEarly = (): void => {
 const optimizedAfter = 200_000_000
 
 /**
- * Before WebAssembly is loaded, by a program that mostly waits: V8 compiles a function of the embedded database a
- * second time when it has run a few milliseconds in all, which a process without any payment reaches by its minutes,
- * and takes a quarter of its idling for. A busy one reaches this in its first seconds, and is as fast on the way there.
+ * Before WebAssembly is loaded, by a mostly idle program: V8 recompiles a function of the embedded database after some
+ * milliseconds of run time, which an idle process reaches after minutes and spends a quarter of its idle time on. A
+ * busy one reaches this in its first seconds, and is as fast until then.
  */
 export const optimizeLate = (): void => {
   if (takesFlags) setFlagsFromString(`--wasm-tiering-budget=${optimizedAfter}`)

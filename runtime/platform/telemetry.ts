@@ -1,7 +1,7 @@
-// Telemetry over OTLP, by the usual `OTEL_*` variables, each signal by its own: nothing is sent of a signal, and
-// nothing of it is loaded (`telemetrySent.ts`), unless it has an endpoint and an exporter. Spans carry methods, routes,
-// words and durations; never a body, a key, an envelope, an address or where an RPC is. What a collector does not take
-// within a second of the end is lost: it never holds the process up.
+// Telemetry over OTLP, by the usual `OTEL_*` variables, separately for each signal: a signal is neither sent nor loaded
+// (`telemetrySent.ts`) unless it has an endpoint and an exporter. Spans carry methods, routes, reason codes and
+// durations; never a body, a key, an envelope, an address or an RPC's URL. Data that a collector does not accept within
+// a second of shutdown is lost: it never delays the process.
 import { Effect, Layer, References, Schedule, type Scope } from "effect"
 import process from "node:process"
 
@@ -31,7 +31,7 @@ export const readForExport = (refresh: Effect.Effect<void>): Effect.Effect<void,
   return Effect.asVoid(Effect.forkScoped(Effect.repeat(refresh, Schedule.spaced(every))))
 }
 
-/** Traces, metrics and logs of everything below it, as far as they are sent anywhere. */
+/** Traces, metrics and logs of everything below it, as far as they are exported. */
 export const layer: Layer.Layer<never> = Layer.unwrap(
   Effect.promise(async (): Promise<Layer.Layer<never>> => {
     const sent = signals.filter((signal) => isExported(signal, process.env))

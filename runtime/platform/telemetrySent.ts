@@ -14,7 +14,7 @@ import { forRequests, isLineSent, samplerOf } from "./sampler.ts"
 const serviceName = process.env["OTEL_SERVICE_NAME"] ?? "tollkeeper"
 const shutdownMillis = 1_000
 
-/** The SDK, started before and shut down after everything that makes spans. Its exporters come from the environment. */
+/** The SDK, started before and shut down after every source of spans. Its exporters come from the environment. */
 const nodeSdk = Layer.effectDiscard(
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -40,7 +40,7 @@ const nodeSdk = Layer.effectDiscard(
   )
 )
 
-/** Effect has no default exporter, and takes its last wait from the timeouts of a request. */
+/** Effect has no default exporter; its shutdown timeout is that of a request. */
 const defaults = ConfigProvider.layer(
   ConfigProvider.fromEnv({
     env: {
@@ -68,7 +68,7 @@ const sentOf = (logger: Logger.Logger<unknown, unknown>): Logger.Logger<unknown,
     if (isLineSent(entry)) logger.log(entry)
   })
 
-/** Beside the loggers there are. */
+/** Added to the existing loggers. */
 const logs = Layer.effect(
   Logger.CurrentLoggers,
   Effect.gen(function* () {
@@ -78,11 +78,11 @@ const logs = Layer.effect(
   })
 )
 
-/** What is sent of these signals, one at least. */
+/** The layers of these signals, at least one. */
 export const sentLayer = (signals: ReadonlyArray<"TRACES" | "METRICS" | "LOGS">): Layer.Layer<never> => {
   const traces = "Deno" in globalThis ? onDeno : onNode
   const layers = [
-    // Without a place to send them to, no span is made, by libraries neither.
+    // Without a destination no span is made, also by libraries.
     signals.includes("TRACES") ? traces : Layer.succeed(References.TracerEnabled, false),
     ...(signals.includes("METRICS") ? [OtlpMetrics.layerFromConfig({ resource })] : []),
     ...(signals.includes("LOGS") ? [logs] : [])

@@ -37,7 +37,7 @@ const caseOf = (alert: Alert, name: string, series: ReadonlyArray<Series>, expec
   alert_rule_test: [{ eval_time: readAt, alertname: alert.name, exp_alerts: expected }]
 })
 
-/** The cases that `promtool test rules` plays, as data: each alert fires in its own, and is silent in the other. */
+/** The cases of `promtool test rules`, as data: each alert fires in its own, and is silent in the other. */
 export const casesFile = {
   rule_files: ["alerts.yml"],
   evaluation_interval: "1m",

@@ -1,6 +1,6 @@
-// What an operator is woken for, as data: each rule says when it fires, how bad that is and in one sentence what it
-// means, and carries a case in which it fires and one in which it must not, which `promtool test rules` plays. Its page
-// is the section of the same name in `examples/guides/runbook.md`.
+// The alerts, as data: each rule has its condition, its severity and a summary, and a case in which it fires and one in
+// which it must not, which `promtool test rules` runs. Its documentation is the section of the same name in
+// `examples/guides/runbook.md`.
 
 import type { Alert, Series } from "./Alert.ts"
 
@@ -138,7 +138,7 @@ const traffic: ReadonlyArray<Alert> = [
   {
     name: "TollkeeperReplicaGone",
     severity: "warning",
-    // Compared with the median, so that the surge of a rollout is no loss afterwards.
+    // Compared with the median, so that the surge of a rollout does not count as a loss afterwards.
     expr: "count(tollkeeper_build_info) < quantile_over_time(0.5, count(tollkeeper_build_info)[30m:1m])",
     for: "2m",
     summary: "Fewer facilitators report metrics than in the last half hour.",
@@ -151,7 +151,7 @@ const traffic: ReadonlyArray<Alert> = [
     },
     calm: [
       [`tollkeeper_build_info{${one}}`, always(1)],
-      // A third one beside them for some minutes, as a rollout has it.
+      // A third one for some minutes, as in a rollout.
       ['tollkeeper_build_info{instance="b"}', always(1)],
       ['tollkeeper_build_info{instance="c"}', "1x3"]
     ]

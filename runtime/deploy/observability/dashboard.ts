@@ -1,5 +1,5 @@
-// The Grafana dashboard, made from the register of metrics: a row for each group, a panel for each metric in the form
-// that its kind and unit ask for. So a metric that is added has its panel, and none is shown that does not exist.
+// The Grafana dashboard, generated from the metrics registry: a row for each group, a panel for each metric by its kind
+// and unit. So every metric has a panel, and no panel shows an unknown metric.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
 import { host, ledger, money, rotating, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
 import { all } from "./registry.ts"
@@ -24,7 +24,7 @@ const here = '{instance=~"$instance"}'
 const byOf = (labels: ReadonlyArray<string>) => ["instance", ...labels].join(", ")
 const legendOf = (labels: ReadonlyArray<string>) => labels.map((label) => `{{${label}}}`).join(" ") || "{{instance}}"
 
-/** What a panel asks of Prometheus. */
+/** A panel's PromQL. */
 const targetsOf = ({
   kind,
   labels,

@@ -1,5 +1,5 @@
-// `npm run observability`: writes the dashboard, the alert rules and the cases that they are tested by. A test holds
-// the files equal to their source.
+// `npm run observability`: writes the dashboard, the alert rules and their test cases. A test compares the files with
+// their source.
 import { writeFileSync } from "node:fs"
 import { stringify } from "yaml"
 import { casesFile, rulesFile } from "./alertFiles.ts"
@@ -8,7 +8,7 @@ import { dashboard } from "./dashboard.ts"
 const made = "# Made by `npm run observability` from alerts.ts; change it there.\n"
 const yaml = (value: unknown) => made + stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 
-/** What each file holds, by its name. */
+/** File contents by name. */
 export const files: Readonly<Record<string, string>> = {
   "dashboard.json": `${JSON.stringify(dashboard, null, 2)}\n`,
   "alerts.yml": yaml(rulesFile),
