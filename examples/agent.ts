@@ -48,14 +48,14 @@ interface Offer {
   readonly description: string
 }
 
-/** The choice that a model may take over: the cheapest of each kind. */
+/** The choice, where a model can be plugged in: the cheapest of each kind. */
 const choose = (offers: ReadonlyArray<Offer>): ReadonlyArray<Offer> =>
   (["http", "mcp"] as const).flatMap((type) => {
     const [cheapest] = offers.filter((offer) => offer.type === type).sort((a, b) => Number(a.price - b.price))
     return cheapest === undefined ? [] : [cheapest]
   })
 
-/** What a resource costs in the asset that this agent has; prices in others are not to be compared with it. */
+/** A resource's price in the agent's asset; prices in other assets are not comparable. */
 const offerOf = ({ resource, wrapper }: any): ReadonlyArray<Offer> =>
   resource.accepts
     .filter(({ asset, scheme }: any) => asset === usdc && scheme === "exact")
@@ -69,7 +69,7 @@ const offerOf = ({ resource, wrapper }: any): ReadonlyArray<Offer> =>
       description: resource.description ?? ""
     }))
 
-/** The tool server as a process of its own, which has the key. */
+/** Starts the tool server as its own process, which has the key. */
 const startTools = async ({ budget, facilitator, ledger, secret }: AgentOptions): Promise<Client> => {
   const settings = [
     "plugins=[mcp-tools, mcp-tools-pay]",
@@ -102,8 +102,8 @@ const call = async (tools: Client, name: string, args: Record<string, unknown>):
 }
 
 /**
- * What is listed for the goal: by search, or all there is where a facilitator has no search. Where nothing is known to
- * answer it, what is found are merely the nearest: no reason to pay.
+ * Listings for the goal: by search, or all listings where a facilitator has no search. `isGuess`: the results are only
+ * the nearest, no reason to pay.
  */
 const search = async (tools: Client, goal: string) => {
   const found = await call(tools, "x402_search_resources", { query: goal })
@@ -111,7 +111,7 @@ const search = async (tools: Client, goal: string) => {
   return { offers: (page.resources ?? []).flatMap(offerOf) as ReadonlyArray<Offer>, isGuess: page.nearestOnly === true }
 }
 
-/** Runs the agent; succeeds with what it bought. */
+/** Runs the agent; succeeds with its purchases. */
 export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bought>> => {
   const { budget, goal, say } = options
   const tools = await startTools(options)
@@ -164,7 +164,7 @@ const callOnce = async (url: string, secret: string, rpcUrl: string): Promise<vo
   await client.close()
 }
 
-/** Waits until the catalog has all of them; it lists beside the payments. */
+/** Waits until the catalog has all of them; it lists asynchronously. */
 const listed = async (facilitator: string, sellers: ReadonlyArray<Seller>): Promise<void> => {
   for (let attempt = 0; attempt < 100; attempt++) {
     const { items } = (await (await fetch(`${facilitator}/discovery/resources?limit=200`)).json()) as any

@@ -47,7 +47,7 @@ const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 /** The schemes that this buyer can sign for. */
 const schemes = new Set(["exact", "upto"])
 
-/** Gets `url`, paying when it asks for it within the buyer's limit. Rejects when no offered option suits the buyer. */
+/** Gets `url`, paying on a 402 within the buyer's limit. Rejects when no offered option suits the buyer. */
 export const buy = async (url: string, options: BuyerOptions): Promise<Purchase> => {
   const unpaid = await fetch(url)
   if (unpaid.status !== 402) return { response: unpaid }
@@ -92,8 +92,8 @@ export const signPayment = async (accepted: any, options: BuyerOptions): Promise
       .setTimeout(300)
       .build()
 
-  // A first simulation says what has to be authorized, in the older form of credentials, which every facilitator reads.
-  // One ledger is reckoned as five seconds.
+  // The first simulation returns the required authorization, in the older form of credentials, which every facilitator
+  // reads. A ledger is assumed to take five seconds.
   const draft = envelopeOf(transfer)
   const recorded = await server.simulateTransaction(draft, undefined, undefined, false)
   if (!rpc.Api.isSimulationSuccess(recorded)) throw new Error(`the ledger refuses this payment: ${reasonOf(recorded)}`)
@@ -103,7 +103,7 @@ export const signPayment = async (accepted: any, options: BuyerOptions): Promise
     entries.map((entry) => authorizeEntry(entry, buyer, expirationLedger, networkPassphrase))
   )
 
-  // A second one, with the signature in place, must go through and gives the resources that the call needs.
+  // The second one, with the signature in place, must succeed and returns the call's resources.
   const call = draft.operations[0]
   if (call?.type !== "invokeHostFunction") throw new Error("the draft calls no contract")
   const signed = envelopeOf(Operation.invokeHostFunction({ func: call.func, auth }))

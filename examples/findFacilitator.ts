@@ -1,7 +1,6 @@
-// Which facilitator of this user runs here, and over which ledger: every one leaves a note in its state folder, and
-// says in the user's own folder below the system's temporary one where that is. The one of `.tollkeeper` (or of the
-// folder asked for) comes first, then the youngest; a note counts when the facilitator in it is ready, or becomes it
-// within a minute.
+// Finds this user's running facilitator and its ledger: each keeps a note in its state folder, and registers that
+// folder in the user's own folder below the system's temporary one. The one of `.tollkeeper` (or of the given folder)
+// comes first, then the youngest; a note counts when its facilitator is ready, or becomes ready within a minute.
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
@@ -41,7 +40,7 @@ const notesOfUser = (): ReadonlyArray<Found> => {
     .flatMap((file) => notesIn(readFileSync(file, "utf8").trim()))
 }
 
-/** How long one that answers may take to become ready: it has started just now, or its machine is busy. */
+/** Time for one that answers to become ready: it has just started, or its machine is busy. */
 const patienceMillis = 60_000
 const askMillis = 5_000
 
@@ -64,10 +63,7 @@ export const isReady = async (facilitator: string): Promise<boolean> => {
   }
 }
 
-/**
- * The first that is ready, or else the first that becomes it; undefined when none does. With a folder, only those over
- * it are asked.
- */
+/** The first ready one, else the first to become ready; undefined without one. With a folder, only those over it. */
 export const findFacilitator = async (state?: string): Promise<Found | undefined> => {
   const notes = state === undefined ? [...notesIn(".tollkeeper"), ...notesOfUser()] : notesIn(state)
   const busy: Array<Found> = []

@@ -1,9 +1,9 @@
-// What makes a tool of an MCP server a paid one, apart from what the tool does. A call without a payment is answered
-// with PaymentRequired, in `structuredContent` and as the same JSON in the text; with one in its metadata the
-// facilitator is asked to verify, the tool does its work, the facilitator settles, and the result carries the
-// settlement. One payment buys one call: sent again with it, as after a lost answer, it has the same again, and with
-// another call nothing. It holds no key and opens no ledger. No official package on npm has this for MCP; the server,
-// its transport and its sessions are the official SDK's.
+// Payment for a tool of an MCP server, independent of the tool's work. A call without a payment is answered with
+// PaymentRequired, in `structuredContent` and as the same JSON in the text; with one in its metadata the server has the
+// facilitator verify it, does the work, has it settled, and returns the settlement with the result. One payment buys one
+// call: repeated with it, as after a lost answer, that call returns the same result, and another call is refused. It
+// holds no key and opens no ledger. No official package on npm has this for MCP; the server, its transport and its
+// sessions are the official SDK's.
 import { createMcpHandler, fromJsonSchema, type McpServer, type ServerContext } from "@modelcontextprotocol/server"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Readable } from "node:stream"
@@ -17,17 +17,17 @@ export interface PaidTool {
   readonly inputSchema: Readonly<Record<string, unknown>>
 }
 
-/** Both copies of one body. */
+/** A body in both places. */
 const result = (body: object, more: object = {}) => ({
   structuredContent: { ...body },
   content: [{ type: "text" as const, text: JSON.stringify(body) }],
   ...more
 })
 
-/** What a sale needs: the seller's terms and facilitator, where the server answers, and what was sold. */
+/** Configuration of a sale: the seller's terms and facilitator, the server's address, and the store of sales. */
 type Sale = SellerOptions & { readonly url: string; readonly sell: ReturnType<typeof soldOnce>["sell"] }
 
-/** The handler of a tool that is paid for; `work` is what is paid for. */
+/** The handler of a paid tool; `work` is the tool's work. */
 const paid = <A>({ url, sell, ...options }: Sale, tool: PaidTool, work: (args: A) => object) => {
   const terms = {
     scheme: "exact",
@@ -56,14 +56,14 @@ const paid = <A>({ url, sell, ...options }: Sale, tool: PaidTool, work: (args: A
   }
 }
 
-/** Adds a tool that is paid for to a server. */
+/** Adds a paid tool to a server. */
 export const sellTool = <A>(server: McpServer, sale: Sale, tool: PaidTool, work: (args: A) => object): McpServer => {
   const inputSchema = fromJsonSchema<A>(tool.inputSchema as never)
   server.registerTool(tool.name, { description: tool.description, inputSchema }, paid(sale, tool, work))
   return server
 }
 
-/** Serves at `/mcp`, in both eras of MCP and without sessions, from a server made anew for each request. */
+/** Serves at `/mcp`, in both eras of MCP and without sessions, with a new server for each request. */
 export const serveMcp = async (options: SellerOptions, serverAt: (sale: Sale) => McpServer): Promise<Seller> => {
   let url = ""
   const { sell } = soldOnce({ store: options.store ?? memoryStore() })

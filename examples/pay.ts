@@ -65,7 +65,7 @@ say(`Buyer        ${short(buyer.publicKey())} has ${inUsdc(10_000_000n)}`)
 say(`Facilitator  ${facilitator}`)
 say(`Ledger       ${ledger}`)
 
-/** The payment as the buyer makes it, or the end with a sentence: what fails here is the ledger or the seller. */
+/** The buyer's payment; a failure ends the process with a message: it is the ledger's or the seller's. */
 const pay = async () => {
   const silence = setTimeout(
     () => fail(`nothing came back within ${patienceMillis / 1000} seconds; ${readAtLedger}`),

@@ -1,5 +1,5 @@
-// The flags of an example that is run from a terminal. `--help` prints the usage and does nothing else; a flag that
-// does not exist, or a word too many, is refused before anything happens, so that a mistyped one never makes a payment.
+// Flags of an example that is run from a terminal. `--help` prints the usage and does nothing else; an unknown flag or
+// an extra argument is refused before anything happens, so that a mistyped one never makes a payment.
 import { parseArgs } from "node:util"
 
 type Options = Readonly<Record<string, { readonly type: "boolean" | "string" }>>
@@ -11,7 +11,7 @@ type Flags<O extends Options> = {
 export interface Read<O extends Options> {
   readonly flags: Flags<O>
   readonly words: ReadonlyArray<string>
-  /** Says what is wrong on stderr and ends with status 1. */
+  /** Reports an error on stderr and exits with status 1. */
   readonly refuse: (sentence: string) => never
 }
 
@@ -40,7 +40,7 @@ export const readFlags = <O extends Options>(
       console.log(usage)
       process.exit(0)
     }
-    if (!verified && read.positionals.length > words) refuse(`${read.positionals[words]} is a word too many`)
+    if (!verified && read.positionals.length > words) refuse(`unexpected argument ${read.positionals[words]}`)
     return { flags: read.values as Flags<O>, words: read.positionals, refuse }
   } catch (error) {
     return refuse((error as Error).message.split(". ")[0]!)

@@ -1,12 +1,12 @@
 // A seller of one page over plain HTTP, in the neutral dialect. Without a payment it answers 402 and its terms, in the
-// body and in the PAYMENT-REQUIRED header; with one it asks the facilitator to verify, does its work, asks it to
-// settle, and only then releases the work, with the receipt in PAYMENT-RESPONSE. What a payment has bought is computed
-// once and released as often as the same payment asks for it (`soldOnce.mjs`). It holds no key and opens no ledger.
+// body and in the PAYMENT-REQUIRED header; with one it has the facilitator verify it, does its work, has it settled,
+// and only then releases the work, with the receipt in PAYMENT-RESPONSE. A payment's work is computed once and released
+// for every repetition of the same request (`soldOnce.mjs`). It holds no key and opens no ledger.
 //
 //   PAY_TO=G… node examples/seller-http.ts
 //
-// FACILITATOR_URL, ASSET, AMOUNT, NETWORK (`stellar:testnet` for the official clients), PORT and SOLD (a folder that
-// keeps what was sold) may be set beside it.
+// FACILITATOR_URL, ASSET, AMOUNT, NETWORK (`stellar:testnet` for the official clients), PORT and SOLD (a folder for
+// the store of sales) are optional.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
 import { fileStore, memoryStore, soldOnce, type Store } from "./soldOnce.mjs"
@@ -21,13 +21,13 @@ export interface SellerOptions {
   readonly amount: string
   /** Default `ledger:testnet`. */
   readonly network?: string
-  /** Seconds a buyer's signature may stay good, default 60. */
+  /** Lifetime of a buyer's signature in seconds, default 60. */
   readonly maxTimeoutSeconds?: number
-  /** Key for a facilitator that asks for one. */
+  /** Key for a facilitator that requires one. */
   readonly apiKey?: string
   /** Default 0, a free port. */
   readonly port?: number
-  /** What was sold; default: in memory, lost when the process ends. */
+  /** Store of sales; default in memory, lost when the process ends. */
   readonly store?: Store
 }
 
@@ -36,14 +36,14 @@ export interface Seller {
   readonly close: () => Promise<void>
 }
 
-/** Words with which a facilitator says "ask me again": the outcome is not known yet, or it is busy. */
+/** Reasons that ask for a retry: the outcome is pending, or the facilitator is busy. */
 const notYet = new Set([
   "settle_ledger_transaction_status_unknown",
   "settlement_pending",
   "settle_ledger_temporarily_unavailable"
 ])
 
-/** Sending the identical settle again is always safe: one authorization is one settlement. */
+/** Repeating the identical settle is always safe: one authorization is one settlement. */
 export const settleUntilKnown = async (settle: () => Promise<any>): Promise<any> => {
   for (let attempt = 1; ; attempt++) {
     const answer = await settle()
@@ -52,7 +52,7 @@ export const settleUntilKnown = async (settle: () => Promise<any>): Promise<any>
   }
 }
 
-/** The two questions to a facilitator, as `soldOnce` asks them; a payment whose outcome is open is settled again. */
+/** The two calls of a facilitator, as `soldOnce` makes them; a pending payment is settled again. */
 export const facilitatorClient = ({ apiKey, facilitator }: Pick<SellerOptions, "apiKey" | "facilitator">) => {
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
   const ask = async (
@@ -75,7 +75,7 @@ export const facilitatorClient = ({ apiKey, facilitator }: Pick<SellerOptions, "
   }
 }
 
-/** What is sold, as it is stored: JSON. */
+/** The goods as they are stored: JSON. */
 export const jsonWork = (body: unknown) => ({
   status: 200,
   headers: { "content-type": "application/json" },

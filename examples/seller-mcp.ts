@@ -1,5 +1,5 @@
-// A seller of one MCP tool, on the official SDK and in the neutral dialect: what it sells, and how to start it. How a
-// tool asks for its payment and is paid is `paidTool.ts`, the same for any tool.
+// A seller of one MCP tool, on the official SDK and in the neutral dialect: its tool, and how to start it. The payment
+// is `paidTool.ts`, the same for any tool.
 //
 //   PAY_TO=G… node examples/seller-mcp.ts
 import { McpServer } from "@modelcontextprotocol/server"
@@ -11,7 +11,7 @@ const properties = { city: { type: "string" }, days: { type: "integer", minimum:
 const inputSchema = { type: "object", properties, required: ["city"] }
 const tool = { name: "forecast", description: "The weather of the next days, by city", inputSchema }
 
-/** What is paid for. */
+/** The paid work. */
 const forecast = ({ city, days = 3 }: { readonly city: string; readonly days?: number }) => ({
   city,
   celsius: Array.from({ length: days }, (_, day) => 17 + day)

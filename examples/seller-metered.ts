@@ -10,7 +10,7 @@ import { decode, encode, facilitatorClient, jsonWork, listen, type Seller, type 
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export interface MeteredOptions extends Omit<SellerOptions, "amount"> {
-  /** The most that one page may cost, and what one word costs, in atomic units. */
+  /** Maximum price of one page, and price of one word, in atomic units. */
   readonly max: bigint
   readonly perWord: bigint
 }
@@ -71,7 +71,7 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
       requirements: terms,
       request: `${url.pathname}${url.search}`,
       work: () => {
-        // The work ends where the maximum does.
+        // The maximum limits the work.
         const affordable = Number(options.max / options.perWord)
         const words = story.split(" ").slice(0, Math.min(Number(url.searchParams.get("words") ?? 5), affordable))
         const amount = String(BigInt(words.length) * options.perWord)

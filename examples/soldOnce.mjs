@@ -141,7 +141,7 @@ const digest = (text) => createHash("sha256").update(text).digest("hex")
 /** Key of the signed content: a payment has one sale, independent of unsigned fields. @param {any} payment */
 const nameOf = (payment) => digest(canonical(payment?.payload))
 
-/** The whole payment, as it must come again. @param {any} payment */
+/** The whole payment, as a repetition must send it. @param {any} payment */
 const exactly = (payment) => digest(canonical(payment))
 
 /** @param {any} payment @param {string} request */
@@ -240,7 +240,7 @@ const makeSales = (store) => {
       return receipt === undefined || work === undefined ? undefined : { work, receipt, header }
     },
     /**
-     * True for the first request that brings the payment, and for the same one again. Called once it is verified.
+     * True for the payment's first request, and for the same request again. Called once it is verified.
      * @param {any} payment @param {string} request
      */
     claim: async (payment, request) => {
@@ -254,7 +254,7 @@ const makeSales = (store) => {
      * @returns {Promise<Work>}
      */
     keep: async (payment, work) => JSON.parse(await store.putIfAbsent(`work/${nameOf(payment)}`, JSON.stringify(work))),
-    /** Whether this very payment has work that waits to be paid. @param {any} payment */
+    /** Whether this very payment has stored work that is not paid yet. @param {any} payment */
     isComputed: async (payment) => {
       const claim = await store.get(`claim/${nameOf(payment)}`)
       return claim?.split(" ")[0] === exactly(payment) && (await workOf(payment)) !== undefined
@@ -274,7 +274,7 @@ const makeSales = (store) => {
 }
 
 /**
- * The two questions to a facilitator, answered with what is stored in mind.
+ * The two calls of a facilitator, on top of the store.
  * @param {ReturnType<typeof makeSales>} sales
  * @param {any} client
  */
@@ -305,7 +305,7 @@ const asking = (sales, client) => ({
 })
 
 /**
- * Twins of one payment within this process come one after another.
+ * Serializes duplicates of one payment within this process.
  */
 const makeFlights = () => {
   const flights = /** @type {Map<string, Promise<unknown>>} */ (new Map())
@@ -347,7 +347,7 @@ const makeFlights = () => {
 export const soldOnce = ({ store }) => {
   const sales = makeSales(store)
   const alone = makeFlights()
-  /** Payments in hand that the facilitator has called valid, or has settled. */
+  /** Payments in flight that the facilitator has called valid, or has settled. */
   const verified = /** @type {Set<string>} */ (new Set())
 
   /**

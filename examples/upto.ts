@@ -1,8 +1,8 @@
-// The `upto` scheme for both sides of a sale, in the shape that the official packages ask of a scheme, and usable
-// without them. The buyer's side signs a maximum: one call of the settlement contract, all arguments but the amount,
-// and below it the allowance and its end. It builds what it signs itself and asks the ledger only for its newest number
-// and for the contract's code, which it compares with the code it knows. The seller's side copies what the facilitator
-// announces into its terms. The scheme is proposed, and its contract has not been audited.
+// The `upto` scheme for both sides of a sale, in the interface of the official packages, and usable without them. The
+// buyer's side signs a maximum: one call of the settlement contract, all arguments but the amount, and below it the
+// allowance and its end. It builds what it signs itself and reads from the ledger only its newest number and the
+// contract's code, which it compares with the expected code. The seller's side copies the facilitator's announcement
+// into its terms. The scheme is proposed, and its contract has not been audited.
 import {
   Account,
   Address,
@@ -47,7 +47,7 @@ const invocation = (
     subInvocations
   })
 
-/** Signs payments of a maximum. `createPaymentPayload` is what the official client calls. */
+/** Signs payments of a maximum. The official client calls `createPaymentPayload`. */
 export class UptoStellarClient {
   readonly scheme = "upto"
   readonly #options: UptoClientOptions
@@ -68,7 +68,7 @@ export class UptoStellarClient {
     await this.#recognize(uptoContract)
     const { protocolVersion, sequence } = await this.#server.getLatestLedger()
     const max = BigInt(requirements.amount)
-    // One ledger is reckoned as five seconds.
+    // A ledger is assumed to take five seconds.
     const deadline = sequence + Math.ceil(requirements.maxTimeoutSeconds / 5)
     const signedArguments = [
       address(this.#buyer.publicKey()),
@@ -113,7 +113,7 @@ export class UptoStellarClient {
     return this.#options.networkPassphrase ?? Networks.TESTNET
   }
 
-  /** Refuses a contract whose code is not the one that this buyer knows: an allowance is given to it. */
+  /** Refuses a contract with unexpected code: it gets an allowance. */
   async #recognize(contract: string): Promise<void> {
     if (this.#known.has(contract)) return
     const wasm = await this.#server.getContractWasmByContractId(contract)
@@ -136,7 +136,7 @@ export class UptoStellarClient {
     })
     const unsigned = new xdr.SorobanAuthorizationEntry({
       rootInvocation,
-      // Since protocol 27 what is signed names the address too.
+      // Since protocol 27 the signed payload includes the address.
       credentials:
         protocolVersion >= 27
           ? xdr.SorobanCredentials.sorobanCredentialsAddressV2(credentials)
@@ -146,7 +146,7 @@ export class UptoStellarClient {
   }
 }
 
-/** The seller's side, as the official resource server asks for it: prices are amounts in atomic units of an asset. */
+/** The seller's side, in the official resource server's interface: prices are amounts in atomic units of an asset. */
 export class UptoStellarServer {
   readonly scheme = "upto"
   readonly defaultAssetTransferMethod = "default"

@@ -1,5 +1,5 @@
-// A receiver of Tollkeeper's webhooks: it checks that a message is signed and fresh, takes each event once, and says
-// how a payment ended. Messages follow the Standard Webhooks specification, so any of its libraries does the same.
+// A receiver of Tollkeeper's webhooks: it checks that a message is signed and fresh, handles each event once, and
+// prints how a payment ended. Messages follow the Standard Webhooks specification, so any of its libraries does the same.
 //
 //   WEBHOOK_SECRET=… PORT=3001 node examples/webhook-receiver.ts
 import { createHmac, timingSafeEqual } from "node:crypto"
@@ -38,7 +38,7 @@ export const startReceiver = (
   onEvent: (event: Event) => void,
   port = 0
 ): Promise<{ readonly url: string; readonly server: Server }> => {
-  // A program that is started again keeps these in its database.
+  // In production keep these in a database, to survive a restart.
   const seen = new Set<string>()
   const server = createServer(async (request, response) => {
     let body = ""

@@ -1,5 +1,5 @@
-// The routes below /analytics/v1: which report each asks, with which parameters (S144–S167). How a request is read,
-// bounded and answered is `ReportRunner.ts`.
+// The routes below /analytics/v1, each with its report and parameters (S144–S167). `ReportRunner.ts` reads, bounds and
+// answers requests.
 import { Effect, Option } from "effect"
 import { HttpRouter } from "effect/http"
 import { type Asked, type Report, ReportRunner } from "./ReportRunner.ts"

@@ -22,8 +22,7 @@ const analytics = section("analytics", "Operator analytics.", {
     max: 36_500,
     unit: "days",
     doc:
-      "Single settlements: lists, and a resource's all-time figures, reach as far back; sums and boards " +
-      "for ever."
+      "Single settlements: lists, and a resource's all-time figures, reach as far back; sums and boards " + "for ever."
   })
 })
 
@@ -34,7 +33,6 @@ export interface AnalyticsValues {
   readonly keepMillis: number
 }
 
-/** Declared by the plugin. */
 export const declared = [analytics]
 
 export class Config extends Context.Service<Config, AnalyticsValues>()("tollkeeper/analytics/Config") {

@@ -13,7 +13,7 @@ import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Config } from "./Config.ts"
 import { type Page, type QueryReader, readQuery, readWindow, type Window } from "./reports/parameters.ts"
 
-/** What a report is given of its request. */
+/** A report's parsed request. */
 export interface Asked {
   readonly read: QueryReader
   /** The path parameter of this name, in its form; otherwise an issue is added. */
@@ -41,7 +41,7 @@ const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, he
 export class ReportRunner extends Context.Service<
   ReportRunner,
   {
-    /** The handler of a route. `report` reads its parameters when it is called, and asks when it runs. */
+    /** The handler of a route. `report` parses its parameters when it is called, and queries when it runs. */
     readonly handler: (report: (asked: Asked) => Report) => Handler
     /** The same for a route of an account's own reports: the account of the browser's session. */
     readonly accountHandler: (report: (account: string, asked: Asked) => Report) => Handler

@@ -33,7 +33,7 @@ import { Spelling } from "./reports/Spelling.ts"
 import { Totals } from "./reports/Totals.ts"
 import { Transactions } from "./reports/Transactions.ts"
 
-/** Facts in one transaction. */
+/** Facts per transaction. */
 const batchMax = 500
 /** Settlements that become overdue within this time are batched. */
 const pauseMillisMin = 250
@@ -78,10 +78,10 @@ const started = Layer.effectDiscard(
   })
 )
 
-/** What writes the records. */
+/** Services that write the records. */
 export const recording = Recorder.layer.pipe(Layer.provide(Rollups.layer))
 
-/** What reads them, over a network's assets. */
+/** Services that read them, over a network's assets. */
 export const reports = Layer.mergeAll(Totals.layer, Transactions.layer, Participants.layer, ResourceReports.layer).pipe(
   Layer.provideMerge(Spelling.layer),
   Layer.provideMerge(Redaction.layer)
@@ -112,7 +112,7 @@ export const plugin = define({
   )
 })
 
-/** What the command line does without a running facilitator, over the database alone. */
+/** The command line's access without a running facilitator, over the database alone. */
 export const administration = { rebuild }
 
 export { metrics } from "./metrics.ts"

@@ -19,7 +19,7 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 4_096
-/** Challenges and answers a second from one address. */
+/** Challenges and answers per second from one address. */
 const asksPerSecond = 2
 
 const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
@@ -44,7 +44,7 @@ export const addAccountRoutes = Effect.gen(function* () {
   const sessions = yield* AccountSessions
   const takeToken = makeRateLimit(asksPerSecond)
 
-  /** What a page of ours sent, within the pace of one address; an answer when it is refused. */
+  /** Decodes a page's request, within the rate limit of its address; otherwise the refusal. */
   const read = Effect.fnUntraced(function* <A>(request: Request, schema: Schema.Codec<A, unknown>, what: string) {
     if (!isFromPage(request)) return { refusal: notFromPage }
     const wait = yield* takeToken(callers.sourceOf(request))

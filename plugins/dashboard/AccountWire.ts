@@ -1,5 +1,5 @@
-// Signing in as an account, as Schemas: the bodies and answers below /dashboard/account are read and typed by them, and
-// /openapi.json describes them with the same.
+// Sign-in as an account: Schemas that decode and type the bodies below /dashboard/account and describe them in
+// /openapi.json.
 import { Schema } from "effect"
 import { text, time } from "../../kernel/http/wireSchema.ts"
 

@@ -21,14 +21,14 @@ const types = {
   image: "image/svg+xml"
 } as const
 
-/** What is imported by name, by the browser's import map, and where the package has it. */
+/** Bare imports, as the browser's import map has them, and their files in the packages. */
 export const libraries: Readonly<Record<string, string>> = {
   preact: "preact.js",
   "preact/hooks": "hooks.js",
   uplot: "uplot.js"
 }
 
-/** Files of packages; the path they are served at, and where they are among the installed packages. */
+/** Files of packages by the path they are served at. */
 const packaged: Readonly<Record<string, readonly [file: string, type: keyof typeof types]>> = {
   "/dashboard/library/preact.js": ["preact/dist/preact.mjs", "script"],
   "/dashboard/library/hooks.js": ["preact/hooks/dist/hooks.mjs", "script"],
@@ -66,7 +66,7 @@ export class Assets extends Context.Service<
       const own = new Set(yield* files.readDirectory(folder))
       const kept = new Map<string, Asset>()
 
-      /** Where a path's file is, and what it is; None for a path that is not served. */
+      /** File and type of a path; None for a path that is not served. */
       const placeOf = (
         path: string
       ): Option.Option<readonly [file: Effect.Effect<string>, type: keyof typeof types]> => {

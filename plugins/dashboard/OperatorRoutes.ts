@@ -109,7 +109,7 @@ const readRotations = Effect.gen(function* () {
   return Effect.map(Effect.all([planOf("sponsor"), planOf("channels")]), (items): typeof Rotations.Type => ({ items }))
 })
 
-/** Keeps what operators did, from here and from the command line. */
+/** Stores the operators' audit log, from here and from the command line. */
 const keepMoves = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { register } = yield* OperatorAuditLog

@@ -18,7 +18,7 @@ const common = {
   "cross-origin-resource-policy": "same-origin"
 }
 
-/** The answer with a file, or that it has not changed. */
+/** The response with a file, or 304. */
 export const answerAsset = (request: Request, asset: Asset) => {
   const headers = { ...common, etag: asset.etag, "cache-control": "no-cache", vary: "accept-encoding" }
   const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))

@@ -14,7 +14,7 @@ import type { SessionClosed, SessionOpened, SessionShown } from "./OperatorWire.
 type Request = HttpServerRequest.HttpServerRequest
 
 const bodyBytesMax = 4_096
-/** Guesses a second from one address. */
+/** Attempts per second from one address. */
 const guessesPerSecond = 2
 
 /** Whether the browser speaks TLS, to us or to a proxy in front. */

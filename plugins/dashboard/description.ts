@@ -1,4 +1,4 @@
-// The routes of the dashboard for /openapi.json; pages and their files are not an interface, and are left out.
+// The routes of the dashboard for /openapi.json; pages and their files are no API, and are left out.
 import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { Schema } from "effect"
 import { ErrorBody, text } from "../../kernel/http/wireSchema.ts"
@@ -21,7 +21,7 @@ const errors = (words: Readonly<Record<number, string>>) =>
 const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
 const foreign = "Not from a page of this origin."
 
-/** A browser shows that an account is its own; the header `x-tollkeeper-page: 1` says that a page of ours asks. */
+/** Proof of account ownership by a browser; the header `x-tollkeeper-page: 1` proves that a page of ours asks. */
 const accountRoutes: ReadonlyArray<RouteDescription> = [
   {
     method: "post",

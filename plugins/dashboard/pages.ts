@@ -1,12 +1,12 @@
-// The pages as HTML, and the policy that each is served under. A page holds a heading that is painted before any script
-// has come, and names its one module; everything else is drawn by that. The only inline script is the import map, which
-// the policy names by its hash. Pure.
+// The pages as HTML, and their content security policy. A page holds a heading that is painted before any script has
+// loaded, and names its one module, which renders everything else. The only inline script is the import map, which the
+// policy allows by its hash. Pure.
 import { libraries } from "./Assets.ts"
 
 export interface Page {
   readonly path: string
   readonly title: string
-  /** Our module that draws it. */
+  /** Our module that renders it. */
   readonly module: string
 }
 
@@ -21,8 +21,8 @@ export const importMap = JSON.stringify({
 })
 
 /**
- * The page of the interface: Swagger UI over /openapi.json, so that each route can be tried against this very
- * facilitator. Its library writes markup and draws small pictures of its own, so it has a policy of its own.
+ * The API page: Swagger UI over /openapi.json, so that each route can be tried against this facilitator. Its library
+ * writes markup and inline images, so it has its own policy.
  */
 export const apiPath = "/docs"
 

@@ -76,7 +76,7 @@ const feesOf = (
   }))
 })
 
-/** Reads it all; five short statements. */
+/** Reads the status, in five short statements. */
 export const readStatus = Effect.gen(function* () {
   const reports = yield* OperatorReports
   const network = yield* Network

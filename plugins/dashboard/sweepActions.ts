@@ -6,7 +6,7 @@ import { reconciler } from "../../kernel/actor/Actor.ts"
 import { oldBefore } from "../../kernel/time/trustedTime.ts"
 import { Retention } from "../../kernel/config/Retention.ts"
 
-/** Moves in one transaction. */
+/** Actions per transaction. */
 const deletedMax = 1_000
 
 /** True when there may be more. */

@@ -1,4 +1,4 @@
-// What the demonstration answers, as Schemas, and its routes for /openapi.json.
+// The demonstration's responses, as Schemas, and its routes for /openapi.json.
 import { Schema } from "effect"
 import type { Described } from "../../kernel/http/OpenApi.ts"
 import { anything, ErrorBody, text, units } from "../../kernel/http/wireSchema.ts"

@@ -15,7 +15,7 @@ import { signPayment, type Terms } from "./signPayment.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Atomic units of the price, and of what a new buyer has. */
+/** Price, and balance of a new buyer, in atomic units. */
 const price = 10_000n
 const purse = 10_000_000n
 /** Buyers in the making and waiting. */
@@ -110,5 +110,5 @@ const addRoutes = Effect.gen(function* () {
   )
 })
 
-/** The routes, and what the interface's description says of them. */
+/** The routes and their description. */
 export const layer = Layer.merge(Layer.effectDiscard(addRoutes), describe(described))

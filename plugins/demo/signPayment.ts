@@ -1,6 +1,6 @@
-// A buyer's part of one payment on the embedded ledger, as a buyer of its own would do it: simulate the transfer, sign
-// the one authorization that it asks for, simulate again with the signature for the resources. The facilitator pays the
-// fee and replaces the source. The keys are made for this and thrown away.
+// A buyer's part of one payment on the embedded ledger, as a real buyer does it: simulate the transfer, sign the one
+// required authorization, simulate again with the signature for the resources. The facilitator pays the fee and
+// replaces the source. The keys are generated for this payment and discarded.
 import {
   Account,
   Address,
@@ -29,7 +29,7 @@ export interface Terms {
 
 /** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
-/** Seconds a ledger is reckoned as. */
+/** Assumed seconds per ledger. */
 const ledgerSeconds = 5
 
 const ask = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], method: string, params: unknown) {

@@ -56,7 +56,7 @@ export interface Receiver {
   readonly secretEnv: string
 }
 
-/** No receiver of that name is in the settings. */
+/** The settings have no receiver of that name. */
 export class NoSuchReceiver extends Schema.TaggedError<NoSuchReceiver>()("NoSuchReceiver", {
   message: Schema.String
 }) {}
@@ -83,7 +83,6 @@ export interface ConfigValues {
   readonly keepMillis: number
 }
 
-/** Declared by the plugin. */
 export const declared = [webhooks]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/webhooks/Config") {

@@ -11,16 +11,16 @@ export interface Delivery {
   readonly type: string
   readonly settlement: string
   readonly toldAt: Date
-  /** Milliseconds since it was queued, by the database's clock alone: a process's own may be hours off. */
+  /** Milliseconds since it was queued, by the database's clock alone: a process's clock may be hours off. */
   readonly ageMillis: number
-  /** This one included. */
+  /** Including this one. */
   readonly attempts: number
   readonly fence: bigint
 }
 
 export type Attempted =
   | { readonly _tag: "Delivered"; readonly answer: string }
-  /** Tried again after the pause. */
+  /** Retried after the pause. */
   | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number }
   | { readonly _tag: "GivenUp"; readonly answer: string }
 
@@ -46,17 +46,17 @@ type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 export class Deliveries extends Context.Service<
   Deliveries,
   {
-    /** Notes what is owed; what is noted already stays as it is. */
+    /** Queues deliveries; existing ones stay unchanged. */
     readonly owe: (owed: ReadonlyArray<PendingDelivery>) => Sql<void>
-    /** Takes what is due to a receiver, at most one event of a settlement. */
+    /** Leases a receiver's due deliveries, at most one event of a settlement. */
     readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
-    /** Notes what became of an attempt; nothing when its lease was lost. */
+    /** Records the result of an attempt; no effect when its lease was lost. */
     readonly note: (delivery: Delivery, attempted: Attempted) => Sql<void>
-    /** Makes what waits for its pause due now. */
+    /** Makes deliveries that wait for their backoff due now. */
     readonly hurry: (receiver: string) => Sql<void>
-    /** Deletes what ended that long ago; how many. */
+    /** Deletes deliveries that ended that long ago; returns their number. */
     readonly forget: (keepMillis: number) => Sql<number>
-    /** Makes events due again, as if they had just happened; how many. */
+    /** Makes events due again, as if they had just happened; returns their number. */
     readonly replay: (receiver: string, events: ReadonlyArray<SettlementEvent>) => Sql<number>
     readonly receiverStatuses: Sql<ReadonlyArray<ReceiverStatus>>
   }

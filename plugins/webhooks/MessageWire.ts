@@ -21,7 +21,7 @@ export interface Signing {
   readonly dialect: Dialect
   /** By this machine's clock, Unix milliseconds. */
   readonly nowMillis: number
-  /** By the clocks of others, Unix milliseconds. */
+  /** By a trusted clock, Unix milliseconds. */
   readonly signedAtMillis: number
 }
 

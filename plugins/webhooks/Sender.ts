@@ -23,11 +23,11 @@ import { SigningSecrets } from "./SigningSecrets.ts"
 const concurrencyMax = 4
 /** Polling interval for due deliveries. */
 const readEvery = "1 second"
-/** A lease outlives its attempt by this. */
+/** A lease's time beyond its attempt's timeout. */
 const leaseSlackMillis = 10_000
-/** Bytes read of an answer. */
+/** Bytes read of a response. */
 const answerBytesMax = 65_536
-/** Doublings of the pause. */
+/** Maximum doublings of the backoff. */
 const doublingsMax = 30
 /** Maximum jitter of a pause, as a share, so that retries spread. */
 const jitter = 0.2
@@ -96,7 +96,7 @@ export class Sender extends Context.Service<
   )
 }
 
-/** One attempt, which never fails: what became of it is its value. */
+/** One attempt, which never fails: its result is the value. */
 const makeAttempt = Effect.gen(function* () {
   const config = yield* Config
   const settlements = yield* Settlements
@@ -113,7 +113,7 @@ const makeAttempt = Effect.gen(function* () {
     redirectsMax: 0
   }
 
-  /** What the time is for others: receivers refuse a message that is minutes off, as our clock may be. */
+  /** Trusted time: receivers refuse a message that is minutes off, as this machine's clock may be. */
   const rightTime = (nowMillis: number) =>
     Effect.map(ledger.status, ({ isSkewed, skewSeconds = 0 }) => nowMillis - (isSkewed ? skewSeconds * 1_000 : 0))
 

@@ -9,14 +9,14 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Config, type Receiver, receiverNamed, type NoSuchReceiver } from "./Config.ts"
 
-/** Bytes a secret has at least. */
+/** Minimum bytes of a secret. */
 const secretBytesMin = 16
 /** Secrets that sign concurrently: each lengthens a header. */
 const secretsMax = 4
 
 export type Secrets = ReadonlyArray<Redacted.Redacted<Uint8Array>>
 
-/** What became of a receiver's secrets: how many sign now, and how many of them are new or gone. */
+/** Result of a rotation: how many secrets sign now, and how many of them were added or removed. */
 export interface Rotated {
   readonly signing: number
   readonly added: number
@@ -57,14 +57,14 @@ const readSource = Effect.fnUntraced(function* (
 export class SigningSecrets extends Context.Service<
   SigningSecrets,
   {
-    /** What signs messages to this receiver now. */
+    /** The current secrets of this receiver. */
     readonly of: (receiver: Receiver) => Secrets
     /**
      * Takes up the secrets in one receiver's source. Refused when they are the current ones, and when no current secret
      * is among them, unless `force`.
      */
     readonly rotate: (name: string, force: boolean) => Effect.Effect<Rotated, NoSuchReceiver | SettingsRefused>
-    /** Takes up what changed of all receivers; none of them does when one is refused. */
+    /** Takes up the changes of all receivers; of none when one is refused. */
     readonly reread: Effect.Effect<void, SettingsRefused>
   }
 >()("tollkeeper/webhooks/SigningSecrets") {
@@ -87,7 +87,7 @@ export class SigningSecrets extends Context.Service<
         added: next.filter((one) => !holds(of(receiver), one)).length,
         gone: of(receiver).filter((one) => !holds(next, one)).length
       })
-      /** Why what was read cannot be taken up without saying so. */
+      /** Refuses a rotation without an overlap. */
       const gapOf = (receiver: Receiver, next: Secrets) =>
         change(receiver, next).gone < of(receiver).length
           ? Effect.void

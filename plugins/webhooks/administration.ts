@@ -5,7 +5,7 @@ import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEv
 import { Config, receiverNamed } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 
-/** Events made due in one statement. */
+/** Events made due per statement. */
 const pageMax = 500
 
 /** Every receiver with deliveries, due or past. */

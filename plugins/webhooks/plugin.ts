@@ -64,7 +64,7 @@ export const plugin = define({
   )
 })
 
-/** What the command line does beside a facilitator, over the database alone. */
+/** The command line's access beside a facilitator, over the database alone. */
 export const administration = {
   replay,
   receiverStatuses,

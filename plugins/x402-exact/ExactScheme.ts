@@ -1,7 +1,7 @@
-// The `exact` scheme on Stellar: the buyer signs one transfer of a fixed amount, and the facilitator puts exactly that
-// call on the ledger. Offline checks come first; then one enforcing simulation serves as proof, event check, fee check
-// and source of the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the
-// operation survives.
+// The `exact` scheme on Stellar: the buyer signs one transfer of a fixed amount, and the facilitator submits exactly
+// that call. Offline checks come first; then one enforcing simulation serves as proof, event check, fee check and
+// source of the resource data with which the transaction is rebuilt. Of the client's envelope only the operation is
+// used.
 import { Effect, Layer, Option, Result } from "effect"
 import { memoizePerObject } from "../../kernel/cache/objectSlot.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
@@ -33,13 +33,13 @@ import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
 
 const scheme = "exact"
 
-/** What `prepare` needs of `verify`. */
+/** Verify's result, as `prepare` uses it. */
 interface State {
   readonly operationXdr: Uint8Array
   readonly sorobanDataXdr: Uint8Array
 }
 
-/** Payer, nonce and expiry: what the ledger itself keeps an authorization apart by. */
+/** Payer, nonce and expiry: the ledger's own identity of an authorization. */
 const authorizationOf = (payload: ExactPayload): Option.Option<Authorization> => {
   const [entry] = callOf(payload.tx)?.auth ?? []
   const credentials = entry === undefined ? undefined : credentialsOf(entry)
@@ -67,7 +67,7 @@ const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
   return isSame ? "same" : "other"
 }
 
-/** The operation alone; one that names no source stays the one that was read, and is sent on as its bytes came. */
+/** The operation alone; one without a source is unchanged, so that its original bytes are sent. */
 const withoutSource = (operation: Operation): Operation =>
   operation.sourceAccount === null ? operation : { ...operation, sourceAccount: null }
 
@@ -136,7 +136,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     if (error !== undefined)
       return {
         ...refusal(error[0], error[1], payer),
-        // While its last ledger is to come, what the ledger shows of its use is not final.
+        // Until its last ledger has closed, the ledger's record of its use is not final.
         ...(error[0] === "invalid_ledger_auth_expired" && expiresLedger <= subject.time.sequence
           ? { authorizationExpiresLedger: expiresLedger }
           : {})
@@ -191,7 +191,7 @@ const makeScheme = Effect.gen(function* () {
   return exact
 })
 
-/** Registers the scheme for as long as the plugin lives. */
+/** Registers the scheme until the plugin's Scope closes. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const schemes = yield* Schemes

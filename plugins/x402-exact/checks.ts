@@ -1,6 +1,6 @@
 // The rules of an `exact` payment as a list of named checks, in the order in which they are made: structure, terms,
 // safety, authorization, signatures, expiry. They need the payload, the terms, the ledger's time and nothing else; no
-// RPC. Each gives the word and the sentence of its refusal, or nothing. Sources: the x402 `exact` scheme for Stellar
+// RPC. Each returns the reason and the message of its refusal, or nothing. Sources: the x402 `exact` scheme for Stellar
 // and decisions 1 and 3.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
@@ -37,7 +37,7 @@ export interface Subject {
   readonly crypto: Crypto["Service"]
 }
 
-/** A refusal's word and sentence, or nothing. */
+/** A refusal's reason and message, or nothing. */
 export type CheckError = readonly [reason: ExactReason, message: string] | undefined
 
 export interface Check {
@@ -48,11 +48,11 @@ export interface Check {
 /** Ledgers that must remain for a transaction to be built, sent and included. */
 export const ledgersLeftMin = 2
 
-/** Payers whose form is kept: they come back. */
+/** Capacity of the cache of payers' forms: payers come back. */
 const payersMax = 4_096
 const isAccount = memoize(payersMax, (address) => StrKey.isValidEd25519PublicKey(address))
 
-/** What is wrong with an authorization that ends at a ledger, as of another. */
+/** Checks an authorization's last ledger as of another. */
 export const checkExpiry = (expiresLedger: number, latestLedger: number): CheckError =>
   expiresLedger < latestLedger + ledgersLeftMin
     ? ["invalid_ledger_auth_expired", `the authorization ends before ledger ${latestLedger + ledgersLeftMin}`]

@@ -1,4 +1,4 @@
-// The words with which an `exact` payment is refused: the official scheme's, in their neutral spelling, and the
+// The reasons for which an `exact` payment is refused: the official scheme's, in their neutral spelling, and the
 // specification's.
 import type { RefusalRow } from "../../kernel/payment/Refusal.ts"
 

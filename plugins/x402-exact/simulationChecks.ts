@@ -1,6 +1,6 @@
-// What the one enforcing simulation must show: success, one movement of the asset and it is the promised transfer, and
-// a fee within the ceilings, what it restores of archived entries included. Events that move no tokens, such as those
-// of a smart account, are tolerated.
+// What the one enforcing simulation must show: success, the promised transfer as the only movement of the asset, and a
+// fee within the ceilings, including the restore of archived entries. Events that move no tokens, such as those of a
+// smart account, are tolerated.
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import {
@@ -53,7 +53,7 @@ const feeError = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceil
   return message === undefined ? undefined : ["invalid_exact_ledger_payload_fee_exceeds_maximum", message]
 }
 
-/** The first thing wrong with a simulation's answer. */
+/** The first failure in a simulation's response. */
 export const checkSimulation = (
   answer: SimulationAnswer,
   promise: PromisedMovement,

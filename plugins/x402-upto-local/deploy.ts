@@ -17,7 +17,7 @@ import { Hex } from "effect/encoding"
 import { LocalLedger } from "../ledger-local/contract.ts"
 import { settlementWasm, settlementWasmHash } from "../x402-upto/contract.ts"
 
-/** The embedded ledger did not take the contract. */
+/** The embedded ledger did not accept the contract. */
 export class DeploymentFailed extends Schema.TaggedError<DeploymentFailed>()("DeploymentFailed", {
   message: Schema.String
 }) {}
@@ -35,7 +35,7 @@ const contractIdPreimage = () => ({
   fromAddress: { address: new Address(deployer().publicKey()).toScAddress().toXdrObject(), salt: wasmHash() }
 })
 
-/** Where the contract is on an embedded ledger with this passphrase. Other code has another address. */
+/** The contract's address on an embedded ledger with this passphrase. Other code has another address. */
 export const localContractOf = (passphrase: string): string => {
   const preimage = xdr.HashIdPreimage.schema.encode({
     type: 8,
@@ -47,7 +47,7 @@ export const localContractOf = (passphrase: string): string => {
   return StrKey.encodeContract(hash(preimage))
 }
 
-/** What the network allows, and below how many ledgers left it is asked for again. */
+/** The network's maximum lifetime, and the remaining ledgers below which it is extended again. */
 const lifeLedgers = 3_110_399
 const ledgersLeftMin = 2_000_000
 
@@ -85,14 +85,14 @@ const entryAt = Effect.fnUntraced(function* (key: xdr.LedgerKey) {
     : { xdr: entry.xdr as string, ledgersLeft: Number(entry.liveUntilLedgerSeq ?? 0) - Number(latestLedger) }
 })
 
-/** What is known of an operation before and after its simulation. */
+/** An operation before and after its simulation. */
 interface Draft {
   readonly operation: (auth: Array<xdr.SorobanAuthorizationEntry>) => xdr.Operation
-  /** Resource data that the simulation itself asks for. */
+  /** Resource data from the simulation. */
   readonly data?: xdr.SorobanTransactionData
 }
 
-/** Sends one operation of the deployer with what it authorizes as its source, and closes a ledger over it. */
+/** Sends one operation of the deployer, authorized as its source, and closes a ledger over it. */
 const execute = Effect.fnUntraced(function* ({ data, operation }: Draft) {
   const ledger = yield* LocalLedger
   const signer = deployer()
@@ -120,7 +120,7 @@ const call = (func: xdr.HostFunction): Draft => ({
   operation: (auth) => Operation.invokeHostFunction({ func, auth })
 })
 
-/** Lets the contract's instance and code live for as long as the network allows. */
+/** Extends the lifetime of the contract's instance and code to the network's maximum. */
 const extension = (contract: string): Draft => ({
   operation: () => Operation.extendFootprintTtl({ extendTo: lifeLedgers }),
   data: new SorobanDataBuilder().setReadOnly([instanceKey(contract), codeKey()]).build()
@@ -134,7 +134,7 @@ const creation = () =>
     executable: { type: 0, wasmHash: wasmHash() }
   } as never)
 
-/** Deploys the contract unless it is there, and keeps it alive; its address. */
+/** Deploys the contract unless it exists, and keeps it alive; returns its address. */
 export const deploy = Effect.fn("x402-upto-local.deploy")(function* () {
   const ledger = yield* LocalLedger
   const contract = localContractOf(ledger.passphrase)

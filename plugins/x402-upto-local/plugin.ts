@@ -1,5 +1,5 @@
-// The settlement contract of `upto` on the embedded ledger, for the local profile. It deploys at the first boot and
-// finds its work done at every later one.
+// The settlement contract of `upto` on the embedded ledger, for the local profile. It deploys at the first boot; later
+// boots find it deployed.
 import { define, loaded } from "../../kernel/plugin/Plugin.ts"
 import { localLedgerContract } from "../ledger-local/contract.ts"
 

@@ -1,5 +1,4 @@
-// What a network's settings say of `upto`: where its settlement contract is. Without it the scheme is not offered
-// there.
+// A network's settings of `upto`: the address of its settlement contract. Without it the scheme is not offered there.
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
 import { Schema } from "effect"
 import { optionalText, table } from "../../kernel/config/Setting.ts"

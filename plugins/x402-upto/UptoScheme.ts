@@ -79,7 +79,7 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
   return upto
 })
 
-/** Registers the scheme for as long as the plugin lives, where the network has a settlement contract. */
+/** Registers the scheme until the plugin's Scope closes, where the network has a settlement contract. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const schemes = yield* Schemes

@@ -35,7 +35,7 @@ import {
 } from "../../kernel/stellar/Value.ts"
 import { type ArgumentName, positionIn, type Profile } from "./profiles.ts"
 
-/** The arguments of a settlement call by what they are. Undefined: absent, or not of the type that is asked for. */
+/** The arguments of a settlement call by name. Undefined: absent, or of another type. */
 export interface SettleArgs {
   readonly payer: string | undefined
   readonly payTo: string | undefined
@@ -66,7 +66,7 @@ export interface UptoPayload {
   readonly call: SettleCall | undefined
 }
 
-/** The profile that calls of a contract are read by. */
+/** The profile of a contract's calls. */
 export type ProfileOf = (contract: string) => Profile
 
 const addressArguments = ["payer", "payTo", "token", "facilitator"] as const
@@ -127,19 +127,19 @@ export const encodeValues = (values: ReadonlyArray<Value>): Uint8Array => encode
 export const signedValues = ({ profile, values }: SettleCall): ReadonlyArray<Value> =>
   profile.signed.map((name) => values[positionIn(profile, name)]!)
 
-/** The same call with the amount that is to be settled, and no source of its own. */
+/** The same call with the settled amount, and no source of its own. */
 export const callWithAmount = (call: SettleCall, actual: bigint, auth: ReadonlyArray<AuthEntry>): Operation => {
   const position = positionIn(call.profile, "actual")
   return callOperation({ ...call.invoked, args: call.values.with(position, i128Value(actual)) }, auth)
 }
 
-/** The facilitator's authorization as the source of a simulation gives it: unsigned, and worth nothing elsewhere. */
+/** The facilitator's authorization as the source of a simulation: unsigned, and worth nothing elsewhere. */
 export const sourceAuthorization = (operation: Operation): AuthEntry => {
   const invoked = invokedBy(operation)
   if (invoked === undefined) throw new Error("the operation is no contract call")
   return sourceEntry(invocationOf(invoked))
 }
 
-/** The call of the settlement contract that an operation is; undefined when it is no contract call. */
+/** An operation as a call of the settlement contract; undefined when it is no contract call. */
 export const callIn = (operationXdr: Uint8Array, profileOf: ProfileOf): SettleCall | undefined =>
   settleCall(profileOf, callOfOperation(decodeOperation(operationXdr)))

@@ -10,7 +10,7 @@ import { authOf, decodeOperation } from "../../kernel/stellar/ContractCall.ts"
 import { type Offered, profileIn } from "./profiles.ts"
 import { callIn, type UptoPayload } from "./UptoWire.ts"
 
-/** By payer, nonce and expiry, as the ledger itself keeps an authorization apart. */
+/** By payer, nonce and expiry: the ledger's own identity of an authorization. */
 export const authorizationOf = ({ call }: UptoPayload): Option.Option<Authorization> => {
   const [entry] = call?.auth ?? []
   const credentials = entry === undefined ? undefined : credentialsOf(entry)

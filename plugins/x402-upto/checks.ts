@@ -35,7 +35,7 @@ export type Stage = "verify" | "settle"
 
 export interface Subject {
   readonly stage: Stage
-  /** The seller's terms: the maximum at verify, what is to be settled at settle. */
+  /** The seller's terms: the maximum at verify, the settled amount at settle. */
   readonly terms: Terms
   /** What the buyer accepted: always the maximum. */
   readonly accepted: Terms
@@ -60,7 +60,7 @@ export interface Check {
 /** Ledgers that must remain for a transaction to be built, sent and included. */
 export const ledgersLeftMin = 2
 
-/** Which profile the seller's terms name; ours where they name none. */
+/** The profile that the seller's terms name; ours without one. */
 export const askedFor = ({ offered, terms }: Pick<Subject, "offered" | "terms">): Offered | undefined => {
   const name = terms.extra["profile"] ?? offered[0]?.profile.name
   return offered.find(({ profile }) => profile.name === name)
@@ -68,7 +68,7 @@ export const askedFor = ({ offered, terms }: Pick<Subject, "offered" | "terms">)
 
 /**
  * The first ledger in which an authorization can be used. A window in seconds begins with the first ledger that closes
- * in it, reckoned by the ledger's own pace.
+ * in it, estimated from the ledger's mean close interval.
  */
 export const firstLedgerOf = ({ beginsAt, validAfter = 0 }: SettleArgs, time: LedgerTime): number => {
   if (beginsAt === undefined || beginsAt <= BigInt(time.closedAtSeconds)) return validAfter

@@ -1,5 +1,5 @@
-// What an executed settlement must show: the same sequence of events as its simulation. The promise says what was to be
-// moved; the ceiling is the contract's own word, which the payer's signature binds. Pure.
+// What an executed settlement must show: the same sequence of events as its simulation. The promise is the intended
+// amount; the ceiling is in the contract's own event, which the payer's signature binds. Pure.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type { Offered } from "./profiles.ts"
@@ -12,7 +12,7 @@ interface Promised {
   readonly amount: bigint
 }
 
-/** How the allowance may have ended, by what the profile leaves to the payer. */
+/** The ways in which the allowance may have ended, by the payer's options in the profile. */
 const endings = { always: [true], never: [false], "as signed": [true, false] } as const
 
 /**

@@ -1,4 +1,4 @@
-// The `upto` scheme as a plugin: a signed maximum, and what was used of it. Proposed, not adopted; offered only on a
+// The `upto` scheme as a plugin: a signed maximum, and payment by usage. Proposed, not adopted; offered only on a
 // network with a configured settlement contract, which has not been audited.
 import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"

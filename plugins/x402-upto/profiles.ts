@@ -7,7 +7,7 @@ import { addressOf, fieldsOf, i128Of, vecOf } from "../../kernel/stellar/Value.t
 import { draftWasm } from "./contract/drafts/draftWasm.ts"
 import { wasmHash } from "./contract/settleWasm.ts"
 
-/** What an argument of a settlement call is. Ledgers are u32, seconds u64, an id 32 bytes. */
+/** The kinds of arguments of a settlement call. Ledgers are u32, seconds u64, an id 32 bytes. */
 export type ArgumentName =
   | "payer"
   | "payTo"
@@ -25,7 +25,7 @@ export type ArgumentName =
   | "autoRevoke"
   | "actual"
 
-/** What a contract's own event says of a settlement; undefined where it does not say it. */
+/** The fields of a contract's own event; undefined where it has none. */
 export interface Stated {
   readonly payer: string | undefined
   readonly payTo: string | undefined
@@ -41,7 +41,7 @@ export interface Profile {
   readonly wasmHash: string
   readonly functionName: string
   readonly arguments: ReadonlyArray<ArgumentName>
-  /** What the payer signs of them, in the order signed. */
+  /** The arguments that the payer signs, in order. */
   readonly signed: ReadonlyArray<ArgumentName>
   /** How the allowance ends: with the call, as the payer chose, or by its last ledger alone. */
   readonly revokes: "always" | "as signed" | "never"
@@ -51,7 +51,7 @@ export interface Profile {
   readonly zeroApproves: boolean
   /** Whether the last second of the window still counts. */
   readonly lastSecondCounts: boolean
-  /** What the contract's own event says; undefined: it has none. */
+  /** The fields of the contract's own event; undefined: it has none. */
   readonly stated: ((event: ContractEvent) => Stated) | undefined
 }
 
@@ -145,7 +145,7 @@ export const drafts: ReadonlyArray<Profile> = [stateless, stateful, seven]
 
 export const profiles: ReadonlyArray<Profile> = [tollkeeper, ...drafts]
 
-/** A settlement contract of this network and the profile that it is offered under. */
+/** A settlement contract of this network with its profile. */
 export interface Offered {
   readonly contract: string
   readonly profile: Profile
@@ -158,7 +158,7 @@ export const registeredAs = (codeHash: string | undefined): Profile | undefined 
 /** Position of an argument in the call; -1 where the profile has none. */
 export const positionIn = ({ arguments: names }: Profile, name: ArgumentName): number => names.indexOf(name)
 
-/** The profile that calls of a contract are read by: ours for a contract that is not offered. */
+/** The profile of a contract's calls: ours for a contract that is not offered. */
 export const profileIn =
   (offered: ReadonlyArray<Offered>) =>
   (address: string): Profile =>

@@ -1,5 +1,5 @@
-// The words with which an `upto` payment is refused. The scheme is proposed, so most of them are of its own; those of
-// the drafts for this ledger are kept where they fit.
+// The reasons for which an `upto` payment is refused. The scheme is proposed, so most of them are its own; those of the
+// drafts for this ledger are kept where they fit.
 import type { RefusalRow } from "../../kernel/payment/Refusal.ts"
 
 const row = <const R extends string>(reason: R, check: string) =>
@@ -51,5 +51,5 @@ export const refusals = [
 
 export type UptoReason = (typeof refusals)[number]["reason"]
 
-/** A refusal's word and sentence, or nothing. */
+/** A refusal's reason and message, or nothing. */
 export type CheckError = readonly [reason: UptoReason, message: string] | undefined

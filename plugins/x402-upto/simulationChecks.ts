@@ -17,7 +17,7 @@ import type { Profile } from "./profiles.ts"
 import type { CheckError } from "./refusals.ts"
 import { addressOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
 
-/** What a settlement is to move. `contract` is the settlement contract. */
+/** The intended movement of a settlement. `contract` is the settlement contract. */
 export interface Settlement {
   readonly contract: string
   readonly profile: Profile
@@ -30,7 +30,7 @@ export interface Settlement {
   readonly amount: bigint
 }
 
-/** What errors of the settlement contract mean. */
+/** Meanings of the settlement contract's error codes. */
 const meanings: ReadonlyArray<HostErrorMeaning> = [
   [/Contract, #105\)/, "the authorization is not valid yet"],
   [/Contract, #106\)/, "the authorization's deadline has passed"],
@@ -84,7 +84,7 @@ const movementError = (event: ContractEvent, settlement: Settlement): CheckError
     : ["invalid_upto_ledger_event_wrong_transfer", "the simulation moves something else than the amount to payTo"]
 }
 
-/** The ceiling that a transaction shows: the contract's own word, or where it has none the allowance given to it. */
+/** The ceiling that a transaction shows: in the contract's own event, or where it has none the allowance. */
 export const settledMax = (
   events: ReadonlyArray<ContractEvent>,
   contract: string,
@@ -100,7 +100,7 @@ export const settledMax = (
   return opened === undefined ? undefined : i128Of(vecOf(opened.body.v0.data)?.[0])
 }
 
-/** The names of the events that a settlement shows, in their order. */
+/** The expected event names of a settlement, in order. */
 const expectedNames = ({ amount, closes, profile }: Settlement): ReadonlyArray<string> => [
   ...(amount === 0n && !profile.zeroApproves
     ? []
@@ -108,7 +108,7 @@ const expectedNames = ({ amount, closes, profile }: Settlement): ReadonlyArray<s
   ...(profile.stated === undefined ? [] : ["upto_settled"])
 ]
 
-/** The first thing wrong with the contract events of one settlement, in their order. */
+/** The first failure in the contract events of one settlement, in order. */
 export const checkEvents = (events: ReadonlyArray<ContractEvent>, settlement: Settlement): CheckError => {
   for (const event of events) {
     const error = movementError(event, settlement)
@@ -134,8 +134,8 @@ export const checkEvents = (events: ReadonlyArray<ContractEvent>, settlement: Se
 }
 
 /**
- * What the facilitator's own authorization adds to a settlement over a verification, in which it costs nothing: an
- * entry for its nonce and a signature. Measured at some 4 000 stroops.
+ * Cost of the facilitator's own authorization in a settlement, over a verification: an entry for its nonce and a
+ * signature. Measured at some 4 000 stroops.
  */
 export const ownAuthorizationStroops = 10_000n
 
@@ -144,7 +144,7 @@ const feeError = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError =>
   return message === undefined ? undefined : ["invalid_upto_ledger_payload_fee_exceeds_maximum", message]
 }
 
-/** The first thing wrong with a simulation's answer. `addedStroops`: what the settlement will cost beyond it. */
+/** The first failure in a simulation's response. `addedStroops`: the settlement's additional cost. */
 export const checkSimulation = (
   answer: SimulationAnswer,
   settlement: Settlement,

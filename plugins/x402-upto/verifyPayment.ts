@@ -32,7 +32,7 @@ import {
 
 export const scheme = "upto"
 
-/** What the transaction of a settlement is rebuilt from. */
+/** Data from which the settlement's transaction is rebuilt. */
 export interface State {
   readonly operationXdr: Uint8Array
   readonly sorobanDataXdr: Uint8Array
@@ -74,7 +74,7 @@ const subjectOf = Effect.fnUntraced(function* (
 /** Ledgers that a buyer's node may be ahead of ours, a minute of the public network's. */
 const aheadMax = 12
 
-/** What begins at a ledger soon to come is not known to be too early: the node that was asked may be behind. */
+/** An authorization that begins within a few ledgers is not refused as too early: the node may be behind. */
 const notYetKnown = (operation: string, begins: number, newest: number) =>
   new LedgerUnavailable({ operation, message: `the authorization begins at ledger ${begins}, the newest is ${newest}` })
 
@@ -93,7 +93,7 @@ const offlineError = Effect.fnUntraced(function* (subject: Subject) {
     : error
 })
 
-/** While the last ledger is to come, what the ledger shows of an authorization's use is not final. */
+/** Until the last ledger has closed, the ledger's record of an authorization's use is not final. */
 const expiredAuthorization = (
   [reason]: NonNullable<CheckError>,
   { payload: { call }, time }: Subject
@@ -102,7 +102,7 @@ const expiredAuthorization = (
     ? { authorizationExpiresLedger: lastLedgerOf(call) }
     : {}
 
-/** The operation to simulate, and to submit when it is for settling. */
+/** The operation to simulate, and for `settle` to submit. */
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
   // In a profile that names no facilitator the payer alone authorizes.

@@ -30,7 +30,7 @@ it("tell their usage, and refuse a flag, a word or a number that is none, before
     expect.stringMatching(/^pay: Unknown option '--uptoo' \(see --help\)$/),
     expect.stringMatching(/^pay: Option '--state <value>' argument missing/),
     expect.stringMatching(/^pay: Unexpected argument 'elsewhere'/),
-    "agent: in Riga is a word too many (see --help)",
+    "agent: unexpected argument in Riga (see --help)",
     "agent: --budget takes a whole number of atomic units, as 20000 (see --help)"
   ])
 }, 120_000)

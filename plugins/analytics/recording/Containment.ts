@@ -1,11 +1,11 @@
-// Keeps what fails in analytics within it: a failure, even a defect, is counted, shown in readiness' detail and tried
-// again by the next turn; it never counts against the process (S143).
+// Contains failures of analytics: a failure, even a defect, is counted, shown in readiness' detail and retried by the
+// next turn; it never counts against the process (S143).
 import { Cause, Context, Effect, Layer, Schema } from "effect"
 import { Health } from "../../../kernel/health/Health.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { metrics } from "../metrics.ts"
 
-/** Recording failed; the next turn tries again. */
+/** Recording failed; the next turn retries. */
 export class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("RecordingFailed", {
   cause: Schema.Defect()
 }) {}
@@ -13,7 +13,7 @@ export class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("Reco
 export class Containment extends Context.Service<
   Containment,
   {
-    /** Work that fails with nothing but a `RecordingFailed`; `what` names it in readiness until it succeeds. */
+    /** Maps every failure to `RecordingFailed`; `what` names it in readiness until it succeeds. */
     readonly contained: <A, E, R>(what: string, work: Effect.Effect<A, E, R>) => Effect.Effect<A, RecordingFailed, R>
   }
 >()("tollkeeper/analytics/Containment") {

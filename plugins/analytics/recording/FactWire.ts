@@ -7,7 +7,7 @@ import { readSold, type Sold, soldFact } from "../../catalog/contract.ts"
 
 export type RecordedFact = SettlementFact | { readonly _tag: "Sold"; readonly data: Sold }
 
-/** Whether a fact is one of those that analytics is about. */
+/** Whether analytics reads a fact of this type. */
 export const concerns = (fact: Fact): boolean => fact.type === soldFact || isOfSettlement(fact)
 
 export const readFact = (fact: Fact): Option.Option<RecordedFact> =>

@@ -41,7 +41,7 @@ const drop = Effect.fnUntraced(function* (since: string) {
   yield* sql`delete from analytics_rankings where since = ${since}::date`
 })
 
-/** Has the windows of today, and no others; each in a transaction of its own. */
+/** Builds today's windows and drops all others; each in its own transaction. */
 export const keepWindows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const now = yield* trustedMillis

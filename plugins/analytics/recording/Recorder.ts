@@ -1,4 +1,4 @@
-// The reader of facts, and the actor of time: both change settlements the same way, one after the other over all
+// The consumer of facts, and the actor of deadlines: both change settlements the same way, serialized over all
 // replicas. A batch of facts becomes one change a settlement, written with its rollups in the transaction that moves
 // the cursor; so each fact counts exactly once, and facts that are read again change nothing. No payment waits for any
 // of it (S96, S143, S154–S155).
@@ -20,7 +20,7 @@ import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow 
 
 // A statement with lookups is planned again for each batch: a plan from the day when its table was empty would last.
 
-/** Settlements whose time is over, handled in one transaction. */
+/** Overdue settlements per transaction. */
 const overdueMax = 500
 
 const tables = [
@@ -37,7 +37,7 @@ const tables = [
   "reasons"
 ]
 
-/** Empties what the journal can make again. */
+/** Empties the tables that the journal can rebuild. */
 export const clearRecords = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* acquireAnalyticsLock
@@ -63,7 +63,7 @@ interface Pair {
   readonly payTo: string
 }
 
-/** Pairs `payer payTo` that have paid before, of those asked. */
+/** Those of the given pairs `payer payTo` that have paid before. */
 const paidBefore = Effect.fnUntraced(function* (pairs: ReadonlyArray<Pair>) {
   if (pairs.length === 0) return new Set<string>()
   const sql = yield* SqlClient.SqlClient
@@ -73,10 +73,7 @@ const paidBefore = Effect.fnUntraced(function* (pairs: ReadonlyArray<Pair>) {
   return new Set(rows.map(({ payTo, payer }) => `${payer} ${payTo}`))
 })
 
-/**
- * What must be asked about settlements that begin in this batch: their resources, and whether they go round in a
- * circle.
- */
+/** Lookups for settlements that begin in this batch: their resources, and whether money goes in a circle. */
 const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFact>) {
   const records = yield* CatalogRecords
   const urls = born.flatMap(({ payTo, resourceUrl }) => (resourceUrl === null ? [] : [{ url: resourceUrl, payTo }]))
@@ -117,7 +114,7 @@ const skip = (type: string, id: bigint | string) =>
     Effect.logWarning("analytics skipped an unreadable fact").pipe(Effect.annotateLogs({ type, id: String(id) }))
   )
 
-/** The facts of a batch that analytics is about; what cannot be read is left out. */
+/** The decoded facts of a batch; unreadable ones are skipped. */
 const readFacts = Effect.fnUntraced(function* (facts: ReadonlyArray<Fact>) {
   const reported: Array<RecordedFact> = []
   for (const fact of facts.filter(concerns)) {
@@ -192,7 +189,7 @@ export class Recorder extends Context.Service<
     readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, SqlError.SqlError>
     /** Marks those whose caller has no answer in time; milliseconds until there may be more, 0 for immediately. */
     readonly lapse: Effect.Effect<number, SqlError.SqlError>
-    /** Has the leaderboards of the windows that may be asked today. */
+    /** Builds the leaderboards of today's windows. */
     readonly keepWindows: Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/analytics/Recorder") {

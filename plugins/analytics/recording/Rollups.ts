@@ -179,7 +179,7 @@ const enrol = Effect.fnUntraced(function* (
 export class Rollups extends Context.Service<
   Rollups,
   {
-    /** In the caller's transaction, by the only writer there is, before the settlements themselves are written. */
+    /** In the caller's transaction, by the only writer, before the settlements themselves are written. */
     readonly write: (changes: ReadonlyArray<Change>) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/analytics/Rollups") {

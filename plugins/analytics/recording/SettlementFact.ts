@@ -4,7 +4,7 @@ import type { RecordedFact } from "./FactWire.ts"
 
 export type Status = "open" | "unknown" | "success" | "failed"
 
-/** `open` settlements are waited for by their callers; nothing of them is shown. */
+/** The caller of an `open` settlement still waits; it is not shown. */
 export interface SettlementFact {
   readonly id: string
   readonly occurredAt: Date
@@ -17,7 +17,7 @@ export interface SettlementFact {
   readonly payTo: string
   readonly amountMax: bigint
   readonly amountMeant: bigint
-  /** Atomic units that moved: 0 when it failed, undefined while that is not known. */
+  /** Atomic units that moved: 0 when it failed, undefined while unknown. */
   readonly amount: bigint | undefined
   readonly feeStroops: bigint
   readonly transactionHash: string
@@ -80,11 +80,11 @@ export const end = (
   }
 }
 
-/** The caller's time is over without an answer. */
+/** The caller's time is over without an outcome. */
 export const overdue = (known: SettlementFact): SettlementFact =>
   known.status === "open" ? { ...known, status: "unknown" } : known
 
-/** For which resource it was; the first word stays. */
+/** Attributes it to a resource; the first attribution stays. */
 export const attribute = (
   known: SettlementFact,
   resource: { readonly id: bigint; readonly origin: string | null }

@@ -1,4 +1,4 @@
-// One writer of analytics at a time, whichever replica it is in: a lock that ends with the caller's transaction.
+// One writer of analytics at a time over all replicas: an advisory lock that ends with the caller's transaction.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -31,7 +31,7 @@ export const always = "-infinity"
 export const hourOf = (at: Date): string => `${at.toISOString().slice(0, 13)}:00:00Z`
 export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
-/** Where an hour or a day starts, as a time. */
+/** Start of an hour or a day. */
 export const startOf = (width: "hour" | "day", at: Date): string =>
   width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
 
@@ -104,7 +104,7 @@ export interface Change {
   readonly after: SettlementFact
 }
 
-/** A row to add to a rollup: sums may be negative, times widen the row's own. */
+/** A change of a rollup row: sums may be negative, times widen the row's own. */
 export interface Delta {
   readonly key: Key
   readonly sums: Record<string, bigint>
@@ -123,7 +123,7 @@ const add = (deltas: Map<string, Delta>, { at, key, lists = {}, sums }: Part, si
   deltas.set(name, known)
 }
 
-/** What the changes add to a rollup, in the order of keys; rows that do not change are left out. */
+/** The changes of a rollup, ordered by key; unchanged rows are left out. */
 export const deltasOf = (rollup: Rollup, changes: ReadonlyArray<Change>): ReadonlyArray<Delta> => {
   const deltas = new Map<string, Delta>()
   for (const { after, before } of changes) {

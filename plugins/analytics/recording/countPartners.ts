@@ -11,7 +11,7 @@ interface Meeting {
   readonly day: string
 }
 
-/** For settlements that are shown from now on; before their pairs are written. */
+/** For settlements that become visible; before their pairs are written. */
 export const countPartners = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   shown: ReadonlyArray<SettlementFact>

@@ -1,5 +1,5 @@
 // Verifications are counted in memory and written about every 100 ms: a crash loses at most those, and no verification
-// waits for a statement. What cannot be written is kept for the next time; it is one number a day (S145).
+// waits for a statement. A failed write keeps its counts for the next one; it is one number a day (S145).
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -43,7 +43,7 @@ export const startVerifications = Effect.gen(function* () {
   const trusted = yield* trustedClock
   const flushing = yield* reconciler({
     id: "verifications",
-    // What could not be written is tried again.
+    // Retries a failed write.
     every: Effect.sync(() => (waiting.size === 0 ? Duration.minutes(1) : Duration.seconds(5))),
     gather: flushInterval,
     turn: flush

@@ -10,12 +10,12 @@ import { clearRecords } from "./Recorder.ts"
 /** The name of the cursor. */
 export const consumer = "analytics"
 
-/** The journal begins later than what was recorded from it. */
+/** The journal begins later than the records. */
 export class JournalIncomplete extends Schema.TaggedError<JournalIncomplete>()("JournalIncomplete", {
   message: Schema.String
 }) {}
 
-/** The first position of all is there, or there is none yet. */
+/** Whether the journal is complete from its first position, or empty. */
 const isWhole = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ whole: boolean }>`select exists (select 1 from kernel_facts where position = 1)

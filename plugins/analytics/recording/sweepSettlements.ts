@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { oldBefore } from "../../../kernel/time/trustedTime.ts"
 import { acquireAnalyticsLock } from "./acquireAnalyticsLock.ts"
 
-/** Settlements in one transaction. */
+/** Settlements per transaction. */
 const deletedMax = 1_000
 
 /** True when there may be more. */

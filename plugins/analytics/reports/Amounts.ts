@@ -10,7 +10,7 @@ export interface AssetSum {
   readonly amount: bigint
 }
 
-/** Sums of the same asset become one; in the order of settlements, then of names. */
+/** Adds up sums of the same asset; ordered by settlements, then by name. */
 export const byAsset = (sums: ReadonlyArray<AssetSum>): ReadonlyArray<AssetSum> => {
   const merged = new Map<string, AssetSum>()
   for (const sum of sums) {
@@ -44,7 +44,7 @@ export interface AmountsReport extends AssetNames {
 }
 
 interface AmountsValues {
-  /** The asset, and what is configured of it. */
+  /** The asset and its configuration. */
   readonly name: (asset: string | undefined) => AssetNames
   /** `total_amount` is that of the asset `main`; `amounts` has them all. */
   readonly report: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport

@@ -35,7 +35,7 @@ interface CounterpartyRow {
 }
 
 const sharePlaces = 1_000_000n
-/** A part of a whole, 0 to 1. */
+/** A share, 0 to 1. */
 const shareOf = (part: bigint, whole: bigint): number =>
   whole === 0n ? 0 : Number((part * sharePlaces) / whole) / Number(sharePlaces)
 
@@ -57,7 +57,7 @@ const partsOf = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArra
       and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb))`.unprepared
 })
 
-/** How many an address dealt with. */
+/** Number of an address's counterparties. */
 const counterpartyCounts = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArray<string>, window: Window) {
   const sql = yield* SqlClient.SqlClient
   if (addresses.length === 0) return new Map<string, bigint>()
@@ -76,7 +76,7 @@ const assetTotals = Effect.fnUntraced(function* (window: Window) {
   return rows.map(({ amount, ...row }): AssetSum => ({ ...row, amount: BigInt(amount) }))
 })
 
-/** How many ever had a role within a window. */
+/** Number of addresses with a role within a window. */
 const membersOf = Effect.fnUntraced(function* (role: Role, window: Window) {
   const sql = yield* SqlClient.SqlClient
   const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(members), 0)::bigint as total

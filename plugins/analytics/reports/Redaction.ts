@@ -1,15 +1,15 @@
-// Addresses of payers and recipients in answers: as they are, or as pseudonyms, by the settings. Hashes and URLs are
-// never touched (S138, S139, S297).
+// Addresses of payers and recipients in answers: plain, or as pseudonyms, by the settings. Hashes and URLs are never
+// redacted (S138, S139, S297).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
 import { Pseudonyms } from "../recording/Pseudonyms.ts"
 
 const accounts = /\b(?:G[A-Z2-7]{55}|M[A-Z2-7]{68})\b/g
-/** Members of JSON that hold addresses and nothing else, contracts too. */
+/** JSON members that hold only addresses, contracts' included. */
 const addressKeys = new Set(["payTo", "payTos", "pay_to", "pay_tos", "payer"])
 
-/** A JSON value with every address shown so. */
+/** Maps every address in a JSON value. */
 const traverse = (show: (address: string) => string, value: unknown, key: string): unknown => {
   if (typeof value === "string")
     return addressKeys.has(key) ? show(value) : value.includes("://") ? value : value.replace(accounts, show)

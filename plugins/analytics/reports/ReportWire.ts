@@ -1,5 +1,5 @@
-// The bodies of analytics as Schemas: the reports are typed by them, and /openapi.json describes them with the same
-// (S133–S167, S178–S180, S308). Counts, amounts and fees are whole numbers as decimal text, times ISO 8601 UTC.
+// The bodies of analytics as Schemas that type the reports and describe them in /openapi.json (S133–S167, S178–S180,
+// S308). Counts, amounts and fees are whole numbers as decimal text, times ISO 8601 UTC.
 import { Schema } from "effect"
 import { text, time } from "../../../kernel/http/wireSchema.ts"
 
@@ -136,9 +136,7 @@ export const SettlementRecord = Schema.Struct({
 export const SettlementUpdates = Schema.Struct({
   id: Schema.String,
   at: time("When it happened, UTC."),
-  state: text(
-    "State when the event is sent: `prepared`, `submitted`, `settled`, `failed`, `expired`, `unresolved`."
-  ),
+  state: text("State when the event is sent: `prepared`, `submitted`, `settled`, `failed`, `expired`, `unresolved`."),
   network: Schema.String,
   scheme: Schema.String,
   ...assetNames,

@@ -16,7 +16,7 @@ import type {
 } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
 
-/** Hours of the windows of use. */
+/** Usage windows, in hours. */
 export const observedHours = [1, 6, 24, 72, 168, 360, 720] as const
 const millisPerHour = 3_600_000
 
@@ -35,7 +35,7 @@ interface UseRow {
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null
 
-/** Times that came through JSON, in the one form of answers. */
+/** Normalizes times that came through JSON. */
 const utc = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(utc)
   if (typeof value !== "object" || value === null) return value
@@ -165,7 +165,7 @@ const detail = Effect.fn("ResourceReports.detail")(function* (id: bigint) {
   }))
 })
 
-/** What was paid for a resource, and by how many, each in the shortest window that holds it. */
+/** A resource's payments and payers, each in the shortest window that holds it. */
 const readUse = Effect.fnUntraced(function* (id: bigint) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -192,7 +192,7 @@ const observability = Effect.fn("ResourceReports.observability")(function* (id: 
   const { amounts } = yield* Spelling
   const { buyers, calls } = yield* readUse(id)
   const main = mainAsset(sumsOf(calls), asset)
-  // Every settlement falls into one shortest window; those of a longer one are the sum.
+  // Every settlement is in one shortest window; those of a longer one are the sum.
   const notify = (from: number) => {
     const within = calls.filter(({ window }) => window >= from)
     const latest = Math.max(...within.map((one) => one.latest))

@@ -43,7 +43,7 @@ export class Spelling extends Context.Service<
           amount: row.amount,
           fee_stroops: row.fee_stroops.toString(),
           transaction_hash: row.transaction_hash,
-          // What is open is never read here.
+          // Open settlements are never read here.
           status: row.status === "open" ? "unknown" : row.status,
           facilitator_id: row.facilitator_id,
           resource_id: row.resource_id?.toString() ?? null,

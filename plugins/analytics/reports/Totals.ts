@@ -1,5 +1,5 @@
-// Overview, series, breakdowns and daily volume: sums over rollups, never over settlements, so that they take the same
-// time after a million payments (S144–S153).
+// Overview, series, breakdowns and daily volume: sums over rollups, never over settlements, so that their cost does not
+// grow with the number of payments (S144–S153).
 import { Context, Effect, Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { CatalogRecords } from "../../catalog/contract.ts"
@@ -30,7 +30,7 @@ interface OverviewRow {
   readonly last: Date | null
 }
 
-/** Points of one series; a longer one shows its newest. */
+/** Points of one series; a longer one is cut to its newest. */
 const pointsMax = 10_000
 
 const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => bigint | string): bigint =>
@@ -79,7 +79,7 @@ const organicOf = ({ amounts }: Spelling["Service"], totals: ReadonlyArray<Organ
   )
 })
 
-/** One statement, so that its parts are of one moment. */
+/** One statement, so that its parts are consistent. */
 const readOverview = Effect.fnUntraced(function* (window: Window) {
   const sql = yield* SqlClient.SqlClient
   const activity = sql`from analytics_settlements where status <> 'open' and ${within(sql, "occurred_at", window)}`
@@ -140,7 +140,7 @@ interface PointRow {
   readonly sellers: bigint | null
 }
 
-/** Buckets in which something happened, oldest first. */
+/** Nonempty buckets, oldest first. */
 const series = Effect.fn("Totals.series")(function* (
   window: Window,
   bucket: "hour" | "day",
@@ -184,7 +184,7 @@ const byTransactions = (
 
 type ReasonRow = Pick<Total, "status" | "transactions" | "fee"> & { readonly reason: string }
 
-/** Why settlements failed or have no end, the most frequent reason first. */
+/** Reasons of failed and pending settlements, the most frequent first. */
 const reasonsOf = Effect.fnUntraced(function* (window: Window) {
   const sql = yield* SqlClient.SqlClient
   const { word } = yield* Spelling

@@ -1,6 +1,6 @@
-// Settlement records: filtered lists, the newest first, and one by its hash. What is not settled, failed or past its
-// caller's time is not shown. Totals without an address or a resource come from the rollups (S154–S156, S160, S167,
-// S178–S180).
+// Settlement records: filtered lists, the newest first, and one by its hash. A settlement is listed once it is settled,
+// failed or past its caller's time. Totals without an address or a resource come from the rollups (S154–S156, S160,
+// S167, S178–S180).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { settlementColumns, type SettlementRow } from "../recording/SettlementRows.ts"
@@ -27,7 +27,7 @@ export class Transactions extends Context.Service<
     readonly list: (filter: TransactionFilter, window: Window, page: Page) => Sql<typeof SettlementRecords.Type>
     /** As payer or as recipient. */
     readonly ofAddress: (address: string, window: Window, page: Page) => Sql<typeof SettlementRecords.Type>
-    /** The newest of a hash. */
+    /** The newest with this hash. */
     readonly byHash: (hash: string) => Sql<Option.Option<typeof SettlementRecord.Type>>
   }
 >()("tollkeeper/analytics/Transactions") {
@@ -99,7 +99,7 @@ const list = Effect.fn("Transactions.list")(function* (filter: TransactionFilter
   ])
   const [count] = yield* sql<{ total: bigint }>`${countOf(sql, filter, window, condition)}`.unprepared
   if (BigInt(page.offset) >= count!.total) return listed(spelling, [], page, count!.total)
-  // What is skipped is skipped in the index: rows are read for the page alone.
+  // The offset is skipped in the index: rows are read for the page alone.
   const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements s
     where s.id in (
       select p.id from (select id from analytics_settlements where ${condition}

@@ -4,7 +4,7 @@ import { Option } from "effect"
 import { readNetwork } from "../../../kernel/Dialect.ts"
 import type { AnalyticsValues } from "../Config.ts"
 
-/** A stretch of time that ends now. */
+/** A time window that ends now. */
 export interface Window {
   readonly days: number
   /** Start of the UTC day that many days ago; absent for all history. */
@@ -18,10 +18,7 @@ export const daysAllowed = [0, 1, 7, 14, 30] as const
 export const firstDay = (nowMillis: number, days: number): Date =>
   new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay)
 
-/**
- * `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for what is about one address or
- * resource.
- */
+/** `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for one address or resource. */
 export const readWindow = (query: URLSearchParams, nowMillis: number, absent: 0 | 30): Window => {
   const given = query.get("days")
   const days = given === null ? absent : daysAllowed.some((days) => String(days) === given) ? Number(given) : 30
@@ -60,7 +57,7 @@ export const forms = {
 /** One query, parsed; issues accumulate while it is read. */
 export interface QueryReader {
   readonly issues: ReadonlyArray<string>
-  /** A text that has its form; an empty one counts as absent. */
+  /** A valid text; an empty one counts as absent. */
   readonly check: (name: string, value: string | null | undefined, form: keyof typeof forms) => string | undefined
   /** The parameter of that name, in its form. */
   readonly given: (name: string, form: keyof typeof forms) => string | undefined

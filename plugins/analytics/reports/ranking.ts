@@ -18,7 +18,7 @@ interface Row {
   readonly kept: boolean
   readonly page: ReadonlyArray<string> | null
   readonly top: ReadonlyArray<string> | null
-  /** How many dealt in the asset; null when the page is full without knowing. */
+  /** Number of addresses that dealt in the asset; null when the page is full without knowing. */
   readonly dealt: bigint | null
 }
 

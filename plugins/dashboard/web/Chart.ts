@@ -10,9 +10,9 @@ export interface Line {
   readonly values: ReadonlyArray<number>
   /** A color of the style sheet, such as `--brand`. */
   readonly color: string
-  /** A value of the axis. */
+  /** Formats a value of the axis. */
   readonly text: (value: number) => string
-  /** A bucket's own figure, exact. */
+  /** Formats a bucket's exact figure. */
   readonly exact: (index: number) => string
 }
 
@@ -50,7 +50,7 @@ const ticksOf = (bucket: Bucket) => {
   }
 }
 
-/** A bucket's beginning in words. */
+/** Label of a bucket's start. */
 const bucketText = (bucket: Bucket) => {
   const own = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" })
@@ -90,7 +90,7 @@ const optionsOf = (frame: HTMLElement, { at, bucket, lines }: Plotted): uPlot.Op
 }
 
 interface Plotted {
-  /** Where each bucket begins: milliseconds since the epoch, one after the other without a gap. */
+  /** Start of each bucket: milliseconds since the epoch, consecutive. */
   readonly at: ReadonlyArray<number>
   readonly bucket: Bucket
   readonly lines: ReadonlyArray<Line>

@@ -43,7 +43,7 @@ export interface Explained {
   readonly items: ReadonlyArray<Observed>
 }
 
-/** What a seller can do next, from what the listing shows. */
+/** The seller's next steps, from the listing's state. */
 const adviceOf = ({ ownership, raisedBy, status, verification }: Listing): ReadonlyArray<string> => [
   ...(verification === "payment_observed" ? [] : ["Have one buyer pay: unpaid listings rank last."]),
   ...(ownership === "proven"

@@ -80,7 +80,7 @@ const cellOf = (value: unknown): Child =>
 /** `pay_to` → `Pay to`. */
 export const headOf = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`
 
-/** A history as it comes: a column for each member. */
+/** A history, with a column for each member. */
 const Entries = (props: { readonly title: string; readonly rows: ReadonlyArray<Entry> }): VNode<any> => {
   const names = [...new Set(props.rows.flatMap((row) => Object.keys(row)))].filter((name) => name !== "declaration")
   return h(

@@ -13,7 +13,7 @@ export const count = (text: string | number | bigint): string => grouped.format(
 export const counted = (number: string | number, thing: string): string =>
   `${count(number)} ${thing}${BigInt(number) === 1n ? "" : "s"}`
 
-/** Atomic units as an amount: exact, without zeros at the end, with two decimals at least. */
+/** Atomic units as an amount: exact, without trailing zeros, with two decimals at least. */
 export const decimal = (units: string | bigint, decimals: number): string => {
   const value = BigInt(units)
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0")
@@ -30,14 +30,14 @@ export const address = (text: string): string => {
   return `${protocol}//${host}${text.slice(before.length)}`
 }
 
-/** What an asset's amounts carry beside them in every report. */
+/** An asset with its display settings, in every report. */
 export interface Denomination {
   readonly asset: string | null
   readonly asset_symbol: string | null
   readonly asset_decimals: number | null
 }
 
-/** `1.50 USDC`; atomic units where the asset is not one of the settings'. */
+/** `1.50 USDC`; atomic units where the asset is not configured. */
 export const amount = (units: string | null, of: Denomination): string => {
   if (units === null) return "not known yet"
   if (of.asset_decimals === null || of.asset_symbol === null)
@@ -47,13 +47,13 @@ export const amount = (units: string | null, of: Denomination): string => {
 
 export const stroops = (text: string | bigint): string => `${decimal(text, xlmDecimals)} XLM`
 
-/** The share of a whole in percent; a dash where there is nothing to share. */
+/** A share in percent; a dash when the whole is zero. */
 export const percent = (part: string | number, of: string | number): string => {
   const whole = Number(of)
   return whole === 0 ? "–" : `${((Number(part) / whole) * 100).toFixed(1).replace(/\.0$/, "")} %`
 }
 
-/** An address or a hash, by its ends. */
+/** An address or a hash, shortened. */
 export const short = (text: string): string => (text.length <= 16 ? text : `${text.slice(0, 6)}…${text.slice(-6)}`)
 
 const own = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
@@ -70,7 +70,7 @@ const steps: ReadonlyArray<readonly [seconds: number, unit: string]> = [
   [60, "min"]
 ]
 
-/** A span of time in its largest unit: `4 min`. */
+/** A duration in its largest unit: `4 min`. */
 export const duration = (seconds: number): string => {
   for (const [size, unit] of steps) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`
   return seconds < 10 ? `${Math.max(0, seconds).toFixed(1)} s` : `${Math.round(seconds)} s`

@@ -54,7 +54,7 @@ export interface Column<Row> {
   readonly numeric?: boolean
 }
 
-/** A table in a frame of its own that scrolls where it is too wide. */
+/** A table that scrolls horizontally where it is too wide. */
 export const Table = <Row>(props: {
   readonly label: string
   readonly columns: ReadonlyArray<Column<Row>>
@@ -97,7 +97,7 @@ export const Table = <Row>(props: {
 export const Notice = (props: { readonly kind: "error" | "hint"; readonly children?: Child }): VNode<any> =>
   h("p", { class: `notice ${props.kind}`, role: props.kind === "error" ? "alert" : "status" }, props.children)
 
-/** The three states of an answer. */
+/** Renders the three states of a request. */
 export const Shown = <A>(props: { readonly asked: Asked<A>; readonly show: (body: A) => Child }): VNode<any> => {
   const { asked } = props
   if (asked.state === "loading") return h("p", { class: "quiet", "aria-busy": true }, "Loading…")
@@ -175,7 +175,7 @@ export const SettlementState = ({ word }: { readonly word: string }): VNode<any>
 export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
   h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkLabel[link])
 
-/** Rows that a list's route gives at most. */
+/** Maximum rows of a list's route. */
 const savedMax = 200
 
 const saveCsv = async (name: string, path: string): Promise<void> => {
@@ -243,7 +243,7 @@ export const Foot = (): VNode<any> =>
     )
   )
 
-/** Draws a page in place of what the HTML showed until now. */
+/** Renders a page in place of the static HTML. */
 export const draw = (page: VNode<any>): void => {
   const place = document.getElementById("page")!
   place.replaceChildren()

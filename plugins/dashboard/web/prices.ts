@@ -1,4 +1,4 @@
-// A price as people read it: in the asset's own units where the facilitator knows the asset. Pure.
+// Formatted prices: in the asset's own units where the facilitator knows the asset. Pure.
 import { count, decimal, short } from "./format.ts"
 
 export interface AssetShown {

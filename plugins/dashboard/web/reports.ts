@@ -1,4 +1,4 @@
-// The shapes of analytics' answers, as far as the pages show them.
+// Types of analytics' responses, as far as the pages show them.
 import type { Denomination } from "./format.ts"
 
 export interface Amount extends Denomination {
