@@ -7,14 +7,14 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 const analytics = section("analytics", "Operator analytics.", {
   redact_addresses: flag({
     default: false,
-    doc: "Answer with a pseudonym in place of each address of a payer or recipient; hashes and URLs stay."
+    doc: "Replace each payer's and recipient's address with a pseudonym in responses; hashes and URLs stay."
   }),
-  default_page_size: integer({ default: 50, min: 1, max: 1_000, doc: "Items of a list when no limit is asked for." }),
+  default_page_size: integer({ default: 50, min: 1, max: 1_000, doc: "Items of a list without `limit`." }),
   max_page_size: integer({
     default: 200,
     min: 1,
     max: 1_000,
-    doc: "Items of a list at most; a larger limit is taken for that."
+    doc: "Maximum items of a list; a larger `limit` is reduced to it."
   }),
   keep_days: integer({
     default: 3_650,
@@ -22,7 +22,8 @@ const analytics = section("analytics", "Operator analytics.", {
     max: 36_500,
     unit: "days",
     doc:
-      "Single settlements: lists, and a resource's all-time figures, reach as far back; sums and boards " + "for ever."
+      "Days that single settlements are kept: lists and a resource's all-time figures reach as far back; sums and boards " +
+      "are permanent."
   })
 })
 

@@ -30,7 +30,7 @@ const exactly = (form: keyof typeof forms) => Schema.optionalKey(filter(form, "E
 const days = {
   days: Schema.optionalKey(
     Schema.Literals(daysAllowed).annotate({
-      description: "Whole UTC days back from today; 0 is all history. Any other value is taken for 30."
+      description: "Whole UTC days back from today; 0 is all history. Any other value means 30."
     })
   )
 }
@@ -151,7 +151,7 @@ const events: RouteDescription = {
   method: "get",
   path: "/analytics/v1/events",
   id: "events",
-  summary: "All settlements as they happen, as server-sent events, from a cursor on.",
+  summary: "Streams all settlements as server-sent events, from a cursor on.",
   tag: "analytics",
   callers: "keyed",
   headers: Schema.Struct({
@@ -167,7 +167,7 @@ const events: RouteDescription = {
     },
     400: { description: "`invalid_cursor`.", body: AnalyticsError },
     401: { description: "A bearer key is required.", body: AnalyticsError },
-    429: { description: "As many streams are open as this facilitator allows.", body: AnalyticsError },
+    429: { description: "The limit of open streams is reached.", body: AnalyticsError },
     503: { description: "The database is unavailable.", body: AnalyticsError }
   }
 }
@@ -229,7 +229,7 @@ const own: ReadonlyArray<RouteDescription> = [
   answers: {
     ...route.answers,
     401: { description: "No session of an account; `POST /dashboard/account` opens one.", body: AnalyticsError },
-    404: { description: "The account was paid nothing here.", body: AnalyticsError }
+    404: { description: "The account has received no payment here.", body: AnalyticsError }
   }
 }))
 

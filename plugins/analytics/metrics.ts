@@ -4,10 +4,10 @@ import { counter } from "../../kernel/telemetry/Measure.ts"
 export const metrics = {
   failures: counter("tollkeeper_analytics_failures_total", {
     unit: "count",
-    help: "Writes of analytics that failed; each is tried again."
+    help: "Failed analytics writes; each is retried."
   }),
   skipped: counter("tollkeeper_analytics_facts_skipped_total", {
     unit: "count",
-    help: "Facts on settlements that analytics could not read, or whose beginning it does not know."
+    help: "Facts that analytics skipped: unreadable, or of a settlement whose record is unknown."
   })
 } as const

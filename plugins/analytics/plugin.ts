@@ -89,7 +89,7 @@ export const reports = Layer.mergeAll(Totals.layer, Transactions.layer, Particip
 
 export const plugin = define({
   id: "analytics",
-  summary: "What operators ask about payments: totals, series, participants, resources and their history.",
+  summary: "Reports on payments for operators: totals, series, participants, resources and their history.",
   boot: "optional",
   needs: [
     settingsContract,

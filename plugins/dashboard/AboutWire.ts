@@ -17,6 +17,6 @@ export const About = Schema.Struct({
     })
   ),
   keys_required: Schema.Boolean.annotate({ description: "Whether /verify, /settle and analytics require a key." }),
-  local_ledger: Schema.Boolean.annotate({ description: "Whether a ledger for trying things out runs beside it." }),
+  local_ledger: Schema.Boolean.annotate({ description: "Whether an embedded test ledger runs beside it." }),
   plugins: Schema.Array(text("An enabled plugin."))
 }).annotate({ identifier: "About" })

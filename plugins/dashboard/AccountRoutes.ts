@@ -24,7 +24,7 @@ const asksPerSecond = 2
 
 const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 const notFromPage = json(
-  { error: "forbidden", message: "only a page of this origin signs in and out" },
+  { error: "forbidden", message: "only a page of this origin may sign in or out" },
   { status: 403 }
 )
 const refused = (message: string, status: 400 | 403) =>

@@ -38,7 +38,8 @@ const notFound = json({ error: "not_found" }, { status: 404 })
 const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 const refused = (message: string, status = 400) => json({ error: "move_refused", message }, { status })
 
-const wrongMove = "give-up with a settlement, resize-channels with a count, or rotate with what and a plan; and a note"
+const wrongMove =
+  "expected give-up with a settlement, resize-channels with a count, or rotate with what and a plan; and a note"
 const decodeMove = Schema.decodeUnknownOption(OperatorAction)
 
 interface MoveRow {
@@ -67,7 +68,7 @@ const carry = Effect.gen(function* () {
         return Effect.catchTag(moves.giveUp(move.settlement, move.note), "ActionRefused", said)
       case "resize-channels":
         return move.count < 1 || move.count > network.channelCountMax
-          ? said({ message: `from 1 to ${network.channelCountMax} channels` })
+          ? said({ message: `the count must be from 1 to ${network.channelCountMax} channels` })
           : channels.resize(move.count)
       case "rotate":
         return rotation

@@ -84,7 +84,7 @@ export const SettlementHistory = Schema.Struct({
   resource_url: Schema.NullOr(Schema.String),
   transaction_hash: Schema.String,
   channel: Schema.String,
-  asked_at: maybeMoment.annotate({ description: "When the request to settle came; null where it is not known." }),
+  asked_at: maybeMoment.annotate({ description: "When the settle request arrived; null if unknown." }),
   verified_at: maybeMoment.annotate({ description: "When the scheme had verified it." }),
   leased_at: maybeMoment.annotate({ description: "When a channel was leased." }),
   recorded_at: moment,

@@ -26,7 +26,7 @@ const keyIn = (body: unknown): string | undefined => {
 }
 
 const notFromPage = json(
-  { error: "forbidden", message: "only a page of this origin signs in and out" },
+  { error: "forbidden", message: "only a page of this origin may sign in or out" },
   { status: 403 }
 )
 const notListed = json({ error: "unauthorized", message: "this key is not listed here" }, { status: 401 })

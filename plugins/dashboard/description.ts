@@ -19,7 +19,7 @@ import {
 const errors = (words: Readonly<Record<number, string>>) =>
   Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: ErrorBody }]))
 const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
-const foreign = "Not from a page of this origin."
+const foreign = "The request is not from a page of this origin."
 
 /** Proof of account ownership by a browser; the header `x-tollkeeper-page: 1` proves that a page of ours asks. */
 const accountRoutes: ReadonlyArray<RouteDescription> = [
@@ -27,29 +27,29 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     method: "post",
     path: "/dashboard/account/challenge",
     id: "accountChallenge",
-    summary: "What an account signs to be known in this browser.",
+    summary: "Creates a challenge for an account to sign.",
     tag: "dashboard",
     callers: "anybody",
     body: AccountAsked,
     answers: {
       200: { description: "The challenge.", body: AccountChallenged },
-      ...errors({ 400: "Not an account.", 403: foreign, 429: "Too fast." })
+      ...errors({ 400: "Invalid account.", 403: foreign, 429: "Rate limited." })
     }
   },
   {
     method: "post",
     path: "/dashboard/account",
     id: "accountSignIn",
-    summary: "Signs in as an account, by a challenge that it signed; each opens one session.",
+    summary: "Signs in as an account by its signed challenge; each challenge opens one session.",
     tag: "dashboard",
     callers: "anybody",
     body: AccountAnswered,
     answers: {
-      200: { description: "The session, its cookie beside it.", body: AccountShown },
+      200: { description: "The session; the response sets its cookie.", body: AccountShown },
       ...errors({
-        400: "Not an answer.",
+        400: "Invalid answer.",
         403: "The challenge is not ours, not for this host, network or account, has ended, or was answered already.",
-        429: "Too fast.",
+        429: "Rate limited.",
         503: "The database is unavailable."
       })
     }
@@ -58,7 +58,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     method: "get",
     path: "/dashboard/account",
     id: "account",
-    summary: "Whose account this browser has shown.",
+    summary: "The account that this browser is signed in as.",
     tag: "dashboard",
     callers: "anybody",
     answers: {
@@ -103,8 +103,8 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
     callers: "anybody",
     body: SessionAsked,
     answers: {
-      200: { description: "The session, its cookie beside it.", body: SessionOpened },
-      ...errors({ 400: "Not a key.", 401: "The key is not listed here.", 403: foreign, 429: "Too fast." })
+      200: { description: "The session; the response sets its cookie.", body: SessionOpened },
+      ...errors({ 400: "Invalid key.", 401: "The key is not listed here.", 403: foreign, 429: "Rate limited." })
     }
   },
   {
@@ -119,7 +119,7 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
 ]
 
 export const described: Described = {
-  tags: { dashboard: "What the pages ask, beside the other routes." },
+  tags: { dashboard: "Routes of the dashboard's pages." },
   routes: [
     ...accountRoutes,
     ...sessionRoutes,
@@ -127,7 +127,7 @@ export const described: Described = {
       method: "get",
       path: "/dashboard/v1/about",
       id: "about",
-      summary: "What this facilitator is and takes.",
+      summary: "Identity and accepted payments of this facilitator.",
       tag: "dashboard",
       callers: "anybody",
       answers: { 200: { description: "Public facts.", body: About } }
@@ -161,20 +161,22 @@ export const described: Described = {
       method: "get",
       path: "/dashboard/v1/rotations",
       id: "rotations",
-      summary:
-        "What a rotation of the sponsor's key, or of the channels', would do: the sources are read, nothing is taken.",
+      summary: "Effects of rotating the sponsor's or the channels' keys: the sources are read, nothing changes.",
       tag: "dashboard",
       callers: "operators",
       answers: {
         200: { description: "Both plans.", body: Rotations },
-        ...errors({ 401: needed, 409: "`rotation_unknown`: the sources or the ledger cannot be read, and why." })
+        ...errors({
+          401: needed,
+          409: "`rotation_unknown`: the sources or the ledger cannot be read; the message has the reason."
+        })
       }
     },
     {
       method: "get",
       path: "/dashboard/v1/moves",
       id: "moves",
-      summary: "What operators did from the pages, newest first.",
+      summary: "Operators' audit log, newest first.",
       tag: "dashboard",
       callers: "operators",
       answers: {
@@ -193,10 +195,10 @@ export const described: Described = {
       answers: {
         200: { description: "Done.", body: Schema.Struct({ done: Schema.Boolean }) },
         ...errors({
-          400: "Not a move.",
+          400: "Invalid action.",
           401: "An operator's key or session is required.",
           403: "No operator has a key.",
-          409: "The move is refused, and why.",
+          409: "The action is refused; the message has the reason.",
           503: "The database is unavailable."
         })
       }

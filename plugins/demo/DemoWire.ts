@@ -49,12 +49,12 @@ export const described: Described = {
       method: "get",
       path: "/demo/weather",
       id: "demoWeather",
-      summary: "Asks for payment, as any seller does.",
+      summary: "Requests payment, as any seller does.",
       tag: "demo",
       callers: "anybody",
       answers: {
         402: {
-          description: "What it costs.",
+          description: "The price.",
           body: DemoRequired,
           headers: Schema.Struct({ "PAYMENT-REQUIRED": text("The same, Base64.") })
         }
@@ -64,12 +64,12 @@ export const described: Described = {
       method: "post",
       path: "/demo/payments",
       id: "demoPayment",
-      summary: "Makes a buyer and a payment that it has signed, as /verify and /settle take them.",
+      summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
       tag: "demo",
       callers: "anybody",
       answers: {
         200: { description: "The payment; `buyer` beside it.", body: DemoPayment },
-        503: { description: "Many buyers are being made, or the ledger refuses.", body: ErrorBody }
+        503: { description: "Too many buyers are being created, or the ledger refuses.", body: ErrorBody }
       }
     }
   ]

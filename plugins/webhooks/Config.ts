@@ -9,41 +9,41 @@ const webhooks = section("webhooks", "Signed messages to sellers about their set
   receivers: list(
     entry({
       key: text({ default: "*", doc: "Label of the key whose settlements are sent; `*` for all settlements." }),
-      url: text({ default: "", doc: "Where to POST; https, unless local receivers are allowed." }),
+      url: text({ default: "", doc: "URL to POST to; https, unless local receivers are allowed." }),
       secret_env: text({
         default: "",
-        doc: "Environment variable with the secret that signs; several, behind commas or on lines, all sign (rotation)."
+        doc: "Environment variable with the signing secret; several, separated by commas or lines, all sign (rotation)."
       }),
-      name: optionalText({ doc: "Names the receiver to operators; by default its key. Unique." })
+      name: optionalText({ doc: "The receiver's name for operators; by default its key. Unique." })
     }),
     { default: [], doc: "Webhook receivers." }
   ),
   allow_local_receivers: flag({
     default: false,
-    doc: "Receivers may be on this machine or a private network, and speak plain HTTP."
+    doc: "Allow receivers on this machine or a private network, over plain HTTP."
   }),
-  timeout_ms: integer({ default: 10_000, min: 100, max: 60_000, unit: "ms", doc: "Longest wait for a receiver." }),
+  timeout_ms: integer({ default: 10_000, min: 100, max: 60_000, unit: "ms", doc: "Timeout of a delivery." }),
   retry_first_ms: integer({
     default: 1_000,
     min: 10,
     max: 600_000,
     unit: "ms",
-    doc: "Pause after a first failure; it doubles with each one."
+    doc: "Backoff after the first failure; it doubles with each one."
   }),
-  retry_max_ms: integer({ default: 900_000, min: 10, max: 86_400_000, unit: "ms", doc: "Longest pause." }),
+  retry_max_ms: integer({ default: 900_000, min: 10, max: 86_400_000, unit: "ms", doc: "Maximum backoff." }),
   give_up_after_hours: integer({
     default: 72,
     min: 1,
     max: 8_760,
     unit: "hours",
-    doc: "An event that its receiver has not taken by then is given up."
+    doc: "Retry period; an event that is not accepted by then is given up."
   }),
   keep_days: integer({
     default: 30,
     min: 1,
     max: 3_650,
     unit: "days",
-    doc: "How long what was delivered or given up stays, to be replayed."
+    doc: "How long delivered and given-up events are kept for replay."
   })
 })
 
@@ -67,7 +67,7 @@ export const receiverNamed = (
 ): Effect.Effect<Receiver, NoSuchReceiver> => {
   const found = receivers.find((one) => one.name === name)
   return found === undefined
-    ? Effect.fail(new NoSuchReceiver({ message: `no receiver of the settings is named ${name}` }))
+    ? Effect.fail(new NoSuchReceiver({ message: `webhooks.receivers has no receiver named ${name}` }))
     : Effect.succeed(found)
 }
 

@@ -43,7 +43,7 @@ const started = Layer.effectDiscard(
 
 export const plugin = define({
   id: "webhooks",
-  summary: "Signed messages to sellers about their settlements.",
+  summary: "Webhooks: signed messages to sellers about their settlements.",
   boot: "required",
   needs: [
     settingsContract,

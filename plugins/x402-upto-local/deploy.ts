@@ -112,7 +112,8 @@ const execute = Effect.fnUntraced(function* ({ data, operation }: Draft) {
   const transaction = built(auth, new SorobanDataBuilder(simulated.transactionData).build())
   transaction.sign(signer)
   const { status } = yield* ask("sendTransaction", { transaction: transaction.toXDR() })
-  if (status !== "PENDING") return yield* new DeploymentFailed({ message: `the transaction is answered ${status}` })
+  if (status !== "PENDING")
+    return yield* new DeploymentFailed({ message: `the embedded ledger answered the transaction with ${status}` })
   return yield* ledger.close
 })
 

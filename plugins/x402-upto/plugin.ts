@@ -9,7 +9,7 @@ import { uptoKeys } from "./Config.ts"
 
 export const plugin = define({
   id: "x402-upto",
-  summary: "Payments of what was used, up to a maximum signed by the buyer. Proposed; its contract is not audited.",
+  summary: "Payments by usage, up to a maximum signed by the buyer. Proposed; its contract is not audited.",
   boot: "required",
   needs: [configContract, networkContract, rpcContract, ledgerContract, signerContract, paymentContract],
   migrations: "none",

@@ -24,11 +24,11 @@ const statuses = {
   unknown_transactions: count
 }
 const organic = Schema.Struct({ successful_transactions: count, ...money }).annotate({
-  description: "Without payments to a recipient that had paid the payer before."
+  description: "Excludes payments to a recipient that had paid the payer before."
 })
 
 export const AnalyticsError = Schema.Struct({
-  error: text("A word."),
+  error: text("The error code."),
   details: Schema.optionalKey(Schema.Array(text("One issue each.")))
 }).annotate({ identifier: "AnalyticsError" })
 
@@ -96,7 +96,7 @@ export const Breakdowns = Schema.Struct({
   statuses: broken,
   reasons: Schema.Array(
     Schema.Struct({ key: Schema.String, ...statuses, sponsored_fee_stroops: count }).annotate({
-      description: "Settlements that failed or have no end, by why."
+      description: "Failed and pending settlements, by reason."
     })
   )
 }).annotate({ identifier: "Breakdowns" })
@@ -123,7 +123,7 @@ export const SettlementRecord = Schema.Struct({
   payer: address,
   pay_to: address,
   max_amount: count,
-  amount: maybe.annotate({ description: "What moved; 0 when it failed, null while that is not known." }),
+  amount: maybe.annotate({ description: "Amount that moved; 0 when it failed, null while unknown." }),
   fee_stroops: count,
   transaction_hash: Schema.String,
   status,
@@ -142,7 +142,7 @@ export const SettlementUpdates = Schema.Struct({
   ...assetNames,
   payer: address,
   pay_to: address,
-  amount: count.annotate({ description: "What moved; until that is known, what is meant to." }),
+  amount: count.annotate({ description: "Amount that moved; the intended one while that is unknown." }),
   transaction_hash: Schema.String,
   recorded_at: moment,
   resolved_at: activity,
