@@ -300,7 +300,7 @@ describe("webhooks", () => {
         }
         yield* files.remove(file)
         expect((yield* rotate()).err).toContain("the file that ROTATED_FILE names cannot be read")
-        expect((yield* command("webhooks", "rotate", "nobody")).err).toContain("webhooks.receivers has no receiver named")
+        expect((yield* command("webhooks", "rotate", "nobody")).err).toContain("has no receiver named")
         expect(yield* signed).toEqual([false, false, true, true])
         yield* write(secret)
         expect((yield* rotate("--at-once")).status).toBe(0)
