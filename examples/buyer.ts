@@ -1,7 +1,7 @@
-// A buyer: requests a page, reads the terms of the 402, signs one authorization, and requests again. It signs the single
-// call `transfer(buyer, seller, amount)` with an expiry that the terms set; the facilitator pays the ledger's fee, so
-// that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs. Where a seller
-// charges for usage (`upto`), the buyer signs a maximum, by `upto.ts`.
+// A buyer: requests a page, reads the terms of the 402, signs one authorization, and requests again. It signs the
+// single call `transfer(buyer, seller, amount)` with an expiry that the terms set; the facilitator pays the ledger's
+// fee, so that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs. Where
+// a seller charges for usage (`upto`), the buyer signs a maximum, by `upto.ts`.
 //
 //   BUYER_SECRET=S… node examples/buyer.ts http://127.0.0.1:…/weather
 import { fileURLToPath } from "node:url"

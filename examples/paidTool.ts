@@ -1,8 +1,8 @@
 // Payment for a tool of an MCP server, independent of the tool's work. A call without a payment is answered with
 // PaymentRequired, in `structuredContent` and as the same JSON in the text; with one in its metadata the server has the
-// facilitator verify it, does the work, has it settled, and returns the settlement with the result. One payment buys one
-// call: repeated with it, as after a lost answer, that call returns the same result, and another call is refused. It
-// holds no key and opens no ledger. No official package on npm has this for MCP; the server, its transport and its
+// facilitator verify it, does the work, has it settled, and returns the settlement with the result. One payment buys
+// one call: repeated with it, as after a lost answer, that call returns the same result, and another call is refused.
+// It holds no key and opens no ledger. No official package on npm has this for MCP; the server, its transport and its
 // sessions are the official SDK's.
 import { createMcpHandler, fromJsonSchema, type McpServer, type ServerContext } from "@modelcontextprotocol/server"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"

@@ -1,8 +1,8 @@
 // @ts-check
 // A seller's record of its sales, over a small store: a payment's work is computed once and released as often as the
-// same payment requests the same thing, so that an answer that is lost on the way to the buyer is no lost sale. It wraps
-// the official resource server (its FacilitatorClient and its middleware, whose hooks are not called for an invalid
-// verify) and serves custom sellers, such as `seller-http.ts`. No dependency; Node and Deno.
+// same payment requests the same thing, so that an answer that is lost on the way to the buyer is no lost sale. It
+// wraps the official resource server (its FacilitatorClient and its middleware, whose hooks are not called for an
+// invalid verify) and serves custom sellers, such as `seller-http.ts`. No dependency; Node and Deno.
 //
 // Order: the lookup precedes verify; the first request that a payment is verified for claims it; the work is stored
 // before the payment is settled, the receipt before anything is released. After a crash the same payment sent again
@@ -304,9 +304,7 @@ const asking = (sales, client) => ({
   }
 })
 
-/**
- * Serializes duplicates of one payment within this process.
- */
+/** Serializes duplicates of one payment within this process. */
 const makeFlights = () => {
   const flights = /** @type {Map<string, Promise<unknown>>} */ (new Map())
   /**

@@ -1,5 +1,6 @@
 // A receiver of Tollkeeper's webhooks: it checks that a message is signed and fresh, handles each event once, and
-// prints how a payment ended. Messages follow the Standard Webhooks specification, so any of its libraries does the same.
+// prints how a payment ended. Messages follow the Standard Webhooks specification, so any of its libraries does the
+// same.
 //
 //   WEBHOOK_SECRET=… PORT=3001 node examples/webhook-receiver.ts
 import { createHmac, timingSafeEqual } from "node:crypto"

@@ -158,7 +158,7 @@ export const planReset = Effect.fnUntraced(function* (folder: string) {
   if (entries.length > 0 && !entries.includes(MARK)) {
     const older = entries.includes("sponsor.seed") && entries.includes("database")
     const hint = older
-      ? "it seems to be the state of version 0.1: start this version over it once, which marks it, or delete it yourself"
+      ? "it seems to be the state of version 0.1: start this version over it once, which marks it, or delete it"
       : "name the folder that `start` was given with --state DIR"
     return yield* refuse(`${folder} does not carry Tollkeeper's mark (${MARK}), so nothing was deleted; ${hint}`)
   }

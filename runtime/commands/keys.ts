@@ -80,7 +80,7 @@ const rotate = Command.make(
     yield* answer(json, { sponsor, formerSponsors, channels }, [
       `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds`,
       "`signer` in /health/ready of each replica shows which keys it signs with",
-      "keep the former seeds in their sources until no settlement is open under them (`settlements list`, `channels list`)"
+      "keep the former seeds until no settlement is open under them (`settlements list`, `channels list`)"
     ])
   })
 ).pipe(Command.withDescription("Rotate to the new seeds in the sources, without a restart; replicas follow"))

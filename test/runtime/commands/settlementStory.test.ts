@@ -122,7 +122,7 @@ it("tells what was answered of a settled one, by whether it has an identifier", 
   expect(given).toContain(
     "settled in ledger 1003; 12345 of USDC-CONTRACT (0.0012345 USDC) moved; 12000 stroops charged"
   )
-  expect(given).toMatch(/delivered at 2026-01-01T00:00:09\.000Z; the same settle now receives settle_ledger_already_settled/)
+  expect(given).toMatch(/delivered at 2026-01-01T00:00:09\.000Z; the same settle now receives settle_ledger_already/)
   expect(reported({ ...settled, identifier: Option.some("order-1") }, { deliveredAt })).toContain("it is read again")
   expect(given).toMatch(/open {6}nothing$/m)
 })
