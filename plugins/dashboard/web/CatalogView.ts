@@ -49,9 +49,9 @@ interface Found {
 const pageSize = 12
 
 const gradeWords: Readonly<Record<string, string>> = {
-  claimed: "described by an unverified payment",
-  declared: "described by the paid account",
-  origin: "described by its origin"
+  claimed: "description from a payment",
+  declared: "description from the paid account",
+  origin: "description from its origin"
 }
 
 const evidenceOf = ({ grade, ownership, payers, settlements, uptime, verification }: Resource): string =>

@@ -52,7 +52,7 @@ const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonl
   const signer =
     of.what === "sponsor"
       ? [h(Name, { key: "now", text: of.now.sponsor }), " pays the fees."]
-      : [`Keys of ${counted(of.now.channels.length, "channel")}, as many as there may be.`]
+      : [`Keys of ${counted(of.now.channels.length, "channel")}, the configured maximum.`]
   return h(
     "li",
     { class: "item" },

@@ -73,7 +73,11 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
         value: amount(one.amount, one),
         note: counted(one.settlements, "settlement")
       })),
-      { label: "Median settlement time", value: seconds(pace.p50_ms), note: `of the newest ${count(pace.over)}` },
+      {
+        label: "Median settlement time",
+        value: seconds(pace.p50_ms),
+        note: `of the newest ${counted(pace.over, "settlement")}`
+      },
       { label: "Settlement time, p95", value: seconds(pace.p95_ms) },
       { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
       {
@@ -147,7 +151,7 @@ const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
         head: "Use",
         cell: ({ use }) => (use.length === 36 ? h(Name, { text: use, href: `#settlement/${use}` }) : use)
       },
-      { head: "Used by a running facilitator", cell: ({ claimed }) => (claimed ? "yes" : "no") }
+      { head: "Used by a running facilitator", cell: ({ claimed }) => (claimed ? "Yes" : "No") }
     ]
   })
 
