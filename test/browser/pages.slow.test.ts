@@ -336,7 +336,7 @@ describe.skipIf(chromiumPath() === undefined)(
     it("open by the keyboard alone", async () => {
       const visit = await Visit.open(browser, facilitator.url)
       await visit.go("/dashboard")
-      await visit.page.getByText("Breakdown").waitFor()
+      await visit.page.getByText("Breakdown", { exact: true }).waitFor()
       await visit.page.keyboard.press("Tab")
       expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content")
       for (const label of ["Tollkeeper", "Catalog", "Selling", "Dashboard", "API", "Overview", "Live"]) {
