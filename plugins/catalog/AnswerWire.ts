@@ -13,7 +13,7 @@ const nextCursor = Schema.NullOr(Schema.String).annotate({ description: "Of the 
 
 export const DiscoveryError = Schema.Struct({
   error: text("A word."),
-  details: Schema.optionalKey(Schema.Array(text("A fault each.")))
+  details: Schema.optionalKey(Schema.Array(text("One sentence for each invalid parameter.")))
 }).annotate({ identifier: "DiscoveryError" })
 
 export const DiscoveryResource = Schema.Struct({
@@ -57,9 +57,9 @@ export const DiscoveryResource = Schema.Struct({
   payers: Schema.optionalKey(whole("Distinct payers of those.")),
   lastSettledAt: Schema.optionalKey(time("When a payment for it was last settled.")),
   priceChangedAt: Schema.optionalKey(time("When what it costs changed last; absent while that is its first price.")),
-  lastLookAt: Schema.optionalKey(time("When its origin was last asked whether it lives.")),
+  lastLookAt: Schema.optionalKey(time("When its origin was last probed.")),
   uptime: Schema.optionalKey(
-    Schema.Finite.annotate({ description: "Share of the looks of thirty days that found it alive, 0 to 1." })
+    Schema.Finite.annotate({ description: "Share of the probes of thirty days that found it alive, 0 to 1." })
   ),
   versionHash: Schema.optionalKey(
     text(`sha256 hex of the canonical JSON (RFC 8785) of this object without ${volatileMembers.join(", ")}.`)
@@ -132,7 +132,7 @@ export const SearchPage = Schema.Struct({
 export const ListingExplanation = Schema.Struct({
   x402Version: version,
   url: text("In the spelling under which it is listed."),
-  listings: Schema.Array(anything("Where each listing of the URL stands, with its moves.")),
+  listings: Schema.Array(anything("The state of each listing of the URL, with its history.")),
   items: Schema.Array(anything("Observations, newest first: stage, decision, public reason, times, lag.")),
   pagination: Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int })
 }).annotate({ identifier: "ListingExplanation" })
@@ -140,7 +140,7 @@ export const ListingExplanation = Schema.Struct({
 export const AccountExplanation = Schema.Struct({
   x402Version: version,
   account: text("The session's."),
-  listings: Schema.Array(anything("Where each listing that pays the account stands, with its moves.")),
+  listings: Schema.Array(anything("The state of each listing that pays the account, with its history.")),
   items: Schema.Array(anything("Observations of payments to it, newest first.")),
   pagination: Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int })
 }).annotate({ identifier: "AccountExplanation" })

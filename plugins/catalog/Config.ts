@@ -58,7 +58,7 @@ const indexing = section("indexing", "What becomes a listing.", {
     min: 1,
     max: 10_000_000,
     doc:
-      "First listings of one payer in an hour by payments that are only verified, whatever " +
+      "First listings of one payer in an hour by payments that are only verified, of any " +
       "origins and recipients they " +
       "name; beyond it the origin is asked."
   }),
@@ -131,7 +131,7 @@ const security = section(
     }),
     probe_origins: flag({
       default: true,
-      doc: "Ask origins who owns their resources: /.well-known/x402, then the live 402 of a declared GET or HEAD."
+      doc: "Ask origins for the owner of a resource: /.well-known/x402, then the live 402 of a declared GET or HEAD."
     }),
     probe_timeout_ms: integer({
       default: 5_000,

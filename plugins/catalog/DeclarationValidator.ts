@@ -1,6 +1,6 @@
-// Reads a declaration and has it recorded, in turns: declarations are read in a share of the process's time, and
-// recorded a few at once, a payer's after each other payer's. Who finds no place is told so; a database that fails is
-// the seller's `catalog_unavailable` and the operator's log.
+// Reads, validates and records declarations through two fair queues: reading takes a bounded share of the process's
+// time, and a few recordings run concurrently, round-robin across payers. A declaration that finds no place in a queue
+// is refused immediately; a database error is `catalog_unavailable` to the seller and a line in the operator's log.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { PaymentObservation } from "../../kernel/payment/Extension.ts"
@@ -18,11 +18,11 @@ import { claimOf } from "./store/mergeDeclaration.ts"
 import { type Carrier, isFree, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
 import { FairScheduler } from "./FairScheduler.ts"
 
-/** Recordings at once, and how many may wait for their turn, of readings and of recordings apart. */
+/** Concurrent recordings, and the places in each of the two queues: of readings and of recordings. */
 const recordingsMax = 4
 const waitingMax = 64
 
-/** Declarations are read in a share of the process's time, whoever sends how many of whatever kind. */
+/** Reading declarations takes at most this share of the process's time, however many arrive. */
 const readingPace = { share: 0.2, burstMillis: 1_000 }
 
 export interface ValidatedDeclaration {
@@ -31,7 +31,7 @@ export interface ValidatedDeclaration {
   readonly recorded: Recorded
 }
 
-const crowded = unavailable("too many declarations at once")
+const crowded = unavailable("too many declarations are waiting")
 
 const failed = (error: SqlError.SqlError) =>
   Effect.as(
@@ -50,7 +50,7 @@ export class DeclarationValidator extends Context.Service<
       now: Date
     ) => Effect.Effect<ValidatedDeclaration>
   }
->()("tollkeeper/catalog/Judge") {
+>()("tollkeeper/catalog/DeclarationValidator") {
   static readonly layer = Layer.effect(
     DeclarationValidator,
     Effect.gen(function* () {
@@ -60,8 +60,8 @@ export class DeclarationValidator extends Context.Service<
       const crypto = yield* Crypto
       const validate = makeValidator()
       const pace = makeCpuThrottle(readingPace)
-      const readings = new FairScheduler({ atOnceMax: 1, waitingMax })
-      const recordings = new FairScheduler({ atOnceMax: recordingsMax, waitingMax })
+      const readings = new FairScheduler({ concurrentMax: 1, waitingMax })
+      const recordings = new FairScheduler({ concurrentMax: recordingsMax, waitingMax })
 
       const read = (payment: PaymentObservation["payment"], sentKey: string, value: unknown) =>
         pace((): Declaration | Rejection => readDeclaration(offerOf(payment), sentKey, value, { config, validate }))

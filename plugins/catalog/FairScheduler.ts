@@ -1,7 +1,7 @@
-// Whose turn it is: so many at once, and a bounded number of places for those who wait, shared out over whoever asks.
-// One of each waits before a second of anybody, so that a flood delays itself. Where every place is taken, the last
-// place of whoever holds most goes to a newcomer that holds less, and what costs its payer nothing gives way to what
-// was paid for or is an owner's own. Who loses its place is told so at once.
+// A fair scheduler: bounded concurrency and a bounded queue, served round-robin across callers, so that a flood delays
+// only itself. When the queue is full, the last place of the caller that holds most goes to a newcomer that holds less,
+// and work that costs its payer nothing gives way to work that was paid for or is an owner's own. An evicted waiter is
+// refused immediately.
 import { Deferred, Effect, Option } from "effect"
 
 export interface FairCaller {
@@ -21,15 +21,15 @@ interface Place {
 const countFree = (places: ReadonlyArray<Place>): number => places.filter(({ isFree }) => isFree).length
 
 export class FairScheduler {
-  readonly #atOnceMax: number
+  readonly #concurrentMax: number
   readonly #waitingMax: number
   #atWork = 0
   #waiting = 0
-  /** In the order of turns: whoever had one goes to the end. */
+  /** In the order of turns: a caller that had one goes to the end. */
   readonly #places = new Map<string, Array<Place>>()
 
-  constructor(bounds: { readonly atOnceMax: number; readonly waitingMax: number }) {
-    this.#atOnceMax = bounds.atOnceMax
+  constructor(bounds: { readonly concurrentMax: number; readonly waitingMax: number }) {
+    this.#concurrentMax = bounds.concurrentMax
     this.#waitingMax = bounds.waitingMax
   }
 
@@ -37,7 +37,7 @@ export class FairScheduler {
   run<A, E, R>(asker: FairCaller, work: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> {
     return Effect.uninterruptibleMask((restore) => {
       const worked = Effect.asSome(restore(work)).pipe(Effect.ensuring(Effect.sync(() => this.#pass())))
-      if (this.#atWork < this.#atOnceMax) {
+      if (this.#atWork < this.#concurrentMax) {
         this.#atWork += 1
         return worked
       }
@@ -59,7 +59,7 @@ export class FairScheduler {
     return true
   }
 
-  /** Takes the last place of whoever holds most, of free places first; false when nobody holds more than this asker. */
+  /** Evicts the last place of the caller that holds most, free work first; false when none holds more than this one. */
   #makeRoom(name: string, { isFree }: Place): boolean {
     const mine = this.#places.get(name) ?? []
     if (!isFree && this.#evict(countFree, 0)) return true
@@ -88,7 +88,7 @@ export class FairScheduler {
     if (places.length === 0) this.#places.delete(name)
   }
 
-  /** Gives a turn that has ended to whoever has waited longest for one. */
+  /** Gives a turn that has ended to the next waiter. */
   #pass(): void {
     const next = this.#places.entries().next().value
     if (next === undefined) {
@@ -104,7 +104,7 @@ export class FairScheduler {
     Deferred.doneUnsafe(place.turn, Effect.succeed(true))
   }
 
-  /** Whoever waited is gone: so is its place, or the turn that it was given in the same moment. */
+  /** A cancelled waiter gives back its place, or the turn that it was given in the same moment. */
   #abandon(name: string, place: Place): void {
     if (place.isGiven) return this.#pass()
     const places = this.#places.get(name) ?? []

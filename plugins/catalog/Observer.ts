@@ -1,7 +1,7 @@
-// The catalog's observer of payments. What was seen a moment ago is known by its text, is answered at once and costs no
-// database statement; anything new is read, judged and recorded once, however many payments carry it at the same time.
-// It never fails: what goes wrong is `catalog_unavailable` to the seller, a line in the log and an observation for the
-// operator (S17–S23, S78, S260).
+// The catalog's observer of payments. A declaration seen a moment ago is found in the outcome cache and answered
+// without a database statement; a new one is read, validated and recorded once, however many payments carry it
+// concurrently. It never fails: an error is `catalog_unavailable` to the seller, a line in the log and an observation
+// for the operator (S17–S23, S78, S260).
 import { Clock, Context, Deferred, Effect, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Extension, PaymentObservation } from "../../kernel/payment/Extension.ts"
@@ -90,7 +90,7 @@ const touching =
     return isContender !== true || sale === undefined ? Effect.void : sightings.contend(resourceId, now, sale)
   }
 
-/** Judges what nobody else is judging now, and tells everybody who waits for it. */
+/** Single flight: validates a declaration once and shares the result with every waiter. */
 const makeFirst = Effect.fnUntraced(function* (cached: OutcomeCache) {
   const crypto = yield* Crypto
   const { validate: check } = yield* DeclarationValidator

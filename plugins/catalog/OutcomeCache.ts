@@ -1,14 +1,13 @@
-// What came of declarations that were seen a moment ago, by a digest of each, for as long as nothing newer of the same
-// resource is known: the same declaration again costs no statement. One that changed nothing stays known while its
-// resource is seen to stand as it did, which is read with what is stored of it anyway; else each is judged anew after
-// half a minute.
+// A cache of the outcomes of recent declarations, by digest, valid while nothing newer of the same resource is known:
+// the same declaration again costs no statement. An `unchanged` outcome stays valid while its resource's state is read
+// to be the same, which is read with each stored sighting anyway; any other is validated anew after half a minute.
 import type { ExtensionOutcome } from "../../kernel/payment/Extension.ts"
 import { setBounded } from "../../kernel/cache/setBounded.ts"
 import type { Recorded } from "./store/Recorded.ts"
 
-/** How long a digest stands for its outcome: what another replica or an operator changes is noticed after this. */
+/** Life of an entry: a change by another replica or an operator is noticed after this. */
 const cacheMillis = 30_000
-/** However it stands, it is judged again after this, and observed. */
+/** Upper bound of an entry's life, whatever its state: then the declaration is validated and observed again. */
 const validatedMillis = 600_000
 const cachedMax = 20_000
 /** Of all digests together: some are texts. */
@@ -20,7 +19,7 @@ export interface CachedOutcome {
   readonly validatedAt: number
 }
 
-/** How a resource stood when that was last read. */
+/** State of a resource when it was last read. */
 interface ResourceStanding {
   readonly standing: string
   readonly readAt: number
@@ -78,7 +77,7 @@ export class OutcomeCache {
     return read.standing === standing && now - read.readAt <= cacheMillis
   }
 
-  /** How resources stand now. */
+  /** The current states of resources. */
   confirm(standings: ReadonlyMap<bigint, string>, now: number): void {
     for (const [id, standing] of standings)
       setBounded(this.#standings, cachedMax, String(id), { standing, readAt: now })

@@ -1,7 +1,6 @@
-// What the catalog gives to other plugins: documents to index, a word in the journal for each change, the conditions of
-// discovery as SQL, signed cursors, public bodies in a given order, and the place where a branch of search is
-// registered. The catalog itself ranks nothing; `/discovery/search` is its route, and whoever registers a branch
-// answers it.
+// What the catalog gives to other plugins: documents to index, a fact in the journal for each change, the conditions of
+// discovery as SQL, signed cursors, public bodies in a given order, and the registry of search branches. The catalog
+// itself ranks nothing; `/discovery/search` is its route, and the registered branches answer it.
 import { Context, type Effect, Option, Schema, type Scope } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { contract } from "../../kernel/contract/Contract.ts"
@@ -35,8 +34,8 @@ export const changedResources = (facts: ReadonlyArray<Fact>): ReadonlyArray<bigi
 ]
 
 /**
- * Published when settled payments were counted for resources, after their settlements' own facts. A payment may be told
- * twice, and always of the same resource.
+ * Published when settled payments were counted for resources, after their settlements' own facts. A payment may be
+ * reported twice, and always for the same resource.
  */
 export const soldFact = "catalog.sold"
 
@@ -77,8 +76,8 @@ export interface Operation {
 }
 
 /**
- * What is told of a resource beside its words, and no part of its version hash: that is the sha256, in lower-case hex,
- * of the public resource's canonical JSON without these members.
+ * Members of a public resource that are not declared text, and no part of its version hash: that is the sha256, in
+ * lower-case hex, of the public resource's canonical JSON without these members.
  */
 export const volatileMembers: ReadonlyArray<string> =
   `lastUpdated status verification ownership grade settlements payers lastSettledAt priceChangedAt lastLookAt uptime
@@ -147,7 +146,7 @@ export class Catalog extends Context.Service<
     readonly documents: (
       ids: ReadonlyArray<bigint>
     ) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
-    /** The next documents after an id, by growing id, whatever their state: for building an index from nothing. */
+    /** The next documents after an id, by growing id, in any state: for building an index from nothing. */
     readonly scan: (options: {
       readonly after: bigint
       readonly limit: number
@@ -160,7 +159,7 @@ export class Catalog extends Context.Service<
       filters: Filters,
       options?: { readonly id?: string; readonly snapshot?: bigint }
     ) => Statement.Fragment
-    /** Those that anybody may see, in their order, as remembered for a second: for candidates, not for a page. */
+    /** The public ones of these, in their order, from a cache of one second: for candidates, not for a page. */
     readonly visible: (
       ids: ReadonlyArray<bigint>,
       snapshot: bigint
@@ -169,7 +168,7 @@ export class Catalog extends Context.Service<
     readonly bodies: (
       ids: ReadonlyArray<bigint>
     ) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
-    /** Another one when the journal has told of a change of any resource, asked once a second. */
+    /** Changes when the journal has reported a change of any resource; checked once a second. */
     readonly edition: Effect.Effect<string, SqlError.SqlError>
     /** The highest resource id at this moment. */
     readonly snapshot: Effect.Effect<bigint, SqlError.SqlError>
@@ -240,7 +239,7 @@ export interface RejectedDeclaration {
   readonly lastAt: Date
 }
 
-/** What operators are told of the catalog, whatever discovery shows. */
+/** The operators' view of the catalog, whatever discovery shows. */
 export class CatalogRecords extends Context.Service<
   CatalogRecords,
   {
@@ -298,8 +297,8 @@ export interface SearchRequest {
   readonly filters: Filters
   readonly snapshot: bigint
   /**
-   * Whatever passes the filters, where that is little (`search/RareFilters.ts`): then it is ranked itself. All branches
-   * share one look, which an end of one of them does not end; where it fails, it is as if more passed.
+   * All that passes the filters, where that is little (`search/rank/RareFilters.ts`): then it is ranked itself. All
+   * branches share one read, which a branch that ends does not cancel; where it fails, the filters count as common.
    */
   readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined>
   /** No other branch answers beside this one: it may take its time. */
@@ -327,14 +326,14 @@ export interface SearchBranch {
   /** Ranked hits, best first, already filtered by `Catalog.condition`. */
   readonly search: (request: SearchRequest) => Effect.Effect<ReadonlyArray<Hit>, BranchFailed>
   /**
-   * What it answers from at this moment: while this stays the same, equal requests have equal hits, as far as the
-   * catalog stays the same too (`search/keepRankings.ts`). Undefined, or absent, where nobody can tell.
+   * Edition of what it answers from: while this stays the same, equal requests have equal hits, as far as the
+   * catalog stays the same too (`search/rank/rankingCache.ts`). Undefined, or absent, where it is not known.
    */
   readonly edition?: Effect.Effect<string | undefined, SqlError.SqlError>
   readonly status: Effect.Effect<BranchStatus, SqlError.SqlError>
 }
 
-/** What was shown to whom, for attribution. */
+/** What a search showed to a caller, for attribution. */
 export interface Impression {
   readonly query: string
   readonly mode: SearchMode
@@ -347,7 +346,7 @@ export interface Impression {
   /** Branches that were asked and did not answer. */
   readonly missing: ReadonlyArray<SearchBranch["mode"]>
   readonly reranking: "off" | "used" | "failed"
-  /** Names the caller without telling who it is. */
+  /** A pseudonym of the caller. */
   readonly session: string
   /** The caller sent a key; a search without one costs its caller nothing. */
   readonly isKeyed: boolean
@@ -363,9 +362,9 @@ export class Search extends Context.Service<
       observer: (impression: Impression) => Effect.Effect<void>
     ) => Effect.Effect<void, never, Scope.Scope>
     readonly branches: () => ReadonlyArray<SearchBranch>
-    /** Lends what it knows of words for as long as the Scope lives. */
+    /** Provides a branch's similar terms for as long as the Scope lives. */
     readonly registerSimilarTerms: (words: SimilarTerms) => Effect.Effect<void, never, Scope.Scope>
-    /** Of whoever has lent them; undefined where nobody has. */
+    /** Terms from the branch that provides them; undefined if there is none. */
     readonly similarTerms: (...asked: Parameters<SimilarTerms>) => Effect.Effect<ReadonlyArray<SimilarTerm> | undefined>
   }
 >()("tollkeeper/catalog/Search") {}

@@ -56,7 +56,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     path: "/discovery/resources",
     id: "browse",
     summary:
-      "Listed resources: first what somebody stands for, then what is merely claimed, newest listing first; of the " +
+      "Listed resources: first those with evidence, then what is merely claimed, newest listing first; of the " +
       "first twenty at most three of one recipient or origin.",
     tag: "discovery",
     callers: "anybody",
@@ -64,7 +64,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     answers: answers("A page.", BrowsePage, {
       400: "`invalid_filter` or `invalid_cursor`.",
       429: "Too many reads of one caller; see Retry-After.",
-      503: "The database is away."
+      503: "The database is unavailable."
     })
   },
   {
@@ -83,7 +83,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
       400: "`invalid_filter`.",
       404: "`not_found`.",
       429: "Too many reads of one caller; see Retry-After.",
-      503: "The database is away."
+      503: "The database is unavailable."
     })
   },
   {
@@ -102,7 +102,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
       400: "`invalid_filter`.",
       404: "`not_found`.",
       429: "Too many reads of one caller; see Retry-After.",
-      503: "The database is away."
+      503: "The database is unavailable."
     })
   },
   {
@@ -113,7 +113,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     tag: "discovery",
     callers: "anybody",
     query: Schema.Struct({
-      query: text("What is looked for.").check(Schema.isMinLength(1), Schema.isMaxLength(512)),
+      query: text("The search query.").check(Schema.isMinLength(1), Schema.isMaxLength(512)),
       ...filters,
       mode: Schema.optionalKey(
         Schema.Literals(["lexical", "semantic", "hybrid"]).annotate({
@@ -127,7 +127,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     answers: answers("A page.", SearchPage, {
       400: "`query_required`, `query_too_long`, `invalid_filter` or `invalid_cursor`.",
       429: "Too many searches of one caller; see Retry-After.",
-      503: "`search_disabled`, or the database is away."
+      503: "`search_disabled`, or the database is unavailable."
     })
   }
 ]
@@ -137,14 +137,14 @@ const administration: ReadonlyArray<RouteDescription> = [
     method: "get",
     path: "/catalog/v1/observations",
     id: "explainListing",
-    summary: "Why a URL is or is not listed: what was observed of it, what was decided, and where its listings stand.",
+    summary: "Why a URL is or is not listed: its observations, the decisions, and the state of its listings.",
     tag: "catalog",
     callers: "keyed",
     query: Schema.Struct({ url: text("URL of the resource."), ...paging("At most 200.") }),
     answers: answers("What is known of the URL.", ListingExplanation, {
       400: "`invalid_filter`.",
       401: "A bearer key is required.",
-      503: "The database is away."
+      503: "The database is unavailable."
     })
   },
   {
@@ -158,7 +158,7 @@ const administration: ReadonlyArray<RouteDescription> = [
     answers: answers("What is known of the account.", AccountExplanation, {
       400: "`invalid_filter`.",
       401: "No session of an account; `POST /dashboard/account` opens one.",
-      503: "The database is away."
+      503: "The database is unavailable."
     })
   },
   {
@@ -174,7 +174,7 @@ const administration: ReadonlyArray<RouteDescription> = [
       401: "An operator's bearer key is required.",
       403: "No operator key is configured.",
       404: "`not_found`.",
-      503: "The database is away."
+      503: "The database is unavailable."
     })
   }
 ]
@@ -191,15 +191,15 @@ const selling: ReadonlyArray<RouteDescription> = [
     answers: answers("A challenge, or the binding.", ChallengeAnswer, {
       400: "`invalid_request`.",
       401: "A bearer key is required.",
-      403: "`forbidden`: without keys nobody is anybody; or the challenge was not answered.",
-      503: "The database is away."
+      403: "`forbidden`: no API keys are configured, or the challenge was not completed.",
+      503: "The database is unavailable."
     })
   },
   {
     method: "post",
     path: "/catalog/v1/look",
     id: "lookAtOrigin",
-    summary: "Looks at what an origin says of its resources, and lists it unverified, before anybody has paid.",
+    summary: "Probes an origin before the first payment, and lists the resources it names as unverified.",
     tag: "catalog",
     callers: "keyed",
     query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
@@ -207,14 +207,14 @@ const selling: ReadonlyArray<RouteDescription> = [
       400: "`invalid_request`.",
       401: "A bearer key is required.",
       429: "`rate_limited`: once a minute for an origin, ten times an hour for a caller.",
-      503: "The database is away."
+      503: "The database is unavailable."
     })
   }
 ]
 
 const hours = {
   hours: Schema.optionalKey(
-    Schema.Int.annotate({ description: "Looked back.", default: 24 }).check(
+    Schema.Int.annotate({ description: "Period of the report, up to now.", default: 24 }).check(
       Schema.isBetween({ minimum: 1, maximum: hoursMax })
     )
   )
@@ -236,14 +236,14 @@ const report = (
   callers,
   ...(query === undefined ? {} : { query }),
   answers: answers("The report.", body, {
-    ...(query === undefined ? {} : { 400: "`invalid_parameter`, with a sentence for each fault." }),
+    ...(query === undefined ? {} : { 400: "`invalid_parameter`, with one sentence for each invalid parameter." }),
     401: callers === "operators" ? "An operator's bearer key is required." : "A bearer key is required.",
-    503: "The database is away."
+    503: "The database is unavailable."
   })
 })
 
 const reports: ReadonlyArray<RouteDescription> = [
-  report("status", "searchStatus", "How each branch of search stands, and what is in its index.", SearchStatus, {
+  report("status", "searchStatus", "The state of each branch of search, and what is in its index.", SearchStatus, {
     callers: "keyed"
   }),
   report("generations", "searchGenerations", "Generations of embeddings, newest first.", SearchGenerations, {
@@ -260,7 +260,7 @@ const reports: ReadonlyArray<RouteDescription> = [
   report(
     "missed",
     "missedSearches",
-    "What was looked for and not found in the UTC days that the hours reach into, the most asked first.",
+    "Queries without a result in the UTC days that the hours reach into, the most asked first.",
     MissedSearches,
     {
       callers: "operators",
@@ -273,7 +273,7 @@ export const described: Described = {
   tags: {
     discovery: "What may be paid for here.",
     catalog: "The catalog, for sellers and operators.",
-    search: "How search stands and what it leads to, for operators."
+    search: "The state of search and the payments it leads to, for operators."
   },
   routes: [...discovery, ...administration, ...selling, ...reports]
 }

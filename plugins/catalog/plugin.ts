@@ -1,6 +1,6 @@
-// The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves
-// discovery. It provides the contract that search, analytics and others build on. A fault in it never touches a
-// payment.
+// The catalog as a plugin: it observes payments, lists what sellers declare, asks origins for the owner of a resource,
+// and serves discovery. It provides the contract that search, analytics and others build on. An error in it never
+// touches a payment.
 import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../kernel/actor/Actor.ts"
@@ -83,7 +83,7 @@ const started = Layer.effectDiscard(
       turn: sightings.flush
     })
     yield* sightings.onFirst(journal.wake)
-    // What has gathered is stored before the database under it closes.
+    // What is pending is stored before the database under it closes.
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(sightings.flush, "2 seconds")))
     yield* startAge
     yield* startCircles

@@ -1,4 +1,4 @@
-// Prices as people tell them, a decimal amount of a currency, in the assets of this ledger: what an origin's manifest
+// Prices as people write them, a decimal amount of a currency, in the assets of this ledger: what an origin's manifest
 // says of a call and what a query says of a limit mean the same. Pure.
 
 /** What this ledger can pay a price in. */
@@ -10,7 +10,7 @@ export interface PricedAsset {
   readonly decimals: number
 }
 
-/** Symbols of assets that stand for a currency, by its code. */
+/** Symbols of assets that represent a currency, by its code. */
 const symbolsOf: Readonly<Record<string, ReadonlyArray<string>>> = { USD: ["USDC"], EUR: ["EURC"] }
 
 /** Whether a price in a currency can be paid in the asset of this symbol. */

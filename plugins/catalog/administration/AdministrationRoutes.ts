@@ -1,6 +1,6 @@
-// The routes below /catalog/v1: why a URL is or is not listed, for whoever has a key (or anybody, without keys), the
-// same of an account for the browser that has shown it, and the moves of operators, who need a key of their own;
-// without one configured, moves are refused over HTTP and left to the command line.
+// The routes below /catalog/v1: why a URL is or is not listed, for callers with a key (or all callers, without keys),
+// the same of an account for the browser that has shown control of it, and the actions of operators, which need a key
+// of their own; without one configured, actions are refused over HTTP and left to the command line.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,5 @@
-// What operators are told of the catalog, as reads over SQL: counts, origins, resources with their whole history, and
-// which resource a payment was for when it carried no declaration. Nothing here is public, and nothing writes (S148,
-// S162–S165, S257).
+// The operators' reads of the catalog over SQL: counts, origins, resources with their whole history, and which resource
+// a payment was for when it carried no declaration. Nothing here is public, and nothing writes (S148, S162–S165, S257).
 import { Effect, Layer, Option } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -10,7 +9,7 @@ import { resourceKey } from "../store/ResourceWire.ts"
 
 /** Entries of one history. */
 const historyMax = 200
-/** Dynamic routes of one origin that are looked through. */
+/** Dynamic routes of one origin that are tried. */
 const templatesMax = 2_000
 const attributedMax = 1_000
 

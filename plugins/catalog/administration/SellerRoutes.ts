@@ -1,6 +1,6 @@
-// What a seller may ask below /catalog/v1: to show that a recipient is its own (`POST /catalog/v1/challenge`, without a
-// signature for a challenge, with one to answer it), and for a look at an origin before anybody has paid there
-// (`POST /catalog/v1/look?origin=…`). A key is required where the facilitator has any; looks are bounded.
+// A seller's routes below /catalog/v1: showing that a recipient is its own (`POST /catalog/v1/challenge`, without a
+// signature for a challenge, with one to answer it), and a probe of an origin before the first payment there
+// (`POST /catalog/v1/look?origin=…`). A key is required where the facilitator has any; probes are bounded.
 import { Effect, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
@@ -52,7 +52,9 @@ export const addSellerRoutes = Effect.gen(function* () {
     const caller = callers.authenticate(request)
     if (Option.isNone(caller)) return unauthorized
     if (!caller.value.keyed)
-      return forbidden("this facilitator has no keys: whoever asks is nobody in particular, and nothing can be bound")
+      return forbidden(
+        "No API keys are configured, so a recipient cannot be bound to a caller. Set FACILITATOR_API_KEYS."
+      )
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), (bytes) => parseJson(bytes)))
     const read = Option.isNone(body) ? undefined : readAnswered(body.value)
     if (read === undefined)
@@ -80,7 +82,7 @@ export const addSellerRoutes = Effect.gen(function* () {
         return invalid(`origin: ${answer.detail}`)
       case "Later":
         return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(answer.seconds) } })
-      case "Looked":
+      case "Probed":
         return json({
           origin: answer.origin,
           named: answer.named,

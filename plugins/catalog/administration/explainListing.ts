@@ -1,7 +1,6 @@
-// "Why am I not listed?": everything that was observed of one URL, or of one recipient, what was decided and in which
-// public words, how long it took, and where the listings stand now with each move they made. Details for operators are
-// left out here. A recipient is told of its own observations and of listings that pay it, and nothing that others
-// declared.
+// "Why am I not listed?": everything that was observed of one URL, or of one recipient, what was decided with which
+// public reasons, how long it took, and the current state of the listings with each change. Details for operators are
+// left out. A recipient sees its own observations and the listings that pay it, and nothing that others declared.
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"

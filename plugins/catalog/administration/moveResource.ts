@@ -1,5 +1,5 @@
-// An operator's moves: a listing is removed, quarantined or restored, by somebody, for a reason, on the record. A
-// removed listing stays removed whatever is paid for it, until it is restored (S317).
+// An operator's actions: a listing is removed, quarantined or restored, with the operator's name and reason on record.
+// A removed listing stays removed, whatever is paid for it, until it is restored (S317).
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"

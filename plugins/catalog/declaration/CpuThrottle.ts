@@ -1,6 +1,6 @@
-// Keeps work that blocks the process to a share of its time, one piece after another: a short burst is done at once,
-// then each piece waits until its predecessors are paid for. Nothing is lost by it, it comes later; who waits is
-// bounded by the caller.
+// Keeps work that blocks the process to a share of its time, one piece after another: a short burst runs immediately,
+// then each piece waits until its predecessors are paid for. Nothing is lost, only delayed; the caller bounds the
+// number of waiters.
 import { Effect, Semaphore } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 

@@ -5,7 +5,7 @@ import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Operation, ResourceType } from "../contract.ts"
 
-/** Why something is not listed, in the words that a seller is told; the list is closed (decisions 4, S256). */
+/** Why something is not listed, as the reason that a seller receives; the list is closed (decisions 4, S256). */
 export type PublicReason =
   | "schema_invalid"
   | "metadata_too_large"
@@ -17,8 +17,8 @@ export type PublicReason =
   | "catalog_unavailable"
 
 /**
- * Extensions that a seller declares of a resource, by neutral key. They are told when the origin itself says so; what
- * else a payment carries, such as `payment-identifier`, is its buyer's and no part of a listing.
+ * Extensions that a seller declares of a resource, by neutral key. They are published when the origin itself says so;
+ * any other that a payment carries, such as `payment-identifier`, is its buyer's and no part of a listing.
  */
 export const sellersExtensions: ReadonlyArray<string> = ["catalog", "offer-receipt", "sign-in-with-x"]
 

@@ -51,7 +51,7 @@ const readHttpInput = (input: Fields): Record<string, unknown> => {
   for (const key of ["queryParams", "headers", "pathParams"]) {
     if (input[key] !== undefined && !isFields(input[key])) throw new Refused("schema_invalid", `info.input.${key}`)
   }
-  // Path parameters are those of one buyer's request: the schema tells their names.
+  // Path parameters are those of one buyer's request: the schema has their names.
   return pick(input, ["type", "method", "queryParams", "headers", "bodyType", "body"])
 }
 
@@ -95,7 +95,7 @@ const checkSizes = (extension: Fields, info: Fields, schema: unknown, config: Ca
     throw new Refused("schema_invalid", "the schema is too deep or has too many values")
 }
 
-/** What is validated has no oversized output example in it, so that leaving one out leaves the rest to be judged. */
+/** What is validated has no oversized output example in it, so that leaving one out keeps the rest valid. */
 const validated = (info: Fields, exampleBytesMax: number): Fields => {
   const output = info["output"]
   if (!isFields(output) || bytesOf(output["example"]) <= exampleBytesMax) return info
@@ -103,7 +103,7 @@ const validated = (info: Fields, exampleBytesMax: number): Fields => {
   return rest
 }
 
-/** The legacy name of a tool is judged under the name that schemas know. */
+/** The legacy name of a tool is validated under the name that schemas know. */
 const withToolName = (info: Fields): Fields => {
   const input = info["input"]
   if (!isFields(input) || input["type"] !== "mcp" || input["toolName"] !== undefined || input["tool"] === undefined)
@@ -161,8 +161,8 @@ export interface Offer {
 }
 
 /**
- * Reads the declaration that an offer carries under `sentKey`. What stands beside it in `extensions` may be the buyer's
- * own and is never told.
+ * Reads the declaration that an offer carries under `sentKey`. Other members of `extensions` may be the buyer's own and
+ * are never published.
  */
 export const readDeclaration = (
   offer: Offer,

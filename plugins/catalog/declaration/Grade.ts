@@ -5,8 +5,8 @@
 export const grades = ["claimed", "declared", "origin"] as const
 
 /**
- * `claimed`: carried by a payment that anybody may have made. `declared`: carried under a principal that showed control
- * of the recipient. `origin`: read from the origin's live 402 or its documents.
+ * `claimed`: carried by a payment that any account may have made. `declared`: carried under a principal that showed
+ * control of the recipient. `origin`: read from the origin's live 402 or its documents.
  */
 export type Grade = (typeof grades)[number]
 
@@ -21,7 +21,7 @@ export interface Raisable {
   /** HTTP methods listed. */
   readonly methods: ReadonlyArray<string>
   readonly isDynamic: boolean
-  /** Looks at its origin found nobody who asks to be paid. */
+  /** Probes of its origin found no endpoint that asks to be paid. */
   readonly isDead: boolean
 }
 

@@ -1,6 +1,6 @@
-// The optional words about a resource: description, media type, service name, tags, icon. Each is cleaned and judged by
-// itself, and one that cannot be used is left out while the rest is listed (soft drop), by the rules of the official
-// helpers. Pure.
+// The optional text of a resource: description, media type, service name, tags, icon. Each is cleaned and validated
+// separately, and one that cannot be used is left out while the rest is listed (soft drop), by the rules of the
+// official helpers. Pure.
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import { parseAddress } from "../../../kernel/http/addresses.ts"
 import { cleanLine, cleanString } from "./cleanText.ts"
@@ -65,7 +65,7 @@ export const droppedFields = ({ iconUrl, serviceName, tags }: Readonly<Record<st
   ...(iconUrl !== undefined && iconUrl !== "" && readIconUrl(iconUrl) === undefined ? ["iconUrl"] : [])
 ]
 
-/** What can be told of a resource; `resource` is a stranger's. */
+/** The optional text of `resource`, which is untrusted input. */
 export const readAbout = (resource: Readonly<Record<string, unknown>>): Omit<Description, "routeTemplate"> => {
   const about = {
     description: readDescription(resource["description"]),

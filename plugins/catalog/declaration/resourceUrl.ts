@@ -1,6 +1,6 @@
 // The URL of a resource, read into the one spelling under which it is listed: without query and fragment, host in lower
 // case and punycode, no trailing dot, unreserved characters not escaped; for a dynamic route the origin and its
-// template. Origins that a profile does not take are refused here, whatever their spelling (S24, S25, S40–S42). Pure.
+// template. Origins that a profile does not take are refused here, in any spelling (S24, S25, S40–S42). Pure.
 import { isInstanceAddress } from "../../../kernel/http/addresses.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import type { CatalogValues } from "../Config.ts"
@@ -126,7 +126,7 @@ export const readResourceUrl = (
   const host = url.hostname.replace(/\.$/, "")
   if (host === "" || host.endsWith(".")) return refused("missing_resource_url", "resource.url has no host")
   if (!policy.allowLocalOrigins && isLocalName(host)) return refused("local_origin", "the host is local by its name")
-  if (isInstanceAddress(host)) return refused("local_origin", "the host is where a cloud tells a machine its secrets")
+  if (isInstanceAddress(host)) return refused("local_origin", "the host is a cloud's instance metadata address")
   // A seller on one's own machine has no certificate: where local origins are taken, they may be plain.
   const mayBePlain = !policy.requireHttpsOrigins || (policy.allowLocalOrigins && isLocalName(host))
   if (url.protocol === "http:" && !mayBePlain) return refused("insecure_origin", "the resource is plain http")
@@ -137,7 +137,7 @@ export const readResourceUrl = (
 }
 
 /**
- * The spelling under which a URL is or would be listed, whatever its origin; undefined when it is none that could be.
+ * The spelling under which a URL is or would be listed, for any origin; undefined when it cannot be one.
  */
 export const spellResourceUrl = (type: "http" | "mcp", url: string): ResourceUrl | undefined => {
   const read = readResourceUrl(type, url, undefined, { requireHttpsOrigins: false, allowLocalOrigins: true })

@@ -1,7 +1,7 @@
-// Whether a stranger's JSON Schema may be compiled and run at all: references lead to schemas of the document and
-// cannot loop in place, and the ways through it are counted beforehand. What depends on the data as well is counted
-// while it is judged, for which each subschema is given a weight (`withWeights`). The validator is synchronous: nothing
-// else could stop it. Pure.
+// Whether an untrusted JSON Schema may be compiled and run: references lead to schemas of the document and cannot loop
+// in place, and the ways through it are counted beforehand. Work that depends on the data is counted during validation,
+// for which each subschema is given a weight (`withWeights`). The validator is synchronous: nothing else could stop it.
+// Pure.
 import { type Fields, isFields } from "../fields.ts"
 
 /**
@@ -108,8 +108,8 @@ const keywordsOf = (schema: Fields): number =>
   Object.keys(schema).filter((key) => !annotations.has(key)).length + dependents(schema)
 
 /**
- * What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data it will
- * judge.
+ * What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data to
+ * validate.
  */
 export const schemaIssue = (root: unknown, depth: number): string | undefined => {
   if (!isFields(root)) return "the schema is no object"
@@ -133,7 +133,7 @@ export const schemaIssue = (root: unknown, depth: number): string | undefined =>
     if (typeof reference === "string") referred.push(pointed(root, reference))
     pending.push(...definitions, ...descending, ...inPlace)
   }
-  // An example or a word that nobody knows is no schema: what stands in it was not looked at.
+  // An example or an unknown keyword is no schema: its contents were not examined.
   if (!referred.every((target) => known.has(target as Fields))) return "$ref leads to what is no schema"
   const dialect = root["$schema"]
   if (
@@ -189,10 +189,10 @@ const allLists = new Set([...inPlaceLists, ...descendingLists])
 const allSingles = new Set([...inPlaceSingles, ...descendingSingles])
 const allTables = new Set([...inPlaceTables, ...descendingTables, ...definitionTables])
 
-/** The keyword under which a subschema's weight stands. */
+/** The keyword that holds a subschema's weight. */
 export const weightKeyword = "x-weight"
 
-/** What one visit of a subschema costs by itself: its lists are gone through each time. */
+/** What one visit of a subschema itself costs: its lists are iterated each time. */
 const weightOf = (schema: Fields): number =>
   ["required", "properties", "patternProperties", "dependentRequired"].reduce(
     (sum, key) => sum + sizeOf(schema[key]),

@@ -1,7 +1,7 @@
 // Validates what a seller shows of its input and output against the schema it declares, with ajv (JSON Schema 2020-12)
-// under bounds: the schema is judged first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not
-// checked, and all work that depends on the data is counted as it is done and ends the judgement when there is too much
-// of it. Validators are remembered for the last schemas, since a seller declares the same one with every payment.
+// under bounds: the schema is checked first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not
+// checked, and all work that depends on the data is counted as it is done and ends the validation when there is too
+// much of it. Validators are cached for the last schemas, since a seller declares the same one with every payment.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -41,7 +41,7 @@ export type Validator = (
 
 class TooMuchWork extends Error {}
 
-/** Counts work of one kind; more than is allowed ends the judgement. */
+/** Counts work of one kind; more than is allowed ends the validation. */
 const makeMeter = (max: number) => {
   let used = 0
   return {

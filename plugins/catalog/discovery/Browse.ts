@@ -1,8 +1,8 @@
-// Browsing. What somebody stands for comes first (its recipient's key, its origin, or a settled payment that counts),
+// Browsing. Resources with evidence come first (their recipient's key, their origin, or a settled payment that counts),
 // then what is merely claimed; each newest listing first. Of the first twenty at most three are of one recipient or
 // origin, unless a filter names the recipient; the rest of theirs follows. Pages begin after the last id seen, so that
-// a deep page costs what the first one does. Within the snapshot that a first page fixes, whatever stays visible is
-// seen exactly once, though it rises meanwhile. The total is that of the snapshot (S106–S109, S312).
+// a deep page costs what the first one does. Within the snapshot that a first page fixes, each resource that stays
+// visible is seen exactly once, though it rises meanwhile. The total is that of the snapshot (S106–S109, S312).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
@@ -35,13 +35,13 @@ interface Span {
 }
 
 /**
- * Pages of at most so many rows have a prepared statement: its limit is part of its text, since a plan for any limit is
- * none for a small one. Those without filters share it (`gatherPages.ts`).
+ * Pages of at most this many rows have a prepared statement: its limit is part of its text, since a plan for any limit
+ * is none for a small one. Those without filters share it (`batchPages.ts`).
  */
 const preparedMax = 101
 
 interface Row extends Body {
-  /** Somebody stood for it when the first page was made. */
+  /** It had evidence when the first page was made. */
   readonly stands: boolean
 }
 
@@ -72,7 +72,7 @@ const makeRows = Effect.gen(function* () {
           }
         )
 
-  /** What follows a place among those that somebody stands for, or among the others. */
+  /** What follows a position among the resources with evidence, or among the others. */
   const tier = (stands: boolean, place: BrowsePosition, filters: Filters, { count, skip }: Span) => {
     const reported = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> =>
       all.map((body) => ({ ...body, stands }))
@@ -93,7 +93,7 @@ const makeRows = Effect.gen(function* () {
       ([row]) => Number(row!.count)
     )
 
-  /** What follows a place; the second kind is looked for where the first has ended. */
+  /** What follows a position; the second tier is read where the first has ended. */
   const after = Effect.fnUntraced(function* (
     place: BrowsePosition,
     snapshot: bigint,
@@ -127,7 +127,7 @@ export class Browse extends Context.Service<
       const rows = yield* makeRows
       const { count } = yield* Counts
 
-      /** The page that begins at a place; so many of those behind the first ones are passed over. */
+      /** The page that begins at a position; `skip` rows behind the first ones are passed over. */
       const pageAt = Effect.fnUntraced(function* (
         { filters, limit }: BrowseRequest,
         { fingerprint, snapshot }: { readonly fingerprint: string; readonly snapshot: bigint },
@@ -139,7 +139,7 @@ export class Browse extends Context.Service<
         const leading = first.slice(offset, offset + limit)
         const led = leading.length === 0 ? [] : yield* rows.firsts(leading, filters)
         const room = limit - leading.length
-        // One more row tells whether another page follows; where the first ones fill this one, the total does.
+        // One more row shows whether another page follows; where the first ones fill this one, the total does.
         const behind = room === 0 ? [] : yield* rows.after(at, snapshot, filters, { count: room + 1, skip })
         const shown = behind.slice(0, room)
         const isLast = room === 0 ? offset + limit >= total : behind.length <= room

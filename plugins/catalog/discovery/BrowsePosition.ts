@@ -1,15 +1,15 @@
 // Where a page of browsing begins, as its cursor carries it: how far the first ones were shown, and the last row behind
-// them. What stood when the first page was made is told by its time, and the first ones by their ids, so that what
-// rises meanwhile is neither repeated nor lost. Pure.
+// them. The cursor holds the time of the first page, which fixes the evidence of the snapshot, and the ids of the first
+// ones, so that what rises meanwhile is neither repeated nor lost. Pure.
 
 export interface BrowsePosition {
-  /** The rows that are next are those that somebody stands for; otherwise the merely claimed ones. */
+  /** The next rows are those with evidence; otherwise the merely claimed ones. */
   readonly stands: boolean
   /** Rows behind the first ones: ids below this one are still to come. */
   readonly below: bigint
   readonly shown: number
   readonly total: number
-  /** What stood then stands. Milliseconds. */
+  /** Evidence up to this time counts. Milliseconds. */
   readonly asOf: number
   /** The first ones in their order, which are not among the rows behind. */
   readonly first: ReadonlyArray<bigint>

@@ -1,7 +1,7 @@
 // How many resources a set of filters shows, which come first, and the snapshot that this is of. A count holds until
-// the catalog changes: this process says so itself, and the journal of facts tells, asked about once a second, what
-// other replicas have changed. Requests for one count share one run; of different counts only a few run at once, and
-// what does not fit the queue is refused, so that a flood of strange filters leaves the database to the rest
+// the catalog changes: this process notifies its own changes, and the journal of facts, polled about once a second,
+// has those of other replicas. Requests for one count share one run; of different counts only a few run concurrently,
+// and what does not fit the queue is refused, so that a flood of strange filters leaves the database to the rest
 // (S106–S109, S312).
 import { Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -16,8 +16,8 @@ import { conditionOf, standing } from "./conditions.ts"
 
 /** Filters whose counts are kept. */
 const countedMax = 1_000
-/** Counts that run at once, and those that may wait for their turn. */
-const atOnceMax = 2
+/** Concurrent counts, and those that may wait for their turn. */
+const concurrentMax = 2
 const waitingMax = 64
 /**
  * The journal is asked after this, beside the requests; a request waits for the answer when the last one is older than
@@ -38,7 +38,7 @@ export interface Counted {
   /** Highest resource id there was. */
   readonly snapshot: bigint
   readonly total: number
-  /** What stood then, milliseconds, comes first. */
+  /** What had evidence by then, milliseconds, comes first. */
   readonly asOf: number
   /** The first of them in the order of browsing; few of one seller, unless a filter names the recipient. */
   readonly first: ReadonlyArray<bigint>
@@ -53,10 +53,10 @@ interface Kept extends Counted {
 /** Rows that a first page is chosen from, and once more where one seller has most of them. */
 const windows = [100, 1_000]
 
-/** Too many different counts are required at once. */
+/** Too many different counts are waiting. */
 export class CatalogOverloaded extends Schema.TaggedError<CatalogOverloaded>()("CatalogOverloaded", {}) {}
 
-/** One run for everybody who asks at the same time under one key. Runs belong to the scope and to no request. */
+/** Single flight by key. Runs belong to the scope and to no request. */
 const shareRuns = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const running = new Map<string, Deferred.Deferred<any, any>>()
@@ -77,7 +77,7 @@ const shareRuns = Effect.gen(function* () {
   return { share, isRunning: (key: string) => running.has(key) }
 })
 
-/** The number of changes that are known of: this process's own, and what the journal tells of others. */
+/** The number of known changes: this process's own, and those of others that the journal reports. */
 const followChanges = Effect.gen(function* () {
   const facts = yield* Facts
   const { onChange } = yield* Changes
@@ -136,7 +136,7 @@ export class Counts extends Context.Service<
       const { isRunning, share } = yield* shareRuns
       const { look: probe, state } = yield* followChanges
       const kept = new Map<string, Kept>()
-      const permits = yield* Semaphore.make(atOnceMax)
+      const permits = yield* Semaphore.make(concurrentMax)
       let waiting = 0
 
       const countNow = (filters: Filters, fingerprint: string): Effect.Effect<Kept, SqlError.SqlError> =>
@@ -176,7 +176,7 @@ export class Counts extends Context.Service<
         if (known?.changes === state.changes) return known
         const key = `${state.changes} ${fingerprint}`
         if (!isRunning(key)) {
-          if (waiting >= atOnceMax + waitingMax) return yield* new CatalogOverloaded()
+          if (waiting >= concurrentMax + waitingMax) return yield* new CatalogOverloaded()
           waiting += 1
         }
         const counting: Deferred.Deferred<Kept, SqlError.SqlError> = yield* share(key, countNow(filters, fingerprint))

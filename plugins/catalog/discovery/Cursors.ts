@@ -13,7 +13,7 @@ import { secretOf } from "../store/secretOf.ts"
 /** A search cursor carries its ranking: up to a thousand ids. */
 const cursorLengthMax = 12_288
 const fingerprintsKept = 1_000
-/** Of the cursors that this process has signed or checked: so many are remembered, none longer than this. */
+/** Bounds of the cache of cursors that this process has signed or verified: entries, and their life. */
 const cachedMax = 2_000
 const cachedLengthMax = 1_024
 const encoder = new TextEncoder()

@@ -24,7 +24,7 @@ type Response = HttpServerResponse.HttpServerResponse
 /** Browsing: a limit beyond this is taken for this. */
 const browseLimitMax = 1_000
 
-/** The database is away or asked too much: the answer is short and says when to come again. */
+/** The database is unavailable or overloaded: the answer is short and says when to retry. */
 const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogOverloaded, R>) =>
   Effect.catch(answer, (error) =>
     Effect.as(

@@ -1,11 +1,11 @@
-// What a public resource has been: its versions with whose words each was, and what it cost from when to when. Newest
-// first, and bounded. A buyer who compares sellers asks this of what is listed now; of what is not shown nothing is
-// told (S31–S48, S113).
+// The history of a public resource: its versions with the source of each one's words, and its prices with their
+// periods. Newest first, and bounded. A buyer who compares sellers asks this of what is listed now; a resource that is
+// not shown has no public history (S31–S48, S113).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"
 
-/** Newest versions and prices that are told. */
+/** Newest versions and prices in an answer. */
 const entriesMax = 200
 
 export interface VersionRow {

@@ -1,5 +1,5 @@
-// One current resource by its type, URL and, for MCP, its tool's name. An identity that exists, in whatever state, ends
-// the search: what is hidden or removed resolves to nothing. Otherwise a concrete URL of a dynamic route leads to the
+// One current resource by its type, URL and, for MCP, its tool's name. An identity that exists, in any state, ends the
+// search: what is hidden or removed resolves to nothing. Otherwise a concrete URL of a dynamic route leads to the
 // route's entry, but only where the origin's owner has shown the template or the recipient that it names, and never for
 // a path that a listing or a document of the origin names, however it is spelled. Of several templates that fit, the
 // origin's own goes first, then the one with the most literal segments (S110–S112, S315).
@@ -13,7 +13,7 @@ import { identityKey } from "../store/ResourceWire.ts"
 import { visible } from "./conditions.ts"
 import { bodyColumns, bodyFrom, type BodyRow, toBody } from "./batchBodies.ts"
 
-/** Dynamic routes of one origin that are looked through. */
+/** Dynamic routes of one origin that are tried. */
 const templatesMax = 2_000
 
 export interface ResolveRequest {

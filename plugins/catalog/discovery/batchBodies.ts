@@ -1,7 +1,7 @@
-// The bodies of resources that anybody may see, read for many requests as one statement: what is asked while one is
-// under way goes with the next. A statement costs this process as much as twenty bodies do, and requests of one moment
-// mostly ask for the same ones. Each request's bodies are of a statement that began after it asked, so that nothing is
-// shown that was hidden before; and they come from where the request reads, the replica or the primary.
+// The bodies of public resources, read for many requests in one batch: what is asked while a statement runs goes with
+// the next. A statement costs this process as much as twenty bodies do, and concurrent requests mostly ask for the same
+// ones. Each request's bodies are of a statement that began after it asked, so that nothing is shown that was hidden
+// before; and they come from where the request reads, the replica or the primary.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"

@@ -1,5 +1,5 @@
-// The pages of browsing without filters that are asked for in one moment, read as one statement, as bodies are
-// (`gatherBodies.ts`): each of a statement that began after it was asked for, and from where its request reads.
+// The pages of browsing without filters that are requested concurrently, read in one batch, as bodies are
+// (`batchBodies.ts`): each of a statement that began after it was asked for, and from where its request reads.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
@@ -13,7 +13,7 @@ import { type Body, bodyFrom, toBody } from "./batchBodies.ts"
 
 const callsMax = 8
 
-/** What follows a place, among those that somebody stands for or among the others. */
+/** What follows a position, among the resources with evidence or among the others. */
 export interface PageAsked {
   readonly stands: boolean
   readonly place: BrowsePosition
@@ -30,7 +30,7 @@ interface PageRow {
   readonly volatiles: string
 }
 
-/** Stands in no JSON text. */
+/** A separator that occurs in no JSON text. */
 const separator = "\u001e"
 
 const bodiesOf = ({ documents, ids, volatiles }: PageRow): Bodies => {

@@ -1,6 +1,6 @@
 // What discovery may show, and the filters, as SQL over `catalog_resources r`. A filter on the terms of payment holds
 // for one and the same option. Statements with such a filter are sent unprepared, so that PostgreSQL plans each for the
-// values it is given: a rare recipient is looked up by index, a common network is not (S107, S114).
+// values it is given: a rare recipient is found by index, a common network is not (S107, S114).
 import type { SqlClient, Statement } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"
 import type { Filters } from "../contract.ts"
@@ -11,7 +11,7 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
     ...(config.includeUnverified ? [] : [sql`r.verification = 'payment_observed'`])
   ])
 
-/** Somebody stood for it at that time (milliseconds, or an expression of SQL). */
+/** It had evidence at that time (milliseconds, or an expression of SQL). */
 export const standing = (sql: SqlClient.SqlClient, asOf: number | Statement.Fragment): Statement.Fragment =>
   sql`r.standing_at <= ${typeof asOf === "number" ? new Date(asOf) : asOf}`
 
@@ -60,7 +60,7 @@ export interface Behind {
   readonly first: Statement.Fragment
 }
 
-/** What follows a place, among those that somebody stands for or among the others. A condition on `r`. */
+/** What follows a position, among the resources with evidence or among the others. A condition on `r`. */
 export const following = (
   sql: SqlClient.SqlClient,
   config: CatalogValues,

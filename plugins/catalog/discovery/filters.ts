@@ -1,5 +1,5 @@
-// The query of discovery, read: structured filters in neutral words, paging, and every fault of it in one sentence
-// each. A network that is well-formed but not of this ledger is no fault, it just matches nothing (S107, S108,
+// The query of discovery, read: structured filters in neutral names, paging, and every issue of it in one sentence
+// each. A network that is well-formed but not of this ledger is no issue, it just matches nothing (S107, S108,
 // S118–S124). Pure.
 import { Option } from "effect"
 import { neutralExtension, type NeutralNetwork, readNetwork } from "../../../kernel/Dialect.ts"

@@ -1,5 +1,5 @@
-// How often one caller without a key may ask the public routes. A key is somebody known, and this machine itself is
-// nobody else: neither has a limit. A caller is an address, as the settings say who is believed about it.
+// The rate limit of the public routes, for callers without a key. Callers with a key and those on this machine have
+// none. A caller is an address, read from the headers that the settings trust.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Authentication } from "../../../kernel/http/Authentication.ts"

@@ -1,6 +1,5 @@
 // How the public routes answer: JSON open to every origin, with an entity tag so that a client which has it already is
-// told so in a few bytes; lists as CSV to whoever asks for it; faults in the discovery error body (S106, S110, S131,
-// S132).
+// answered 304; lists as CSV on request; errors in the discovery error body (S106, S110, S131, S132).
 import { Effect, Option } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Base64Url } from "effect/encoding"
@@ -42,7 +41,7 @@ export const failure = (
     ...headers
   })
 
-/** A body that anybody may keep for a moment. */
+/** A body that any cache may keep for a moment. */
 export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.HttpServerRequest, body: string) =>
   Effect.sync(() => {
     const table = asksForCsv(request) ? csvOf(JSON.parse(body)) : Option.none<string>()

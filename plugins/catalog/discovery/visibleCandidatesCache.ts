@@ -1,7 +1,7 @@
-// Which resources anybody may see, as this process remembers it: a search looks at a hundred candidates, and asking the
-// database for them costs this process as much as finding them. It holds until the journal tells of a change, asked
-// before an answer that is older than a second and after each change of this process's own, so that a candidate may be
-// a second too many or too few. What is shown is looked at by itself (`gatherBodies.ts`). One byte a resource.
+// A cache of which resources are public: a search checks a hundred candidates, and asking the database for them costs
+// this process as much as finding them. It holds until the journal reports a change, polled before an answer that is
+// older than a second and after each change of this process's own, so that a candidate may be a second too many or too
+// few. What is shown is read anew (`batchBodies.ts`). One byte a resource.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -19,7 +19,7 @@ import { conditionOf } from "./conditions.ts"
 const probeMillis = 1_000
 /** After a longer rest all is forgotten, and not read from the old mark: the journal may hold much of others. */
 const restMillis = 60_000
-/** Resources of higher ids are not remembered. */
+/** Resources of higher ids are not cached. */
 const keptMax = 4_000_000
 const keptMin = 4_096
 
@@ -53,12 +53,12 @@ class Verdicts {
   }
 }
 
-/** What is remembered of one place to read from, and the look at the journal by which it is followed. */
+/** The cache of one read target, and the poll of the journal that invalidates it. */
 const follow = Effect.fnUntraced(function* (source: ReadTargetName) {
   const facts = yield* Facts
   const { onChange } = yield* Changes
   const verdicts = new Verdicts()
-  // Changes of this process's own, and how many of them the last look was after; all that was ever told of.
+  // Changes of this process's own, and how many of them the last poll came after; all that were ever reported.
   const state = { own: 0, seen: 0, changes: 0, lookedAt: -Infinity }
   let mark: string | undefined
   yield* onChange(() => {
@@ -99,7 +99,7 @@ const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
     const [row] = yield* sql<{ ids: string | null }>`select string_agg(r.id::text, ',') as ids from catalog_resources r
       where r.id = any(${`{${ids.join(",")}}`}::int8[]) and ${conditionOf(sql, config, {})}`
     const seen = new Set(row?.ids?.split(",").map(BigInt) ?? [])
-    // What was read while something changed may be of before.
+    // What was read while something changed may be stale.
     if (before === changes()) for (const id of ids) verdicts.put(id, seen.has(id) ? visible : hidden)
     return seen
   })
@@ -116,8 +116,8 @@ const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
 })
 
 /**
- * `visible`: those of these resources that anybody may see and that were there at the snapshot, in their order.
- * `edition`: another one when the journal has told of a change, and in each place that is read from.
+ * `visible`: those of these resources that are public and that were there at the snapshot, in their order.
+ * `edition`: changes when the journal has reported a change, and differs for each read target.
  */
 export const visibleCandidatesCache = Effect.gen(function* () {
   let places = 0

@@ -14,7 +14,7 @@ export interface ClaimRow {
   readonly declaration: Declaration
 }
 
-/** What stands of a resource before a verdict, besides its row. */
+/** The state of a resource before a verdict, besides its row. */
 export interface Evidence {
   readonly claims: ReadonlyArray<ClaimRow>
   /** What the origin itself says of the resource. */
@@ -90,7 +90,7 @@ export class Execution extends Context.Service<
         yield* publishChange(facts, row.id, "proven")
       })
 
-      /** Nobody whom the origin names has declared it: what the origin offers is listed, or nothing is. */
+      /** No recipient that the origin names has declared it: what the origin offers is listed, or nothing is. */
       const contradict = Effect.fnUntraced(function* (
         row: ResourceRow,
         payTos: ReadonlyArray<string>,

@@ -28,7 +28,7 @@ const keyOf = ({ resource, toolName, type }: Identity): string => `${type} ${res
 export class Hints extends Context.Service<
   Hints,
   {
-    /** Asks for a look at the resource's origin. Never waits. */
+    /** Asks for a probe of the resource's origin. Never waits. */
     readonly ask: (identity: Identity, method: string, payer: string) => Effect.Effect<void>
     /** What waits now, which waits no more. */
     readonly take: Effect.Effect<ReadonlyArray<Hint>>

@@ -1,9 +1,9 @@
 // An origin's OpenAPI document on the wire, by the explorer's convention: a paid operation has `x-payment-info`, with
 // `price` (`{ mode: "fixed", currency, amount }`; before that a plain amount, beside `pricingMode`) and `protocols`,
 // each a name or `{ x402: { scheme, network, asset, payTo, amount } }`. Terms are read from `accepts` or from
-// `protocols`; or they follow from a fixed price in a currency that an asset of this ledger stands for, and from the
-// one recipient whom the origin's own document names. A range is no price. What is malformed says nothing; an operation
-// with parameters in its path cannot be asked for as it stands, and documents of other servers are not the origin's.
+// `protocols`; or they follow from a fixed price in a currency that an asset of this ledger represents, and from the
+// one recipient that the origin's own document names. A range is no price. What is malformed is ignored; an operation
+// with parameters in its path cannot be requested as it is, and documents of other servers are not the origin's.
 import { type Fields, isFields } from "../fields.ts"
 import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
 import { type NamedResource, readEntry } from "./OriginWire.ts"
@@ -41,8 +41,8 @@ const acceptsOf = (price: Price, payTo: string, assets: ReadonlyArray<PricedAsse
   })
 
 /**
- * The terms of an operation: as told, or as they follow from its price. What can be asked for without effect says
- * itself what it costs.
+ * The terms of an operation: as declared, or as they follow from its price. The live 402 has the price of what can be
+ * requested without effect.
  */
 const termsOf = (method: string, payment: Fields, { assets, payTos }: Pricing): ReadonlyArray<unknown> => {
   const { accepts, payTo, protocols } = payment
@@ -85,7 +85,7 @@ const prefixOf = (servers: unknown, base: string): string | undefined => {
   return origin === base ? pathname.replace(/\/$/, "") : undefined
 }
 
-/** The paid operations of an OpenAPI document that can be asked for as they stand. */
+/** The paid operations of an OpenAPI document that can be requested as they are. */
 export const readOpenApi = (document: unknown, base: string, pricing: Pricing): ReadonlyArray<NamedResource> => {
   if (!isFields(document) || !isFields(document["paths"])) return []
   const prefix = prefixOf(document["servers"], base)

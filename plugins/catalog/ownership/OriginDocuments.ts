@@ -134,7 +134,7 @@ export class OriginDocuments extends Context.Service<
           const known = kept.get(key)
           if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000)
             return yield* Deferred.await(known.answer)
-          // Resources of one origin come due together: whoever is first asks for all of them.
+          // Resources of one origin come due together: the first one requests for all of them.
           const answer = Deferred.makeUnsafe<OriginDocument>()
           const unasked: OriginDocument = { document: nothing, detail: `${word} interrupted`, isLocal: false }
           const before = known?.said ?? unasked

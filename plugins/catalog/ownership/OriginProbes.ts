@@ -1,6 +1,6 @@
-// A look at a whole origin, because somebody asked for one: its documents are read, each as what it is, and the
-// resources that they name are listed by the origin's own words, unverified until a payment for them is observed. So a
-// new seller is found before its first sale. Bounded for each origin and each caller, and never inside the house.
+// A probe of a whole origin, on request: its documents are read, each in its own format, and the resources that they
+// name are listed by the origin's own words, unverified until a payment for them is observed. So a new seller is found
+// before its first sale. Bounded for each origin and each caller, and never to a private address.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -19,11 +19,11 @@ import { type NamedResource, readJson, readManifest, readWellKnown } from "./Ori
 import { readOpenApi } from "./OpenApiWire.ts"
 import { PricedAssets } from "./PricedAssets.ts"
 
-/** Between two looks at one origin. */
+/** Between two probes of one origin. */
 const pauseMillis = 60_000
 const probesPerCallerMax = 10
 const callerMillis = 3_600_000
-/** Resources that one look lists, and those of them whose live pages it asks. */
+/** Resources that one probe lists, and those of them whose live pages it requests. */
 const listedMax = 100
 const askedMax = 10
 
@@ -34,9 +34,9 @@ export interface Unlisted {
 }
 
 /**
- * `listed_before`: it was known, in whatever state. `no_terms`: neither the documents nor the live page say what it
- * costs and whom it pays. `not_asked`: a tool without terms, or beyond the pages that one look asks. `beyond_limit`:
- * beyond the resources that one look lists.
+ * `listed_before`: it was known, in any state. `no_terms`: neither the documents nor the live page say what it costs
+ * and which recipient it pays. `not_asked`: a tool without terms, or beyond the pages that one probe requests.
+ * `beyond_limit`: beyond the resources that one probe lists.
  */
 export type UnlistedReason = "delisted" | "no_terms" | "not_asked" | "listed_before" | "beyond_limit"
 
@@ -44,7 +44,7 @@ export type ProbeAnswer =
   | { readonly _tag: "Refused"; readonly detail: string }
   | { readonly _tag: "Later"; readonly seconds: number }
   | {
-      readonly _tag: "Looked"
+      readonly _tag: "Probed"
       readonly origin: string
       /** Resources that the documents name. */
       readonly named: number
@@ -59,7 +59,7 @@ export type ProbeAnswer =
 export class OriginProbes extends Context.Service<
   OriginProbes,
   { readonly probe: (origin: string, caller: string) => Effect.Effect<ProbeAnswer, SqlError.SqlError> }
->()("tollkeeper/catalog/OriginLooks") {
+>()("tollkeeper/catalog/OriginProbes") {
   static readonly layer = Layer.effect(
     OriginProbes,
     Effect.gen(function* () {
@@ -93,7 +93,7 @@ export class OriginProbes extends Context.Service<
         return isListed ? undefined : "listed_before"
       })
 
-      const look = Effect.fn("Catalog.look")(function* (given: string, caller: string) {
+      const probe = Effect.fn("Catalog.probe")(function* (given: string, caller: string) {
         const read = readResourceUrl("http", given, undefined, config)
         if ("_tag" in read) return { _tag: "Refused" as const, detail: read.detail }
         const origin = read.origin!
@@ -123,10 +123,10 @@ export class OriginProbes extends Context.Service<
         if (listed > 0) yield* moved
         const detail = said.map((one) => one.detail).join(", ")
         unlisted.push(...all.slice(listedMax, 2 * listedMax).map((one) => unlistedOf(one, "beyond_limit")))
-        return { _tag: "Looked" as const, origin, named: named.length, listed, unlisted, asked: detail }
+        return { _tag: "Probed" as const, origin, named: named.length, listed, unlisted, asked: detail }
       })
 
-      return OriginProbes.of({ probe: look })
+      return OriginProbes.of({ probe })
     })
   )
 }
@@ -148,7 +148,7 @@ const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResourc
   return [...byKey.values()]
 }
 
-/** Milliseconds to wait before a look may be had; 0 when it is had now. */
+/** Milliseconds to wait before a probe may run; 0 when it may run now. */
 const boundProbes = () => {
   const byOrigin = new Map<string, number>()
   const byCaller = new Map<string, { readonly at: number; count: number }>()

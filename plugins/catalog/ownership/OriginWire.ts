@@ -13,7 +13,7 @@ import type { Offer } from "../declaration/DeclarationWire.ts"
 import { spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { type Fields, isFields } from "../fields.ts"
 
-/** The origin's word about one resource: whom it names, and that it is not to be listed. Empty `payTos`: silence. */
+/** The origin's statement on one resource: its recipients, and whether it is delisted. Empty `payTos`: no statement. */
 export interface OriginStatement {
   readonly payTos: ReadonlyArray<string>
   readonly delisted: boolean
@@ -124,7 +124,7 @@ export const readOffers = (accepts: unknown, resource: Fields): ReadonlyArray<Of
     .slice(0, acceptsMax)
     .flatMap((accept) => readOffer(accept, resource) ?? [])
 
-/** The declaration among a body's extensions; of the first protocol version, what it tells of input and output. */
+/** The declaration among a body's extensions; of the first protocol version, its members on input and output. */
 export const declarationOf = (
   extensions: unknown,
   accepts: unknown
@@ -146,7 +146,7 @@ const ofMethod = (value: Fields, method: string): Fields => {
   const info = isFields(rest["info"]) ? rest["info"] : {}
   const input = isFields(info["input"]) ? info["input"] : {}
   const isSame = (input["method"] ?? method) === method && (input["type"] ?? "http") === "http"
-  const { discoverable: _told, ...reported } = isSame ? input : ({} as Fields)
+  const { discoverable: _discoverable, ...reported } = isSame ? input : ({} as Fields)
   // A document need not say what a body is like.
   const sent = bodyMethods.includes(method) ? { bodyType: "json", body: {}, ...reported } : reported
   return { ...(isSame ? rest : {}), info: { ...(isSame ? info : {}), input: { ...sent, type: "http", method } } }
@@ -206,7 +206,7 @@ export const readLiveOffer = (answer: Live402, url: string, method: string): Ori
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
-/** The operations that an entry tells: each its own, or the one of its declaration. */
+/** The operations of an entry: each its own, or the one of its declaration. */
 const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): ReadonlyArray<OriginOffer> => {
   const { sentKey, value } = declarationOf(entry["extensions"], [])
   const extensions = extensionsOf(entry["extensions"])

@@ -1,9 +1,9 @@
-// Looks at an origin for what it says of its resources: its well-known document, once for all of them and kept for a
-// while; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD), or a tool by an
+// Requests to an origin for its statement on its resources: its well-known document, read once for all of them and
+// cached; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD), or a tool by an
 // unpaid call where that document allows it. Where none can be asked, its list of resources in the shape of discovery
-// or its OpenAPI document may speak for it. Nothing else is ever requested: no body method, no dynamic route. Questions
-// to one origin are counted, so that many listings under a stranger's name do not make us a flood; half of them are
-// kept for what somebody stands for, and half of that half for what a seller's own payments and the clock ask.
+// or its OpenAPI document may speak for it. Nothing else is ever requested: no body method, no dynamic route. Requests
+// to one origin are counted, so that many listings under its name do not make us a flood; half of them are reserved for
+// resources with evidence, and half of that half for probes caused by a seller's own payments and the schedule.
 import { Context, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
@@ -41,13 +41,13 @@ export interface AskedResource {
 }
 
 /**
- * Which part of an origin's questions it is asked from: what nobody stands for (`claimed`), what is asked because of
- * payments that cost their payers nothing (`free`), or the seller's `own`. A later part is not used up by an earlier.
+ * Which share of an origin's requests it counts against: resources without evidence (`claimed`), probes caused by
+ * payments that cost their payers nothing (`free`), or the seller's `own`. An earlier share never uses up a later one.
  */
 export type Share = "claimed" | "free" | "own"
 
 /**
- * Whether somebody there asks to be paid. `origin_gone` only by an authoritative answer (`OriginDocuments.isGone`);
+ * Whether an endpoint there asks to be paid. `origin_gone` only by an authoritative answer (`OriginDocuments.isGone`);
  * `unknown`: it could not be asked, or did not say.
  */
 export type Life = "alive" | "origin_gone" | "not_found" | "no_payment_required" | "unknown"
@@ -276,7 +276,7 @@ const baseOf = ({ origin, resource }: Identity, endpoints: Readonly<Record<strin
 const endpointOf = ({ resource }: Identity, endpoints: Readonly<Record<string, string>>): URL =>
   new URL(endpoints[resource] ?? resource)
 
-/** Whether so many more live questions may be asked of an origin in this minute. */
+/** Whether this many more live requests may be sent to an origin in this minute. */
 const countQuestions = () => {
   const asked = new Map<string, { readonly at: number; readonly count: Record<Share, number> }>()
   return Effect.fnUntraced(function* (origin: string, share: Share, questions: number) {

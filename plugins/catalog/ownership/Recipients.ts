@@ -1,6 +1,6 @@
 // Which principals showed that a recipient is theirs: by the settings, or by a challenge that the recipient's account
-// signed. What such a principal's payments carry to that recipient is `declared`; all else is `claimed`. Whoever has no
-// key is nobody in particular and shows nothing. A binding that another replica stored is known within seconds.
+// signed. What such a principal's payments carry to that recipient is `declared`; all else is `claimed`. A caller
+// without a key has no principal and shows nothing. A binding that another replica stored is known within seconds.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Principal.ts"

@@ -88,7 +88,7 @@ export const isServedUnpaid = (reply: Fields | undefined): boolean => {
   return requiredOf(reply) === undefined && isFields(result) && result["isError"] !== true
 }
 
-/** What an unpaid call of the tool was told; its own list of tools tells what the answer leaves out. */
+/** The terms and texts of a tool from its unpaid call; its entry in the list of tools fills what the answer omits. */
 export const readToolOffer = (
   reply: Fields | undefined,
   { resource, toolName }: Identity,

@@ -1,10 +1,8 @@
-// What follows from a look at an origin, in one transaction: who owns the resource, what is listed of it, and whether
-// it lives. The origin's own words take the place of any other; a resource that nobody asks to be paid for, twice in a
-// row, goes stale until its origin answers again. Dead looks belong to the operation and the words that were probed,
-// and
-// a settled payment refutes them for as long as `probe_again_hours`. The fence of the question's lease is checked in
-// the same
-// transaction, so an answer that comes too late changes nothing.
+// What follows from a probe of an origin, in one transaction: the owner of the resource, what is listed of it, and
+// whether it lives. The origin's own words take the place of any other; a resource for which no endpoint asks to be
+// paid, twice in a row, goes stale until its origin answers again. Dead probes belong to the operation and the words
+// that were probed, and a settled payment refutes them for as long as `probe_again_hours`. The fence of the probe's
+// lease is checked in the same transaction, so an answer that comes too late changes nothing.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -17,7 +15,7 @@ import { decideOwnership, type Verdict } from "./decideOwnership.ts"
 import { type ClaimRow, Execution } from "./Execution.ts"
 import type { Life, OriginAnswer } from "./Origins.ts"
 
-/** Looks in a row that found nobody who asks to be paid, after which a resource is stale. */
+/** Consecutive probes that found no endpoint that asks to be paid, after which a resource is stale. */
 const deadProbesMax = 2
 
 interface Probe {
@@ -27,7 +25,7 @@ interface Probe {
 
 const isDead = (life: Life): boolean => life !== "alive" && life !== "unknown"
 
-/** Time until the origin is asked again: soon while nobody is proven, then ever more rarely. */
+/** Time until the next probe: short while no owner is proven, then with back-off. */
 const waitSeconds = (
   attempts: number,
   isProven: boolean,
@@ -37,7 +35,7 @@ const waitSeconds = (
   return isProven ? again : Math.min(again, Math.max(probePauseSeconds, [1, 600, 3_600][attempts] ?? again))
 }
 
-/** When the next one is due. What asked for a look while this one was under way may know what this one did not see. */
+/** When the next probe is due. What asked for one while this one ran may know what this one did not see. */
 const nextProbe = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSeconds: number) => {
   const after = (wait: number) => new Date(now.getTime() + wait * 1_000)
   return sql`free = free and coalesce(due_at < leased_until, false),
@@ -45,7 +43,7 @@ const nextProbe = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSe
       else ${after(seconds)} end`
 }
 
-/** What a look is about: the operations that are listed, and whose words name them. */
+/** What a probe is about: the operations that are listed, and the source of the words that name them. */
 export const subjectOf = ({ declaration, grade }: Pick<ResourceRow, "declaration" | "grade">): string =>
   [grade, ...declaration.operations.map(({ method }) => method)].join(" ")
 
@@ -87,7 +85,7 @@ export class Verdicts extends Context.Service<
       fence: bigint,
       asked: OriginAnswer,
       now: Date,
-      /** The words that the look was about (`subjectOf`); default: those listed now. */
+      /** The words that the probe was about (`subjectOf`); default: those listed now. */
       subject?: string
     ) => Effect.Effect<boolean, SqlError.SqlError>
   }
@@ -107,9 +105,7 @@ export class Verdicts extends Context.Service<
               where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
-            // Other words and other operations came meanwhile: that nobody asks to be paid for the former ones says
-            // nothing
-            // of these.
+            // Other words and other operations came meanwhile: a dead probe of the former ones says nothing of these.
             const isOutdated = subject !== undefined && subject !== subjectOf(row)
             const asked = isOutdated && isDead(given.life) ? { ...given, life: "unknown" as const } : given
             const claims = yield* claimsOf(sql, id)
@@ -138,7 +134,7 @@ export class Verdicts extends Context.Service<
   )
 }
 
-/** What a look does besides its verdict, in the same transaction; each is true when discovery shows something else. */
+/** Effects of a probe besides its verdict, in the same transaction; each is true when discovery shows a change. */
 const aftermath = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
@@ -177,7 +173,7 @@ const aftermath = Effect.gen(function* () {
       where r.id = ${row.id}`
   })
 
-  /** A payment that counts was settled for it lately: whoever was paid has served it. */
+  /** A payment that counts was settled for it lately: the paid seller has served it. */
   const wasSold = Effect.fnUntraced(function* ({ id }: ResourceRow, now: Date) {
     const since = new Date(now.getTime() - config.probeAgainHours * 3_600_000)
     const sales = yield* sql`select 1 from catalog_sales where resource_id = ${id} and counts and at > ${since} limit 1`
@@ -187,7 +183,7 @@ const aftermath = Effect.gen(function* () {
   /** Moves what died or lives again. */
   const weigh = Effect.fnUntraced(function* (row: ResourceRow, life: Life, dead: number, now: Date) {
     const isStale = row.state === "stale"
-    // What nobody was seen to pay for stays so, however well its origin is.
+    // What no payment was observed for stays so, however healthy its origin is.
     if (life === "alive" && isStale && row.state_reason !== "not_seen") {
       const move = { by: "origin", move: "returned", from: "stale", to: "active", reason: "origin_answers" } as const
       yield* moveState(sql, facts, row.id, now, move)

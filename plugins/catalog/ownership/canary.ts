@@ -1,15 +1,15 @@
-// A canary look: whether hosts outside can be reached at all. An answer of any public host within five minutes says so,
-// and else one of the canary URLs of the settings is asked, at most once a minute. Without an answer a failed request
-// says nothing of its origin: the fault may be this machine's network or its resolver. Local hosts need no canary.
+// A canary probe: whether any outside host can be reached. An answer of any public host within five minutes shows it,
+// and else one of the canary URLs of the settings is requested, at most once a minute. Without an answer a failed
+// request says nothing of its origin: this machine's network or its resolver may have failed. Local hosts need none.
 import { Effect } from "effect"
 import { isPublicAddress, parseAddress } from "../../../kernel/http/addresses.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 
-/** How long an answer of any public host stands for all of them. */
+/** How long an answer of any public host counts for all of them. */
 const seenMillis = 300_000
-/** Between two canary looks. */
+/** Between two canary probes. */
 const pauseMillis = 60_000
 
 const isOutside = ({ hostname }: URL): boolean => {

@@ -1,7 +1,7 @@
-// What follows from an origin's word about a resource. Pure: the same word on the same state decides the same, on any
-// replica and after a crash. Silence decides nothing; a word for the owner proves it; a word for a claimant displaces
-// the owner; a word for somebody nobody has heard of quarantines the listing until that recipient is paid (decisions 4,
-// S317).
+// What follows from an origin's statement on a resource. Pure: the same statement on the same state decides the same,
+// on any replica and after a crash. No statement decides nothing; one that names the owner proves it; one that names a
+// claimant displaces the owner; one that names an unknown recipient quarantines the listing until that one is paid
+// (decisions 4, S317).
 import type { ResourceState } from "../contract.ts"
 import type { OriginStatement } from "./OriginWire.ts"
 
@@ -17,7 +17,7 @@ export interface OwnershipState {
 export type Verdict =
   | { readonly _tag: "Nothing" }
   | { readonly _tag: "Removed" }
-  /** The owner is the owner; `payTos` is everybody the origin names. */
+  /** The owner stays; `payTos` is every recipient that the origin names. */
   | { readonly _tag: "Proven"; readonly payTos: ReadonlyArray<string> }
   /** The claimant's declaration takes the place of the owner's. */
   | { readonly _tag: "Displaced"; readonly by: string; readonly payTos: ReadonlyArray<string> }
@@ -26,15 +26,15 @@ export type Verdict =
 const sameSet = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
   a.length === b.length && a.every((one) => b.includes(one))
 
-export const decideOwnership = (standing: OwnershipState, word: OriginStatement): Verdict => {
-  if (standing.state === "removed") return { _tag: "Nothing" }
+export const decideOwnership = (current: OwnershipState, word: OriginStatement): Verdict => {
+  if (current.state === "removed") return { _tag: "Nothing" }
   if (word.delisted) return { _tag: "Removed" }
   const { payTos } = word
   if (payTos.length === 0) return { _tag: "Nothing" }
-  if (standing.payTos.some((one) => payTos.includes(one))) {
-    const settled = standing.ownership === "proven" && sameSet(standing.payTos, payTos)
+  if (current.payTos.some((one) => payTos.includes(one))) {
+    const settled = current.ownership === "proven" && sameSet(current.payTos, payTos)
     return settled ? { _tag: "Nothing" } : { _tag: "Proven", payTos }
   }
-  const by = standing.claimants.find((one) => payTos.includes(one))
+  const by = current.claimants.find((one) => payTos.includes(one))
   return by === undefined ? { _tag: "Contradicted", payTos } : { _tag: "Displaced", by, payTos }
 }

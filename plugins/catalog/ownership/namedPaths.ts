@@ -1,5 +1,5 @@
-// The paths that origins' documents name, kept so that no template of somebody else resolves for them. Written when a
-// probe has read documents that name others than the last time; a path that was not named for a month is forgotten.
+// The paths that origins' documents name, kept so that no other recipient's template resolves for them. Written when a
+// probe has read documents that name others than the last time; a path that was not named for a month is deleted.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { setBounded } from "../../../kernel/cache/setBounded.ts"

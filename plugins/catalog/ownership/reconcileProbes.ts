@@ -1,7 +1,7 @@
-// The actors that ask origins. Each turn leases a few resources that are due, asks, and decides; a lease that its
-// holder does not return in time is taken by the next one, and the late holder's word is void. Listings that somebody
-// stands for have an actor to themselves, so that neither a flood of claims nor the slow origins of those delay a
-// seller's new price. They never run on a payment's path.
+// The actors that probe origins. Each turn leases a few resources that are due, asks, and decides; a lease that expires
+// is taken by the next holder, and the late holder's answer is void. Listings with evidence have an actor of their own,
+// so that neither a flood of claims nor the slow origins of those delay a seller's new price. They never run on a
+// payment's path.
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -19,7 +19,7 @@ import { subjectOf, Verdicts } from "./Verdicts.ts"
 const batchMax = 8
 const atOnce = 4
 const leaseSeconds = 60
-/** What is asked for here is looked at so much later. */
+/** Delay from a request for a probe to the turn that runs it. */
 const gather = Duration.seconds(1)
 /** Between two turns; doubled with each that finds nothing due. */
 const restMin = Duration.seconds(2)
@@ -36,7 +36,7 @@ const laterSeconds = 60
 interface DueRow {
   readonly id: bigint
   readonly fence: bigint
-  /** Somebody stands for it. */
+  /** It has evidence. */
   readonly stands: boolean
   /** It is due because of a payment that cost its payer nothing. */
   readonly free: boolean
@@ -49,8 +49,8 @@ interface DueRow {
 }
 
 /**
- * Takes what is due and nobody else asks about, for a minute; the fence tells this holder from the next one. It is due
- * again when the lease ends: what is due before that was asked for meanwhile.
+ * Leases for a minute what is due and not leased by another; the fence separates this holder from the next one. It is
+ * due again when the lease ends: what is due before that was asked for meanwhile.
  */
 export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, stands: boolean) => {
   const until = new Date(now.getTime() + leaseSeconds * 1_000)
@@ -65,7 +65,7 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, stands: boolean
     from due join catalog_resources r on r.id = due.resource_id`
 }
 
-/** An actor that looks for what is due, soon after something was asked for and less often the longer nothing is. */
+/** An actor that polls for what is due, soon after a request and less often the longer there is none. */
 const startActor = Effect.fnUntraced(function* <E>(id: string, askDue: Effect.Effect<boolean, E>) {
   const { onAsked } = yield* Changes
   const { kind } = yield* Database
@@ -74,7 +74,7 @@ const startActor = Effect.fnUntraced(function* <E>(id: string, askDue: Effect.Ef
     rest = restAfter(rest, wasDue, kind)
   })
   const actor = yield* reconciler({ id, every: Effect.sync(() => rest), gather, turn })
-  // A look follows soon, and others after it should the transaction that asked for it end late.
+  // A turn follows soon, and others after it should the transaction that asked for it end late.
   const begin = Effect.sync(() => {
     rest = restMin
   })

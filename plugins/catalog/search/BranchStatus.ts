@@ -1,6 +1,6 @@
-// How a branch of search stands, for operators. `contract.ts` hands the types on.
+// The state of a branch of search, for operators. `contract.ts` re-exports the types.
 
-/** A generation of embeddings, as operators are told of it. */
+/** A generation of embeddings, as operators see it. */
 export interface GenerationStatus {
   readonly provider: string
   readonly model: string

@@ -11,10 +11,10 @@ export interface Hit {
   /** It holds a rare word of the query itself: an answer where nothing is relevant enough. */
   readonly isEvident?: boolean
   /**
-   * Standard deviations by which it is more like the query than any listing is, beyond what chance gives the likest of
-   * so many; of branches that measure it.
+   * Standard deviations by which it is nearer to the query than chance makes the nearest of all listings; of branches
+   * that measure it.
    */
   readonly prominence?: number
-  /** Told for its prominence alone: it is no answer of its branch. */
+  /** Returned for its prominence alone: it is no answer of its branch. */
   readonly isAside?: boolean
 }

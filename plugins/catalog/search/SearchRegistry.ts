@@ -1,6 +1,6 @@
-// Where branches of search and observers of its answers are registered, each for as long as its plugin lives, and where
-// one branch lends another what it knows of words. Observers hear of an answer beside it: one that fails is logged, and
-// none of them delays or changes an answer.
+// The registry of search branches and of observers of its answers, each for as long as its plugin lives, and of the
+// similar terms that one branch provides to another. Observers are notified beside an answer: one that fails is logged,
+// and none of them delays or changes an answer.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type Impression, Search, type SearchBranch } from "../contract.ts"
 import type { SimilarTerms } from "./rank/SimilarTerms.ts"
@@ -20,7 +20,7 @@ export class Observers extends Context.Service<
   Observers,
   {
     readonly add: (observer: Observer) => Effect.Effect<void, never, Scope.Scope>
-    /** Tells all of them, in a fiber of the catalog. */
+    /** Notifies all of them, in a fiber of the catalog. */
     readonly report: (impression: Impression) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Observers") {

@@ -1,7 +1,7 @@
 // `/discovery/search`: a ranking is made once and paged through. The first page ranks a window; its cursor carries the
 // ranking, so that later pages neither repeat nor skip while the catalog is written, on any replica. A list that was
-// used up and may go on is ranked once more over the largest window, without what was shown (S115, S121–S128).
-// Observers hear of each answer beside it.
+// used up and may continue is ranked once more over the largest window, without what was shown (S115, S121–S128).
+// Observers are notified beside each answer.
 import { Context, Effect, Exit, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
@@ -173,7 +173,7 @@ export class Searcher extends Context.Service<
       const crypto = yield* Crypto
       const { assets } = yield* PricedAssets
       const markSecret = yield* secretOf("search session")
-      // Indexes hear of a resource some time after it is listed: a moment more is nothing.
+      // Indexes take in a resource some time after it is listed: a moment more is nothing.
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
         Exit.isSuccess(exit) ? snapshotFor : 0
       )

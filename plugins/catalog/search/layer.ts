@@ -1,5 +1,5 @@
-// Ranked search as the catalog carries it, in one Layer: the registry of branches, their ranking, the pages, and what
-// operators are told of it.
+// Ranked search as the catalog carries it, in one Layer: the registry of branches, their ranking, the pages, and the
+// operators' reports on it.
 import { Effect, Layer } from "effect"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { SearchSettings } from "../contract.ts"

@@ -1,16 +1,16 @@
 // What a query says of the price, in words: "under $0.002 a call" is the filter that it means, "cheapest" and a leading
-// "free" are a wish that settles equals. Such words name no service: the rest of the query is what is looked for, and
-// the answer tells what was understood. A filter of the caller's own goes before the words, an amount that no call
+// "free" are a preference that orders equals. Such words name no service: the rest of the query is searched for, and
+// the answer shows what was understood. A filter of the caller's own goes before the words, an amount that no call
 // costs is about something else ("flights under $200"), and a query that says nothing but a price is left as it is.
 // Pure.
 import type { Filters } from "../contract.ts"
 import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
 
-/** A call that costs more than this of its currency is none; the words are about what is looked for. */
+/** No call costs more than this of its currency: such an amount is part of the query. */
 const callPriceMax = 10
 
 export interface Intent {
-  /** What is looked for. */
+  /** The text that is searched for. */
   readonly query: string
   readonly filters: Filters
   /** Of equals the cheaper goes first. */
@@ -128,7 +128,7 @@ export const readIntent = (query: string, filters: Filters, assets: ReadonlyArra
   const rest = limits[0] === undefined ? query : query.replace(limits[0], " ")
   const wishes = rest.match(cheap) ?? []
   const probed = rest.replace(cheap, " ").replace(/\s+/g, " ").trim()
-  // What says nothing but a price is looked for as it stands.
+  // A query that says nothing but a price is searched for as it is.
   if (!/\p{L}/u.test(probed)) return { query, filters, prefersCheap: false, words: [] }
   return {
     query: probed,

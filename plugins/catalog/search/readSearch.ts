@@ -1,4 +1,4 @@
-// The query of `/discovery/search`, read and checked against the specification's constraints; every fault is named
+// The query of `/discovery/search`, read and checked against the specification's constraints; every issue is named
 // (S116–S124). Pure.
 import type { SearchMode } from "../contract.ts"
 import { readFilters, readPaging } from "../discovery/filters.ts"
@@ -9,13 +9,13 @@ const queryLengthMax = 512
 export interface ReadSearch {
   readonly query: string
   readonly mode: SearchMode
-  /** The mode was asked for; otherwise it is whatever is on. */
+  /** The mode was asked for; otherwise it is that of the branches that are on. */
   readonly isModeAsked: boolean
   readonly filters: Filters
   readonly limit: number
   readonly offset: number
   readonly cursor: string | undefined
-  /** Tell how each resource came to its place. */
+  /** Explain how each resource was ranked. */
   readonly explain: boolean
 }
 

@@ -17,7 +17,7 @@ const lexical = {
     default: "english",
     doc:
       "Text search configuration of PostgreSQL, for documents and queries alike; listings in another language are " +
-      "stemmed as that where their small words tell it. A change rebuilds the index beside the old one."
+      "stemmed as that where their small words show it. A change rebuilds the index beside the old one."
   }),
   weight: fraction({ default: 0.2, min: 0, max: 1, doc: "Weight of the lexical rank in the fused rank." }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the lexical branch hands to fusion." }),
@@ -54,7 +54,7 @@ const embedded = {
 const semantic = {
   provider: choice(["none", "openai"], {
     default: "none",
-    doc: "Who embeds: none, or an endpoint that speaks OpenAI's embeddings interface."
+    doc: "Provider of embeddings: none, or an endpoint that speaks OpenAI's embeddings interface."
   }),
   url: text({ default: "http://127.0.0.1:11434/v1/embeddings", doc: "The embeddings endpoint." }),
   api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it needs one." }),
@@ -74,8 +74,8 @@ const semantic = {
     doc: "Whether to ask the endpoint for vectors of this dimension."
   }),
   pooling: text({ default: "model", doc: "How the model pools, for the record." }),
-  query_prefix: text({ default: "", doc: "Stands before each query, for models that need an instruction." }),
-  document_prefix: text({ default: "", doc: "Stands before each document." }),
+  query_prefix: text({ default: "", doc: "Prepended to each query, for models that need an instruction." }),
+  document_prefix: text({ default: "", doc: "Prepended to each document." }),
   index: choice(["auto", "hnsw", "scan"], {
     default: "auto",
     doc:
@@ -116,8 +116,8 @@ const reranking = {
   provider: choice(["none", "cohere", "tei", "llamacpp", "http"], {
     default: "none",
     doc:
-      "Who reranks: none, or an endpoint in the words of Cohere, of text-embeddings-inference (TEI) or of llama.cpp; " +
-      "http says all of them to one that ignores what it does not know (Jina, vLLM)."
+      "Provider of reranking: none, or the interface of Cohere, of text-embeddings-inference (TEI) or of llama.cpp; " +
+      "http sends the fields of all of them, for servers that ignore unknown fields (Jina, vLLM)."
   }),
   url: text({ default: "http://127.0.0.1:8080/rerank", doc: "The reranking endpoint." }),
   api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it needs one." }),
@@ -133,7 +133,7 @@ const reranking = {
     min: 10,
     max: 30_000,
     unit: "ms",
-    doc: "Later than this the fused order stands."
+    doc: "Timeout of a request, after which the fused order is kept."
   })
 }
 
@@ -197,8 +197,8 @@ const fields = {
     min: 0,
     max: 1,
     doc:
-      "What nobody stands for (a verified payment claimed it, and neither its recipient's key, its origin nor a " +
-      "settled payment says so) keeps this share of its score: of equals it comes last."
+      "A resource without evidence (a verified payment claimed it, and neither its recipient's key, its origin nor a " +
+      "settled payment confirms it) keeps this share of its score: of equals it comes last."
   }),
   searches_per_second: integer({
     default: 20,
@@ -221,13 +221,13 @@ const fields = {
     max: 365,
     unit: "days",
     doc:
-      "How long the words of searches without a result are kept for operators, without who asked, links, addresses " +
+      "How long the words of searches without a result are kept for operators, without the caller, links, addresses " +
       "and long numbers; 0 keeps none."
   }),
   lexical: group(lexical, { doc: "Full-text search." }),
   embedded: group(embedded, { doc: "Search by meaning, without a provider." }),
   semantic: group(semantic, { doc: "Search by meaning, with an embeddings provider." }),
-  reranking: group(reranking, { doc: "A second look at the best hits." })
+  reranking: group(reranking, { doc: "Reranking of the best hits." })
 }
 
 export const searchSection = section("search", "Ranked search of the catalog.", fields)

@@ -46,7 +46,7 @@ const winnerOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { id, ve
   return winner
 })
 
-/** The recipient changes: what was sold counts for whom it was paid. */
+/** The recipient changes: sales count for the recipient that they paid. */
 const moveOwner = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   row: ResourceRow,

@@ -17,7 +17,7 @@ import { Versions } from "./Versions.ts"
 /** What its origin says of a resource that is not listed. */
 export interface OriginListing {
   readonly words: DeclaredText
-  /** Whom the origin names; not empty. */
+  /** The recipients that the origin names; not empty. */
   readonly payTos: ReadonlyArray<string>
   /** A payment for it has been observed. */
   readonly isPaid: boolean
@@ -41,7 +41,7 @@ const refused = (share: Share, good: string): Recorded =>
 export class FirstListings extends Context.Service<
   FirstListings,
   {
-    /** In the caller's transaction; undefined when somebody else listed it in the meantime. */
+    /** In the caller's transaction; undefined when another transaction listed it in the meantime. */
     readonly list: (
       declaration: Declaration,
       carrier: Carrier

@@ -59,7 +59,7 @@ export class Listings extends Context.Service<
             return row === undefined
               ? yield* first.list(declaration, carrier)
               : yield* redeclarations.take(row, declaration, carrier)
-          // A signature that a later one has replaced is an old price that anybody may have kept.
+          // A signature that a later one has replaced is an old price that any payer may have kept.
           const isReplaced = row !== undefined && (yield* wasReplaced(sql, row.id, signature))
           const own: Carrier = isReplaced ? { ...carrier, grade: "claimed" } : carrier
           const recorded =
@@ -69,10 +69,10 @@ export class Listings extends Context.Service<
             yield* keepSignature(sql, recorded.resourceId, declaration, signature, carrier.now)
           return recorded
         })
-        // Listed by somebody else between the look and the insert: then it is there now.
+        // Another transaction listed it between the read and the insert: then it is there now.
         const twice = Effect.flatMap(once, (recorded) => (recorded === undefined ? once : Effect.succeed(recorded)))
         return inTransaction(twice).pipe(
-          Effect.map((recorded) => recorded ?? unavailable("listed and gone at once")),
+          Effect.map((recorded) => recorded ?? unavailable("listed and removed concurrently")),
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.withSpan("catalog.record")
         )

@@ -1,4 +1,4 @@
-// What may be listed and declared in a UTC day, counted in the transaction that uses it up. Whoever pays can name any
+// Quotas of listings and declarations in a UTC day, counted in the transaction that uses them up. A payer can name any
 // recipient: what a payment merely claims counts against its payer and the origin it speaks of, verified and settled
 // payments apart, and never against the day of the owner, which only the owner's own declarations use.
 import { Context, Effect, Layer } from "effect"
@@ -71,7 +71,7 @@ export class Quotas extends Context.Service<
         return "place_used_up" as const
       })
 
-      /** Of what payers list at no cost, an hour's part of one, whatever names and recipients it gives. */
+      /** Quota of one payer's free listings in an hour, across all names and recipients it gives. */
       const takeHour = ({ isFree, now, payer }: Claimant): Taken =>
         isFree
           ? take(`free listings of payer ${payer} at ${now.getUTCHours()}`, now, config.freeListingsPerHourMax)

@@ -15,7 +15,7 @@ export interface Recorded {
   readonly resourceId: bigint | undefined
   /** Of the resource as it is now, when it is listed. */
   readonly versionHash?: string
-  /** Of what is unchanged: as long as the resource stands so, the same declaration is. */
+  /** State of an unchanged resource: while it is the same, the same declaration is unchanged. */
   readonly standing?: string
   /** Version hash of the words that the declaration alone makes, where what settles by them is evidence for them. */
   readonly claim?: string
@@ -42,9 +42,8 @@ export interface Carrier {
 }
 
 /**
- * It cost its payer nothing, and nobody who is known here answers for it: any account signs for itself, and accounts
- * are
- * made at will.
+ * It cost its payer nothing, and no known principal answers for it: any account signs for itself, and accounts are made
+ * at will.
  */
 export const isFree = ({ grade, signature, stage }: Pick<Carrier, "grade" | "signature" | "stage">): boolean =>
   stage === "verified" && (grade === "claimed" || signature !== undefined)

@@ -19,7 +19,7 @@ import { Versions } from "./Versions.ts"
 const claimsMax = 8
 
 /**
- * Words of a claim that nothing settled, and that looks at the operation they name have refuted: they give way to a
+ * Words of a claim that nothing settled, and that probes of the operation they name have refuted: they give way to a
  * claim of another operation. Where the whole origin is gone that says nothing.
  */
 const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
@@ -30,14 +30,14 @@ const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
   !row.is_sold &&
   row.declaration.operations.every(({ method }) => method !== operation.method)
 
-/** What was stale because nobody was seen returns with a payment; a dead one returns when its origin answers. */
+/** What went stale unseen returns with a payment; a dead one returns when its origin answers. */
 const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
   state === "quarantined" || (state === "stale" && (state_reason ?? "not_seen") === "not_seen")
 
 /**
- * The words that a declaration of this grade adds to. Words of a higher grade begin anew, and so do the first that
- * anybody stands for: those of a listing that no payment of the kind in the settings was observed for, or whose words
- * were those of a recipient that the origin does not name.
+ * The words that a declaration of this grade adds to. Words of a higher grade begin anew, and so do the first with
+ * evidence: those of a listing that no payment of the kind in the settings was observed for, or whose words were those
+ * of a recipient that the origin does not name.
  */
 const standingWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -55,7 +55,7 @@ const standingWords = Effect.fnUntraced(function* (
   return { before: grade === row.grade || grade === "claimed" ? before : undefined, isFirst }
 })
 
-/** Quarantined for another reason than that nobody had paid whom the origin names. */
+/** Quarantined for another reason than that the recipient the origin names had not been paid. */
 const isClosed = ({ state, state_reason }: ResourceRow): boolean =>
   state === "quarantined" && state_reason !== "origin_names_another"
 
@@ -87,7 +87,7 @@ const keepClaim = Effect.fnUntraced(function* (
     last_seen_at = excluded.last_seen_at`
 })
 
-/** A row of before whose body told extensions that a buyer may add: it is told anew without them. */
+/** A row of an earlier version, whose body had extensions that a buyer may add, is written anew without them. */
 const restated = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   versions: Versions["Service"],
@@ -180,7 +180,7 @@ export class Redeclarations extends Context.Service<
       const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, now: Date) {
         const { payTo } = declaration.terms
         yield* keepClaim(sql, row.id, declaration, now)
-        // Whoever pays another recipient may pay himself.
+        // A payer that pays another recipient may pay itself.
         yield* requestProbe(sql, row.id, config, { isFree: true, now })
         yield* asked
         return conflicting(row, payTo)

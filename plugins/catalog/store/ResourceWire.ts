@@ -99,10 +99,10 @@ const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC
 
 /**
  * The volatile members of a body as PostgreSQL writes them, over `catalog_resources r` and its `catalog_activity a` if
- * it has one: a page of bodies is twenty texts then, and not as many times twelve values that this process would read
- * and write again. What is null is left out: nobody has paid, the price is its first, nobody has looked. Settlements
- * and payers are those of thirty days that count for rank; `uptime` is the share of thirty days' looks that found it
- * alive. None of the words needs to be escaped: they are of closed sets.
+ * it has one: a page of bodies is twenty texts then, and not twelve times as many values that this process would read
+ * and write again. What is null is left out: no payment, no price but the first, no probe. Settlements and payers are
+ * those of thirty days that count for rank; `uptime` is the share of thirty days' probes that found it alive. None of
+ * the words needs to be escaped: they are of closed sets.
  */
 export const volatileText = `concat('"lastUpdated":"', ${isoTime("r.updated_at")},
   '","status":"', r.state, '","verification":"', r.verification, '","ownership":"', r.ownership,
@@ -125,8 +125,8 @@ const hashOf = (crypto: Crypto["Service"], value: unknown): string =>
 export const resourceKey = (crypto: Crypto["Service"], resource: string): string => hashOf(crypto, resource)
 
 /**
- * `/users/:id` and `/users/:name` mean the same paths: whoever names the part otherwise has no listing of its own for
- * them.
+ * `/users/:id` and `/users/:name` mean the same paths: a declaration that names the part otherwise has no listing of
+ * its own for them.
  */
 const withoutNames = (resource: string): string => resource.replace(/\/:[A-Za-z_]\w*(?=\/|$)/g, "/:")
 

@@ -1,5 +1,5 @@
 // Rows of resources and what every change of one has in common: an option that begins or ends, a version that is added,
-// a move of state or owner with its decision, and the fact that tells indexes of it. Everything here runs in the
+// a change of state or owner with its decision, and the fact that notifies indexes of it. Everything here runs in the
 // caller's transaction.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -32,8 +32,8 @@ export interface ResourceRow {
 }
 
 /**
- * Of everything that decides what becomes of a declaration: while it is the same, the same declaration comes to the
- * same. Whom it belongs to, its state, its words and whose they are.
+ * A hash of everything that decides the outcome of a declaration: while it is the same, so is the outcome of the same
+ * declaration. The owner, the state, the words and their source.
  */
 const standing = "md5(concat_ws(' ', state, verification, grade, version_hash, array_to_string(pay_tos, ' ')))"
 
@@ -42,7 +42,7 @@ const rowColumns =
   `pay_tos, version, version_hash, declaration, grade, ${standing} as standing, ` +
   "exists (select 1 from catalog_activity a where a.resource_id = catalog_resources.id and a.earned > 0) as is_sold"
 
-/** How each of these resources stands, by its id. */
+/** The state of each of these resources, by its id. */
 export const readStates = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>
   Effect.map(
     sql<{ id: bigint; standing: string }>`select id, ${sql.literal(standing)} as standing from catalog_resources
@@ -64,7 +64,7 @@ export const liveOptions = (sql: SqlClient.SqlClient, id: bigint) =>
       option from catalog_options
     where resource_id = ${id} and retired_at is null order by id`
 
-/** Who makes a move: this program by its rules, what an origin said, or an operator's label. */
+/** The actor of a change: this program by its rules, an origin by its statement, or an operator's label. */
 export type Actor = "facilitator" | "origin" | `operator:${string}`
 
 export interface StateChange {
@@ -114,18 +114,17 @@ export const moveState = Effect.fnUntraced(function* (
   yield* publishChange(facts, id, move.move)
 })
 
-/** A look found that nobody there asks to be paid. */
+/** A probe found no endpoint there that asks to be paid. */
 export const isDead = ({ state, state_reason }: Pick<ResourceRow, "state" | "state_reason">): boolean =>
   state === "stale" && (state_reason ?? "not_seen") !== "not_seen"
 
 /**
- * The dead looks of a listing are void: they were of other words, of another operation, or a settlement refutes
- * them.
+ * The dead probes of a listing are void: they were of other words, of another operation, or a settlement refutes them.
  */
 export const voidDeadProbes = (sql: SqlClient.SqlClient, id: bigint) =>
   sql`update catalog_probes set dead = 0 where resource_id = ${id} and dead > 0`
 
-/** Returns a listing that looks found dead. */
+/** Returns a listing that probes found dead. */
 export const revive = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
@@ -138,8 +137,8 @@ export const revive = Effect.fnUntraced(function* (
 })
 
 /**
- * Asks for the origin's word soon, though not sooner after the last time than the pause, and in the queue where the
- * listing belongs. What is free for whoever asks never makes free what is due for another reason, or as soon.
+ * Makes a probe of the origin due soon, though not sooner after the last one than the pause, and in the queue where the
+ * listing belongs. A free request never makes free what is due for another reason, or as soon.
  */
 export const requestProbe = (
   sql: SqlClient.SqlClient,

@@ -1,6 +1,6 @@
-// What is written behind the payments: when resources were last seen, how often they were paid and by whom, and what
-// came of observations. It gathers in memory, an actor stores it in batches within a second, and of resources that are
-// seen all the time every ten; a crash loses at most that, and a database that is away loses what is over the bounds,
+// What is written behind the payments: when resources were last seen, how often they were paid and by which payers, and
+// the outcomes of observations. They are batched in memory; an actor stores them within a second, and last-seen times
+// alone every ten. A crash loses at most that, and while the database is unavailable what exceeds the bounds is lost,
 // counted. A settled payment counts once, by its transaction, whichever replica saw it. No payment waits for any of it.
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -24,18 +24,18 @@ export class Sightings extends Context.Service<
   {
     /** A listed resource was observed, with its sale when the payment is settled. Never waits. */
     readonly touch: (id: bigint, at: Date, sale: Sale | undefined) => Effect.Effect<void>
-    /** The same of one that was not sold, at once. */
+    /** The same of one that was not sold, immediately. */
     readonly seen: (id: bigint, at: Date) => void
     /** A payment was settled to a recipient that the listing does not name: evidence for its claim. */
     readonly contend: (id: bigint, at: Date, sale: Sale) => Effect.Effect<void>
     readonly observe: (observed: ObservedDeclaration) => Effect.Effect<void>
-    /** Stores what has gathered. What fails is kept for the next time. */
+    /** Stores the batch. What fails is kept for the next time. */
     readonly flush: Effect.Effect<void, SqlError.SqlError>
     /** Until something is due. */
     readonly dueIn: Effect.Effect<Duration.Duration>
-    /** Calls back when the first sale or observation gathers. */
+    /** Calls back when the first sale or observation of a batch arrives. */
     readonly onFirst: (received: Effect.Effect<void>) => Effect.Effect<void>
-    /** Calls back with how resources stand that were touched, by their ids, each time that is stored. */
+    /** Calls back with the states of the touched resources, by their ids, each time that a batch is stored. */
     readonly onStanding: (heard: (standings: ReadonlyMap<bigint, string>, now: number) => void) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Sightings") {

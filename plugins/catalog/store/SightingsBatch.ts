@@ -154,8 +154,8 @@ export class SightingsBatch {
   }
 
   /**
-   * What has gathered until now, which is not here any more; undefined when there is nothing. Something later was told
-   * by a clock that is ahead.
+   * Takes what is due by now out of the batch; undefined when there is nothing. A later time than now comes from a
+   * clock that is ahead.
    */
   take(now: Date): Batch | undefined {
     if (this.#touches.size === 0 && !this.isPressing) return undefined

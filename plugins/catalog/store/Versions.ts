@@ -1,5 +1,5 @@
 // The versions of a resource and the options that come and go with them, written in the caller's transaction. A version
-// is the public body as it was served; its hash tells one from the next. The newest words of each grade are kept apart.
+// is the public body as it was served; its hash identifies it. The newest words of each grade are kept apart.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -13,7 +13,7 @@ export interface Body {
   readonly hash: string
 }
 
-/** Of what somebody stands for since it is listed. */
+/** Of a resource that has had evidence since it was listed. */
 const fromTheStart = new Date(0)
 
 interface OwnershipStanding extends Pick<ResourceRow, "verification" | "ownership" | "pay_tos"> {
@@ -63,7 +63,7 @@ export class Versions extends Context.Service<
   Versions,
   {
     readonly bodyOf: (words: Omit<DeclaredText, "grade">) => Body
-    /** The row of a first listing with its words; undefined when somebody else has listed it. */
+    /** The row of a first listing with its words; undefined when another transaction has listed it. */
     readonly insert: (
       words: DeclaredText,
       standing: OwnershipStanding,

@@ -1,11 +1,11 @@
-// Circles of payments: addresses that pay each other round, of which each is paid and pays, earn no rank by it, for
-// good. A circle is a strongly connected component of the payments between recipients: each reaches each, so what one
-// member pays another can come back. Up to `membersMax` addresses that is enough; a larger component is a circle when
-// more than half of the payers that count for its members are members (payers and not money: a large payment from
-// outside that goes back elsewhere costs nothing and would hide any ring), and else a market, in which pairs alone are
-// circles (`storeSightings.ts` finds those on storing). What is read is what was sold of listed resources; what goes
-// back outside of them is not seen here. Circles are found in the background, within the minute: each turn starts from
-// some of the recipients that have paid lately, and takes no more than `stepsMax` steps in one statement.
+// Circles of payments: addresses that pay each other round, of which each is paid and pays, earn no rank by it, ever. A
+// circle is a strongly connected component of the payments between recipients: each reaches each, so what one member
+// pays another can come back. Up to `membersMax` addresses that is enough; a larger component is a circle when more
+// than half of the payers that count for its members are members (payers and not money: a large payment from outside
+// that goes back elsewhere costs nothing and would hide any ring), and else a market, in which pairs alone are circles
+// (`storeSightings.ts` finds those on storing). What is read is what was sold of listed resources; what goes back
+// outside of them is not seen here. Circles are found in the background, within the minute: each turn starts from some
+// of the recipients that have paid lately, and takes no more than `stepsMax` steps in one statement.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -16,7 +16,7 @@ const startsMax = 64
 const stepsMax = 50_000
 /** What counts as recent in `catalog_activity`. */
 const recentMillis = 30 * 86_400_000
-/** What is looked at of the past when the process starts, and how much of the last turn once more. */
+/** The period that is read when the process starts, and the overlap with the last turn. */
 const firstMillis = 86_400_000
 const againMillis = 120_000
 
@@ -28,11 +28,11 @@ interface Turn {
   readonly after: string
 }
 
-/** The payers that were looked at, and how many resources lost rank. */
+/** The payers that were examined, and how many resources lost rank. */
 export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: Turn) {
   const sql = yield* SqlClient.SqlClient
   const recently = new Date(now.getTime() - recentMillis)
-  // Activity is locked before payers are changed, in the order in which whoever stores sales locks it.
+  // Activity is locked before payers are changed, in the order in which a batch of sales locks it.
   const [found] = yield* sql<{
     starts: number
     last: string | null
@@ -99,7 +99,7 @@ export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: T
   return found!
 })
 
-/** Looks for circles for as long as the Scope lives. */
+/** Searches for circles for as long as the Scope lives. */
 export const startCircles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { moved } = yield* Changes

@@ -7,7 +7,7 @@ import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import { encodeBody, encodeOption, type StoredBody, type StoredOption, versionHash } from "./ResourceWire.ts"
 
-/** An option with what tells it from the others of its operation. */
+/** An option with the key that identifies it among those of its operation. */
 export interface NamedOption extends StoredOption {
   readonly scheme: string
   /** Neutral spelling. */
@@ -24,7 +24,7 @@ export interface LiveOption extends NamedOption {
 
 export interface DeclaredText {
   readonly grade: Grade
-  /** They came at no cost, by a signature that any account can make: nothing stands for them yet. */
+  /** They came at no cost, by a signature that any account can make: they are no evidence yet. */
   readonly isFree?: boolean
   readonly identity: Identity
   readonly kept: StoredBody

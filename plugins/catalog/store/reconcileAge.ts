@@ -1,6 +1,6 @@
-// The actor of time, every ten minutes: what was not seen for `indexing.stale_after_hours` goes stale, and what nobody
-// needs any more is forgotten (observations after thirty days, quotas after a week, the transactions that were counted
-// and the authorizations that listed after four hundred days). All of it is told in hours or days. Bounded work a turn.
+// The actor of time, every ten minutes: what was not seen for `indexing.stale_after_hours` goes stale, and expired rows
+// are deleted (observations after thirty days, quotas after a week, the transactions that were counted and the
+// authorizations that listed after four hundred days). All its settings are in hours or days. Bounded work a turn.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -17,7 +17,7 @@ const recountedMax = 50
 const hour = 3_600_000
 const day = 24 * hour
 
-/** One look at the clock; true when there may be more to do. */
+/** One turn; true when there may be more to do. */
 export const ageCatalog = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
@@ -25,7 +25,7 @@ export const ageCatalog = Effect.gen(function* () {
   const { moved } = yield* Changes
   const now = yield* ageMillis
   const before = (milliseconds: number) => new Date(now - milliseconds)
-  // Whoever stores that a resource was seen holds its activity: one of the two comes first, and the other knows of it.
+  // A batch that stores a sighting holds its activity: one of the two comes first, and the other knows of it.
   const stale = yield* sql.withTransaction(
     Effect.gen(function* () {
       const rows = yield* sql<{ id: bigint }>`select r.id from catalog_resources r

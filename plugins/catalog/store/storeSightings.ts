@@ -8,7 +8,7 @@ import type { Batch, Observed, Sold, Touch } from "./SightingsBatch.ts"
 import type { CatalogValues } from "../Config.ts"
 import { moveState, readStates, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 
-/** Settled payments told in one fact. */
+/** Settled payments in one fact. */
 const reportedMax = 500
 /** What is recent: the thirty days of `recent_settled` and `recent_payers`. */
 const recentMillis = 30 * 86_400_000
@@ -16,7 +16,7 @@ const recountMillis = 86_400_000
 
 /**
  * Stores what one flush took: the digests of observations that are new, whether anything was raised or revived or a
- * look asked for, and how what was touched stands.
+ * probe asked for, and the state of what was touched.
  */
 export const storeBatch = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -79,7 +79,7 @@ const storeTouches = Effect.fnUntraced(function* (
       reason: "payment_observed"
     })
   }
-  // What looks found dead is looked at again: whoever pays for it may know better.
+  // What probes found dead is probed again: a payment for it is evidence against them.
   const dead = yield* sql<{ id: bigint }>`select id from catalog_resources
     where state = 'stale' and coalesce(state_reason, 'not_seen') <> 'not_seen' and id in (select value::bigint
       from jsonb_array_elements_text(${JSON.stringify([...batch.keys()].map(String))}::jsonb)) order by id`
@@ -88,8 +88,8 @@ const storeTouches = Effect.fnUntraced(function* (
 })
 
 /**
- * Whoever settled for a listing was served: what looks found dead lives, but for what the origin itself has said (its
- * answer stands above payments). True when any does.
+ * A payer that settled for a listing was served: what probes found dead lives, but for what the origin itself has said
+ * (its answer precedes payments). True when any does.
  */
 const reviveSold = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -123,8 +123,8 @@ const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, S
 }
 
 /**
- * Whether a sale counts for rank: not what is dust, not what one pays to itself, and not what comes from somebody whom
- * its recipient pays in turn, or in a circle that was found (`findCircles.ts`).
+ * Whether a sale counts for rank: not what is dust, not what an account pays to itself, and not what comes from an
+ * account that its recipient pays in turn, or in a circle that was found (`findCircles.ts`).
  */
 const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.amount >= ${dustBelow}
   and g.payer <> g.pay_to and not exists (
@@ -182,7 +182,7 @@ const storeSales = (
     where a.resource_id = s.resource_id`
 }
 
-/** Raises what a payment that counts was settled for: somebody stands for it from now on. True when any rose. */
+/** Raises what a payment that counts was settled for: it has evidence from now on. True when any rose. */
 const raiseSold = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
@@ -190,7 +190,7 @@ const raiseSold = Effect.fnUntraced(function* (
   now: Date
 ) {
   const ids = JSON.stringify([...batch.values()].map(({ resourceId }) => String(resourceId)))
-  // What waits for its first look waits no longer behind what is merely claimed.
+  // A first probe that is due waits no longer behind what is merely claimed.
   const raised = yield* sql<{ id: bigint }>`with raised as (
       update catalog_resources r set standing_at = ${now}
       from catalog_activity a where a.resource_id = r.id and a.earned > 0 and r.standing_at is null
@@ -215,7 +215,7 @@ export const recountSales = (sql: SqlClient.SqlClient, now: Date, limit: number)
   return Effect.map(counted, (rows) => rows.length)
 }
 
-/** Tells which resources the batch's payments were counted for. */
+/** Reports the resources that the batch's payments were counted for. */
 const reportSales = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],

@@ -159,7 +159,7 @@ it.effect(
 
 it.effect("turns go round: nobody has a second before the others' first, and whoever leaves holds nobody up", () =>
   Effect.gen(function* () {
-    const turns = new FairScheduler({ atOnceMax: 1, waitingMax: 8 })
+    const turns = new FairScheduler({ concurrentMax: 1, waitingMax: 8 })
     const order: Array<string> = []
     const end = yield* Deferred.make<void>()
     const run = (name: string, work: Effect.Effect<void> = Effect.void) =>

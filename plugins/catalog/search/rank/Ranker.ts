@@ -1,8 +1,8 @@
 // One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
 // perhaps reranked, and weighed by the resources' own signals. A branch that is late or failed is missing; one that a
 // caller's mode needs and that is off is unprovided. Either makes the answer partial; when all that were asked are
-// missing or off, whatever else is on answers instead (S128–S130, decisions 5). A flood of claims that fills a branch's
-// candidates hides nothing with evidence: such a branch is asked once more, for that alone.
+// missing or off, any other branch that is on answers instead (S128–S130, decisions 5). A flood of claims that fills a
+// branch's candidates hides nothing with evidence: such a branch is asked once more, for that alone.
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../../../kernel/effect/withSpanIfSampled.ts"
@@ -51,7 +51,7 @@ export interface Ranking {
   readonly reranking: "off" | "used" | "failed"
 }
 
-/** A request, and the one look that its branches share at what passes its filters. */
+/** A request, and the one read of what passes its filters that its branches share. */
 type Sought = RankRequest & Pick<SearchRequest, "few">
 
 interface Answered {
@@ -183,7 +183,7 @@ const withEvidenced = Effect.fnUntraced(function* (
 
 interface FusedRanking extends Pick<Ranking, "isAnswered"> {
   readonly hits: ReadonlyArray<Fused>
-  /** The list is short whatever there is: the nearest few, or what passes of one list. */
+  /** The list is short in any case: the nearest few, or what passes of one list. */
   readonly isCut: boolean
 }
 
@@ -193,11 +193,11 @@ const atOnce = { startImmediately: true } as const
 const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.undefined }
 
 /**
- * Whether anything fits a query is told by the query: what is the best of a filter's few is not measured as if it were
- * the best of all. Where a filter seems to leave nothing that fits, the branches say what there is without, unless they
- * did a moment ago. A branch that learns from its first hits learns less from a filter's few: where it then finds
- * nothing, what passes of the answer without the filter is the answer, since a filter takes away what does not pass it
- * and nothing else.
+ * Whether anything fits a query is decided for the query without its filters: the best of a filter's few is not
+ * measured as if it were the best of all. Where a filter seems to leave nothing that fits, the branches are asked
+ * without it, unless the answer is cached. A branch that learns from its first hits learns less from a filter's few:
+ * where it then finds nothing, what passes of the answer without the filter is the answer, since a filter removes what
+ * does not pass it and nothing else.
  */
 const fusedOf = Effect.fnUntraced(function* (
   answered: ReadonlyArray<Answered>,
@@ -330,7 +330,7 @@ export class Ranker extends Context.Service<
         })
         const more =
           !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
-        // One seller's hits have crowded out the others': those are looked for behind them.
+        // One seller's hits have crowded out the others': those are searched for behind them.
         if (isCrowded && more && request.window < settings.window)
           return yield* rankSought({ ...request, window: settings.window })
         return {

@@ -1,8 +1,7 @@
-// What passes filters that few resources pass: those are ranked themselves, and not looked for among what holds the
-// words of a query or is near it. An agent searches with the same filters whatever it looks for, so the last few lists
-// are kept until the catalog changes, by its journal. Filters that many pass are remembered as common for a while, so
-// that the same ones are not counted with every search; should they become rare meanwhile, the ranking looks closer
-// where it finds too few.
+// What passes filters that few resources pass: those are ranked themselves, instead of being searched for among the
+// query's candidates. An agent repeats its filters from search to search, so the last few lists are cached until the
+// catalog changes, by its journal. Filters that many pass are cached as common for a while, so that the same ones are
+// not counted with every search; should they become rare meanwhile, the ranking searches deeper where it finds too few.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
@@ -15,7 +14,7 @@ const rareMax = 5_000
 /** A search waits so long for it, a quarter of what its branches may take. */
 const patience = "500 millis"
 
-/** How long filters are taken for common, and how many of them are remembered. */
+/** How long filters count as common, and how many of them are cached. */
 const commonMillis = 60_000
 const commonMax = 1_000
 
@@ -69,7 +68,7 @@ export class RareFilters extends Context.Service<
         return row!.count > rareMax ? undefined : (row!.ids?.split(",").map(BigInt) ?? [])
       })
 
-      /** Undefined where nobody can tell, or not soon. */
+      /** Undefined where it is not known, or not soon. */
       const editionOf = (snapshot: bigint) =>
         catalog.edition.pipe(
           Effect.timeout(editionPatience),
@@ -86,7 +85,7 @@ export class RareFilters extends Context.Service<
         const known = lists.get(key)
         if (known !== undefined && known.edition === edition && now - known.at < listedMillis) return known.ids
         const answer = yield* Effect.catch(Effect.timeoutOption(count(filters, snapshot), patience), (error) =>
-          Effect.as(Effect.logWarning("what passes the filters of a search was not looked up", error), Option.none())
+          Effect.as(Effect.logWarning("cannot read what passes a search's filters", error), Option.none())
         )
         if (Option.isNone(answer)) return undefined
         const ids = answer.value

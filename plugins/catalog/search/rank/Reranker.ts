@@ -1,7 +1,7 @@
-// The port of a second look at the best hits, by the settings: off, or an endpoint (`rerank.ts`). It fails soft: what
-// becomes of its failure is the ranking's affair, and the fused order then stands. Searches that ask the same at the
-// same time share one request, a few run at once and none waits for a place, and an endpoint that failed several times
-// in a row is left alone for a while, after which one search tries.
+// The port of the reranker, by the settings: off, or an endpoint (`rerank.ts`). On failure the ranking keeps the fused
+// order. Equal concurrent searches share one request (single flight), a few run concurrently and none waits for a
+// place, and an endpoint that failed several times in a row has its circuit open for a while, after which one search
+// tries.
 import { Context, Deferred, Effect, Exit, Layer, Option } from "effect"
 import { HttpClient } from "effect/http"
 import { Settings } from "../../../../kernel/config/Settings.ts"
@@ -9,8 +9,8 @@ import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { type ResourceDocument, SearchSettings } from "../../contract.ts"
 import { rerank, RerankingFailed } from "./rerank.ts"
 
-/** Requests at once; a search beyond goes without. */
-const atOnceMax = 8
+/** Concurrent requests; a search beyond is not reranked. */
+const concurrentMax = 8
 /** Failures in a row after which the endpoint is left alone, and for how long. */
 const failuresMax = 5
 const restMillis = 10_000
@@ -25,7 +25,7 @@ const leash = () => {
   const run = Effect.fnUntraced(function* (order: Order): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
     const now = yield* monotonicMillis
     if (now < state.openUntil) return yield* new RerankingFailed({ message: "the reranker is left alone" })
-    if (state.atWork >= atOnceMax) return yield* new RerankingFailed({ message: "the reranker is busy" })
+    if (state.atWork >= concurrentMax) return yield* new RerankingFailed({ message: "the reranker is busy" })
     // While it is half open, one search tries and the others are still kept away.
     if (state.failures >= failuresMax) state.openUntil = now + restMillis
     state.atWork += 1
@@ -57,7 +57,7 @@ const leash = () => {
 export class Reranker extends Context.Service<
   Reranker,
   {
-    /** Hits that are looked at again; 0 when it is off. */
+    /** Hits that are reranked; 0 when it is off. */
     readonly topK: number
     /** The order of the documents, best first, as indexes: each once. */
     readonly order: (query: string, documents: ReadonlyArray<ResourceDocument>) => Order

@@ -98,7 +98,7 @@ export class ResourceSignals extends Context.Service<
         const spread = spreadSellers(weighed.slice(0, count), signalsOf, query)
         const rest = weighed.slice(count)
         if (rest.length === 0) return spread
-        // The page is full: who sells what is behind it decides nothing.
+        // The page is full: the sellers of what is behind it decide nothing.
         if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
         yield* learn(rest, at)
         return spreadSellers(weighed, signalsOf, query)

@@ -1,4 +1,4 @@
-// What one branch of search may lend another: which words mean about the same. `contract.ts` hands the types on.
+// Similar terms, which one branch of search may provide to another. `contract.ts` re-exports the types.
 import type { Effect } from "effect"
 
 /** A word that means about the same as another. */
@@ -9,7 +9,7 @@ export interface SimilarTerm {
 }
 
 /**
- * The words at least so like one, the likest first: the word itself where it is known as it stands. None where the word
- * is not known.
+ * The terms at least this similar to one, the nearest first: the term itself where it is known as it is spelled. None
+ * where the term is not known.
  */
 export type SimilarTerms = (word: string, likenessMin: number) => Effect.Effect<ReadonlyArray<SimilarTerm>>

@@ -1,5 +1,5 @@
-// How well a query is answered without filters, kept for a minute: who has searched and then filters is not looked up
-// twice. It is the query's and the whole catalog's, and moves as slowly as that does.
+// How well a query is answered without filters, cached for a minute, so that a search repeated with a filter does not
+// measure it again. It is a property of the query and the whole catalog, and moves as slowly as that does.
 import { Effect } from "effect"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { setBounded } from "../../../../kernel/cache/setBounded.ts"

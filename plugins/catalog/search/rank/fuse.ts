@@ -1,12 +1,11 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
-// scores are fused, because the scores of two branches have nothing in common. What the means of words find counts as
-// much as the words themselves leave open. Something is always the likest: where words and the means of words are asked
-// together, an answer must be likelier by both than chance makes the likest of all listings; where means are asked
-// alone, not much less likely than that. Where nothing is, or no branch is sure, a question is still answered by what
-// holds a rare word of it, and else by the nearest three: of words alone nobody can tell a question without an answer
-// from one in other words than its answer's. The ranks of weak hits say little: where words are not sure, relevances
-// order what is shown. Of equals the one that was listed first comes first: being new is no merit.
-// Pure.
+// scores are fused, because the scores of two branches have nothing in common. The semantic branch counts as much as
+// the lexical one leaves open. Some listing is always the nearest: where both branches are asked, an answer must exceed
+// by both what chance gives the nearest of all listings; where the semantic branch is asked alone, it must not fall far
+// short of that. Where nothing does, or no branch is confident, a query is still answered by what holds a rare term of
+// it, and else by the nearest three: lexical scores alone cannot separate unanswerable queries from paraphrases. The
+// ranks of weak hits say little: where the lexical branch is not confident, relevances order what is shown. Of equals
+// the one that was listed first comes first: being new is no merit. Pure.
 import type { Hit, SearchBranch } from "../../contract.ts"
 
 export interface Ranked {
@@ -35,7 +34,7 @@ export interface FuseOptions {
 export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBranch["mode"], number> =>
   new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
 
-/** Whether a branch's best hit is relevant enough by itself. */
+/** Whether a branch's best hit alone is relevant enough. */
 export const hasConfidentBranch = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
   [...bests.values()].some((best) => best >= bestMin)
 
@@ -43,7 +42,7 @@ export const hasConfidentBranch = (bests: ReadonlyMap<SearchBranch["mode"], numb
 const wordsWorth = 30
 /** Deviations by which words and means together must be beyond chance. */
 const fittingMin = 0.45
-/** Deviations that a part of the query's words is worth, whatever else was asked: the first of it is worth most. */
+/** Deviations that a part of the query's terms is worth, whatever the rest: the first of it is worth most. */
 const evidenceWorth = 2
 const evidenceScale = 4
 /** Deviations by which that and means together must be beyond chance. */
@@ -54,9 +53,9 @@ const wordsAloneMin = 0.25
 const meansAloneMin = -0.5
 
 /**
- * By how many deviations words and means together speak for a hit, beyond chance, where the words of a hit are worth so
- * many. Undefined where words are not asked beside means, or these cannot tell chance. What is not among the likest
- * counts as the least of them.
+ * By how many deviations both branches together speak for a hit, beyond chance, where its terms are worth this many.
+ * Undefined where the lexical branch is not asked beside the semantic one, or this cannot measure chance. A hit that is
+ * not among the nearest counts as the last of them.
  */
 const speakingFor = (
   branches: ReadonlyArray<Ranked>,
@@ -86,7 +85,7 @@ const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
   return !isAlone || known.length === 0 || Math.max(...known) >= meansAloneMin
 }
 
-/** Of the statistic below, what each part counts, and what an answer must have of it: fitted to the judged sets. */
+/** Weights of the statistic below and the threshold of an answer: fitted to the labeled sets. */
 const statistic = { relevance: 9.883, together: 0.329, agreement: 0.804, word: 0.666, least: 4.681 }
 /** Words of a query beyond which more say nothing. */
 const wordsMax = 12
@@ -101,9 +100,9 @@ export const countWords = (query: string): number => {
 }
 
 /**
- * By how much the query's best hits are beyond what questions without an answer have: the relevance of words, which a
- * long query has less of, what a hit holds of the query and means together, and whether both name the same first.
- * Undefined where words are not asked beside means, or these cannot tell chance.
+ * By how much the query's best hits exceed those of unanswerable queries: lexical relevance, which a long query has
+ * less of, what a hit holds of the query and its deviation together, and whether both branches rank the same hit first.
+ * Undefined where the lexical branch is not asked beside the semantic one, or this cannot measure chance.
  */
 const answerability = (branches: ReadonlyArray<Ranked>, words: number): number | undefined => {
   const evidence = weightOfEvidence(branches)
@@ -144,10 +143,10 @@ export const isAnyFitting = (
   )
 }
 
-/** Words this relevant, and means that say anything at all, are two witnesses for a hit where chance is not known. */
+/** This lexical relevance, and any semantic one, are two witnesses for a hit where chance is not known. */
 const witnessMin = 0.06
 
-/** Where a hit stands in one branch, rank from 1. */
+/** The rank of a hit in one branch, from 1. */
 export interface BranchRank {
   readonly rank: number
   readonly score: number
@@ -172,8 +171,8 @@ export const byScore = (
 const surenessShare = 0.4
 
 /**
- * What a rank of a branch is worth. The means of words tell what a query is about and no more: they count in full where
- * its words find little, and the less the surer the words are.
+ * What a rank of a branch is worth. The semantic branch finds only what a query is about: it counts in full where the
+ * query's terms find little, and the less the more confident the lexical branch is.
  */
 const weightOf = (
   { mode, weight }: Pick<Ranked, "mode" | "weight">,
@@ -197,9 +196,9 @@ const witnessedOf = (
 }
 
 /**
- * By both relevances together, without what has a small share of the best: of words that are not sure the first is
- * hardly better than the second and holds a rare word as likely by chance, so that their ranks, and what else tells
- * whether there is an answer at all, would hide what means are clear about.
+ * By both relevances together, without what has a small share of the best: where the lexical branch is not confident,
+ * its first hit is hardly better than its second and holds a rare term as likely by chance, so that its ranks, and the
+ * test for an answer, would hide what the semantic branch is clear about.
  */
 const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): ReadonlyArray<Fused> => {
   const relevanceOf = ({ standings: standings }: Fused) =>
@@ -208,7 +207,7 @@ const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): R
   return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
 }
 
-/** Where nothing is likelier than chance, so many of the nearest are shown, and no more. */
+/** Where nothing exceeds chance, only this many of the nearest are shown. */
 const nearestMax = 3
 
 /** Best first. */
@@ -234,7 +233,7 @@ export const fuse = (
     let rank = 0
     hits.forEach(({ id, isAside, isEvident, relevance, score }, index) => {
       if (isAside === true) return
-      // Equals share a rank: what tells them apart is not the order in which a branch happens to give them.
+      // Equals share a rank: the order in which a branch happens to give them does not separate them.
       if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
       let entry = fused.get(id)
       if (entry === undefined) fused.set(id, (entry = { id, score: 0, standings: {} }))
@@ -246,7 +245,7 @@ export const fuse = (
   const isRelevant = ({ standings: standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const all = [...fused.values()].sort(byScore)
-  // An operator's model tells whether there is an answer, and its relevances are no match for those of words and means.
+  // An operator's model decides whether there is an answer, and its relevances do not compare with those of branches.
   const isModelAsked = branches.some(({ mode }) => mode === "semantic")
   if (!isFitting) return isModelAsked ? [] : inOrderOfRelevance(all, relevanceMin).slice(0, nearestMax)
   const isOrderReported = (bests.get("lexical") ?? 0) >= bestMin || isModelAsked

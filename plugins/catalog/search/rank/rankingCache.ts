@@ -1,8 +1,8 @@
-// Rankings that are asked for again: the same few words are what people and agents search for. One is kept as its ids,
-// for half a minute at most, and no longer than what it was made from stays the same: the catalog, by its journal, and
-// what each branch answers from. Only its order is kept: what a page shows is read each time. It is kept from the
-// second time on, so that queries that come once keep nothing, and what a first search met too early (words that nobody
-// has lent yet, a look that took too long) is not held fast.
+// A cache of rankings that are asked for again: people and agents repeat the same few queries. An entry is the ranking's
+// ids, for half a minute at most, and no longer than its sources stay the same: the catalog, by its journal, and the
+// edition of each branch. Only the order is cached: what a page shows is read each time. An entry begins with the second
+// request, so that queries that come once take no room, and what a first search met too early (similar terms not yet
+// provided, a read that took too long) is not kept.
 import { Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
@@ -27,7 +27,7 @@ export const listingOf = ({ hits, ...ranking }: Ranking): Listing => ({ ...ranki
 
 interface Kept {
   readonly edition: string
-  /** When it was last made, as `monotonicMillis` tells it. */
+  /** When it was last made, by `monotonicMillis`. */
   readonly at: number
   /** Undefined when it was asked for once. */
   readonly listing: Listing | undefined
@@ -36,7 +36,7 @@ interface Kept {
 const keyOf = ({ filters, isModeAsked, mode, prefersCheap, query, window }: RankRequest): string =>
   fingerprintOf(filters, [query, mode, isModeAsked, prefersCheap, window])
 
-/** What a ranking is made from at this moment; None where nobody can tell, or not soon. */
+/** The editions a ranking is made from at this moment; None where they are not known, or not soon. */
 const makeEditionOf = Effect.gen(function* () {
   const catalog = yield* Catalog
   const search = yield* Search

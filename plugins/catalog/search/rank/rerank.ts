@@ -1,7 +1,7 @@
-// A second look at the best hits by a reranking endpoint, in the words of its interface: Cohere's, that of Hugging
-// Face's text-embeddings-inference (TEI), llama.cpp's, or one that says all of them to whoever ignores what it does not
-// know (Jina, vLLM). It is optional, bounded in time, and believed only when its answer is a permutation of what was
-// sent; otherwise the fused order stands.
+// Reranking of the best hits by an endpoint, in the format of its interface: Cohere's, that of Hugging Face's
+// text-embeddings-inference (TEI), llama.cpp's, or one with the fields of all of them, for servers that ignore unknown
+// fields (Jina, vLLM). It is optional, bounded in time, and accepted only when its answer is a permutation of what was
+// sent; otherwise the fused order is kept.
 import { Data, Effect, Option, type Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { readText } from "../../../../kernel/http/readText.ts"

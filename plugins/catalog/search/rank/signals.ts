@@ -1,10 +1,9 @@
 // What a resource's use and age add to its rank, and what its origin's other hits take from it. Evidence goes first
-// where relevance is about equal: what is merely claimed precedes a hit that its origin, its recipient's key or a
-// settled payment stands for only when it is more relevant by more than `search.evidence_margin`, and behind the first
-// few claims only when it is several times as relevant. All are shares with a
-// bound from the settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer
-// counts once however often it pays; freshness fades over a month without being seen; each further hit of one origin
-// loses a little. Pure.
+// where relevance is about equal: what is merely claimed precedes a hit with evidence (its origin, its recipient's key
+// or a settled payment) only when it is more relevant by more than `search.evidence_margin`, and behind the first few
+// claims only when it is several times as relevant. All are shares with a bound from the settings: popularity grows
+// with the logarithm of distinct payers of settled payments, so one buyer counts once however often it pays; freshness
+// fades over a month without being seen; each further hit of one origin loses a little. Pure.
 import { byScore, type Fused } from "./fuse.ts"
 import type { SearchValues } from "../searchSection.ts"
 
@@ -20,11 +19,11 @@ export interface Signals {
   readonly origin: string | null
   readonly payers: bigint
   readonly lastSeenAt: Date
-  /** Its recipient, its origin or a settled payment stands for it. */
+  /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly stands: boolean
   /** When it began to say what it says: of equals the oldest words come first. */
   readonly wordsAt?: Date
-  /** The least that it costs in the asset that stands for the dollar, in whole ones; null for what offers none. */
+  /** The least that it costs in the asset that represents the dollar, in whole ones; null for what offers none. */
   readonly price: number | null
 }
 
@@ -112,7 +111,7 @@ export const weigh = (
     .map((hit) => {
       const signals = known.get(hit.id)
       if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
-      // To be seen costs whoever only has payments verified nothing: it counts for what somebody stands for.
+      // Being seen costs a payer of merely verified payments nothing: it counts only where there is evidence.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
       const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
       if (!signals.stands) {

@@ -1,12 +1,10 @@
-// At most so many places of one seller on a first page, of a search as of browsing, by its origin and by whom
-// it has paid, and, of a search, of texts that say nearly the same, whoever's they are: whoever lists one
-// thing a hundred times, under as many names, crowds nobody out. Of such texts those stay that have evidence, and then
-// the oldest words, whichever row is older: a copy never takes the place of what it was copied from, and what is as
-// relevant follows it. Claims are held against each other by what the query matched in them too, so that padding makes
-// no other text of one, and three places are those of one payer whose free payments listed them. What is too many
-// goes behind the first page
-// in its order, or behind the others where they do not fill it: none is lost, and later pages hold the rest.
-// Pure.
+// Bounds the places of one seller on a first page, of a search as of browsing, by origin and by recipient, and, of a
+// search, those of near-duplicate texts of any seller: listing one thing a hundred times, under as many names, crowds
+// out no other. Of near-duplicates those stay that have evidence, and then the oldest words, whichever row is older: a
+// copy never takes the place of its original, and what is as relevant follows it. Claims are compared by what the query
+// matched in them too, so that padding makes no other text of one, and three places are those of one payer whose free
+// payments listed them. What is too many goes behind the first page in its order, or behind the others where they do
+// not fill it: none is lost, and later pages hold the rest. Pure.
 import { groupAlike, matchedSketches } from "./textSketch.ts"
 
 /** Places of a first page. */
@@ -21,7 +19,7 @@ export interface Seller {
   readonly payTos: ReadonlyArray<string>
   /** The payer whose free payment listed it; for what has evidence it does not matter. */
   readonly listedBy?: string | null
-  /** Its recipient, its origin or a settled payment stands for it. */
+  /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly stands?: boolean
   readonly wordsAt?: Date
   /** The words of what is merely claimed. */
@@ -77,8 +75,8 @@ const groupsAmong = (
 }
 
 /**
- * Of texts that say nearly the same, all but the first few: what has evidence in the order of the hits, since sellers
- * who use one sentence differ by the very word that was asked for, and then the most original claims.
+ * Of near-duplicates, all but the first few: those with evidence in the order of the hits, since sellers that use one
+ * sentence differ by the very word that was asked for, and then the most original claims.
  */
 const copiesAmong = (
   hits: ReadonlyArray<{ readonly id: bigint }>,
@@ -132,7 +130,7 @@ const originalsFirst = <H extends Scored>(
 export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerOf: SellerOf, query = ""): Spread<H> => {
   const groups = groupsAmong(given, sellerOf, query)
   const hits = originalsFirst(given, groups, sellerOf)
-  // Who fits on the first page crowds nobody out of it.
+  // A list that fits on the first page crowds out nothing.
   const copies = hits.length <= pageSize ? new Set<bigint>() : copiesAmong(hits, groups, sellerOf)
   const seen = new Map<string, number>()
   const first: Array<H> = []

@@ -1,6 +1,6 @@
-// A report over much is kept for a minute, so that a page that asks for it again and again waits once, and the database
-// works on it at most every quarter of a minute. One over little is made each time. Which is which is told by what was
-// counted, never by a clock.
+// A report over much is cached for a minute, so that a page that requests it repeatedly waits once, and the database
+// works on it at most every quarter of a minute. One over little is made each time. The rows that were counted decide
+// which it is, never a clock.
 import { Effect, type Scope } from "effect"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { setBounded } from "../../../../kernel/cache/setBounded.ts"
@@ -41,7 +41,7 @@ export const staleWhileRevalidate = Effect.fnUntraced(function* <K, A, E, R>(
       const again = Effect.catchCause(renew(key), (cause) =>
         Effect.andThen(
           Effect.sync(() => (known.isRenewed = false)),
-          Effect.logWarning("a report could not be made again; the last one stands", cause)
+          Effect.logWarning("cannot refresh a report; serving the last one", cause)
         )
       )
       yield* Effect.forkIn(again, scope)

@@ -1,7 +1,7 @@
-// A text in a few bytes, by which texts that say nearly the same are told: the hashes of its words, the
-// smallest of them where it has many. Numbers are no words, so that a series of listings is one text. Pure.
+// A sketch of a text in a few bytes, to find near-duplicates: the hashes of its words, the smallest of them where it
+// has many. Numbers are no words, so that a series of listings is one text. Pure.
 
-/** The smallest hashes kept, and words without which a text says too little to be told from another. */
+/** The smallest hashes kept, and the least words of a text that can be compared. */
 const hashesMax = 32
 const wordsMin = 4
 /** The share of the words of both that texts have in common which say nearly the same. */
@@ -32,9 +32,9 @@ const sketchOfWords = (words: ReadonlyArray<string>): string => {
 export const areAlike = (a: string, b: string): boolean => {
   const [short, long] = a.length < b.length ? [a.length, b.length] : [b.length, a.length]
   if (short === 0 || short < alikeShare * long) return false
-  // Of two long texts the smallest hashes of both stand for all of them.
+  // Of two long texts the smallest hashes of both represent all of them.
   const probed = long === hashesMax ? hashesMax : Infinity
-  // So many words of one text alone are too many, whatever the rest have in common: most texts are told by a few.
+  // This many words of one text alone exclude a duplicate, whatever the rest have in common: a few decide most pairs.
   const ownMax = (1 / alikeShare - 1) * short
   let [at, other, both, own] = [0, 0, 0, 0]
   while (both + own < probed && own <= ownMax && (at < a.length || other < b.length)) {

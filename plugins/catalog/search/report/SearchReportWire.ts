@@ -1,4 +1,4 @@
-// What operators are told of search, as Schemas: the answers below /analytics/v1/search are typed by them, and
+// The operators' reports on search, as Schemas: the answers below /analytics/v1/search are typed by them, and
 // /openapi.json describes them with the same (S168–S177). Counts that grow without end are decimal text.
 import { Schema } from "effect"
 import { text, time, units, whole } from "../../../../kernel/http/wireSchema.ts"
@@ -34,7 +34,7 @@ export const SearchStatus = Schema.Struct({
   }),
   embedded: Schema.Struct({ provider: Schema.String, weight, candidate_count: candidates, health, indexed }),
   semantic: Schema.Struct({
-    provider: text("`none` when nobody embeds."),
+    provider: text("`none` when there are no embeddings."),
     model: Schema.NullOr(Schema.String),
     revision: Schema.NullOr(Schema.String),
     dimension: Schema.NullOr(whole("Numbers in a vector.")),
@@ -45,7 +45,7 @@ export const SearchStatus = Schema.Struct({
     detail: Schema.NullOr(text("Why it is degraded."))
   }),
   reranking: Schema.Struct({
-    provider: text("`none` when the fused order stands."),
+    provider: text("`none` when the fused order is kept."),
     model: Schema.NullOr(Schema.String),
     top_k: whole("Hits that are ranked again."),
     fallback: Schema.String
@@ -74,7 +74,7 @@ export const SearchGenerations = Schema.Struct({ items: Schema.Array(Generation)
 export const MissedSearches = Schema.Struct({
   items: Schema.Array(
     Schema.Struct({
-      words: text("In lower case and cut; what may name somebody or be a secret is `…`."),
+      words: text("In lower case and cut; what may name a person or be a secret is `…`."),
       sessions: units("Callers of a day, added over days."),
       times: units("Times it was asked."),
       last_at: moment
@@ -87,8 +87,8 @@ const count = units("A count.")
 const millis = Schema.NullOr(Schema.Finite)
 
 export const SearchConversion = Schema.Struct({
-  hours: whole("Looked back."),
-  attribution: text("How a payment is told to be of a search."),
+  hours: whole("Period of the report, up to now."),
+  attribution: text("How a payment is attributed to a search."),
   attribution_window_hours: whole("Between a search and a payment at most."),
   impressions: units(
     "Pages of results that were shown, empty ones included; of a caller without a key each once a day, 20 at most."

@@ -1,6 +1,6 @@
-// The routes on search for operators: how each branch stands, which generations of embeddings there were, and which
-// searches led to payments. Keyed like all of analytics; nothing of it is in public answers (S168–S177). What was
-// looked for and not found is words of strangers, and told to operators alone.
+// The routes on search for operators: the state of each branch, which generations of embeddings there were, and which
+// searches led to payments. Keyed like all of analytics; nothing of it is in public answers (S168–S177). Queries
+// without a result are other callers' words, shown to operators alone.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -19,7 +19,7 @@ import type { SearchValues } from "../searchSection.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 export const hoursMax = 720
-/** Facts and impressions that a report on conversion may look through each time it is asked. */
+/** Facts and impressions that a report on conversion may scan each time it is asked. */
 const examinedMax = 100_000n
 const off: BranchStatus = { health: "disabled", indexed: 0, generations: [] }
 const pagingBounds = { limitDefault: 50, limitMax: 200, clamp: true }

@@ -1,8 +1,8 @@
-// What was looked for and not found, for the operator alone: the words of searches without a result, or with none but
-// the nearest, and by how many callers they were asked. Words are kept as a reader may see them: in lower case,
-// cut, without what could name or betray somebody (addresses, links, long numbers, keys), and without who asked. They
-// are written behind, in batches, bounded in number by the day, and leave by age; with `search.missed_days` 0 none is
-// kept. The database counts them by their words as they come and go, so that a look at all of them costs little.
+// Queries without a result, or with none but the nearest, for the operator alone, and by how many callers they were
+// asked. Words are kept as a reader may see them: in lower case, cut, without what could identify a person or leak a
+// secret (addresses, links, long numbers, keys), and without the caller. They are written behind, in batches, bounded
+// in number by the day, and leave by age; with `search.missed_days` 0 none is kept. The database counts them by their
+// words as they come and go, so that a report over all of them costs little.
 import { Clock, Effect, Queue } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../../kernel/actor/Actor.ts"
@@ -22,7 +22,7 @@ const millisPerDay = 86_400_000
 /** What comes so soon after the first is written with it. */
 const gather = "1 second"
 
-/** Whether a word may name somebody or be a secret: an address, a link, a key, a long number. */
+/** Whether a word may name a person or be a secret: an address, a link, a key, a long number. */
 const isReporting = (word: string): boolean =>
   word.length > wordLengthMax || word.includes("@") || word.includes("/") || word.replace(/[^0-9]/g, "").length > 5
 
@@ -63,7 +63,7 @@ export const writeMissed = (sql: SqlClient.SqlClient, crypto: Crypto["Service"],
       last_at = greatest(t.last_at, excluded.last_at)`
 }
 
-/** Deletes what is older than so many days; everything for none. */
+/** Deletes what is older than this many days; everything for none. */
 export const pruneMissed = (sql: SqlClient.SqlClient, now: number, days: number) =>
   sql`delete from catalog_missed_searches where day < ${dayOf(now - days * millisPerDay)}::date or ${days === 0}`
 
@@ -110,13 +110,13 @@ interface MissedRow {
 
 export interface MissedPage {
   readonly report: typeof MissedSearches.Type
-  /** Rows that were looked through. */
+  /** Rows that were scanned. */
   readonly examined: bigint
 }
 
 /** The words of the days since then: of all that is kept they are counted already, of fewer days here. */
 const countedWords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, since: string) {
-  // The least day is the index's first; whether there is one before that day could be a look through all of them.
+  // The least day is the index's first; whether there is one before that day could be a scan of all of them.
   const [kept] = yield* sql<{ readonly whole: boolean }>`select coalesce(min(day) >= ${since}::date, true) as whole
     from catalog_missed_searches`
   return kept!.whole

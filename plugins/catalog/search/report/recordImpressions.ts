@@ -1,6 +1,6 @@
 // Impressions are written behind, in batches, and never wait for: the queue is bounded and drops the oldest when the
-// database is slower than the searches. A session is a hash of the caller and the UTC day, so that it names nobody and
-// ends at midnight; that of a caller with a key says so.
+// database is slower than the searches. A session is a hash of the caller and the UTC day, so that it identifies no
+// caller and ends at midnight; that of a caller with a key is marked so.
 import { Clock, Effect, Queue } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
