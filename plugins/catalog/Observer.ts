@@ -135,7 +135,7 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
       yield* changes.onChange((wasMoved) => {
         if (wasMoved) cached.forget()
       })
-      yield* sightings.onStanding((standings, now) => cached.confirm(standings, now))
+      yield* sightings.onStates((stateHashes, now) => cached.confirm(stateHashes, now))
 
       const touch = touching(sightings)
       const first = yield* makeFirst(cached)

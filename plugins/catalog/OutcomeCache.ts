@@ -20,8 +20,8 @@ export interface CachedOutcome {
 }
 
 /** State of a resource when it was last read. */
-interface ResourceStanding {
-  readonly standing: string
+interface ResourceStateHash {
+  readonly stateHash: string
   readonly readAt: number
 }
 
@@ -35,7 +35,7 @@ export class OutcomeCache {
   #characters = 0
   /** The version hash of a resource that was recorded last. */
   readonly #latest = new Map<string, string>()
-  readonly #standings = new Map<string, ResourceStanding>()
+  readonly #stateHashes = new Map<string, ResourceStateHash>()
 
   /** True when discovery shows something else now. */
   keep(digest: string, recorded: Recorded, now: number): boolean {
@@ -68,19 +68,19 @@ export class OutcomeCache {
     const { recorded } = known
     const { resourceId, versionHash } = recorded
     if (versionHash !== undefined && this.#latest.get(String(resourceId)) !== versionHash) return undefined
-    return this.#stillStands(known, now) ? known : undefined
+    return this.#isCurrent(known, now) ? known : undefined
   }
 
-  #stillStands({ validatedAt: checkedAt, recorded: { resourceId, standing } }: CachedOutcome, now: number): boolean {
-    const read = standing === undefined ? undefined : this.#standings.get(String(resourceId))
+  #isCurrent({ validatedAt: checkedAt, recorded: { resourceId, stateHash } }: CachedOutcome, now: number): boolean {
+    const read = stateHash === undefined ? undefined : this.#stateHashes.get(String(resourceId))
     if (read === undefined || read.readAt < checkedAt) return now - checkedAt <= cacheMillis
-    return read.standing === standing && now - read.readAt <= cacheMillis
+    return read.stateHash === stateHash && now - read.readAt <= cacheMillis
   }
 
   /** The current states of resources. */
-  confirm(standings: ReadonlyMap<bigint, string>, now: number): void {
-    for (const [id, standing] of standings)
-      setBounded(this.#standings, cachedMax, String(id), { standing, readAt: now })
+  confirm(stateHashes: ReadonlyMap<bigint, string>, now: number): void {
+    for (const [id, stateHash] of stateHashes)
+      setBounded(this.#stateHashes, cachedMax, String(id), { stateHash, readAt: now })
   }
 
   forget(): void {

@@ -415,12 +415,12 @@ const ofOrder: ReadonlyArray<Mutation> = [
   ),
   follows(
     "what has risen meanwhile is lost",
-    "sql`(${standing(sql, asOf)}) is not true`",
+    "sql`(${hadEvidence(sql, asOf)}) is not true`",
     "sql`r.standing_at is null`"
   ),
   together("pages of one moment get each other's rows", "pages[row.at] = bodiesOf(row)", "pages[0] = bodiesOf(row)"),
-  together("pages of another size are cut alike", "`${stands} ${count}`", "`${stands}`"),
-  together("rows somebody stands for are mixed with the others", "`${stands} ${count}`", "`${count}`"),
+  together("pages of another size are cut alike", "`${hasEvidence} ${count}`", "`${hasEvidence}`"),
+  together("rows somebody stands for are mixed with the others", "`${hasEvidence} ${count}`", "`${count}`"),
   was("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
   circled("a circle earns", "earned = greatest(0, a.earned - e.earned)", "earned = a.earned"),
   circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),
@@ -444,8 +444,8 @@ const standingAs = inFile("store/Resources.ts", "sightings")
 const seen = inFile("store/Sightings.ts", "sightings")
 
 const ofMemory: ReadonlyArray<Mutation> = [
-  known("what stands otherwise is still known", "read.standing === standing && ", ""),
-  known("how it stood is believed for ever", "read.standing === standing && now - read.readAt <= cacheMillis", "true"),
+  known("what stands otherwise is still known", "read.stateHash === stateHash && ", ""),
+  known("how it stood is believed for ever", "read.stateHash === stateHash && now - read.readAt <= cacheMillis", "true"),
   known("a look from before it was judged counts", "read.readAt < checkedAt", "false"),
   known("nothing is ever judged again", "now - known.validatedAt > validatedMillis", "false"),
   standingAs("it stands alike for another owner", "array_to_string(pay_tos, ' ')", "''"),
@@ -456,8 +456,8 @@ const ofMemory: ReadonlyArray<Mutation> = [
     "verification, grade, version_hash",
     "verification, version_hash"
   ),
-  seen("a sale waits with what was only seen", "!isPressing && gathered.isPressing", "false"),
-  seen("what was only seen is stored each second", "gathered.isPressing ? gather : beat", "gather"),
+  seen("a sale waits with what was only seen", "!isPressing && pending.isPressing", "false"),
+  seen("what was only seen is stored each second", "pending.isPressing ? gather : beat", "gather"),
   recalled("a sale is answered from memory", 'observation.stage === "verified" ? ', "true ? "),
   recalled("what is recalled is not seen", 'decision !== "rejected") sightings.seen', "false) sightings.seen"),
   recalled("other terms are the same declaration", "payment.resource, ...terms]", "payment.resource]"),

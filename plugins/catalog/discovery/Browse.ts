@@ -42,7 +42,7 @@ const preparedMax = 101
 
 interface Row extends Body {
   /** It had evidence when the first page was made. */
-  readonly stands: boolean
+  readonly hasEvidence: boolean
 }
 
 /** Chooses rows by the indexes alone, and reads documents for what is on the page. */
@@ -73,13 +73,13 @@ const makeRows = Effect.gen(function* () {
         )
 
   /** What follows a position among the resources with evidence, or among the others. */
-  const tier = (stands: boolean, place: BrowsePosition, filters: Filters, { count, skip }: Span) => {
+  const tier = (hasEvidence: boolean, place: BrowsePosition, filters: Filters, { count, skip }: Span) => {
     const reported = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> =>
-      all.map((body) => ({ ...body, stands }))
+      all.map((body) => ({ ...body, hasEvidence }))
     )
-    if (skip === 0 && count <= preparedMax && !isFiltered(filters)) return reported(pages({ stands, place, count }))
+    if (skip === 0 && count <= preparedMax && !isFiltered(filters)) return reported(pages({ hasEvidence, place, count }))
     const rows = sql<BodyRow>`select ${columns} from ${from} join (
-        select r.id from catalog_resources r where ${following(sql, config, stands, behind(place), filters)}
+        select r.id from catalog_resources r where ${following(sql, config, hasEvidence, behind(place), filters)}
           order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
       ) page on page.id = r.id order by r.id desc`
     const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
@@ -100,10 +100,10 @@ const makeRows = Effect.gen(function* () {
     filters: Filters,
     { count, skip }: Span
   ) {
-    const above = place.stands ? yield* tier(true, place, filters, { count, skip }) : []
+    const above = place.hasEvidence ? yield* tier(true, place, filters, { count, skip }) : []
     if (above.length >= count) return above
-    const passed = place.stands && above.length === 0 && skip > 0 ? yield* countTier(place, filters) : 0
-    const others: BrowsePosition = place.stands ? { ...place, below: snapshot + 1n } : place
+    const passed = place.hasEvidence && above.length === 0 && skip > 0 ? yield* countTier(place, filters) : 0
+    const others: BrowsePosition = place.hasEvidence ? { ...place, below: snapshot + 1n } : place
     const left = { count: count - above.length, skip: above.length === 0 ? Math.max(0, skip - passed) : 0 }
     return [...above, ...(yield* tier(false, others, filters, left))]
   })
@@ -157,7 +157,7 @@ export class Browse extends Context.Service<
         const fingerprint = fingerprintOf(filters)
         if (cursor === undefined) {
           const { asOf, first, snapshot, total } = yield* count(filters, fingerprint)
-          const start: BrowsePosition = { stands: true, below: snapshot + 1n, shown: offset, total, asOf, first }
+          const start: BrowsePosition = { hasEvidence: true, below: snapshot + 1n, shown: offset, total, asOf, first }
           const skip = Math.max(0, offset - first.length)
           return Option.some(yield* pageAt(request, { fingerprint, snapshot }, start, skip))
         }

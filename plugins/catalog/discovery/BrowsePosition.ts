@@ -4,7 +4,7 @@
 
 export interface BrowsePosition {
   /** The next rows are those with evidence; otherwise the merely claimed ones. */
-  readonly stands: boolean
+  readonly hasEvidence: boolean
   /** Rows behind the first ones: ids below this one are still to come. */
   readonly below: bigint
   readonly shown: number
@@ -18,21 +18,21 @@ export interface BrowsePosition {
 export const positionAfter = (
   at: BrowsePosition,
   count: number,
-  last: { readonly id: bigint; readonly stands: boolean } | undefined
+  last: { readonly id: bigint; readonly hasEvidence: boolean } | undefined
 ): BrowsePosition => ({
   ...at,
   shown: at.shown + count,
-  ...(last === undefined ? {} : { stands: last.stands, below: last.id })
+  ...(last === undefined ? {} : { hasEvidence: last.hasEvidence, below: last.id })
 })
 
-export const encodeBrowsePosition = ({ asOf, below, first, shown, stands, total }: BrowsePosition): string =>
-  [stands ? 1 : 0, below, shown, total, asOf, first.join(".")].join(":")
+export const encodeBrowsePosition = ({ asOf, below, first, shown, hasEvidence, total }: BrowsePosition): string =>
+  [hasEvidence ? 1 : 0, below, shown, total, asOf, first.join(".")].join(":")
 
 /** Of what `encodeBrowsePosition` made. */
 export const decodeBrowsePosition = (text: string): BrowsePosition => {
-  const [stands = "", below = "0", shown = "0", total = "0", asOf = "0", first = ""] = text.split(":")
+  const [hasEvidence = "", below = "0", shown = "0", total = "0", asOf = "0", first = ""] = text.split(":")
   return {
-    stands: stands === "1",
+    hasEvidence: hasEvidence === "1",
     below: BigInt(below),
     shown: Number(shown),
     total: Number(total),

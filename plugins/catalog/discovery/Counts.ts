@@ -12,7 +12,7 @@ import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
 import { pageSize, type Seller, spreadSellers } from "../search/rank/spreadSellers.ts"
-import { conditionOf, standing } from "./conditions.ts"
+import { conditionOf, hadEvidence } from "./conditions.ts"
 
 /** Filters whose counts are kept. */
 const countedMax = 1_000
@@ -23,7 +23,7 @@ const waitingMax = 64
  * The journal is asked after this, beside the requests; a request waits for the answer when the last one is older than
  * the second.
  */
-const probeMillis = 1_000
+const pollMillis = 1_000
 const blindMillis = 3_000
 /** After a longer rest the journal is not read from the old mark: it may hold much of others. */
 const restMillis = 60_000
@@ -81,17 +81,17 @@ const shareRuns = Effect.gen(function* () {
 const followChanges = Effect.gen(function* () {
   const facts = yield* Facts
   const { onChange } = yield* Changes
-  const state = { changes: 0, lookedAt: -Infinity }
+  const state = { changes: 0, polledAt: -Infinity }
   let mark: string | undefined
   yield* onChange(() => void (state.changes += 1))
-  const probe = Effect.gen(function* () {
+  const poll = Effect.gen(function* () {
     const at = yield* monotonicMillis
-    const reported = yield* facts.publishedSince(changedFact, at - state.lookedAt > restMillis ? undefined : mark)
+    const reported = yield* facts.publishedSince(changedFact, at - state.polledAt > restMillis ? undefined : mark)
     if (reported.published) state.changes += 1
     mark = reported.mark
-    state.lookedAt = at
+    state.polledAt = at
   })
-  return { state, look: probe }
+  return { state, poll }
 })
 
 interface Candidate extends Seller {
@@ -102,9 +102,9 @@ interface Candidate extends Seller {
 const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: CatalogValues, asOf: number) {
   const sql = yield* SqlClient.SqlClient
   const condition = conditionOf(sql, config, filters)
-  const tier = (stands: boolean, window: number) => sql`(select r.id, r.origin, r.pay_tos, ${stands} as stands
+  const tier = (hasEvidence: boolean, window: number) => sql`(select r.id, r.origin, r.pay_tos, ${hasEvidence} as stands
     from catalog_resources r
-    where ${stands ? standing(sql, asOf) : sql`(${standing(sql, asOf)}) is not true`} and ${condition}
+    where ${hasEvidence ? hadEvidence(sql, asOf) : sql`(${hadEvidence(sql, asOf)}) is not true`} and ${condition}
     order by r.id desc limit ${sql.literal(String(window))})`
   for (const window of windows) {
     const rows = yield* sql<Candidate>`select id, origin, pay_tos as "payTos" from (${tier(true, window)}
@@ -134,7 +134,7 @@ export class Counts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const config = yield* Config
       const { isRunning, share } = yield* shareRuns
-      const { look: probe, state } = yield* followChanges
+      const { poll, state } = yield* followChanges
       const kept = new Map<string, Kept>()
       const permits = yield* Semaphore.make(concurrentMax)
       let waiting = 0
@@ -167,10 +167,10 @@ export class Counts extends Context.Service<
         fingerprint: string
       ): Effect.fn.Return<Counted, SqlError.SqlError | CatalogOverloaded> {
         const now = yield* monotonicMillis
-        if (now - state.lookedAt >= probeMillis) {
-          const age = now - state.lookedAt
-          const probing = yield* share("look", probe)
-          if (age >= blindMillis) yield* Deferred.await(probing)
+        if (now - state.polledAt >= pollMillis) {
+          const age = now - state.polledAt
+          const polling = yield* share("poll", poll)
+          if (age >= blindMillis) yield* Deferred.await(polling)
         }
         const known = kept.get(fingerprint)
         if (known?.changes === state.changes) return known

@@ -14,7 +14,7 @@ import { conditionOf } from "./conditions.ts"
 
 /** Requests of one statement; and the resources of one, beyond which a request has a statement of its own. */
 const callsMax = 8
-const gatheredMax = 50
+const batchedMax = 50
 /** Resources of one request. */
 const idsMax = 1_000
 
@@ -67,7 +67,7 @@ export const batchBodies = Effect.gen(function* () {
   return Effect.fnUntraced(function* (asked: Ids) {
     const ids = asked.slice(0, idsMax)
     if (ids.length === 0) return []
-    const bodies = ids.length > gatheredMax ? yield* ask(ids) : yield* (yield* gathering)(ids)
+    const bodies = ids.length > batchedMax ? yield* ask(ids) : yield* (yield* gathering)(ids)
     return ids.flatMap((id) => bodies.get(id) ?? [])
   }, withSpanIfSampled("Catalog.bodies"))
 })

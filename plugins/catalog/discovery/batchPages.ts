@@ -15,7 +15,7 @@ const callsMax = 8
 
 /** What follows a position, among the resources with evidence or among the others. */
 export interface PageAsked {
-  readonly stands: boolean
+  readonly hasEvidence: boolean
   readonly place: BrowsePosition
   readonly count: number
 }
@@ -57,7 +57,7 @@ export const batchPages = Effect.gen(function* () {
 
   /** Of pages that are alike but for their places: their size is part of the text, which is planned for it. */
   const ask = (calls: ReadonlyArray<PageAsked>): Effect.Effect<ReadonlyArray<Bodies>, SqlError.SqlError> => {
-    const { count, stands } = calls[0]!
+    const { count, hasEvidence } = calls[0]!
     return Effect.map(
       sql<PageRow>`select asked.at, string_agg(r.id::text, ',' order by r.id desc) as ids,
           string_agg(r.document, ${between} order by r.id desc) as documents,
@@ -65,7 +65,7 @@ export const batchPages = Effect.gen(function* () {
         from jsonb_to_recordset(${writtenOf(calls)}::jsonb)
           as asked (at int, as_of timestamptz, below int8, first int8[])
         cross join lateral (
-          select r.id from catalog_resources r where ${following(sql, config, stands, behind, {})}
+          select r.id from catalog_resources r where ${following(sql, config, hasEvidence, behind, {})}
           order by r.id desc limit ${sql.literal(String(count))}
         ) page join ${from} on r.id = page.id group by asked.at`,
       (rows) => {
@@ -78,7 +78,7 @@ export const batchPages = Effect.gen(function* () {
 
   const askAll = Effect.fnUntraced(function* (calls: ReadonlyArray<PageAsked>) {
     const found = new Map<PageAsked, Bodies>()
-    const kinds = Map.groupBy(calls, ({ count, stands }) => `${stands} ${count}`)
+    const kinds = Map.groupBy(calls, ({ count, hasEvidence }) => `${hasEvidence} ${count}`)
     yield* Effect.forEach(
       kinds.values(),
       (alike) =>

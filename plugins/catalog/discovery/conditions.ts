@@ -12,7 +12,7 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
   ])
 
 /** It had evidence at that time (milliseconds, or an expression of SQL). */
-export const standing = (sql: SqlClient.SqlClient, asOf: number | Statement.Fragment): Statement.Fragment =>
+export const hadEvidence = (sql: SqlClient.SqlClient, asOf: number | Statement.Fragment): Statement.Fragment =>
   sql`r.standing_at <= ${typeof asOf === "number" ? new Date(asOf) : asOf}`
 
 /** The values of the filters decide how their rows are best found. */
@@ -64,12 +64,12 @@ export interface Behind {
 export const following = (
   sql: SqlClient.SqlClient,
   config: CatalogValues,
-  stands: boolean,
+  hasEvidence: boolean,
   { asOf, below, first }: Behind,
   filters: Filters
 ): Statement.Fragment =>
   sql.and([
-    stands ? standing(sql, asOf) : sql`(${standing(sql, asOf)}) is not true`,
+    hasEvidence ? hadEvidence(sql, asOf) : sql`(${hadEvidence(sql, asOf)}) is not true`,
     sql`r.id < ${below}`,
     sql`r.id <> all (${first})`,
     conditionOf(sql, config, filters)

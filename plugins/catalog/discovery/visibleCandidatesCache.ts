@@ -16,7 +16,7 @@ import { Changes } from "../store/Changes.ts"
 import { conditionOf } from "./conditions.ts"
 
 /** The journal is asked again after this. */
-const probeMillis = 1_000
+const pollMillis = 1_000
 /** After a longer rest all is forgotten, and not read from the old mark: the journal may hold much of others. */
 const restMillis = 60_000
 /** Resources of higher ids are not cached. */
@@ -59,15 +59,15 @@ const follow = Effect.fnUntraced(function* (source: ReadTargetName) {
   const { onChange } = yield* Changes
   const verdicts = new Verdicts()
   // Changes of this process's own, and how many of them the last poll came after; all that were ever reported.
-  const state = { own: 0, seen: 0, changes: 0, lookedAt: -Infinity }
+  const state = { own: 0, seen: 0, changes: 0, polledAt: -Infinity }
   let mark: string | undefined
   yield* onChange(() => {
     state.own += 1
     state.changes += 1
   })
-  const probe = Effect.gen(function* () {
+  const poll = Effect.gen(function* () {
     const [at, own] = [yield* monotonicMillis, state.own]
-    const isRested = at - state.lookedAt > restMillis
+    const isRested = at - state.polledAt > restMillis
     const reported = yield* facts.publishedSince(changedFact, isRested ? undefined : mark)
     if (reported.published) {
       state.changes += 1
@@ -75,15 +75,15 @@ const follow = Effect.fnUntraced(function* (source: ReadTargetName) {
     }
     mark = reported.mark
     state.seen = own
-    state.lookedAt = at
+    state.polledAt = at
   })
-  const probed = yield* batched({
+  const polled = yield* batched({
     maxBatchSize: 1_000,
-    runBatch: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(probe, ReadTarget, source), calls)
+    runBatch: (calls: ReadonlyArray<void>) => Effect.as(Effect.provideService(poll, ReadTarget, source), calls)
   })
   const followed = Effect.gen(function* () {
-    const isDue = state.seen !== state.own || (yield* monotonicMillis) - state.lookedAt >= probeMillis
-    if (isDue) yield* probed(undefined)
+    const isDue = state.seen !== state.own || (yield* monotonicMillis) - state.polledAt >= pollMillis
+    if (isDue) yield* polled(undefined)
   })
   return { verdicts, followed, changes: () => state.changes }
 })

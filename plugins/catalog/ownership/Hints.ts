@@ -15,7 +15,7 @@ import { Origins } from "./Origins.ts"
 const waitingMax = 512
 const perOriginMax = 32
 const perPayerMax = 2
-const atOnce = 4
+const concurrency = 4
 
 export interface Hint {
   readonly identity: Identity
@@ -83,7 +83,7 @@ export const startHints = Effect.gen(function* () {
     yield* Effect.forEach(
       yield* hints.take,
       (hint) => Effect.catch(follow(hint), (error) => Effect.logWarning("a hint could not be followed", error)),
-      { concurrency: atOnce, discard: true }
+      { concurrency, discard: true }
     )
   })
 

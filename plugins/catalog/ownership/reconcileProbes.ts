@@ -17,7 +17,7 @@ import { subjectOf, Verdicts } from "./Verdicts.ts"
 
 /** In one turn. */
 const batchMax = 8
-const atOnce = 4
+const concurrency = 4
 const leaseSeconds = 60
 /** Delay from a request for a probe to the turn that runs it. */
 const gather = Duration.seconds(1)
@@ -52,13 +52,13 @@ interface DueRow {
  * Leases for a minute what is due and not leased by another; the fence separates this holder from the next one. It is
  * due again when the lease ends: what is due before that was asked for meanwhile.
  */
-export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, stands: boolean) => {
+export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, hasEvidence: boolean) => {
   const until = new Date(now.getTime() + leaseSeconds * 1_000)
   return sql<DueRow>`with due as (
       update catalog_probes set fence = fence + 1, leased_until = ${until}, due_at = ${until}
       where resource_id in (
         select resource_id from catalog_probes
-        where stands = ${stands} and due_at <= ${now} and (leased_until is null or leased_until < ${now})
+        where stands = ${hasEvidence} and due_at <= ${now} and (leased_until is null or leased_until < ${now})
         order by due_at limit ${batchMax} for update skip locked)
       returning resource_id, fence, stands, free)
     select r.id, due.fence, due.stands, due.free, r.type, r.resource, r.tool_name, r.origin, r.declaration, r.grade
@@ -116,14 +116,14 @@ export const startProbes = Effect.gen(function* () {
   })
 
   /** Whether anything was due. */
-  const askDue = Effect.fnUntraced(function* (stands: boolean) {
+  const askDue = Effect.fnUntraced(function* (hasEvidence: boolean) {
     for (let isFirst = true; ; isFirst = false) {
-      const due = yield* leaseProbes(sql, new Date(yield* ageMillis), stands)
+      const due = yield* leaseProbes(sql, new Date(yield* ageMillis), hasEvidence)
       yield* Effect.forEach(
         due,
         (row) =>
           Effect.catch(validate(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
-        { concurrency: atOnce, discard: true }
+        { concurrency, discard: true }
       )
       if (due.length < batchMax) return !isFirst || due.length > 0
     }

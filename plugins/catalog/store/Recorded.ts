@@ -15,8 +15,8 @@ export interface Recorded {
   readonly resourceId: bigint | undefined
   /** Of the resource as it is now, when it is listed. */
   readonly versionHash?: string
-  /** State of an unchanged resource: while it is the same, the same declaration is unchanged. */
-  readonly standing?: string
+  /** Of the state of an unchanged resource: while it is the same, the same declaration is unchanged. */
+  readonly stateHash?: string
   /** Version hash of the words that the declaration alone makes, where what settles by them is evidence for them. */
   readonly claim?: string
   /** It claims other words than those shown: what settles by it is recorded anew, for it may displace them. */

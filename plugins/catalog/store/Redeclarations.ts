@@ -39,7 +39,7 @@ const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
  * evidence: those of a listing that no payment of the kind in the settings was observed for, or whose words were those
  * of a recipient that the origin does not name.
  */
-const standingWords = Effect.fnUntraced(function* (
+const baseWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   row: ResourceRow,
   declaration: Declaration,
@@ -126,7 +126,7 @@ const taken = (decision: Recorded["decision"], { id, standing }: ResourceRow, ve
   decision,
   resourceId: id,
   versionHash,
-  ...(decision === "unchanged" ? { standing } : {})
+  ...(decision === "unchanged" ? { stateHash: standing } : {})
 })
 
 /** What settles by these words may displace the claim that is shown. */
@@ -213,7 +213,7 @@ export class Redeclarations extends Context.Service<
         if (isClosed(found)) return unavailable(`quarantined: ${found.state_reason}`, found.id)
         const row = yield* restated(sql, versions, found, declaration.identity, now)
         const listable = config.indexOn === "verified" || stage === "settled"
-        const { before, isFirst } = yield* standingWords(sql, row, declaration, grade, listable)
+        const { before, isFirst } = yield* baseWords(sql, row, declaration, grade, listable)
         const words = { ...mergeDeclaration(before, declaration, grade), isFree: isFree(carrier) }
         const { hash } = versions.bodyOf(words)
         const changed = hash !== row.version_hash

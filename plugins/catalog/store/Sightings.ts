@@ -36,7 +36,7 @@ export class Sightings extends Context.Service<
     /** Calls back when the first sale or observation of a batch arrives. */
     readonly onFirst: (received: Effect.Effect<void>) => Effect.Effect<void>
     /** Calls back with the states of the touched resources, by their ids, each time that a batch is stored. */
-    readonly onStanding: (heard: (standings: ReadonlyMap<bigint, string>, now: number) => void) => Effect.Effect<void>
+    readonly onStates: (listener: (stateHashes: ReadonlyMap<bigint, string>, now: number) => void) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Sightings") {
   static readonly layer = Layer.effect(
@@ -47,47 +47,47 @@ export class Sightings extends Context.Service<
       const config = yield* Config
       const { asked, listed, moved } = yield* Changes
       const { contest } = yield* Contenders
-      const gathered = new SightingsBatch(yield* Crypto)
+      const pending = new SightingsBatch(yield* Crypto)
       const trusted = yield* trustedClock
 
       let first: Effect.Effect<void> = Effect.void
-      let report: (standings: ReadonlyMap<bigint, string>, now: number) => void = () => {}
+      let report: (stateHashes: ReadonlyMap<bigint, string>, now: number) => void = () => {}
 
       const flush = Effect.gen(function* () {
         const now = new Date(yield* trusted)
-        const batch = gathered.take(now)
+        const batch = pending.take(now)
         if (batch === undefined) return
-        const { fresh, isAsked, isRaised, isRevived, standings } = yield* inTransaction(
+        const { fresh, isAsked, isRaised, isRevived, stateHashes } = yield* inTransaction(
           storeBatch(sql, facts, batch, config, now)
         ).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
-          Effect.onError(() => Effect.sync(() => gathered.putBack(batch)))
+          Effect.onError(() => Effect.sync(() => pending.putBack(batch)))
         )
-        report(standings, yield* Clock.currentTimeMillis)
+        report(stateHashes, yield* Clock.currentTimeMillis)
         if (isRaised) yield* listed
         if (isAsked) yield* asked
         const sold = [...new Set([...batch.sales.values()].map(({ resourceId }) => resourceId))]
         const isContested = sold.length > 0 && (yield* contest(sold, now))
         if (isRevived || isContested) yield* moved
-        for (const digest of fresh) gathered.countRow(batch.observations.get(digest)!.payer)
+        for (const digest of fresh) pending.countRow(batch.observations.get(digest)!.payer)
       }).pipe(Effect.withSpan("catalog.flush"))
 
-      const gathering = (one: () => Effect.Effect<void>) =>
+      const adding = (one: () => Effect.Effect<void>) =>
         Effect.suspend(() => {
-          const { isPressing } = gathered
+          const { isPressing } = pending
           const counted = one()
-          return !isPressing && gathered.isPressing ? Effect.andThen(counted, first) : counted
+          return !isPressing && pending.isPressing ? Effect.andThen(counted, first) : counted
         })
 
       return Sightings.of({
-        touch: (id, at, sale) => gathering(() => gathered.touch(id, at, sale)),
-        seen: (id, at) => gathered.see(id, at),
-        contend: (id, at, sale) => gathering(() => gathered.contend(id, at, sale)),
-        observe: (observed) => gathering(() => gathered.observe(observed)),
+        touch: (id, at, sale) => adding(() => pending.touch(id, at, sale)),
+        seen: (id, at) => pending.see(id, at),
+        contend: (id, at, sale) => adding(() => pending.contend(id, at, sale)),
+        observe: (observed) => adding(() => pending.observe(observed)),
         flush,
-        dueIn: Effect.sync(() => (gathered.isPressing ? gather : beat)),
-        onFirst: (heard) => Effect.sync(() => void (first = heard)),
-        onStanding: (heard) => Effect.sync(() => void (report = heard))
+        dueIn: Effect.sync(() => (pending.isPressing ? gather : beat)),
+        onFirst: (listener) => Effect.sync(() => void (first = listener)),
+        onStates: (listener) => Effect.sync(() => void (report = listener))
       })
     })
   ).pipe(Layer.provide(Contenders.layer))

@@ -154,8 +154,8 @@ export class SightingsBatch {
   }
 
   /**
-   * Takes what is due by now out of the batch; undefined when there is nothing. A later time than now comes from a
-   * clock that is ahead.
+   * Empties the batch and returns what it held; undefined when it was empty. A time later than now comes from a clock
+   * that is ahead and is cut to now.
    */
   take(now: Date): Batch | undefined {
     if (this.#touches.size === 0 && !this.isPressing) return undefined

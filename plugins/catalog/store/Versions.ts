@@ -16,7 +16,7 @@ export interface Body {
 /** Of a resource that has had evidence since it was listed. */
 const fromTheStart = new Date(0)
 
-interface OwnershipStanding extends Pick<ResourceRow, "verification" | "ownership" | "pay_tos"> {
+interface OwnershipColumns extends Pick<ResourceRow, "verification" | "ownership" | "pay_tos"> {
   /** The payer whose payment listed it at no cost. */
   readonly listed_by: string | null
 }
@@ -32,7 +32,7 @@ const rowOf = (
   crypto: Crypto["Service"],
   words: DeclaredText,
   { document, hash }: Body,
-  standing: OwnershipStanding,
+  ownership: OwnershipColumns,
   now: Date
 ) => {
   const { identity, kept } = words
@@ -45,9 +45,9 @@ const rowOf = (
     origin: identity.origin ?? null,
     state: "active",
     state_changed_at: now,
-    ...standing,
+    ...ownership,
     grade: words.grade,
-    standing_at: standsFrom(words, fromTheStart),
+    standing_at: evidenceSince(words, fromTheStart),
     version: 1,
     version_hash: hash,
     declaration: JSON.stringify(kept),
@@ -66,7 +66,7 @@ export class Versions extends Context.Service<
     /** The row of a first listing with its words; undefined when another transaction has listed it. */
     readonly insert: (
       words: DeclaredText,
-      standing: OwnershipStanding,
+      ownership: OwnershipColumns,
       now: Date
     ) => Effect.Effect<bigint | undefined, SqlError.SqlError>
     /** Makes the words the newest version; the caller has locked the row and knows that they may be. */
@@ -90,9 +90,9 @@ export class Versions extends Context.Service<
         return { document: JSON.stringify(body), hash: versionHash(crypto, body) }
       }
 
-      const insert = Effect.fnUntraced(function* (words: DeclaredText, standing: OwnershipStanding, now: Date) {
+      const insert = Effect.fnUntraced(function* (words: DeclaredText, ownership: OwnershipColumns, now: Date) {
         const body = bodyOf(words)
-        const columns = rowOf(crypto, words, body, standing, now)
+        const columns = rowOf(crypto, words, body, ownership, now)
         const [row] = yield* sql<{ id: bigint }>`insert into catalog_resources ${sql.insert(columns)}
           on conflict (key) do nothing returning id`
         if (row === undefined) return undefined
@@ -118,7 +118,7 @@ export class Versions extends Context.Service<
         yield* sql`update catalog_resources set resource = ${resource}, resource_key = ${resourceKey(crypto, resource)},
           version = ${version + 1}, version_hash = ${body.hash}, declaration = ${JSON.stringify(kept)}::jsonb,
           grade = ${words.grade}, extensions = ${kept.extensions}, document = ${body.document}, updated_at = ${now},
-          standing_at = coalesce(standing_at, ${standsFrom(words, now)}),
+          standing_at = coalesce(standing_at, ${evidenceSince(words, now)}),
           words_at = case when ${saidOf(sql, "declaration->'about'")} is distinct from
             ${saidOf(sql, sql`${JSON.stringify(kept.about)}::jsonb`)} then ${now} else words_at end,
           price_changed_at = case when ${isRepriced} then ${now} else price_changed_at end
@@ -129,7 +129,7 @@ export class Versions extends Context.Service<
         yield* voidDeadProbes(sql, id, words)
         yield* keepWords(sql, id, words, bodyOf(words), now)
         yield* sql`update catalog_resources set grade = ${words.grade},
-          standing_at = coalesce(standing_at, ${standsFrom(words, now)}) where id = ${id}`
+          standing_at = coalesce(standing_at, ${evidenceSince(words, now)}) where id = ${id}`
       })
 
       return Versions.of({ bodyOf, insert, apply, keep })
@@ -143,7 +143,7 @@ const saidOf = (sql: SqlClient.SqlClient, about: string | Statement.Fragment) =>
   return sql`concat_ws(' ', ${said}->>'serviceName', ${said}->>'description', ${said}->>'tags')`
 }
 
-const standsFrom = ({ grade, isFree }: DeclaredText, now: Date): Date | null =>
+const evidenceSince = ({ grade, isFree }: DeclaredText, now: Date): Date | null =>
   grade === "claimed" || isFree === true ? null : now
 
 const sameOption = (a: NamedOption, b: NamedOption): boolean =>

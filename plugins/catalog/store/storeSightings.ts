@@ -39,8 +39,8 @@ export const storeBatch = Effect.fnUntraced(function* (
   }
   if (batch.sales.size > 0) yield* storeClaimPayers(sql, batch.sales, dustBelow)
   const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
-  const standings = touches.size > 0 ? yield* readStates(sql, [...touches.keys()]) : new Map<bigint, string>()
-  return { fresh, isAsked, isRaised, isRevived, standings }
+  const stateHashes = touches.size > 0 ? yield* readStates(sql, [...touches.keys()]) : new Map<bigint, string>()
+  return { fresh, isAsked, isRaised, isRevived, stateHashes }
 })
 
 /** Replicas store the same resources at the same time: in one order, none waits for another that waits for it. */

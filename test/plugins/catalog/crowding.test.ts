@@ -74,7 +74,7 @@ const parts = Observer.layer.pipe(
       touch: () => Effect.void,
       seen: (id) => void seen.push(id),
       observe: () => Effect.void,
-      onStanding: () => Effect.void
+      onStates: () => Effect.void
     }),
     Changes.layer,
     Hints.layer,

@@ -21,10 +21,10 @@ const world = Effect.gen(function* () {
   return { sql, pages: yield* batchPages }
 })
 
-const asked = (stands: boolean, below: bigint, count: number, first: ReadonlyArray<bigint> = []): PageAsked => ({
-  stands,
+const asked = (hasEvidence: boolean, below: bigint, count: number, first: ReadonlyArray<bigint> = []): PageAsked => ({
+  hasEvidence,
   count,
-  place: { stands, below, shown: 0, total: 60, asOf, first }
+  place: { hasEvidence, below, shown: 0, total: 60, asOf, first }
 })
 
 const ids = (bodies: ReadonlyArray<{ readonly id: bigint }>) => bodies.map(({ id }) => Number(id))

@@ -12,7 +12,7 @@ import { describeDatabases } from "../../support/databases.ts"
 import { timed } from "../../support/timed.ts"
 import { answerOf, openStore } from "./store.ts"
 
-const unchanged: Recorded = { decision: "unchanged", resourceId: 1n, versionHash: "v1", standing: "as it was" }
+const unchanged: Recorded = { decision: "unchanged", resourceId: 1n, versionHash: "v1", stateHash: "as it was" }
 const seconds = 1_000
 
 const cachedAt = (at: number, recorded: Recorded = unchanged) => {
@@ -90,12 +90,12 @@ describeDatabases(
             const [id] = (yield* sql<{ id: bigint }>`select id from catalog_resources`).map(({ id }) => id)
             const standing = Effect.map(readStates(sql, [id!]), (all) => all.get(id!))
             const reported: Array<string | undefined> = []
-            yield* sightings.onStanding((standings) => reported.push(standings.get(id!)))
+            yield* sightings.onStates((stateHashes) => reported.push(stateHashes.get(id!)))
             const same = yield* declare()
-            expect(same).toMatchObject({ decision: "unchanged", standing: yield* standing })
+            expect(same).toMatchObject({ decision: "unchanged", stateHash: yield* standing })
             yield* sightings.touch(id!, new Date(0), undefined)
             yield* sightings.flush
-            expect(reported).toEqual([same.standing])
+            expect(reported).toEqual([same.stateHash])
             const changes: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown>]> = [
               ["the same words by its owner", declare({}, { grade: "declared" })],
               ["other words by its owner", declare({ description: "Another thing" }, { grade: "declared" })],

@@ -1,8 +1,8 @@
-// A cache of rankings that are asked for again: people and agents repeat the same few queries. An entry is the ranking's
-// ids, for half a minute at most, and no longer than its sources stay the same: the catalog, by its journal, and the
-// edition of each branch. Only the order is cached: what a page shows is read each time. An entry begins with the second
-// request, so that queries that come once take no room, and what a first search met too early (similar terms not yet
-// provided, a read that took too long) is not kept.
+// A cache of rankings that are asked for again: people and agents repeat the same few queries. An entry holds the ids
+// of a ranking, for half a minute at most, and no longer than its sources stay the same: the catalog, by its journal,
+// and the edition of each branch. Only the order is cached: what a page shows is read each time. An entry begins with
+// the second request, so that queries that come once take no room, and what a first search met too early (similar
+// terms not yet provided, a read that took too long) is not kept.
 import { Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"

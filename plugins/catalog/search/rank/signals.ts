@@ -46,9 +46,9 @@ const centDollars = 0.01
 /** How relevant each hit is by all branches together. */
 const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
   new Map(
-    hits.map(({ id, standings: standings }) => [
+    hits.map(({ id, standings: ranks }) => [
       id,
-      Object.values(standings).reduce((sum, { relevance }) => sum + relevance, 0)
+      Object.values(ranks).reduce((sum, { relevance }) => sum + relevance, 0)
     ])
   )
 

@@ -1,6 +1,6 @@
 // Which searches led to payments: a payment is attributed once to each session that was shown its resource within the
-// window before it, at the best position shown, so that a caller that asks sixty times counts once. That is a direction,
-// not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key costs nothing:
+// window before it, at the best position shown, so that a caller that asks sixty times counts once. That is a
+// direction, not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key costs nothing:
 // of such a session (one address, one day) each list counts once, and no more than the first few. Verified payments
 // come from the catalog's observations, which keep the first and the last of equal ones; settled ones from the journal.
 import { Clock, Effect } from "effect"
