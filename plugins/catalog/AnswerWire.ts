@@ -9,10 +9,10 @@ import { operatorMoves } from "./administration/moveResource.ts"
 
 const version = Schema.Literal(2)
 const kind = Schema.Literals(["http", "mcp"])
-const nextCursor = Schema.NullOr(Schema.String).annotate({ description: "Of the next page; null on the last." })
+const nextCursor = Schema.NullOr(Schema.String).annotate({ description: "Cursor of the next page; null on the last." })
 
 export const DiscoveryError = Schema.Struct({
-  error: text("A word."),
+  error: text("Reason code."),
   details: Schema.optionalKey(Schema.Array(text("One sentence for each invalid parameter.")))
 }).annotate({ identifier: "DiscoveryError" })
 
@@ -24,13 +24,13 @@ export const DiscoveryResource = Schema.Struct({
   x402Version: version,
   accepts: Schema.Array(PaymentOption),
   lastUpdated: Schema.optionalKey(time("When its newest version was declared.")),
-  description: Schema.optionalKey(text("Inert text of the seller, as all words here are.")),
+  description: Schema.optionalKey(text("Untrusted text of the seller, as every text here is.")),
   serviceName: Schema.optionalKey(text("At most 32 characters.")),
   tags: Schema.optionalKey(Schema.Array(Schema.String)),
-  mimeType: Schema.optionalKey(text("Of what it answers.")),
+  mimeType: Schema.optionalKey(text("Media type of its response.")),
   iconUrl: Schema.optionalKey(text("Never fetched by this service.")),
-  routeTemplate: Schema.optionalKey(text("Of a dynamic route.")),
-  toolName: Schema.optionalKey(text("Of an MCP tool.")),
+  routeTemplate: Schema.optionalKey(text("Template of a dynamic route.")),
+  toolName: Schema.optionalKey(text("Name of an MCP tool.")),
   extensions: Schema.optionalKey(anything("What was declared, under the key it was declared with.")),
   operations: Schema.optionalKey(
     Schema.Array(
@@ -50,13 +50,13 @@ export const DiscoveryResource = Schema.Struct({
   ),
   grade: Schema.optionalKey(
     Schema.Literals(grades).annotate({
-      description: "Whose words these are: of a payment, of the recipient's own key, or of the origin itself."
+      description: "Source of the declared text: a payment, the recipient's own key, or the origin itself."
     })
   ),
   settlements: Schema.optionalKey(whole("Settled payments of thirty days that count for rank.")),
   payers: Schema.optionalKey(whole("Distinct payers of those.")),
   lastSettledAt: Schema.optionalKey(time("When a payment for it was last settled.")),
-  priceChangedAt: Schema.optionalKey(time("When what it costs changed last; absent while that is its first price.")),
+  priceChangedAt: Schema.optionalKey(time("When its price last changed; absent while that is its first price.")),
   lastLookAt: Schema.optionalKey(time("When its origin was last probed.")),
   uptime: Schema.optionalKey(
     Schema.Finite.annotate({ description: "Share of the probes of thirty days that found it alive, 0 to 1." })
@@ -74,7 +74,7 @@ export const BrowsePage = Schema.Struct({
   pagination: Schema.Struct({
     limit: Schema.Int,
     offset: Schema.Int,
-    total: whole("Exact, of the snapshot that the first page fixed."),
+    total: whole("Exact total of the snapshot that the first page fixed."),
     cursor: nextCursor
   }),
   partialResults: Schema.Literal(false)
@@ -115,7 +115,7 @@ export const SearchPage = Schema.Struct({
   }),
   nearestOnly: Schema.optionalKey(
     Schema.Literal(true).annotate({
-      description: "Nothing that is listed is known to answer the query: these are the nearest, three at most."
+      description: "No listing is known to answer the query: these are the nearest, three at most."
     })
   ),
   pagination: Schema.Struct({ limit: Schema.Int, cursor: nextCursor }),
@@ -124,8 +124,8 @@ export const SearchPage = Schema.Struct({
       words: Schema.Array(Schema.String),
       asset: Schema.optionalKey(text("With `maxPrice`, the filter that the words mean.")),
       maxPrice: Schema.optionalKey(text("In atomic units of `asset`.")),
-      prefers: Schema.optionalKey(Schema.Literal("cheap").annotate({ description: "Of equals the cheaper first." }))
-    }).annotate({ description: "What words of the query say of the price, and what they were taken for." })
+      prefers: Schema.optionalKey(Schema.Literal("cheap").annotate({ description: "Equally relevant hits are ordered by price." }))
+    }).annotate({ description: "How words of the query about the price were interpreted." })
   )
 }).annotate({ identifier: "SearchPage" })
 
@@ -157,7 +157,7 @@ export const ActionResult = Schema.Struct({ resource: Schema.String, from: Schem
 
 export const ChallengeRequest = Schema.Struct({
   payTo: text("Account (G…) that is paid."),
-  challenge: Schema.optionalKey(text("As it was given; absent to be given one.")),
+  challenge: Schema.optionalKey(text("The challenge to answer; absent to request one.")),
   signature: Schema.optionalKey(
     text("Base64 of the account's ed25519 signature of the challenge as a message of SEP-53; only with it.")
   )
@@ -181,5 +181,5 @@ export const ProbeRequested = Schema.Struct({
       reason: text("`delisted`, `no_terms`, `not_asked`, `listed_before` or `beyond_limit`.")
     })
   ),
-  asked: text("What was asked, and what came back.")
+  asked: text("The requests made, and their results.")
 })

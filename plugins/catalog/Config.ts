@@ -6,7 +6,7 @@ import { choice, flag, integer, list, section, table } from "../../kernel/config
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
 const indexing = section("indexing", "What becomes a listing.", {
-  auto_catalog: flag({ default: true, doc: "List what payments declare; off, payments leave the catalog alone." }),
+  auto_catalog: flag({ default: true, doc: "List what payments declare; off, payments do not change the catalog." }),
   index_on: choice(["verified", "settled"], {
     default: "verified",
     doc:
@@ -29,21 +29,21 @@ const indexing = section("indexing", "What becomes a listing.", {
     min: 1_024,
     max: 1_048_576,
     unit: "bytes",
-    doc: "Declared metadata as JSON, at most."
+    doc: "Maximum size of declared metadata as JSON."
   }),
   max_schema_bytes: integer({
     default: 65_536,
     min: 256,
     max: 1_048_576,
     unit: "bytes",
-    doc: "One declared schema as JSON, at most."
+    doc: "Maximum size of one declared schema as JSON."
   }),
   max_example_bytes: integer({
     default: 16_384,
     min: 256,
     max: 1_048_576,
     unit: "bytes",
-    doc: "One declared example as JSON; a longer output example is left out."
+    doc: "Maximum size of one declared example as JSON; a longer output example is left out."
   }),
   max_new_resources_per_day: integer({
     default: 2_000,
@@ -76,7 +76,7 @@ const indexing = section("indexing", "What becomes a listing.", {
     min: 0,
     max: 1_000_000_000,
     unit: "atomic units",
-    doc: "Settled payments of less count for no rank."
+    doc: "Settled payments below this amount do not count for rank."
   }),
   max_versions_per_day: integer({
     default: 100,
@@ -100,7 +100,7 @@ const discovery = section(
       min: 1,
       max: 1_440,
       unit: "minutes",
-      doc: "How long a cursor opens at most; at least two thirds of it."
+      doc: "Maximum life of a cursor; it lives at least two thirds of this."
     }),
     reads_per_second: integer({
       default: 50,
@@ -121,7 +121,7 @@ const security = section(
     require_https_origins: flag({ default: true, doc: "Refuse plain-HTTP resources." }),
     allow_local_origins: flag({
       default: false,
-      doc: "Take loopback, private and other local origins, and dial them to ask for their owner."
+      doc: "Accept loopback, private and other local origins, and connect to them to probe their owner."
     }),
     recipients: table(Schema.Array(Schema.String), {
       default: {},
@@ -138,21 +138,21 @@ const security = section(
       min: 100,
       max: 60_000,
       unit: "ms",
-      doc: "Longest question to one origin."
+      doc: "Timeout of one request to an origin."
     }),
     probe_response_bytes: integer({
       default: 262_144,
       min: 1_024,
       max: 8_388_608,
       unit: "bytes",
-      doc: "Longest answer of an origin."
+      doc: "Maximum size of an origin's response."
     }),
     probe_pause_seconds: integer({
       default: 60,
       min: 0,
       max: 86_400,
       unit: "seconds",
-      doc: "Shortest time between two questions about one resource, and to one origin's document."
+      doc: "Minimum time between two probes of one resource, and between two requests for one origin's document."
     }),
     canary_urls: list(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/@]+(\/\S*)?$/)), {
       default: ["https://stellar.org/"],
@@ -166,7 +166,7 @@ const security = section(
       min: 1,
       max: 8_760,
       unit: "hours",
-      doc: "Time between two questions about a resource whose owner is known."
+      doc: "Time between two probes of a resource whose owner is proven."
     })
   },
   ({ allow_local_origins, require_https_origins }) => [

@@ -46,9 +46,9 @@ const paging = (limit: string) => ({
   limit: Schema.optionalKey(
     Schema.Int.annotate({ description: limit, default: 20 }).check(Schema.isGreaterThanOrEqualTo(1))
   ),
-  offset: Schema.optionalKey(whole("Entries to skip; a cursor is better."))
+  offset: Schema.optionalKey(whole("Entries to skip; prefer a cursor."))
 })
-const cursor = { cursor: Schema.optionalKey(text("From the page before; with the same filters.")) }
+const cursor = { cursor: Schema.optionalKey(text("Cursor of the previous page; use it with the same filters.")) }
 
 const discovery: ReadonlyArray<RouteDescription> = [
   {
@@ -90,13 +90,13 @@ const discovery: ReadonlyArray<RouteDescription> = [
     method: "get",
     path: "/discovery/history",
     id: "history",
-    summary: "The versions of a resource and what it cost over time, newest first, 200 of each at most.",
+    summary: "The versions and price history of a resource, newest first, 200 of each at most.",
     tag: "discovery",
     callers: "anybody",
     query: Schema.Struct({
       resource: text("URL of the resource."),
       type: Schema.optionalKey(kind),
-      toolName: Schema.optionalKey(text("Of an MCP tool."))
+      toolName: Schema.optionalKey(text("Name of an MCP tool."))
     }),
     answers: answers("Its history.", ResourceHistory, {
       400: "`invalid_filter`.",
@@ -117,7 +117,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
       ...filters,
       mode: Schema.optionalKey(
         Schema.Literals(["lexical", "semantic", "hybrid"]).annotate({
-          description: "One whose plugin is off falls back to what is on.",
+          description: "A mode whose plugin is off falls back to the branches that are on.",
           default: "hybrid"
         })
       ),
@@ -184,7 +184,7 @@ const selling: ReadonlyArray<RouteDescription> = [
     method: "post",
     path: "/catalog/v1/challenge",
     id: "showRecipient",
-    summary: "Shows that a recipient is the key's own, by a challenge that its account signs.",
+    summary: "Binds a recipient to the caller's key, by a challenge that its account signs.",
     tag: "catalog",
     callers: "keyed",
     body: ChallengeRequest,

@@ -9,6 +9,6 @@ export const metrics = {
   }),
   dropped: counter("tollkeeper_catalog_dropped_total", {
     unit: "count",
-    help: "Observations and settled payments that could not be stored because too many waited."
+    help: "Observations and settled payments dropped because the queue was full."
   })
 } as const

@@ -99,7 +99,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
 
   const answered = <E>(answer: Effect.Effect<Response, E, SqlClient.SqlClient>) =>
     Effect.catch(Effect.provideService(answer, SqlClient.SqlClient, sql), (error) =>
-      Effect.as(Effect.logError("the catalog's administration could not ask the database", error), away)
+      Effect.as(Effect.logError("catalog administration: the database query failed", error), away)
     )
 
   yield* router.add("GET", "/catalog/v1/observations", (request) => answered(explain(request)))

@@ -63,13 +63,13 @@ export const addSellerRoutes = Effect.gen(function* () {
     const place = { host: (request.headers["host"] ?? "").toLowerCase(), network: network.id }
     if (read.challenge === undefined || signature === undefined) {
       const made = yield* challenges.make(caller.value, payTo, place)
-      if (made === undefined) return invalid("the Host header is no name")
+      if (made === undefined) return invalid("the Host header is not a valid host name")
       return json({ payTo, challenge: made.challenge, expiresAt: made.expiresAt.toISOString() })
     }
     if (!(yield* challenges.isAnswered(caller.value, payTo, place, read.challenge, signature)))
-      return forbidden("the challenge is not of this host and network, has ended, or was not signed by this account")
+      return forbidden("the challenge is not of this host and network, has expired, or was not signed by this account")
     const bound = yield* recipients.bind(caller.value, payTo)
-    return bound ? json({ payTo, grade: "declared" }) : forbidden("this key has as many recipients as it may have")
+    return bound ? json({ payTo, grade: "declared" }) : forbidden("this key has reached its limit of recipients")
   })
 
   const probe = Effect.fnUntraced(function* (request: Request) {
@@ -94,7 +94,7 @@ export const addSellerRoutes = Effect.gen(function* () {
   })
 
   const answered = <E>(answer: Effect.Effect<ReturnType<typeof json>, E>) =>
-    Effect.catch(answer, (error) => Effect.as(Effect.logError("a seller's question failed", error), away))
+    Effect.catch(answer, (error) => Effect.as(Effect.logError("a seller's request failed", error), away))
 
   yield* router.add("POST", "/catalog/v1/challenge", (request) => answered(challenge(request)))
   yield* router.add("POST", "/catalog/v1/look", (request) => answered(probe(request)))

@@ -28,7 +28,7 @@ const browseLimitMax = 1_000
 const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogOverloaded, R>) =>
   Effect.catch(answer, (error) =>
     Effect.as(
-      error._tag === "CatalogOverloaded" ? Effect.void : Effect.logError("discovery could not ask the database", error),
+      error._tag === "CatalogOverloaded" ? Effect.void : Effect.logError("discovery: the database query failed", error),
       failure(503, "temporarily_unavailable", [], { "retry-after": "1" })
     )
   )

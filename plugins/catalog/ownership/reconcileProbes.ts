@@ -122,7 +122,7 @@ export const startProbes = Effect.gen(function* () {
       yield* Effect.forEach(
         due,
         (row) =>
-          Effect.catch(validate(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
+          Effect.catch(validate(row), (error) => Effect.logWarning("an origin's statement could not be stored", error)),
         { concurrency, discard: true }
       )
       if (due.length < batchMax) return !isFirst || due.length > 0

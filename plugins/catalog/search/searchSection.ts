@@ -26,20 +26,20 @@ const lexical = {
     min: 10,
     max: 15_000,
     unit: "ms",
-    doc: "Longest time the lexical branch may take."
+    doc: "Timeout of the lexical branch."
   })
 }
 
 const embedded = {
   provider: choice(["words", "none"], {
     default: "words",
-    doc: "Meaning without a provider: from the table of word vectors that the program brings along, or none."
+    doc: "Source of meaning without a provider: the built-in table of word vectors, or none."
   }),
   weight: fraction({
     default: 0.26,
     min: 0,
     max: 1,
-    doc: "Weight of the embedded rank in the fused rank where the words find little; less the surer they are."
+    doc: "Weight of the embedded rank in the fused rank where the words find little; less where they find more."
   }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the embedded branch hands to fusion." }),
   timeout_ms: integer({
@@ -47,7 +47,7 @@ const embedded = {
     min: 10,
     max: 15_000,
     unit: "ms",
-    doc: "Longest time the embedded branch may take."
+    doc: "Timeout of the embedded branch."
   })
 }
 
@@ -73,7 +73,7 @@ const semantic = {
     default: "no",
     doc: "Whether to ask the endpoint for vectors of this dimension."
   }),
-  pooling: text({ default: "model", doc: "How the model pools, for the record." }),
+  pooling: text({ default: "model", doc: "The model's pooling; recorded only." }),
   query_prefix: text({ default: "", doc: "Prepended to each query, for models that need an instruction." }),
   document_prefix: text({ default: "", doc: "Prepended to each document." }),
   index: choice(["auto", "hnsw", "scan"], {
@@ -89,7 +89,7 @@ const semantic = {
     min: 10,
     max: 60_000,
     unit: "ms",
-    doc: "Longest time one call for an embedding may take (S296)."
+    doc: "Timeout of one call for an embedding (S296)."
   }),
   hybrid_wait_ms: integer({
     default: 300,
@@ -101,15 +101,15 @@ const semantic = {
       "beside the searches until it answers in time."
   }),
   batch_size: integer({ default: 32, min: 1, max: 512, doc: "Documents embedded with one call." }),
-  attempts: integer({ default: 8, min: 1, max: 100, doc: "Tries for one document before it is set aside." }),
-  cache_entries: integer({ default: 10_000, min: 0, max: 1_000_000, doc: "Query vectors kept in memory." }),
+  attempts: integer({ default: 8, min: 1, max: 100, doc: "Attempts for one document before it becomes a dead letter." }),
+  cache_entries: integer({ default: 10_000, min: 0, max: 1_000_000, doc: "Query vectors cached in memory." }),
   breaker_failures: integer({
     default: 5,
     min: 1,
     max: 1_000,
-    doc: "Failures in a row after which the endpoint is left alone for a while."
+    doc: "Consecutive failures after which the circuit breaker opens."
   }),
-  breaker_ms: integer({ default: 10_000, min: 100, max: 600_000, unit: "ms", doc: "How long it is left alone." })
+  breaker_ms: integer({ default: 10_000, min: 100, max: 600_000, unit: "ms", doc: "How long the circuit stays open." })
 }
 
 const reranking = {

@@ -24,8 +24,8 @@ const leash = () => {
 
   const run = Effect.fnUntraced(function* (order: Order): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
     const now = yield* monotonicMillis
-    if (now < state.openUntil) return yield* new RerankingFailed({ message: "the reranker is left alone" })
-    if (state.atWork >= concurrentMax) return yield* new RerankingFailed({ message: "the reranker is busy" })
+    if (now < state.openUntil) return yield* new RerankingFailed({ message: "circuit open: the reranker failed repeatedly" })
+    if (state.atWork >= concurrentMax) return yield* new RerankingFailed({ message: "too many reranking requests are in flight" })
     // While it is half open, one search tries and the others are still kept away.
     if (state.failures >= failuresMax) state.openUntil = now + restMillis
     state.atWork += 1
@@ -47,7 +47,7 @@ const leash = () => {
     return yield* run(order).pipe(
       Effect.onExit((exit) => {
         flights.delete(flight)
-        const interrupted = new RerankingFailed({ message: "the search that asked has gone" })
+        const interrupted = new RerankingFailed({ message: "the search that requested it was interrupted" })
         return Deferred.done(answer, Exit.hasInterrupts(exit) ? Exit.fail(interrupted) : exit)
       })
     )

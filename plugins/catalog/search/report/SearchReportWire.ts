@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { text, time, units, whole } from "../../../../kernel/http/wireSchema.ts"
 
 const health = Schema.Literals(["ready", "degraded", "disabled"])
-const weight = Schema.Finite.annotate({ description: "Of its rank in the fused rank." })
+const weight = Schema.Finite.annotate({ description: "Weight of its rank in the fused rank." })
 const candidates = whole("Hits it hands to fusion.")
 const indexed = whole("Resources in the index that answers.")
 const share = Schema.Finite.annotate({ description: "From 0 to 1." })
@@ -47,7 +47,7 @@ export const SearchStatus = Schema.Struct({
   reranking: Schema.Struct({
     provider: text("`none` when the fused order is kept."),
     model: Schema.NullOr(Schema.String),
-    top_k: whole("Hits that are ranked again."),
+    top_k: whole("Hits that are reranked."),
     fallback: Schema.String
   }),
   rrf_k: whole("Constant of reciprocal rank fusion."),
@@ -60,12 +60,12 @@ export const SearchStatus = Schema.Struct({
   }),
   worker: Schema.Struct({
     status: Schema.Literals(["idle", "working", "waiting", "disabled"]),
-    queue_depth: whole("Documents that wait to be embedded."),
-    dead_letters: whole("Documents that were given up.")
+    queue_depth: whole("Documents waiting to be embedded."),
+    dead_letters: whole("Documents given up after the last attempt.")
   })
 }).annotate({ identifier: "SearchStatus" })
 
-const pagination = Schema.Struct({ limit: whole("Taken."), offset: whole("Taken."), total: whole("In all.") })
+const pagination = Schema.Struct({ limit: whole("Applied limit."), offset: whole("Applied offset."), total: whole("Total rows.") })
 
 export const SearchGenerations = Schema.Struct({ items: Schema.Array(Generation), pagination }).annotate({
   identifier: "SearchGenerations"
@@ -89,7 +89,7 @@ const millis = Schema.NullOr(Schema.Finite)
 export const SearchConversion = Schema.Struct({
   hours: whole("Period of the report, up to now."),
   attribution: text("How a payment is attributed to a search."),
-  attribution_window_hours: whole("Between a search and a payment at most."),
+  attribution_window_hours: whole("Maximum time between a search and its payment."),
   impressions: units(
     "Pages of results that were shown, empty ones included; of a caller without a key each once a day, 20 at most."
   ),
