@@ -124,7 +124,9 @@ export const SearchPage = Schema.Struct({
       words: Schema.Array(Schema.String),
       asset: Schema.optionalKey(text("With `maxPrice`, the filter that the words mean.")),
       maxPrice: Schema.optionalKey(text("In atomic units of `asset`.")),
-      prefers: Schema.optionalKey(Schema.Literal("cheap").annotate({ description: "Equally relevant hits are ordered by price." }))
+      prefers: Schema.optionalKey(
+        Schema.Literal("cheap").annotate({ description: "Equally relevant hits are ordered by price." })
+      )
     }).annotate({ description: "How words of the query about the price were interpreted." })
   )
 }).annotate({ identifier: "SearchPage" })

@@ -1,5 +1,5 @@
-// The settings of the catalog: what is indexed and when, how large a declaration may be, which origins are taken, what
-// discovery shows, and how often the owners of origins are asked. The names are the specification's (S286–S295).
+// The settings of the catalog: what is indexed and when, how large a declaration may be, which origins are accepted,
+// what discovery shows, and how often origins are probed. The names are the specification's (S286–S295).
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
 import { choice, flag, integer, list, section, table } from "../../kernel/config/Setting.ts"
@@ -202,7 +202,7 @@ export interface CatalogValues {
   readonly probeBytesMax: number
   readonly probePauseSeconds: number
   readonly probeAgainHours: number
-  /** Asked before an origin counts as gone. */
+  /** Requested before an origin counts as gone. */
   readonly canaryUrls: ReadonlyArray<string>
   /** Recipients by the label of the key that answers for them. */
   readonly recipients: Readonly<Record<string, ReadonlyArray<string>>>
@@ -212,7 +212,6 @@ export interface CatalogValues {
   readonly cursorSecret: Option.Option<Redacted.Redacted>
 }
 
-/** Declared by the plugin. */
 export const declared = [indexing, discovery, security]
 
 export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper/catalog/Config") {

@@ -6,15 +6,15 @@ import { Deferred, Effect, Option } from "effect"
 
 export interface FairCaller {
   readonly name: string
-  /** It cost nothing to ask. */
+  /** It cost its caller nothing. */
   readonly isFree: boolean
 }
 
 interface Place {
   readonly isFree: boolean
-  /** It has its turn. */
+  /** It is running. */
   isGiven: boolean
-  /** True: it is your turn. False: your place is another's. */
+  /** Resolves to true when it may run, to false when it was evicted. */
   readonly turn: Deferred.Deferred<boolean>
 }
 
@@ -33,7 +33,7 @@ export class FairScheduler {
     this.#waitingMax = bounds.waitingMax
   }
 
-  /** None when there was no place, or when it went to another. */
+  /** None when the queue was full, or when the waiter was evicted. */
   run<A, E, R>(asker: FairCaller, work: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> {
     return Effect.uninterruptibleMask((restore) => {
       const worked = Effect.asSome(restore(work)).pipe(Effect.ensuring(Effect.sync(() => this.#pass())))
@@ -71,7 +71,7 @@ export class FairScheduler {
     let holder: string | undefined
     for (const [name, places] of this.#places) {
       const count = countOf(places)
-      // Of equals the one that would wait longest anyway.
+      // Of equals, the one that would wait longest anyway.
       if (count >= most) [most, holder] = [count, name]
     }
     if (holder === undefined) return false

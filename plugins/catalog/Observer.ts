@@ -21,7 +21,7 @@ import { type Carrier, type Recorded, unavailable } from "./store/Recorded.ts"
 import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
 
-/** Characters of a text that is a key itself. */
+/** Maximum characters of a text that is its own key. */
 const textMax = 4_096
 
 interface Sent {
@@ -30,7 +30,7 @@ interface Sent {
   readonly grade: Carrier["grade"]
 }
 
-/** Of everything that a declaration is read from: the same digest is read to the same declaration. */
+/** The key of everything that a declaration is read from: equal keys are read to equal declarations. */
 const digestOf = (
   crypto: Crypto["Service"],
   { payment }: PaymentObservation,
@@ -40,7 +40,7 @@ const digestOf = (
   const terms = [amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme]
   const reported = [grade, sentKey, payment.dialect, value, payment.resource, ...terms]
   const text = JSON.stringify(reported)
-  // To hash it costs more than to compare it; what is long is not kept as it is.
+  // Hashing costs more than comparing; a long text is hashed to bound memory.
   return text.length <= textMax ? text : Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
 }
 
@@ -51,13 +51,13 @@ const saleOf = (
   if (stage !== "settled" || Option.isNone(transaction)) return undefined
   const { amount, payTo, scheme } = payment.requirements
   const settled = Option.getOrElse(amount, () => 0n).toString()
-  // Schemes that charge for what was used settle less than the price that is named.
+  // Schemes that charge for usage settle less than the price.
   const isAtPrice = scheme !== "exact" || settled === offered(payment).amountText
   const evidence = claim === undefined || !isAtPrice ? {} : { claim }
   return { transaction: transaction.value, payer, payTo, amount: settled, ...evidence }
 }
 
-/** What was observed is found again under the spelling the URL would be listed as, even when it cannot be. */
+/** An observation is stored under the spelling the URL would be listed as, even when it cannot be listed. */
 const observedOf = (
   crypto: Crypto["Service"],
   { payer, payment, stage }: PaymentObservation,
@@ -148,7 +148,7 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
         const grade = yield* recipients.gradeOf(principal, requirements.payTo)
         const digest = digestOf(crypto, observation, { ...sent, grade })
         const known = cached.recall(digest, startedAt)
-        // A settlement by words that are not shown is recorded: the claim that it speaks for must be kept.
+        // A settlement by words that are not shown is recorded: it is evidence for the claim, which must be kept.
         const isEvidence = observation.stage === "settled" && known?.recorded.isContender === true
         if (known !== undefined && !isEvidence) {
           yield* touch(observation, known.recorded, new Date(startedAt))

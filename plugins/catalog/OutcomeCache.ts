@@ -10,7 +10,7 @@ const cacheMillis = 30_000
 /** Upper bound of an entry's life, whatever its state: then the declaration is validated and observed again. */
 const validatedMillis = 600_000
 const cachedMax = 20_000
-/** Of all digests together: some are texts. */
+/** Characters of all keys together: some are whole texts. */
 const charactersMax = 16_000_000
 
 export interface CachedOutcome {
@@ -33,11 +33,11 @@ export const outcomeOf = ({ decision, dropped, reason }: Recorded): ExtensionOut
 export class OutcomeCache {
   readonly #byDigest = new Map<string, CachedOutcome>()
   #characters = 0
-  /** The version hash of a resource that was recorded last. */
+  /** The version hash that was recorded last, by resource. */
   readonly #latest = new Map<string, string>()
   readonly #stateHashes = new Map<string, ResourceStateHash>()
 
-  /** True when discovery shows something else now. */
+  /** True when discovery has changed. */
   keep(digest: string, recorded: Recorded, now: number): boolean {
     const { decision, reason, resourceId, versionHash } = recorded
     if (resourceId !== undefined && versionHash !== undefined)
@@ -60,10 +60,10 @@ export class OutcomeCache {
     if (this.#byDigest.delete(digest)) this.#characters -= digest.length
   }
 
-  /** What is still true of a digest. */
+  /** The outcome of a digest, if it is still valid. */
   recall(digest: string, now: number): CachedOutcome | undefined {
     const known = this.#byDigest.get(digest)
-    // Of a clock that was set back nothing is known.
+    // A clock that was set back invalidates the entry.
     if (known === undefined || now < known.validatedAt || now - known.validatedAt > validatedMillis) return undefined
     const { recorded } = known
     const { resourceId, versionHash } = recorded

@@ -19,14 +19,14 @@ export type ResourceType = "http" | "mcp"
 export type ResourceState = "active" | "stale" | "quarantined" | "removed"
 
 /**
- * Published in the transaction of every change: a first listing, a new version, a move of state or owner, `subject`
- * being the resource's id. Consume with `Facts.consume`, then read `Catalog.documents`: the fact says that, not what.
+ * Published in the transaction of every change: a first listing, a new version, a change of state or owner; `subject`
+ * is the resource's id. Consume with `Facts.consume`, then read `Catalog.documents`: the fact has no content.
  */
 export const changedFact = "catalog.changed"
 
 const resourceId = /^[1-9][0-9]{0,17}$/
 
-/** The resources that a batch of facts says have changed, each once. */
+/** The distinct resources that a batch of facts reports as changed. */
 export const changedResources = (facts: ReadonlyArray<Fact>): ReadonlyArray<bigint> => [
   ...new Set(
     facts.flatMap(({ subject, type }) => (type === changedFact && resourceId.test(subject) ? [BigInt(subject)] : []))
@@ -65,11 +65,11 @@ export interface PaymentOption {
   readonly payTo: string
 }
 
-/** One method of an HTTP resource, or the one tool of an MCP resource. Everything in it is inert text of a stranger. */
+/** One method of an HTTP resource, or the one tool of an MCP resource. Every text in it is untrusted. */
 export interface Operation {
   /** HTTP method; empty for MCP. */
   readonly method: string
-  /** What the seller declared: `input` and perhaps `output`. */
+  /** The declared `input` and, if any, `output`. */
   readonly info: Readonly<Record<string, unknown>>
   /** JSON Schema of `info`, when one was declared. */
   readonly schema: Readonly<Record<string, unknown>> | undefined
@@ -83,11 +83,11 @@ export const volatileMembers: ReadonlyArray<string> =
   `lastUpdated status verification ownership grade settlements payers lastSettledAt priceChangedAt lastLookAt uptime
   versionHash`.split(/\s+/)
 
-/** A public resource as its version hash sees it. */
+/** The part of a public resource that its version hash covers. */
 export const lastingOf = (resource: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(resource).filter(([key]) => !volatileMembers.includes(key)))
 
-/** A resource as an index needs it. */
+/** A resource as a document for an index. */
 export interface ResourceDocument {
   readonly id: bigint
   readonly type: ResourceType
@@ -122,20 +122,20 @@ export interface Filters {
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
-  /** Internal, no caller sends it: settled payers, the origin or the recipient's key vouch for it. */
+  /** Internal, no caller sends it: only resources with evidence (settled payers, the origin or the recipient's key). */
   readonly hasEvidence?: true
 }
 
-/** Something is asked of a resource beside what every search and page asks. */
+/** True when the filters narrow the result beyond the conditions of every search and page. */
 export const isFiltered = (filters: Filters): boolean => Object.values(filters).some((value) => value !== undefined)
 
-/** What a cursor holds. It is signed, not secret. */
+/** The content of a cursor. It is signed, not secret. */
 export interface CursorPayload {
   /** Highest resource id of the snapshot. */
   readonly snapshot: bigint
   /** Where the next page begins; the meaning is the caller's. */
   readonly position: string
-  /** Of the filters and of everything else that must not change between pages. */
+  /** Hash of the filters and of everything else that must not change between pages. */
   readonly fingerprint: string
 }
 
@@ -164,7 +164,7 @@ export class Catalog extends Context.Service<
       ids: ReadonlyArray<bigint>,
       snapshot: bigint
     ) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
-    /** Public bodies, each a JSON text, in the order of the ids; what is no longer visible is left out. */
+    /** Public bodies, each a JSON text, in the order of the ids; a resource that is no longer visible is left out. */
     readonly bodies: (
       ids: ReadonlyArray<bigint>
     ) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
@@ -172,14 +172,14 @@ export class Catalog extends Context.Service<
     readonly edition: Effect.Effect<string, SqlError.SqlError>
     /** The highest resource id at this moment. */
     readonly snapshot: Effect.Effect<bigint, SqlError.SqlError>
-    /** Seals a cursor; it opens for 15 minutes at most and 10 at least. */
+    /** Seals a cursor; it is valid for 15 minutes at most and 10 at least. */
     readonly seal: (payload: CursorPayload) => Effect.Effect<string>
-    /** The payload of a cursor that is ours, not expired and made for this fingerprint; None otherwise. */
+    /** The payload of a cursor that is authentic, not expired and made for this fingerprint; None otherwise. */
     readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>
   }
 >()("tollkeeper/catalog/Catalog") {}
 
-/** A resource as a list for operators has it; nothing of it is public. */
+/** A resource in the operators' list; nothing of it is public. */
 export interface ResourceSummary {
   readonly id: bigint
   readonly type: ResourceType
@@ -204,8 +204,8 @@ export interface ResourceSummary {
 }
 
 /**
- * Everything that is known of a resource. Histories are newest first and hold at most 200 entries each, as JSON with
- * times in ISO 8601.
+ * A resource with all its records. Histories are newest first and hold at most 200 entries each, as JSON with times in
+ * ISO 8601.
  */
 export interface ResourceHistory {
   readonly summary: ResourceSummary
@@ -229,7 +229,7 @@ export interface RejectedDeclaration {
   readonly toolName: string | null
   readonly payTo: string
   readonly stage: "verified" | "settled"
-  /** The public word. */
+  /** The public reason. */
   readonly reason: string | null
   readonly detail: string | null
   /** The listing it was about; null when there is none. */
@@ -258,7 +258,7 @@ export class CatalogRecords extends Context.Service<
       { readonly states: Readonly<Record<ResourceState, bigint>>; readonly origins: bigint },
       SqlError.SqlError
     >
-    /** Origins, the one seen last first. */
+    /** Origins, last seen first. */
     readonly origins: (page: { readonly limit: number; readonly offset: number }) => Effect.Effect<
       {
         readonly total: bigint
@@ -271,12 +271,12 @@ export class CatalogRecords extends Context.Service<
       },
       SqlError.SqlError
     >
-    /** Resources, the one listed last first. */
+    /** Resources, last listed first. */
     readonly newest: (page: {
       readonly limit: number
       readonly offset: number
     }) => Effect.Effect<{ readonly total: bigint; readonly items: ReadonlyArray<ResourceSummary> }, SqlError.SqlError>
-    /** Declarations that were not taken, of what is listed and of what never was, the latest first (S257). */
+    /** Rejected declarations, of listed resources and of others, the latest first (S257). */
     readonly rejections: (page: {
       readonly limit: number
       readonly offset: number
@@ -290,7 +290,7 @@ export class CatalogRecords extends Context.Service<
 
 export type SearchMode = "lexical" | "semantic" | "hybrid"
 
-/** A search as the route hands it on: everything is checked. */
+/** A search that the route has validated. */
 export interface SearchRequest {
   /** 1 to 512 characters. */
   readonly query: string
@@ -301,9 +301,9 @@ export interface SearchRequest {
    * branches share one read, which a branch that ends does not cancel; where it fails, the filters count as common.
    */
   readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined>
-  /** No other branch answers beside this one: it may take its time. */
+  /** No other branch answers beside this one: it may spend more time. */
   readonly isAlone: boolean
-  /** Hits at most. */
+  /** Maximum hits. */
   readonly limit: number
 }
 
@@ -315,13 +315,13 @@ export interface BranchFailed {
 }
 
 export interface SearchBranch {
-  /** `embedded`: by meaning, from what the program brings along; `semantic`: by an operator's provider. */
+  /** `embedded`: by meaning, from the built-in word vectors; `semantic`: by an operator's provider. */
   readonly mode: "lexical" | "embedded" | "semantic"
-  /** Of this branch when ranks are fused; at least 0. */
+  /** Weight of this branch when ranks are fused; at least 0. */
   readonly weight: number
-  /** Candidates asked of this branch for a fused answer. */
+  /** Candidates requested of this branch for a fused answer. */
   readonly candidates: number
-  /** After this long the answer goes out without it, marked partial. Milliseconds. */
+  /** Timeout, after which the answer is sent without it, marked partial. Milliseconds. */
   readonly timeoutMillis: number
   /** Ranked hits, best first, already filtered by `Catalog.condition`. */
   readonly search: (request: SearchRequest) => Effect.Effect<ReadonlyArray<Hit>, BranchFailed>
@@ -340,7 +340,7 @@ export interface Impression {
   /** Ids in the order shown; `offset` is the position of the first, from 0. */
   readonly ids: ReadonlyArray<bigint>
   readonly offset: number
-  /** Something speaks for an answer; else what is shown is merely the nearest. */
+  /** Some hit counts as an answer; otherwise those shown are merely the nearest. */
   readonly isAnswered: boolean
   readonly milliseconds: number
   /** Branches that were asked and did not answer. */
@@ -374,5 +374,5 @@ export class SearchSettings extends Context.Service<SearchSettings, SearchValues
   "tollkeeper/catalog/SearchSettings"
 ) {}
 
-/** A plugin that indexes, ranks or reports needs this. */
+/** What the catalog provides to plugins that index, rank or report. */
 export const catalogContract = contract("catalog", Catalog, CatalogRecords, Search, SearchSettings)

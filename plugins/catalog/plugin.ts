@@ -77,7 +77,7 @@ const started = Layer.effectDiscard(
     yield* addSellerRoutes
     const journal = yield* reconciler({
       id: "journal",
-      // What could not be stored is tried again.
+      // A batch that could not be stored is retried.
       every: sightings.dueIn,
       gather,
       turn: sightings.flush
@@ -120,7 +120,7 @@ export const plugin = define({
   layer: Layer.merge(layer, describe(described)).pipe(Layer.provide(Layer.merge(Config.layer, FetchHttpClient.layer)))
 })
 
-/** What the command line does without a running facilitator, over the database alone. */
+/** The command line's operations without a running facilitator, over the database alone. */
 export const administration = { explainListing, moveResource }
 
 export { metrics } from "./metrics.ts"

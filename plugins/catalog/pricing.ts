@@ -1,7 +1,7 @@
 // Prices as people write them, a decimal amount of a currency, in the assets of this ledger: what an origin's manifest
 // says of a call and what a query says of a limit mean the same. Pure.
 
-/** What this ledger can pay a price in. */
+/** An asset of this ledger that can pay a price. */
 export interface PricedAsset {
   /** Neutral. */
   readonly network: string
@@ -17,7 +17,7 @@ const symbolsOf: Readonly<Record<string, ReadonlyArray<string>>> = { USD: ["USDC
 export const isPaidIn = (currency: string, symbol: string): boolean =>
   symbol === currency || (symbolsOf[currency] ?? []).includes(symbol)
 
-/** A decimal amount in atomic units; undefined when it is none, or finer than the asset is. */
+/** A decimal amount in atomic units; undefined when it is not one, or finer than the asset is. */
 export const atomicAmount = (text: string, decimals: number): string | undefined => {
   const [, whole, fraction = ""] = /^\$?(\d{1,15})(?:\.(\d{1,38}))?$/.exec(text.trim()) ?? []
   if (whole === undefined || fraction.replace(/0+$/, "").length > decimals) return undefined

@@ -445,7 +445,11 @@ const seen = inFile("store/Sightings.ts", "sightings")
 
 const ofMemory: ReadonlyArray<Mutation> = [
   known("what stands otherwise is still known", "read.stateHash === stateHash && ", ""),
-  known("how it stood is believed for ever", "read.stateHash === stateHash && now - read.readAt <= cacheMillis", "true"),
+  known(
+    "how it stood is believed for ever",
+    "read.stateHash === stateHash && now - read.readAt <= cacheMillis",
+    "true"
+  ),
   known("a look from before it was judged counts", "read.readAt < checkedAt", "false"),
   known("nothing is ever judged again", "now - known.validatedAt > validatedMillis", "false"),
   standingAs("it stands alike for another owner", "array_to_string(pay_tos, ' ')", "''"),

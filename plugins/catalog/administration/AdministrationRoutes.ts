@@ -62,7 +62,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     const url = query.get("url") ?? ""
     const wrong = [...(url === "" || url.length > 4_096 ? ["url: the URL of the resource"] : []), ...paging.issues]
     if (wrong.length > 0) return json({ error: "invalid_filter", details: wrong }, { status: 400 })
-    // What was just observed is in the explanation.
+    // Stored first, so that the explanation has the newest observations.
     yield* Effect.ignore(sightings.flush)
     const explained = yield* explainListing({ url, ...paging }, crypto)
     return json({ x402Version: 2, ...explained } satisfies typeof ListingExplanation.Type)

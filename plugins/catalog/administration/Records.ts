@@ -7,7 +7,7 @@ import { CatalogRecords, type RejectedDeclaration, type ResourceState, type Reso
 import { matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { resourceKey } from "../store/ResourceWire.ts"
 
-/** Entries of one history. */
+/** Maximum entries of one history. */
 const historyMax = 200
 /** Dynamic routes of one origin that are tried. */
 const templatesMax = 2_000

@@ -129,7 +129,7 @@ export interface ExplainRequest extends Paging {
   readonly url: string
 }
 
-/** A page of what was observed, the newest first. */
+/** A page of observations, newest first. */
 const observationsWhere = Effect.fnUntraced(function* (which: Statement.Fragment, { limit, offset }: Paging) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at,
@@ -139,7 +139,7 @@ const observationsWhere = Effect.fnUntraced(function* (which: Statement.Fragment
   return { items: rows.map(toObservation), pagination: { limit, offset, total: Number(count?.total ?? 0n) } }
 })
 
-/** Listings, each with its words and the moves it made. */
+/** Listings, each with its words and its history. */
 const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason,
@@ -191,7 +191,7 @@ export const explainListing = Effect.fn("Catalog.explain")(function* (
   }
 })
 
-/** The same for a recipient: the listings that pay it now, and what was observed of payments to it. */
+/** The same for a recipient: the listings that pay it now, and the observations of payments to it. */
 export const explainAccount = Effect.fn("Catalog.explainAccount")(function* (payTo: string, paging: Paging) {
   const sql = yield* SqlClient.SqlClient
   const paid = sql`r.id in (select resource_id from catalog_options where pay_to = ${payTo} and retired_at is null

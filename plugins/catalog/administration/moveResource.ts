@@ -37,7 +37,7 @@ export interface Moved {
   readonly to: ResourceState
 }
 
-/** None when there is no such listing. A move to the state it is in already changes nothing. */
+/** None when there is no such listing. An action that would not change the state does nothing. */
 export const moveResource = Effect.fn("Catalog.move")(function* (
   request: MoveRequest,
   facts: Facts["Service"],

@@ -5,9 +5,9 @@ import { Effect, Semaphore } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 
 export interface CpuThrottle {
-  /** Of the time that passes, 0 to 1. */
+  /** Share of elapsed time, 0 to 1. */
   readonly share: number
-  /** Milliseconds of work that may be done without a pause after a rest. */
+  /** Milliseconds of work that may run without a pause after a rest. */
   readonly burstMillis: number
 }
 

@@ -32,7 +32,7 @@ export interface Identity {
   readonly origin: string | undefined
 }
 
-/** What is said of the resource as a whole; what is absent was not declared or was left out as unusable. */
+/** The text about the resource as a whole; an absent member was not declared or was unusable. */
 export interface Description {
   readonly description?: string
   readonly mimeType?: string
@@ -54,7 +54,7 @@ export interface Declaration {
   readonly terms: Terms
 }
 
-/** A declaration that is not taken. `detail` is for operators; it names places, never content. */
+/** A rejected declaration. `detail` is for operators; it names places, never content. */
 export interface Rejection {
   readonly _tag: "Rejected"
   readonly reason: PublicReason

@@ -153,7 +153,7 @@ const errorOf = (
   return validate(info, schema, JSON.stringify(schema))?.detail
 }
 
-/** A resource that is offered, with one way to pay for it: by a payment that carries it, or by its origin. */
+/** A resource with one way to pay for it, as a payment carries it or its origin offers it. */
 export interface Offer {
   readonly dialect: Dialect
   readonly resource: Payment["resource"]
@@ -214,16 +214,16 @@ export const readDeclaration = (
   }
 }
 
-/** A tool that describes itself is described by that, when the resource is not. */
+/** A tool's own description serves where the resource has none. */
 const aboutOf = (resource: Payment["resource"], operation: Operation, type: string): Declaration["about"] => {
   const input = operation.info["input"] as Fields
   return readAbout({ ...(type === "mcp" ? { description: input["description"] } : {}), ...resource })
 }
 
-/** The URL a payment names, for a record of what was observed. */
+/** The URL a payment names, for an observation. */
 export const declaredUrl = (payment: Payment): string => Option.getOrElse(payment.resourceUrl, () => "").slice(0, 2_048)
 
-/** What a payment offers. */
+/** The offer that a payment carries. */
 export const offerOf = (payment: Payment): Offer => ({
   dialect: payment.dialect,
   resource: payment.resource,
@@ -231,8 +231,8 @@ export const offerOf = (payment: Payment): Offer => ({
 })
 
 /**
- * The terms under which a resource is offered: the seller's, with the amount that the buyer accepted. What is settled
- * may be less, where a scheme charges for what was used, and is no change of the offer.
+ * The terms under which a resource is offered: the seller's, with the amount that the buyer accepted. A scheme that
+ * charges for usage may settle less; that is no change of the offer.
  */
 export const offered = ({ accepted, requirements }: Payment): Terms => ({
   ...requirements,

@@ -1,5 +1,5 @@
-// Whose words a listing's are. A payment is a hint that a resource exists; what is listed is what its origin says. A
-// higher grade displaces a lower one, a lower one never touches a higher one, and among what is merely claimed the
+// The grade of a listing's words: their source. A payment is a hint that a resource exists; what is listed is what its
+// origin says. A higher grade displaces a lower one, a lower one never touches a higher one, and among mere claims the
 // first stays (decisions 4).
 
 export const grades = ["claimed", "declared", "origin"] as const
@@ -14,7 +14,7 @@ export type Grade = (typeof grades)[number]
 export const mayDisplace = (newer: Grade, older: Grade): boolean =>
   newer !== "claimed" && grades.indexOf(newer) >= grades.indexOf(older)
 
-/** A listing, as far as it decides what would raise its grade. */
+/** The members of a listing that decide how its grade can be raised. */
 export interface Raisable {
   readonly grade: Grade
   readonly type: "http" | "mcp"
@@ -28,7 +28,7 @@ export interface Raisable {
 const documents =
   "name it, with `accepts`, in /.well-known/x402, /.well-known/x402.json or (x-payment-info) openapi.json"
 
-/** Where the origin is listened to: its live 402 where that may be asked for, else its documents alone. */
+/** Where the origin can state its terms: its live 402 where that may be requested, else its documents alone. */
 const originAdvice = ({ isDynamic, methods, type }: Raisable): string => {
   if (type === "mcp") return `let the origin ${documents}, and allow an unpaid call of the tool (\`unpaidCall\`)`
   const isAsked = !isDynamic && methods.some((method) => method === "GET" || method === "HEAD")
@@ -41,7 +41,7 @@ const ownAdvice =
   "settle a payment that carries these words, sign the declaration with the account that is paid, or, where this " +
   "facilitator has keys, show control of that account (POST /catalog/v1/challenge) and settle under the key"
 
-/** What a seller can do so that words are believed more, and so that what was found dead is shown. */
+/** What a seller can do to raise the grade, and to show again what probes found dead. */
 export const raisedBy = (listing: Raisable): string => {
   const { grade, isDead } = listing
   if (grade === "origin") return isDead ? originAdvice(listing) : "nothing: these are the origin's own words"

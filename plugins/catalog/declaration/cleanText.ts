@@ -1,6 +1,5 @@
-// Text of strangers, made harmless to read without changing what it says: terminal sequences, control characters,
-// characters that reorder or hide text, and broken Unicode go; the rest stays as it is, markup included, for it is
-// data. Pure.
+// Cleans untrusted text without changing what it says: terminal sequences, control characters, characters that reorder
+// or hide text, and broken Unicode are removed; the rest stays as it is, markup included, for it is data. Pure.
 
 const escape = String.fromCodePoint(0x1b)
 
@@ -43,7 +42,7 @@ const isInvisible = (character: string): boolean => {
   return (code & 0xfffe) === 0xfffe || invisible.some(([from, to]) => from <= code && code <= to)
 }
 
-/** What most text is, and what needs no cleaning. */
+/** Most text matches this and needs no cleaning. */
 const plain = /^[ -~\n\t]*$/
 
 /** One string, cleaned; line separators become line feeds. */
@@ -62,7 +61,7 @@ export const cleanString = (text: string): string => {
 /** Whether a text holds white space or anything that would be cleaned away. */
 export const isSmooth = (text: string): boolean => !/\s/.test(text) && cleanString(text) === text
 
-/** A sentence for people: cleaned, on one line, at most `max` code points. */
+/** A sentence for display: cleaned, on one line, at most `max` code points. */
 export const cleanLine = (text: string, max: number): string => {
   const line = cleanString(text).replace(/\s+/g, " ").trim()
   return line.length <= max ? line : [...line].slice(0, max).join("").trimEnd()

@@ -17,7 +17,7 @@ export type UrlRefused = { readonly _tag: "Refused"; readonly reason: PublicReas
 
 const refused = (reason: PublicReason, detail: string): UrlRefused => ({ _tag: "Refused", reason, detail })
 
-/** Characters of a resource's URL at most. */
+/** Maximum characters of a resource's URL. */
 export const urlLengthMax = 2_048
 export const templateLengthMax = 512
 
@@ -85,7 +85,7 @@ export const loosePath = (path: string): string =>
     .map((segment) => `/${segment}`)
     .join("")
 
-/** Whether a concrete path is one of the paths that a template means. */
+/** Whether a concrete path matches a template. */
 export const matchesTemplate = (template: string, path: string): boolean => {
   const [expected, given] = [template.split("/"), path.split("/")]
   return (
@@ -127,7 +127,7 @@ export const readResourceUrl = (
   if (host === "" || host.endsWith(".")) return refused("missing_resource_url", "resource.url has no host")
   if (!policy.allowLocalOrigins && isLocalName(host)) return refused("local_origin", "the host is local by its name")
   if (isInstanceAddress(host)) return refused("local_origin", "the host is a cloud's instance metadata address")
-  // A seller on one's own machine has no certificate: where local origins are taken, they may be plain.
+  // A seller on a local machine has no certificate: where local origins are accepted, they may be plain http.
   const mayBePlain = !policy.requireHttpsOrigins || (policy.allowLocalOrigins && isLocalName(host))
   if (url.protocol === "http:" && !mayBePlain) return refused("insecure_origin", "the resource is plain http")
   const origin = `${url.protocol}//${host}${url.port === "" ? "" : `:${url.port}`}`

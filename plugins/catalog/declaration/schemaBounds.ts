@@ -169,7 +169,7 @@ const costError = (root: Fields, depth: number): string | undefined => {
       sum += cost(part, left)
     open.delete(schema)
     if (left > 0) {
-      // Going down consumes data, so what is open above may be met again.
+      // Descending consumes data, so a reference that is open above may be met again.
       const above = [...open]
       open.clear()
       for (const part of descending) sum += cost(part, left - 1)

@@ -23,9 +23,9 @@ const programsSizeMax = 6_000
 const visitsMax = 20_000
 const comparedMax = 1_000_000
 const matchedMax = 10_000_000
-/** What comparing a value takes besides its characters. */
+/** Cost of comparing a value besides its characters. */
 const comparisonCost = 20
-/** Schemas whose validators are kept. */
+/** Cached validators, by schema. */
 const cachedMax = 256
 
 export interface InfoIssue {
@@ -90,7 +90,7 @@ const makeLinearPattern = () => {
   )
 }
 
-/** The validator's own way with these two compares each value with each other one. */
+/** Ajv's own `uniqueItems` and `enum` compare each value with each other one. */
 const compareByText = (ajv: Ajv2020): Ajv2020 =>
   ajv
     .removeKeyword("uniqueItems")
@@ -142,7 +142,7 @@ const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | 
 }
 
 /**
- * Gives a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the memory.
+ * Makes a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the cache.
  */
 export const makeValidator = (): Validator => {
   const cached = new Map<string, ValidateFunction | InfoIssue>()

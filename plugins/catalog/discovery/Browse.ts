@@ -56,7 +56,7 @@ const makeRows = Effect.gen(function* () {
   const idsOf = (ids: ReadonlyArray<bigint>) => sql`${`{${ids.join(",")}}`}::int8[]`
   const behind = ({ asOf, below, first }: BrowsePosition): Behind => ({ asOf, below, first: idsOf(first) })
 
-  /** Those of the first page that are to be shown, in their order. */
+  /** The still visible ones of the first page, in their order. */
   const firsts = (
     ids: ReadonlyArray<bigint>,
     filters: Filters
@@ -77,7 +77,8 @@ const makeRows = Effect.gen(function* () {
     const reported = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> =>
       all.map((body) => ({ ...body, hasEvidence }))
     )
-    if (skip === 0 && count <= preparedMax && !isFiltered(filters)) return reported(pages({ hasEvidence, place, count }))
+    if (skip === 0 && count <= preparedMax && !isFiltered(filters))
+      return reported(pages({ hasEvidence, place, count }))
     const rows = sql<BodyRow>`select ${columns} from ${from} join (
         select r.id from catalog_resources r where ${following(sql, config, hasEvidence, behind(place), filters)}
           order by r.id desc limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
@@ -116,7 +117,7 @@ type Opened = Option.Option<{ readonly snapshot: bigint; readonly position: stri
 export class Browse extends Context.Service<
   Browse,
   {
-    /** None when the cursor is not ours, has ended, or belongs to other filters. */
+    /** None when the cursor is not authentic, has expired, or belongs to other filters. */
     readonly page: (request: BrowseRequest) => Effect.Effect<Option.Option<Page>, SqlError.SqlError | CatalogOverloaded>
   }
 >()("tollkeeper/catalog/Browse") {

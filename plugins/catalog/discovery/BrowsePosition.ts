@@ -5,7 +5,7 @@
 export interface BrowsePosition {
   /** The next rows are those with evidence; otherwise the merely claimed ones. */
   readonly hasEvidence: boolean
-  /** Rows behind the first ones: ids below this one are still to come. */
+  /** Rows behind the first ones: ids below this one are not yet shown. */
   readonly below: bigint
   readonly shown: number
   readonly total: number
@@ -28,7 +28,7 @@ export const positionAfter = (
 export const encodeBrowsePosition = ({ asOf, below, first, shown, hasEvidence, total }: BrowsePosition): string =>
   [hasEvidence ? 1 : 0, below, shown, total, asOf, first.join(".")].join(":")
 
-/** Of what `encodeBrowsePosition` made. */
+/** Reverses `encodeBrowsePosition`. */
 export const decodeBrowsePosition = (text: string): BrowsePosition => {
   const [hasEvidence = "", below = "0", shown = "0", total = "0", asOf = "0", first = ""] = text.split(":")
   return {

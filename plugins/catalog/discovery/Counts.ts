@@ -14,28 +14,27 @@ import { Changes } from "../store/Changes.ts"
 import { pageSize, type Seller, spreadSellers } from "../search/rank/spreadSellers.ts"
 import { conditionOf, hadEvidence } from "./conditions.ts"
 
-/** Filters whose counts are kept. */
+/** Cached counts, by filters. */
 const countedMax = 1_000
 /** Concurrent counts, and those that may wait for their turn. */
 const concurrentMax = 2
 const waitingMax = 64
 /**
- * The journal is asked after this, beside the requests; a request waits for the answer when the last one is older than
+ * The journal is polled after this, in the background; a request waits for the poll when the last one is older than
  * the second.
  */
 const pollMillis = 1_000
 const blindMillis = 3_000
-/** After a longer rest the journal is not read from the old mark: it may hold much of others. */
+/** After a longer pause the journal is not read from the old mark: many facts of others may follow it. */
 const restMillis = 60_000
 /**
- * In a catalog of more resources, a count that something has changed since is served for a while, and made anew beside
- * it.
+ * In a catalog of more resources, a stale count is served for a while and refreshed in the background.
  */
 const largeFrom = 10_000n
 const laggingMillis = 2_000
 
 export interface Counted {
-  /** Highest resource id there was. */
+  /** Highest resource id. */
   readonly snapshot: bigint
   readonly total: number
   /** What had evidence by then, milliseconds, comes first. */
@@ -45,7 +44,7 @@ export interface Counted {
 }
 
 interface Kept extends Counted {
-  /** The number of changes that were known when counting began. */
+  /** The number of known changes when counting began. */
   readonly changes: number
   readonly at: number
 }
@@ -142,7 +141,7 @@ export class Counts extends Context.Service<
       const countNow = (filters: Filters, fingerprint: string): Effect.Effect<Kept, SqlError.SqlError> =>
         Effect.gen(function* () {
           const before = state.changes
-          // The last rise that is committed, not the time of now: one that comes in between is none of this snapshot.
+          // The last committed rise, not the current time: a rise that comes in between is not of this snapshot.
           const [row] = yield* sql<{ snapshot: bigint; asOf: Date; total: bigint }>`
             select (select coalesce(max(id), 0) from catalog_resources) as snapshot, count(*) as total,
               (select coalesce(max(standing_at), 'epoch') from catalog_resources) as "asOf"

@@ -1,6 +1,6 @@
-// Cursors: `c1.<payload>.<HMAC-SHA256>`, both parts base64url. The payload says the snapshot, the position, the
-// fingerprint of the filters and when it ends; the signature makes it ours. A cursor opens on every replica that knows
-// the secret, for the filters it was made for, until it ends (S124–S126, decisions 4).
+// Cursors: `c1.<payload>.<HMAC-SHA256>`, both parts base64url. The payload has the snapshot, the position, the
+// fingerprint of the filters and the expiry; the signature makes it authentic. A cursor opens on every replica that has
+// the secret, for the filters it was made for, until it expires (S124–S126, decisions 4).
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -34,7 +34,7 @@ const cursorSecrets = Effect.gen(function* () {
   return [yield* secretOf("cursor")]
 })
 
-/** Snapshot, position, fingerprint, and when it ends in seconds. */
+/** Snapshot, position, fingerprint, and expiry in seconds. */
 interface Signed {
   readonly s: string
   readonly p: string
@@ -49,19 +49,19 @@ export const cursorsOf = (
   minutes: number
 ): Cursors["Service"] => {
   const sign = (secret: Uint8Array, payload: string) => crypto.hmacSha256(secret, encoder.encode(`c1.${payload}`))
-  // Most pages are of the same few filters.
+  // Most cursors are of the same few filters.
   const shortened = memoize(fingerprintsKept, (fingerprint) =>
     Base64Url.encode(crypto.sha256(encoder.encode(fingerprint)).slice(0, 16))
   )
 
-  /** On a grid, so that a page that has not changed reads the same for minutes, its cursor and entity tag included. */
+  /** Rounded, so that an unchanged page has the same cursor and entity tag for minutes. */
   const endOf = (now: number): number => {
     const grid = minutes * 20
     return Math.floor((now / 1_000 + minutes * 60) / grid) * grid
   }
 
-  // Most pages are turned to soon after the one before, and the same by many: what this process has signed or checked
-  // it need not check again.
+  // Most pages are requested soon after the previous one, and the same by many callers: a cursor that this process has
+  // signed or verified is not verified again.
   const signed = new Map<string, Signed>()
   const cache = (cursor: string, payload: Signed): void => {
     if (cursor.length <= cachedLengthMax) setBounded(signed, cachedMax, cursor, payload)
@@ -102,7 +102,7 @@ export class Cursors extends Context.Service<
   Cursors,
   {
     readonly seal: (payload: CursorPayload) => Effect.Effect<string>
-    /** None when the cursor is not ours, has ended, or belongs to another fingerprint. */
+    /** None when the cursor is not authentic, has expired, or belongs to another fingerprint. */
     readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>
   }
 >()("tollkeeper/catalog/Cursors") {

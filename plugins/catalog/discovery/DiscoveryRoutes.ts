@@ -21,7 +21,7 @@ import { Resolve, type ResolveRequest } from "./Resolve.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Browsing: a limit beyond this is taken for this. */
+/** Browsing: a larger limit is reduced to this. */
 const browseLimitMax = 1_000
 
 /** The database is unavailable or overloaded: the answer is short and says when to retry. */
@@ -47,7 +47,7 @@ const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong:
     : { type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" }
 }
 
-/** What the words of the query were taken for, as a member of the answer. */
+/** The interpretation of the query's words, as a member of the answer. */
 const understood = (intent: Intent | undefined): string => {
   if (intent === undefined) return ""
   const { filters, prefersCheap, words } = intent
@@ -75,7 +75,7 @@ const makeHistory = Effect.gen(function* () {
   })
 })
 
-/** What is only read has one limit; a request beyond it costs no statement. */
+/** All plain reads share one rate limit; a request beyond it costs no statement. */
 const makeLimited = Effect.gen(function* () {
   const { reading } = yield* ReadReplica
   const { readsPerSecond } = yield* Config

@@ -2,7 +2,7 @@
 import type { ResourceHistory } from "./History.ts"
 import type { ResolveRequest } from "./Resolve.ts"
 
-/** The request, or what is wrong with it. */
+/** The request, or its issues. */
 export const readHistoryQuery = (
   query: URLSearchParams
 ): ResolveRequest | { readonly wrong: ReadonlyArray<string> } => {

@@ -12,7 +12,7 @@ import { Config } from "../Config.ts"
 import { serveBody, volatileText } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 
-/** Requests of one statement; and the resources of one, beyond which a request has a statement of its own. */
+/** Requests of one batch; and the resources of one request, beyond which it has a statement of its own. */
 const callsMax = 8
 const batchedMax = 50
 /** Resources of one request. */
@@ -30,7 +30,6 @@ export interface BodyRow {
   readonly volatile: string
 }
 
-/** Of `bodyFrom`. */
 export const bodyColumns = `r.id, r.document, ${volatileText} as volatile`
 
 export const bodyFrom = "catalog_resources r left join catalog_activity a on a.resource_id = r.id"

@@ -22,7 +22,7 @@ export interface PageAsked {
 
 type Bodies = ReadonlyArray<Body>
 
-/** A page as one row: twenty rows of three columns take this process as long as all else of a page. */
+/** A page as one row: twenty rows of three columns take this process as long as the rest of a page. */
 interface PageRow {
   readonly at: number
   readonly ids: string
@@ -55,7 +55,7 @@ export const batchPages = Effect.gen(function* () {
   const between = sql.literal("E'\\x1e'")
   const behind: Behind = { asOf: sql`asked.as_of`, below: sql`asked.below`, first: sql`asked.first` }
 
-  /** Of pages that are alike but for their places: their size is part of the text, which is planned for it. */
+  /** Of pages of one size and tier: the size is part of the text, which is planned for it. */
   const ask = (calls: ReadonlyArray<PageAsked>): Effect.Effect<ReadonlyArray<Bodies>, SqlError.SqlError> => {
     const { count, hasEvidence } = calls[0]!
     return Effect.map(

@@ -15,7 +15,7 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
 export const hadEvidence = (sql: SqlClient.SqlClient, asOf: number | Statement.Fragment): Statement.Fragment =>
   sql`r.standing_at <= ${typeof asOf === "number" ? new Date(asOf) : asOf}`
 
-/** The values of the filters decide how their rows are best found. */
+/** The values of the filters decide the plan. */
 export const isPlannedByValue = ({ type: _, ...selective }: Filters): boolean =>
   Object.values(selective).some((value) => value !== undefined)
 
@@ -53,7 +53,7 @@ export const conditionOf = (
   ])
 }
 
-/** Where the rows of a page begin (`Place`), as values or as expressions of SQL; of the first ones an array of ids. */
+/** Where the rows of a page begin (`BrowsePosition`), as values or SQL expressions; `first` is an array of ids. */
 export interface Behind {
   readonly asOf: number | Statement.Fragment
   readonly below: bigint | Statement.Fragment

@@ -73,7 +73,7 @@ export interface Paging {
 export interface PagingBounds {
   readonly limitDefault: number
   readonly limitMax: number
-  /** A larger limit is taken for the largest, or refused. */
+  /** A larger limit is reduced to the maximum, or refused. */
   readonly clamp: boolean
 }
 

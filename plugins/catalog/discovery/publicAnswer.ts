@@ -15,7 +15,7 @@ const open = {
   vary: "accept, accept-encoding"
 }
 
-/** The answer to a browser that asks whether it may ask. */
+/** The answer to a CORS preflight. */
 export const preflight = HttpServerResponse.empty({
   status: 204,
   headers: {
@@ -58,7 +58,7 @@ export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.Http
         })
   })
 
-/** The query of a request's URL, which is a path or a whole one. */
+/** The query of a request's URL, which is a path or an absolute URL. */
 export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
   const [asked = ""] = url.split("#", 1)
   const at = asked.indexOf("?")

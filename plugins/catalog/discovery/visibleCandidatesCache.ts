@@ -15,9 +15,9 @@ import { changedFact } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
 import { conditionOf } from "./conditions.ts"
 
-/** The journal is asked again after this. */
+/** The journal is polled again after this. */
 const pollMillis = 1_000
-/** After a longer rest all is forgotten, and not read from the old mark: the journal may hold much of others. */
+/** After a longer pause the cache is cleared, instead of reading from the old mark: many facts may follow it. */
 const restMillis = 60_000
 /** Resources of higher ids are not cached. */
 const keptMax = 4_000_000
@@ -27,7 +27,7 @@ const [unknown, visible, hidden] = [0, 1, 2]
 
 type Ids = ReadonlyArray<bigint>
 
-/** A byte for each id up to the highest that was met. */
+/** A byte for each id up to the highest that was read. */
 class Verdicts {
   #bytes = new Uint8Array(keptMin)
 
@@ -88,7 +88,7 @@ const follow = Effect.fnUntraced(function* (source: ReadTargetName) {
   return { verdicts, followed, changes: () => state.changes }
 })
 
-/** Of one place to read from. */
+/** The visible resources by one read target. */
 const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config

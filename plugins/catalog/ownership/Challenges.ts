@@ -1,7 +1,7 @@
-// How a recipient shows that a key speaks for it: it asks for a challenge, signs it with the account that is paid, and
-// sends the signature back under the same key. A challenge names this facilitator's host, its network, the principal,
-// the recipient and its end, and is ours by its seal, so that nothing is stored for it and a signature is worth nothing
-// to another key or facilitator. What is signed is the text as SEP-53 has it, which wallets show to people
+// How a recipient binds itself to a key: the key's caller requests a challenge, signs it with the account that is paid,
+// and sends the signature back under the same key. A challenge names this facilitator's host, its network, the
+// principal, the recipient and its expiry, and is authenticated by its seal, so that nothing is stored for it and a
+// signature is worth nothing to another key or facilitator. What is signed is the text by SEP-53, which wallets display
 // (`kernel/ledger/isSignedText.ts`).
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
@@ -17,7 +17,7 @@ const encoder = new TextEncoder()
 
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
 
-/** Where a challenge is made and answered: the Host that was asked, in lower case, and the ledger's network. */
+/** Where a challenge is made and answered: the request's Host, in lower case, and the ledger's network. */
 export interface ChallengePlace {
   readonly host: string
   readonly network: string
@@ -31,9 +31,9 @@ export interface Challenge {
 export class Challenges extends Context.Service<
   Challenges,
   {
-    /** Undefined where the host is no name. */
+    /** Undefined where the host is not a valid name. */
     readonly make: (principal: Principal, payTo: string, place: ChallengePlace) => Effect.Effect<Challenge | undefined>
-    /** Whether it is ours, of this place, principal and recipient, not ended, and signed by the recipient's account. */
+    /** Whether it is authentic, of this host, principal and recipient, not expired, and signed by the recipient. */
     readonly isAnswered: (
       principal: Principal,
       payTo: string,

@@ -1,5 +1,5 @@
-// What each verdict on an origin's word does to the tables, in the caller's transaction: the owner is proven, displaced
-// with the origin's own words or the claimant's declaration, or contradicted; each with its decision and its fact.
+// Applies each verdict on an origin's statement, in the caller's transaction: the owner is proven, displaced with the
+// origin's own words or the claimant's declaration, or contradicted; each with its decision and its fact.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -26,7 +26,7 @@ const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<st
     yield* sql`update catalog_resources set ownership = 'proven', pay_tos = ${payTos},
       standing_at = coalesce(standing_at, ${now}) where id = ${id}`
     yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = any(${payTos})`
-    // What others are to be paid is no option of this resource any more.
+    // Options that pay other recipients are no longer options of this resource.
     yield* sql`update catalog_options set retired_at = ${now} where resource_id = ${id} and retired_at is null
       and pay_to <> all(${payTos})`
   })
@@ -72,7 +72,7 @@ export class Execution extends Context.Service<
         now: Date
       ) {
         yield* setOwner(sql, row.id, payTos, now)
-        // The old owner's words go with it. The claimant's own came with a payment, and are claimed.
+        // The old owner's words are dropped with it. The claimant's own came with a payment, and are claimed.
         if (words === undefined) {
           const { declaration } = claims.find(({ pay_to }) => pay_to === by)!
           const terms = { ...declaration.terms, amount: Option.none() }

@@ -1,6 +1,6 @@
-// Resources that payments speak of and that were not listed, because others had used up what may be claimed of their
-// origin in a day: their origins are asked, and what they say is listed. What waits is bounded, for each origin and
-// each payer apart; what finds no place comes again with the next payment.
+// Resources that payments declared and that were not listed, because others had used up the daily quota of their
+// origin: their origins are asked, and what they offer is listed. The queue is bounded, for each origin and each payer;
+// a hint that finds no place returns with the next payment.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -30,9 +30,9 @@ export class Hints extends Context.Service<
   {
     /** Asks for a probe of the resource's origin. Never waits. */
     readonly ask: (identity: Identity, method: string, payer: string) => Effect.Effect<void>
-    /** What waits now, which waits no more. */
+    /** Takes everything out of the queue. */
     readonly take: Effect.Effect<ReadonlyArray<Hint>>
-    /** Calls back when something waits after nothing had. */
+    /** Calls back when the first hint enters an empty queue. */
     readonly onFirst: (received: Effect.Effect<void>) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Hints") {

@@ -21,7 +21,7 @@ interface Price {
   readonly amount: string
 }
 
-/** The fixed price of an operation, of this form of the convention or the one before. */
+/** The fixed price of an operation, in this form of the convention or the previous one. */
 const priceOf = (payment: Fields): Price | undefined => {
   const { price, pricingMode } = payment
   const reported = isFields(price) ? price : { mode: pricingMode, amount: price, currency: payment["currency"] }
@@ -62,7 +62,7 @@ const bodyTypes = [
   [/^text\//, "text"]
 ] as const
 
-/** What a method with a body takes, by the operation's own description; undefined for one without. */
+/** The input of a method with a body, by the operation's own description; undefined for one without. */
 const inputOf = (method: string, { requestBody }: Fields): Fields | undefined => {
   if (!["POST", "PUT", "PATCH"].includes(method)) return undefined
   const content = isFields(requestBody) && isFields(requestBody["content"]) ? requestBody["content"] : {}

@@ -1,6 +1,6 @@
-// The documents of origins, each asked for once for all resources of one and kept for a while; later it is asked for on
-// condition that it has changed. Every request goes through `safeFetch`, on a leash (attacks 49). A host that cannot be
-// reached counts as gone only by an authoritative answer and while a canary, some other host outside, answers.
+// The documents of origins, each requested once for all resources of one and cached; later it is requested
+// conditionally. Every request goes through `safeFetch`, within bounds (attacks 49). A host that cannot be reached
+// counts as gone only by an authoritative answer and while a canary, some other outside host, answers.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
@@ -9,9 +9,9 @@ import { makeCanary } from "./canary.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"
 
-/** Origins of which something is kept in memory. */
+/** Cached origins. */
 export const originsMax = 2_000
-/** Bytes of documents that are kept, of all origins together. */
+/** Bytes of cached documents, of all origins together. */
 const keptBytesMax = 8_388_608
 const tagLengthMax = 256
 
@@ -19,7 +19,7 @@ const nothing = new Uint8Array()
 
 const agent = { "user-agent": "Tollkeeper/0.1 (catalog; asks for /.well-known/x402)", accept: "application/json" }
 
-/** An origin's document as it was sent, since parsed it takes many times the room; or why there is none. */
+/** An origin's document as bytes, since parsed it takes many times the memory; or why there is none. */
 export interface OriginDocument {
   readonly document: Uint8Array
   readonly detail: string
@@ -33,11 +33,11 @@ export interface OriginDocument {
 interface Kept {
   readonly at: number
   readonly answer: Deferred.Deferred<OriginDocument>
-  /** What was said last; what it holds is weighed. */
+  /** The last answer; its size counts against the bound. */
   readonly said: OriginDocument
 }
 
-/** Keeps what was said, and lets the oldest go for it as far as the room asks. */
+/** Caches an answer, and evicts the oldest until there is room for it. */
 const weigh = (kept: Map<string, Kept>, key: string, said: OriginDocument): void => {
   const mine = kept.get(key)
   if (mine === undefined) return
@@ -56,7 +56,7 @@ export interface MoreOfRequest {
   readonly body?: Uint8Array
 }
 
-/** Requests to hosts outside, each of which that is answered shows the canary that they can be reached. */
+/** Requests to outside hosts; each answer shows the canary that outside hosts can be reached. */
 const makeRequests = (config: Config["Service"], outbound: Outbound["Service"]) => {
   const policy = {
     allowLocal: config.allowLocalOrigins,
@@ -85,7 +85,7 @@ const makeRequests = (config: Config["Service"], outbound: Outbound["Service"]) 
 export class OriginDocuments extends Context.Service<
   OriginDocuments,
   {
-    /** One request to a stranger, within the settings' bounds. */
+    /** One request to an untrusted host, within the settings' bounds. */
     readonly send: (url: URL, method: string, more?: MoreOfRequest) => Effect.Effect<OutboundAnswer, FetchRefused>
     /** Whether a failure says that the origin is gone: an authoritative answer, while other hosts can be reached. */
     readonly isGone: (url: URL, refused: FetchRefused) => Effect.Effect<boolean>

@@ -52,7 +52,7 @@ export type ProbeAnswer =
       readonly listed: number
       /** Named resources that were not listed now, and why. */
       readonly unlisted: ReadonlyArray<Unlisted>
-      /** What was asked, and what came back. */
+      /** The requests made, and their results. */
       readonly asked: string
     }
 
@@ -137,7 +137,7 @@ const unlistedOf = ({ resource, toolName }: NamedResource, reason: UnlistedReaso
   reason
 })
 
-/** Operations of one resource become one; the first document that has words speaks. */
+/** Merges the operations of one resource; the first document that offers it counts. */
 const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResource> => {
   const byKey = new Map<string, NamedResource>()
   for (const one of found) {

@@ -1,9 +1,9 @@
-// What an origin says of itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a list of
-// them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo?, accepts?, … }` speak of one
-// resource each (a string is a URL without a word about its owner; `unpaidCall` of a tool's is read by `ToolWire.ts`);
+// An origin's statements about itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a
+// list of them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo?, accepts?, … }`
+// describe one resource each (a string is a URL without an owner; a tool's `unpaidCall` is read by `ToolWire.ts`);
 // `delist`, a list of URLs, or of `{ resource, toolName }`, that are not to be listed. `/.well-known/x402.json` lists
 // resources in the shape of discovery itself, under `resources` or `items`. A live 402 is a PaymentRequired of either
-// protocol version, in its header or its body. Unknown members are ignored; what is malformed says nothing.
+// protocol version, in its header or its body. Unknown members and malformed values are ignored.
 import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
@@ -55,7 +55,7 @@ const entries = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value
 
 const namedUrl = (entry: Fields): unknown => entry["resource"] ?? entry["url"]
 
-/** Whether an entry, a URL or a path of the origin itself, means the resource. */
+/** Whether an entry, a URL or a path of the origin itself, names the resource. */
 const means = (entry: unknown, identity: Identity, base: string): boolean => {
   const fields = isFields(entry) ? entry : { resource: entry }
   const named = namedUrl(fields)
@@ -67,7 +67,7 @@ const means = (entry: unknown, identity: Identity, base: string): boolean => {
   return spellResourceUrl(identity.type, new URL(named, base).href)?.resource === identity.resource
 }
 
-/** The entries of a well-known document that speak of one resource. */
+/** The entries of a well-known document for one resource. */
 export const entriesFor = (document: unknown, identity: Identity, base: string): ReadonlyArray<Fields> =>
   isFields(document)
     ? entries(document["resources"]).filter((entry): entry is Fields => isFields(entry) && means(entry, identity, base))
@@ -140,14 +140,14 @@ export const declarationOf = (
 
 const bodyMethods = ["POST", "PUT", "PATCH"]
 
-/** The declaration as one of this HTTP method; what says otherwise is not believed. */
+/** The declaration as one of this HTTP method; members of another method are ignored. */
 const ofMethod = (value: Fields, method: string): Fields => {
   const { routeTemplate: _, ...rest } = value
   const info = isFields(rest["info"]) ? rest["info"] : {}
   const input = isFields(info["input"]) ? info["input"] : {}
   const isSame = (input["method"] ?? method) === method && (input["type"] ?? "http") === "http"
   const { discoverable: _discoverable, ...reported } = isSame ? input : ({} as Fields)
-  // A document need not say what a body is like.
+  // A document need not describe a body.
   const sent = bodyMethods.includes(method) ? { bodyType: "json", body: {}, ...reported } : reported
   return { ...(isSame ? rest : {}), info: { ...(isSame ? info : {}), input: { ...sent, type: "http", method } } }
 }
@@ -186,7 +186,7 @@ export const readLive402 = (answer: Live402): OriginStatement => {
   return { payTos: [...new Set(payTos)].slice(0, payTosMax), delisted: false }
 }
 
-/** What a live 402 offers of the resource that was asked for, by this method. */
+/** What a live 402 offers of the requested resource, by this method. */
 export const readLiveOffer = (answer: Live402, url: string, method: string): OriginOffer | undefined => {
   const required = requiredOf(answer)
   if (required === undefined) return undefined
@@ -235,7 +235,7 @@ export const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedReso
   const type = entry["type"] === "mcp" || toolName !== "" ? "mcp" : "http"
   if (typeof named !== "string" || !URL.canParse(named, base)) return []
   const spelled = spellResourceUrl(type, new URL(named, base).href)
-  // An origin speaks of itself alone.
+  // An origin can name its own resources alone.
   if (spelled?.origin !== base) return []
   const offers = offersOfEntry(entry, spelled.resource, type).filter((offer) => offer.offers.length > 0)
   const method = typeof entry["method"] === "string" ? entry["method"] : undefined

@@ -54,18 +54,18 @@ export type Life = "alive" | "origin_gone" | "not_found" | "no_payment_required"
 
 export interface OriginAnswer {
   readonly word: OriginStatement
-  /** What the origin itself says of the resource, one for each operation and option; empty when it says nothing. */
+  /** The origin's own declarations of the resource, one for each operation and option; empty when it has none. */
   readonly declarations: ReadonlyArray<Declaration>
   readonly life: Life
-  /** For the operator: what was asked, and what came back. */
+  /** For the operator: the requests made, and their results. */
   readonly detail: string
-  /** The origin's name leads inside; where that is not allowed, it cannot be listed. */
+  /** The origin's name resolves to a private address; where that is not allowed, it cannot be listed. */
   readonly isLocal: boolean
   /** Resources that the documents read for it name, whether or not they are to be listed. */
   readonly named?: ReadonlyArray<string>
 }
 
-/** Live questions to one origin in a minute: of a part, and of those before it together. */
+/** Live requests to one origin in a minute: of a share, and of those before it together. */
 const livePerMinuteMax: Readonly<Record<Share, number>> = { claimed: 10, free: 15, own: 20 }
 /** Declarations of origins are read in this share of the process's time. */
 const readingPace = { share: 0.1, burstMillis: 500 }
@@ -115,8 +115,8 @@ const unreached = (reason: FetchRefused["reason"], method: string, isGone: boole
 
 /**
  * Any sign of life outweighs the rest: a 402, or terms in the origin's documents for an operation that was not asked or
- * that answered without a payment (a trial). What the documents name and the page does not find may need its inputs.
- * Else what was said first.
+ * that answered without a payment (a trial). An operation that the documents name and the page does not find may need
+ * its inputs. Otherwise the first result counts.
  */
 const lifeOfAll = (
   live: ReadonlyArray<Live>,
@@ -130,7 +130,7 @@ const lifeOfAll = (
   return first === "not_found" && declarations.length > 0 ? "unknown" : first
 }
 
-/** What the origin names goes before what its pages ask for. */
+/** The recipients that the documents name precede those of the live pages. */
 const wordOfAll = (named: OriginStatement, live: ReadonlyArray<Live>): OriginStatement =>
   named.delisted || named.payTos.length > 0
     ? named
@@ -141,7 +141,7 @@ const isOf =
   (one: NamedResource): boolean =>
     one.type === type && one.resource === resource && one.toolName === toolName
 
-/** What is asked of an origin beside its own document, and how its offers are read. */
+/** The requests to an origin besides its own document, and the reading of its offers. */
 const questions = Effect.gen(function* () {
   const config = yield* Config
   const { isGone, manifest, openApi, send } = yield* OriginDocuments
@@ -177,7 +177,7 @@ const questions = Effect.gen(function* () {
       Effect.catch(unreachedAt(new URL(identity.resource), method))
     )
 
-  /** What the origin's documents offer of a resource that cannot be asked itself. */
+  /** What the origin's documents offer of a resource that cannot be probed itself. */
   const documented = Effect.fnUntraced(function* (identity: Identity, base: string, document: Uint8Array) {
     const find = (bytes: Uint8Array) => readManifest(readJson(bytes), base).find(isOf(identity))
     const own = find(document)?.offers ?? []
@@ -189,7 +189,7 @@ const questions = Effect.gen(function* () {
     return described.filter(isOf(identity)).flatMap(({ offers }) => offers)
   })
 
-  /** What all documents of an origin name; those that were read lately are not asked for again. */
+  /** All resources that an origin's documents name; documents in the cache are not requested again. */
   const namesOf = Effect.fnUntraced(function* (base: string, document: Uint8Array) {
     const listed = readNames(readJson((yield* manifest(base)).document), base)
     const described = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos: [] })
@@ -202,7 +202,7 @@ const questions = Effect.gen(function* () {
 export class Origins extends Context.Service<
   Origins,
   {
-    /** `later`: the origin was asked enough for now. */
+    /** `later`: the origin's request limit is reached. */
     readonly ask: (resource: AskedResource) => Effect.Effect<OriginAnswer | "later">
     /** What an origin offers, as declarations; what cannot be read is left out. */
     readonly read: (offers: ReadonlyArray<OriginOffer>) => Effect.Effect<ReadonlyArray<Declaration>>
@@ -265,14 +265,14 @@ const payTosOf = (declarations: ReadonlyArray<Declaration>): ReadonlyArray<strin
   ...new Set(declarations.map(({ terms }) => terms.payTo))
 ]
 
-/** Where a resource is reached: itself, or what a symbolic name is said to mean. */
+/** Where a resource is reached: at itself, or at the endpoint of a symbolic name. */
 const baseOf = ({ origin, resource }: Identity, endpoints: Readonly<Record<string, string>>): string | undefined => {
   if (origin !== undefined) return origin
   const endpoint = endpoints[resource]
   return endpoint === undefined ? undefined : new URL(endpoint).origin
 }
 
-/** Where a tool is called: its resource, or what a symbolic name is said to mean. */
+/** Where a tool is called: at its resource, or at the endpoint of a symbolic name. */
 const endpointOf = ({ resource }: Identity, endpoints: Readonly<Record<string, string>>): URL =>
   new URL(endpoints[resource] ?? resource)
 

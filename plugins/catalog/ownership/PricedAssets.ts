@@ -1,5 +1,5 @@
-// The assets of this ledger that a price in a currency can be paid in, as the settings name them: what a manifest's or
-// a query's "0.05 USD" means in atomic units.
+// The assets of this ledger that represent a currency, as the settings name them: they give a manifest's or a query's
+// "0.05 USD" its atomic units.
 import { Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import type { PricedAsset } from "../pricing.ts"

@@ -10,15 +10,15 @@ import type { Carrier } from "../store/Recorded.ts"
 
 const knownMillis = 5_000
 const knownMax = 20_000
-/** Recipients that one principal may show to be its own. */
+/** Maximum recipients of one principal. */
 const boundMax = 1_000
 
 export class Recipients extends Context.Service<
   Recipients,
   {
-    /** Of what a payment to this recipient carries under this principal. A database that fails leaves it claimed. */
+    /** The grade of what a payment to this recipient carries under this principal; `claimed` on a database error. */
     readonly gradeOf: (principal: Principal, payTo: string) => Effect.Effect<Carrier["grade"]>
-    /** The same of what is known without asking. */
+    /** The same from the cache alone. */
     readonly knownGradeOf: (principal: Principal, payTo: string, now: number) => Carrier["grade"] | undefined
     /** Stores that the recipient is this principal's; false when it has too many. */
     readonly bind: (principal: Principal, payTo: string) => Effect.Effect<boolean, SqlError.SqlError>
@@ -49,7 +49,7 @@ export class Recipients extends Context.Service<
         if (!principal.keyed) return "claimed"
         if (isBySettings(principal.owner, payTo)) return "declared"
         const before = known.get(keyOf(principal.owner, payTo))
-        // Of a clock that was set back nothing is known.
+        // A clock that was set back invalidates the entry.
         if (before === undefined || now < before.at || now - before.at >= knownMillis) return undefined
         return before.isBound ? "declared" : "claimed"
       }

@@ -1,7 +1,7 @@
 // An unpaid call of an MCP tool on the wire: JSON-RPC over streamable HTTP, whose answers are JSON or an event stream.
-// What is asked for in return is a PaymentRequired, in the result's structured content or its text, or in the data of
-// an error 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is
-// true or the arguments of the call. What is malformed says nothing.
+// The demand for payment is a PaymentRequired, in the result's structured content or its text, or in the data of an
+// error 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is
+// true or the arguments of the call. What is malformed is ignored.
 import type { Identity } from "../declaration/Declaration.ts"
 import { type Fields, isFields } from "../fields.ts"
 import { declarationOf, entriesFor, extensionsOf, type OriginOffer, readJson, readOffers } from "./OriginWire.ts"
@@ -53,7 +53,7 @@ export const readReply = (
     (message): message is Fields => isFields(message) && message["id"] === id
   )
 
-/** What the list of tools says of one. */
+/** A tool's entry in the list of tools. */
 export interface ListedTool {
   readonly description: unknown
   readonly inputSchema: Fields
@@ -68,7 +68,7 @@ export const readListedTool = (reply: Fields | undefined, toolName: string): Lis
     : undefined
 }
 
-/** The PaymentRequired among what a call answered. */
+/** The PaymentRequired in a call's answer. */
 const requiredOf = (reply: Fields | undefined): Fields | undefined => {
   const { error, result } = reply ?? {}
   const reported: Array<unknown> = []
@@ -82,7 +82,7 @@ const requiredOf = (reply: Fields | undefined): Fields | undefined => {
   return reported.find((one): one is Fields => isFields(one) && Array.isArray(one["accepts"]))
 }
 
-/** Whether a call was answered with what it was called for, and no payment asked for it. */
+/** Whether a call returned its result without a demand for payment. */
 export const isServedUnpaid = (reply: Fields | undefined): boolean => {
   const result = reply?.["result"]
   return requiredOf(reply) === undefined && isFields(result) && result["isError"] !== true

@@ -79,7 +79,7 @@ const wordsIn = (row: ResourceRow, { declarations }: OriginAnswer): DeclaredText
 export class Verdicts extends Context.Service<
   Verdicts,
   {
-    /** True when something changed that discovery shows. */
+    /** True when discovery has changed. */
     readonly apply: (
       id: bigint,
       fence: bigint,
@@ -141,7 +141,7 @@ const aftermath = Effect.gen(function* () {
   const config = yield* Config
   const versions = yield* Versions
 
-  /** The origin's words are the newest version, when they say anything new. */
+  /** The origin's words become the newest version, when they differ. */
   const list = Effect.fnUntraced(function* (row: ResourceRow, words: DeclaredText, now: Date) {
     if (versions.bodyOf(words).hash === row.version_hash) {
       if (row.grade !== "origin") yield* versions.keep(row.id, words, now)
@@ -152,7 +152,7 @@ const aftermath = Effect.gen(function* () {
     return true
   })
 
-  /** Where the origin's name leads inside and that is not allowed, the listing is taken out. */
+  /** Where the origin's name resolves to a private address and that is not allowed, the listing is quarantined. */
   const take = Effect.fnUntraced(function* (row: ResourceRow, { detail, isLocal }: OriginAnswer, now: Date) {
     if (!isLocal || config.allowLocalOrigins || (row.state !== "active" && row.state !== "stale")) return false
     const move = { by: "facilitator", move: "quarantined", to: "quarantined", reason: "local_origin" } as const
@@ -180,7 +180,7 @@ const aftermath = Effect.gen(function* () {
     return sales.length > 0
   })
 
-  /** Moves what died or lives again. */
+  /** Changes the state of what died or lives again. */
   const weigh = Effect.fnUntraced(function* (row: ResourceRow, life: Life, dead: number, now: Date) {
     const isStale = row.state === "stale"
     // What no payment was observed for stays so, however healthy its origin is.

@@ -1,7 +1,7 @@
 // An unpaid call of an MCP tool whose origin's document allows it: a session is begun, the tool's own entry of the list
-// is read, it is called without a payment, and what it asks to be paid is its word. Five requests at most, each on the
-// leash of `safeFetch` and within the settings' bounds; nothing is sent that could pay. A server without sessions is
-// called without one.
+// is read, it is called without a payment, and the demand for payment is the origin's statement. Five requests at most,
+// each through `safeFetch` and within the settings' bounds; nothing is sent that could pay. A server without sessions
+// is called without one.
 import { Effect } from "effect"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import type { OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
@@ -18,14 +18,14 @@ import {
   readToolOffer
 } from "./ToolWire.ts"
 
-/** Requests that one call takes at most. */
+/** Maximum requests of one call. */
 export const requestsOfCall = 5
 
 export interface ToolAnswer {
   /** HTTP status of the call itself. */
   readonly status: number
   readonly offer: OriginOffer | undefined
-  /** It served what was asked for without being paid. */
+  /** It returned its result without being paid. */
   readonly isServedUnpaid: boolean
 }
 

@@ -6,9 +6,9 @@ import { setBounded } from "../../../kernel/cache/setBounded.ts"
 import { loosePath } from "../declaration/resourceUrl.ts"
 import { originsMax } from "./OriginDocuments.ts"
 
-/** Of one origin. */
+/** Maximum paths of one origin. */
 const pathsMax = 2_000
-/** What is still named is written again after this. */
+/** A path that is still named is written again after this. */
 const againMillis = 86_400_000
 
 export const keepNamedPaths = (sql: SqlClient.SqlClient) => {

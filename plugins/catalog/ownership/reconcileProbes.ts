@@ -15,7 +15,7 @@ import { keepNamedPaths } from "./namedPaths.ts"
 import { Origins } from "./Origins.ts"
 import { subjectOf, Verdicts } from "./Verdicts.ts"
 
-/** In one turn. */
+/** Leases of one turn. */
 const batchMax = 8
 const concurrency = 4
 const leaseSeconds = 60
@@ -23,14 +23,14 @@ const leaseSeconds = 60
 const gather = Duration.seconds(1)
 /** Between two turns; doubled with each that finds nothing due. */
 const restMin = Duration.seconds(2)
-/** What other replicas ask for waits so long at most; no other process has an embedded database. */
+/** Maximum delay of what other replicas ask for; no other process has an embedded database. */
 const restMax = { server: Duration.seconds(16), embedded: Duration.seconds(64) }
 export const restAfter = (
   rest: Duration.Duration,
   wasDue: boolean,
   kind: Database["Service"]["kind"]
 ): Duration.Duration => (wasDue ? restMin : Duration.min(restMax[kind], Duration.times(rest, 2)))
-/** Until what was too much for its origin is tried again. */
+/** Delay of a probe that exceeded its origin's request limit. */
 const laterSeconds = 60
 
 interface DueRow {
@@ -81,7 +81,7 @@ const startActor = Effect.fnUntraced(function* <E>(id: string, askDue: Effect.Ef
   yield* onAsked(Effect.andThen(begin, actor.wake))
 })
 
-/** Asks for as long as the Scope lives. */
+/** Probes for as long as the Scope lives. */
 export const startProbes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { ask } = yield* Origins
@@ -104,7 +104,7 @@ export const startProbes = Effect.gen(function* () {
     })
     const now = new Date(yield* trustedMillis)
     if (asked === "later") {
-      // What the seller's own payment asked for meanwhile does not wait for what was free.
+      // A probe that the seller's own payment asked for meanwhile does not wait for the free one.
       const later = new Date(now.getTime() + laterSeconds * 1_000)
       yield* sql`update catalog_probes set leased_until = null,
           due_at = case when ${row.free} and not free and due_at < leased_until then due_at else ${later} end

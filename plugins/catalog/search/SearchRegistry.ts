@@ -40,7 +40,6 @@ export class Observers extends Context.Service<
   )
 }
 
-/** The contract's `Search`. */
 export const searchRegistry = Layer.effect(
   Search,
   Effect.gen(function* () {

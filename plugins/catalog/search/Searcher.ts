@@ -24,27 +24,27 @@ import { type Intent, readIntent } from "./readIntent.ts"
 import type { ReadSearch } from "./readSearch.ts"
 import { Observers } from "./SearchRegistry.ts"
 
-/** How long searches share one reading of the highest id. */
+/** How long searches share one read of the highest id. */
 const snapshotFor = "200 millis"
-/** Callers whose sessions' names are kept. */
+/** Cached session names, by caller. */
 const sourcesKept = 1_000
 
 export type SearchAnswer =
   | { readonly _tag: "Disabled" }
   | { readonly _tag: "InvalidCursor" }
   | { readonly _tag: "Unauthorized" }
-  /** This caller has searched too often. */
+  /** This caller has exceeded its rate limit. */
   | { readonly _tag: "TooMany"; readonly seconds: number }
   | {
       readonly _tag: "Page"
       readonly resources: ReadonlyArray<string>
       readonly partial: boolean
-      /** Nothing speaks for an answer: what is shown are the nearest. */
+      /** No hit counts as an answer: those shown are the nearest. */
       readonly nearestOnly: boolean
       readonly cursor: string | null
-      /** What the words of the query say of the price, as it was understood. */
+      /** The interpretation of the query's words about the price. */
       readonly intent: Intent | undefined
-      /** How each resource came to its place, when that was asked for. */
+      /** How each resource was ranked, when that was asked for. */
       readonly explained: ReadonlyArray<unknown> | undefined
     }
 
@@ -70,7 +70,7 @@ const explain = (ids: ReadonlyArray<bigint>, shown: number, { ranking }: Listed)
 const explained = (ranked: Effect.Effect<Ranking, SqlError.SqlError>) =>
   Effect.map(ranked, (ranking) => ({ ...listingOf(ranking), hits: ranking.hits }))
 
-/** The list that a page is cut from: the cursor's, or a fresh one, or the cursor's made longer. */
+/** The list that a page is cut from: the cursor's, a fresh one, or the cursor's made longer. */
 const listFor = Effect.fnUntraced(function* (
   rankings: { readonly made: Ranker["Service"]["rank"]; readonly kept: Effect.Success<typeof rankingCache> },
   settings: Pick<SearchValues, "first_window" | "window">,
@@ -102,7 +102,7 @@ const listFor = Effect.fnUntraced(function* (
   return { position, ranking }
 })
 
-/** Of some resources those that pass the filters now, in their order. */
+/** Those of some resources that pass the filters now, in their order. */
 type Passing = (ids: ReadonlyArray<bigint>, filters: Filters) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
 
 const makePassing =

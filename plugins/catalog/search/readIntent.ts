@@ -13,7 +13,7 @@ export interface Intent {
   /** The text that is searched for. */
   readonly query: string
   readonly filters: Filters
-  /** Of equals the cheaper goes first. */
+  /** Equally relevant hits are ordered by price. */
   readonly prefersCheap: boolean
   /** The words that were understood as a price. */
   readonly words: ReadonlyArray<string>
@@ -32,7 +32,7 @@ const currencies: Readonly<Record<string, string>> = {
   euros: "EUR"
 }
 
-/** Amounts in words. */
+/** Spelled-out amounts. */
 const amounts: Readonly<Record<string, string>> = { "half a": "0.5", "half an": "0.5", a: "1", an: "1", one: "1" }
 
 const bound =
@@ -57,7 +57,7 @@ const cheapest = [
 ]
 const cheap = new RegExp(`\\b(?:${cheapest.join("|")})\\b|^\\s*free\\s+(?=\\S)`, "gi")
 
-/** Limits of the price: how one begins or ends, a sign or a unit of these assets, and no more behind it. */
+/** Price limits: how one begins or ends, a sign or a unit of these assets, and no more behind it. */
 const limitsOf = (assets: ReadonlyArray<PricedAsset>): ReadonlyArray<RegExp> => {
   const words = Object.keys(currencies).filter((unit) => /^[a-z]/.test(unit))
   const units = [...words, ...assets.map(({ symbol }) => symbol)].join("|")
@@ -72,7 +72,7 @@ const limitsOf = (assets: ReadonlyArray<PricedAsset>): ReadonlyArray<RegExp> => 
   ].map((source) => new RegExp(source, "iu"))
 }
 
-/** Made once for the assets of a process: as much work as reading a query. */
+/** Made once for the assets of a process: it costs as much as reading a query. */
 const limits = new WeakMap<ReadonlyArray<PricedAsset>, ReadonlyArray<RegExp>>()
 const limitsIn = (assets: ReadonlyArray<PricedAsset>): ReadonlyArray<RegExp> => {
   const known = limits.get(assets) ?? limitsOf(assets)

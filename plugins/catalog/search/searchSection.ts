@@ -101,7 +101,12 @@ const semantic = {
       "beside the searches until it answers in time."
   }),
   batch_size: integer({ default: 32, min: 1, max: 512, doc: "Documents embedded with one call." }),
-  attempts: integer({ default: 8, min: 1, max: 100, doc: "Attempts for one document before it becomes a dead letter." }),
+  attempts: integer({
+    default: 8,
+    min: 1,
+    max: 100,
+    doc: "Attempts for one document before it becomes a dead letter."
+  }),
   cache_entries: integer({ default: 10_000, min: 0, max: 1_000_000, doc: "Query vectors cached in memory." }),
   breaker_failures: integer({
     default: 5,

@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 export class Changes extends Context.Service<
   Changes,
   {
-    /** Discovery shows something else now, by a declaration that this process took. */
+    /** Discovery has changed, by a declaration that this process recorded. */
     readonly listed: Effect.Effect<void>
     /** A listing was moved, by an operator, its origin or time: every cached outcome of it is void. */
     readonly moved: Effect.Effect<void>

@@ -15,7 +15,7 @@ import type { Carrier } from "./Recorded.ts"
 import { isDead, lockResource, recordMove, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
-/** Claims kept of one resource. What was only verified gives way to what settled, and then the oldest to the newest. */
+/** Maximum claims of one resource. Verified ones give way to settled ones, and then the oldest to the newest. */
 const contendersMax = 16
 const recentMillis = 30 * 86_400_000
 

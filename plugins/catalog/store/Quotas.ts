@@ -5,9 +5,9 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
 
-/** One payer's part of what may be listed of an origin in a day. */
+/** One payer may use this part (1/n) of an origin's daily quota. */
 const payerPart = 8
-/** Characters that are kept of what a use is counted for. */
+/** Maximum characters of a quota's subject. */
 const subjectMax = 2_200
 
 export interface Claimant {
@@ -23,7 +23,7 @@ export interface Claimant {
   readonly now: Date
 }
 
-/** What came of asking: used up by the payer itself, or by others for the same origin. */
+/** The result: taken, used up by the payer itself, or by others for the same origin. */
 export type Share = "taken" | "payer_used_up" | "place_used_up" | "hour_used_up"
 
 type Taken = Effect.Effect<boolean, SqlError.SqlError>
@@ -34,7 +34,7 @@ export class Quotas extends Context.Service<
   {
     readonly takeListing: (claimant: Claimant) => Shared
     readonly takeBytes: (claimant: Claimant, bytes: number) => Shared
-    /** False when today's are used up. */
+    /** False when today's quota is used up. */
     readonly takeVersion: (resourceId: bigint, now: Date) => Taken
   }
 >()("tollkeeper/catalog/Quotas") {
@@ -44,7 +44,7 @@ export class Quotas extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const config = yield* Config
 
-      /** Counts a use of a bounded good; false, and nothing counted, when today's are used up. */
+      /** Counts a use of a quota; false, and nothing counted, when today's is used up. */
       const take = (subject: string, now: Date, max: number, amount = 1): Taken =>
         amount > max
           ? Effect.succeed(false)
@@ -66,7 +66,7 @@ export class Quotas extends Context.Service<
         if (!(yield* take(`${good} of payer ${payer}`, now, part, amount))) return "payer_used_up" as const
         if (yield* take(`${good}, ${stage}, of ${place}`.slice(0, subjectMax), now, max, amount))
           return "taken" as const
-        // What others have used up costs this payer nothing.
+        // A quota used up by others is not counted against this payer.
         yield* take(`${good} of payer ${payer}`, now, max, -amount)
         return "place_used_up" as const
       })

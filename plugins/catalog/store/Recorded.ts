@@ -1,4 +1,4 @@
-// What came of a declaration, for the header, the journal of observations and the log.
+// The outcome of a declaration, for the header, the journal of observations and the log.
 import type { Option } from "effect"
 import type { Declaration, PublicReason } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
@@ -19,9 +19,9 @@ export interface Recorded {
   readonly stateHash?: string
   /** Version hash of the words that the declaration alone makes, where what settles by them is evidence for them. */
   readonly claim?: string
-  /** It claims other words than those shown: what settles by it is recorded anew, for it may displace them. */
+  /** It claims other words than those shown: a settlement by it is recorded anew, for it may displace them. */
   readonly isContender?: true
-  /** Nothing was listed: the origin is to be asked whether there is such a resource. */
+  /** Nothing was listed: the origin is to be asked for the resource. */
   readonly isHint?: true
 }
 
@@ -58,7 +58,7 @@ export const rejected = (reason: PublicReason, detail: string, resourceId?: bigi
 export const unavailable = (detail: string, resourceId?: bigint): Recorded =>
   rejected("catalog_unavailable", detail, resourceId)
 
-/** Nothing is listed and nothing refused: whether there is such a resource is asked of its origin. */
+/** Neither listed nor refused: the origin is asked for the resource. */
 export const awaitsOrigin = (detail: string): Recorded => ({
   decision: "held",
   reason: "awaits_origin",

@@ -1,6 +1,6 @@
 // A declaration of a resource that is listed already, whose row the caller has locked. One by another recipient is kept
-// as a claim and the origin is asked. One that says the same writes nothing. One that differs makes a version only when
-// it is of a grade that may; else the listing stays as it is and the origin is asked (decisions 4).
+// as a claim and the origin is asked. An equal one writes nothing. One that differs makes a version only when its grade
+// permits; otherwise the listing stays as it is and the origin is asked (decisions 4).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -186,7 +186,7 @@ export class Redeclarations extends Context.Service<
         return conflicting(row, payTo)
       })
 
-      /** What else follows from a declaration of the owner, whether or not its words were taken. */
+      /** Other effects of a declaration by the owner, whether or not its words were accepted. */
       const settle = Effect.fnUntraced(function* (row: ResourceRow, changed: boolean, listable: boolean, now: Date) {
         const observedNow = row.verification === "unverified" && listable
         if (observedNow) yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${row.id}`
@@ -198,7 +198,7 @@ export class Redeclarations extends Context.Service<
         return row.verification === "unverified" ? "held" : "unchanged"
       })
 
-      /** What is listed stays as it is; its origin is asked, for it may have changed. */
+      /** The listing stays as it is; its origin is asked, for it may have changed. */
       const differs = Effect.fnUntraced(function* (row: ResourceRow, carrier: Carrier) {
         yield* requestProbe(sql, row.id, config, { isFree: isFree(carrier), now: carrier.now })
         yield* asked

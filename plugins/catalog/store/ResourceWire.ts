@@ -12,7 +12,7 @@ import type { Declaration, Description, Identity } from "../declaration/Declarat
 import { lastingOf, type Operation } from "../contract.ts"
 import type { Fields } from "../fields.ts"
 
-/** What is kept of a resource's declarations; the shape of `catalog_resources.declaration`. */
+/** The stored part of a resource's declarations; the shape of `catalog_resources.declaration`. */
 export interface StoredBody {
   readonly about: Description
   /** By method, sorted. */
@@ -121,7 +121,7 @@ export const serveBody = (document: string, volatile: string): string => `${docu
 const hashOf = (crypto: Crypto["Service"], value: unknown): string =>
   Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(value))))
 
-/** The key of everything said of one URL: sha256 hex. */
+/** The key of all records on one URL: sha256 hex. */
 export const resourceKey = (crypto: Crypto["Service"], resource: string): string => hashOf(crypto, resource)
 
 /**

@@ -24,7 +24,7 @@ export interface ResourceRow {
   readonly version: number
   readonly version_hash: string
   readonly declaration: StoredBody
-  /** Whose words it shows. */
+  /** The source of the words it shows. */
   readonly grade: Grade
   readonly standing: string
   /** A settled payment that counts was for it. */
@@ -73,7 +73,7 @@ export interface StateChange {
   readonly move: string
   readonly from: ResourceState | null
   readonly to: ResourceState
-  /** A word. */
+  /** The reason code. */
   readonly reason: string
   /** For operators only. */
   readonly detail?: string

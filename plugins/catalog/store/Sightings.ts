@@ -14,9 +14,9 @@ import { Contenders } from "./Contenders.ts"
 import { SightingsBatch, type ObservedDeclaration, type Sale } from "./SightingsBatch.ts"
 import { storeBatch } from "./storeSightings.ts"
 
-/** Sales and observations are stored together, so much later. */
+/** Delay from the first sale or observation of a batch to its write. */
 export const gather = Duration.seconds(1)
-/** That resources were seen, and nothing else, is stored so often. */
+/** Interval at which last-seen times alone are written. */
 const beat = Duration.seconds(10)
 
 export class Sightings extends Context.Service<
@@ -36,7 +36,9 @@ export class Sightings extends Context.Service<
     /** Calls back when the first sale or observation of a batch arrives. */
     readonly onFirst: (received: Effect.Effect<void>) => Effect.Effect<void>
     /** Calls back with the states of the touched resources, by their ids, each time that a batch is stored. */
-    readonly onStates: (listener: (stateHashes: ReadonlyMap<bigint, string>, now: number) => void) => Effect.Effect<void>
+    readonly onStates: (
+      listener: (stateHashes: ReadonlyMap<bigint, string>, now: number) => void
+    ) => Effect.Effect<void>
   }
 >()("tollkeeper/catalog/Sightings") {
   static readonly layer = Layer.effect(

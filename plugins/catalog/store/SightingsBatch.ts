@@ -1,5 +1,5 @@
-// What was seen since the last flush, in memory and bounded: when resources were seen, what was sold, what was
-// observed. It forgets nothing that fits and counts what does not. Pure but for its own state.
+// The batch of sightings since the last flush, in memory and bounded: last-seen times, sales and observations. What
+// does not fit is dropped and counted. Pure but for its own state.
 import { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -18,7 +18,7 @@ const observationsMax = 5_000
 const rowsPerPayerMax = 2_000
 const payersMax = 50_000
 
-/** A declaration that was observed, and what came of it. */
+/** A declaration that was observed, and its outcome. */
 export interface ObservedDeclaration {
   readonly resourceKey: string | undefined
   readonly resourceId: bigint | undefined
@@ -84,7 +84,7 @@ const merged = (older: Touch, newer: Touch | undefined): Touch =>
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
-/** One row a day for what is the same in all but its time. */
+/** Observations of a day that differ in time alone share a row. */
 const digestOf = (crypto: Crypto["Service"], one: ObservedDeclaration): string => {
   const { decision, detail, payTo, reason, resourceId, stage, toolName, type, url } = one
   const reported = [
@@ -148,7 +148,7 @@ export class SightingsBatch {
     return Effect.void
   }
 
-  /** More than when listed resources were last seen. */
+  /** It holds more than last-seen times. */
   get isPressing(): boolean {
     return this.#sales.size > 0 || this.#observations.size > 0
   }
@@ -183,7 +183,7 @@ export class SightingsBatch {
     if (sales.size + this.#sales.size <= salesMax) this.#sales = new Map([...sales, ...this.#sales])
   }
 
-  /** A new row was made of what this payer carried. */
+  /** A new row was made of this payer's observation. */
   countRow(payer: string): void {
     const { byPayer } = this.#rows
     const count = (byPayer.get(payer) ?? 0) + 1

@@ -69,13 +69,13 @@ export class Versions extends Context.Service<
       ownership: OwnershipColumns,
       now: Date
     ) => Effect.Effect<bigint | undefined, SqlError.SqlError>
-    /** Makes the words the newest version; the caller has locked the row and knows that they may be. */
+    /** Makes the words the newest version; the caller has locked the row and checked the grade. */
     readonly apply: (
       row: Pick<ResourceRow, "id" | "version">,
       words: DeclaredText,
       now: Date
     ) => Effect.Effect<void, SqlError.SqlError>
-    /** Keeps words of a grade that say what is shown already. */
+    /** Stores words of a grade that equal those shown. */
     readonly keep: (id: bigint, words: DeclaredText, now: Date) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Versions") {
@@ -113,7 +113,7 @@ export class Versions extends Context.Service<
         const isRepriced = yield* changeOptions(sql, id, yield* liveOptions(sql, id), words.options, now)
         yield* insertVersion(sql, id, version + 1, words, body, now)
         yield* keepWords(sql, id, words, body, now)
-        // A dynamic route may name its parts otherwise from now on; it is the same route.
+        // A dynamic route may rename its parts; it is the same route.
         const { resource } = identity
         yield* sql`update catalog_resources set resource = ${resource}, resource_key = ${resourceKey(crypto, resource)},
           version = ${version + 1}, version_hash = ${body.hash}, declaration = ${JSON.stringify(kept)}::jsonb,
@@ -137,7 +137,7 @@ export class Versions extends Context.Service<
   )
 }
 
-/** What a listing says in words, of its description as JSON; a copy has the same. */
+/** The text of a listing, of its description as JSON; a copy has the same. */
 const saidOf = (sql: SqlClient.SqlClient, about: string | Statement.Fragment) => {
   const said = typeof about === "string" ? sql.literal(about) : about
   return sql`concat_ws(' ', ${said}->>'serviceName', ${said}->>'description', ${said}->>'tags')`
@@ -152,7 +152,7 @@ const sameOption = (a: NamedOption, b: NamedOption): boolean =>
 const pricesOf = (options: ReadonlyArray<NamedOption>): string =>
   canonicalJson(options.map((one) => [optionName(one), one.amount].join(" ")).toSorted())
 
-/** Retires what is offered no more and begins what is new; whether what it costs is another now. */
+/** Retires options that are no longer offered and adds new ones; true when the price has changed. */
 const changeOptions = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,

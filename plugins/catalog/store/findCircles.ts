@@ -14,7 +14,7 @@ import { Changes } from "./Changes.ts"
 const membersMax = 32
 const startsMax = 64
 const stepsMax = 50_000
-/** What counts as recent in `catalog_activity`. */
+/** The recent period of `catalog_activity`. */
 const recentMillis = 30 * 86_400_000
 /** The period that is read when the process starts, and the overlap with the last turn. */
 const firstMillis = 86_400_000

@@ -1,5 +1,5 @@
-// The words of a resource: what is said of it, of each of its operations, and the options under which each is offered;
-// of one grade. One more declaration of the same grade replaces the operation and the option that it is about; the
+// The words of a resource, of one grade: about the resource, about each of its operations, and the options under which
+// each is offered. One more declaration of the same grade replaces the operation and the option that it is about; the
 // words about the resource are the newest ones. Pure.
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -31,7 +31,7 @@ export interface DeclaredText {
   readonly options: ReadonlyArray<NamedOption>
 }
 
-/** Options of equal names cannot both be offered: a changed amount retires the one before. */
+/** Options of equal names cannot both be offered: a changed amount retires the previous one. */
 export const optionName = ({ asset, network, operation, payTo, scheme }: NamedOption): string =>
   canonicalJson([operation, scheme, network, asset, payTo])
 
@@ -48,7 +48,7 @@ export const optionOf = (declaration: Declaration): NamedOption => {
   }
 }
 
-/** The words that one more declaration makes of those before; `before` of the same grade, or undefined. */
+/** Merges one more declaration into the words before it; `before` of the same grade, or undefined. */
 export const mergeDeclaration = (
   before: Pick<DeclaredText, "kept" | "options"> | undefined,
   declaration: Declaration,

@@ -1,5 +1,5 @@
-// Secrets of the catalog that no setting names: each is made once, by whichever replica comes first, and kept in the
-// database, which all of them share.
+// Secrets of the catalog that no setting names: each is made once, by the first replica, and stored in the database,
+// which all of them share.
 import { Effect } from "effect"
 import { Base64Url } from "effect/encoding"
 import { SqlClient } from "effect/sql"

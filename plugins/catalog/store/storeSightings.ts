@@ -1,5 +1,5 @@
-// Stores what was seen, in the caller's transaction: when resources were last seen, what was sold of them and to how
-// many, what came of observations. A settled payment counts once, by its transaction, whichever replica saw it.
+// Stores a batch of sightings, in the caller's transaction: last-seen times, sales with their payers, and outcomes of
+// observations. A settled payment counts once, by its transaction, whichever replica saw it.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/facts/Facts.ts"
@@ -10,7 +10,7 @@ import { moveState, readStates, requestProbe, type ResourceRow, revive, publishC
 
 /** Settled payments in one fact. */
 const reportedMax = 500
-/** What is recent: the thirty days of `recent_settled` and `recent_payers`. */
+/** The recent period: the thirty days of `recent_settled` and `recent_payers`. */
 const recentMillis = 30 * 86_400_000
 const recountMillis = 86_400_000
 
@@ -43,7 +43,7 @@ export const storeBatch = Effect.fnUntraced(function* (
   return { fresh, isAsked, isRaised, isRevived, stateHashes }
 })
 
-/** Replicas store the same resources at the same time: in one order, none waits for another that waits for it. */
+/** Replicas store the same resources concurrently: one lock order avoids deadlocks. */
 const lockActivity = (sql: SqlClient.SqlClient, { sales, touches }: Batch) => {
   const ids = [...touches.keys(), ...[...sales.values()].map(({ resourceId }) => resourceId)]
   return sql`select 1 from catalog_activity where resource_id in (select value::bigint
@@ -107,7 +107,7 @@ const reviveSold = Effect.fnUntraced(function* (
   return sold.length > 0
 })
 
-/** Which payers settled by which claim: money that counts, to the recipient and at the price that it names. */
+/** Which payers settled by which claim: amounts that count, to the recipient and at the price that it names. */
 const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>, dustBelow: number) => {
   const rows = [...batch.values()].flatMap(({ amount, at, claim, payTo, payer, resourceId }) =>
     claim === undefined ? [] : [{ amount, at, claim, pay_to: payTo, payer, resource_id: String(resourceId) }]
@@ -133,7 +133,7 @@ const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.am
     select 1 from catalog_payers p join catalog_resources o on o.id = p.resource_id
     where p.payer = g.pay_to and g.payer = any(o.pay_tos)))`
 
-/** Counts what was not counted before; a transaction that another replica stores meanwhile is waited for. */
+/** Counts sales that were not counted before; it waits for a transaction that another replica stores meanwhile. */
 const storeSales = (
   sql: SqlClient.SqlClient,
   batch: ReadonlyMap<string, Sold>,
@@ -201,7 +201,7 @@ const raiseSold = Effect.fnUntraced(function* (
   return raised.length > 0
 })
 
-/** Counts the sales of thirty days anew where that was not done for a day; how many there were to do. */
+/** Recounts the sales of thirty days where the last count is a day old; returns the number of resources. */
 export const recountSales = (sql: SqlClient.SqlClient, now: Date, limit: number) => {
   const recently = new Date(now.getTime() - recentMillis)
   const counted = sql`update catalog_activity a set recent_at = ${now},

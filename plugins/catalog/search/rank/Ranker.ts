@@ -33,14 +33,14 @@ export interface RankRequest {
   readonly filters: Filters
   readonly prefersCheap: boolean
   readonly snapshot: bigint
-  /** Hits required at most. */
+  /** Maximum hits required. */
   readonly window: number
 }
 
 export interface Ranking {
   /** Best first. */
   readonly hits: ReadonlyArray<Weighed>
-  /** Something speaks for an answer; else the hits are merely the nearest, and few. */
+  /** Some hit counts as an answer; otherwise the hits are merely the nearest, and few. */
   readonly isAnswered: boolean
   /** Some branch gave as many hits as it was asked for: there may be more. */
   readonly more: boolean
@@ -61,8 +61,8 @@ interface Answered {
 }
 
 /**
- * The branches that answer a mode, of those that are on; where none of its own is on, all others. Meaning is the
- * provider's where there is one, and in a hybrid search the embedded one's beside it.
+ * The branches that answer a mode, of those that are on; where none of its own is on, all others. The semantic branch
+ * is the provider's where there is one, and in a hybrid search the embedded one is asked beside it.
  */
 export const branchesOf = (
   mode: SearchMode,
@@ -75,7 +75,7 @@ export const branchesOf = (
   return answering.length > 0 ? answering : on
 }
 
-/** What a mode promises. The means of words, which are always at hand, are no model. */
+/** The branches that a mode promises. The built-in word vectors do not count as a model. */
 const promised = { lexical: ["lexical"], semantic: ["semantic"], hybrid: ["lexical", "semantic"] } as const
 
 /** The branches that the caller's mode needs and that are off. The default mode is what is on: it needs none. */
@@ -108,7 +108,7 @@ const toRanked = ({ branch, hits }: Answered): Ranked => ({
   hits
 })
 
-/** Those that answered, side by side. `firstWindow`: beyond it, a fused answer asks for more candidates. */
+/** The branches' answers, asked concurrently. `firstWindow`: beyond it, a fused answer asks for more candidates. */
 const askAll = Effect.fnUntraced(function* (
   branches: ReadonlyArray<SearchBranch>,
   request: Sought,
@@ -130,15 +130,15 @@ const askAll = Effect.fnUntraced(function* (
   return answers.filter((answer) => answer !== undefined)
 })
 
-/** Of some resources those that pass a request's filters. */
+/** Those of some resources that pass a request's filters. */
 type Passing = (ids: ReadonlyArray<bigint>, request: Sought) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
 
-/** A branch with all the hits that were requested is queried again where fewer of its first hits have evidence. */
+/** A branch whose answer is full is asked again where fewer of its first hits have evidence. */
 const evidencedMin = pageSize
 
 interface Evidenced {
   readonly answered: ReadonlyArray<Answered>
-  /** Hits with evidence, where they were asked for by themselves. */
+  /** Hits with evidence, where they were asked for separately. */
   readonly evidenced: ReadonlySet<bigint>
 }
 
@@ -187,7 +187,7 @@ interface FusedRanking extends Pick<Ranking, "isAnswered"> {
   readonly isCut: boolean
 }
 
-/** Before the words are read, and not when their reading first waits. */
+/** Starts before the words are read, and not when their reading first waits. */
 const atOnce = { startImmediately: true } as const
 
 const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.undefined }
@@ -215,7 +215,7 @@ const fusedOf = Effect.fnUntraced(function* (
     return { hits: fuse(branches, { ...cuts, ...fit }), isAnswered: fit.isFitting, isCut: !fit.isFitting }
   const ofFiltered = (whole: Fit): FusedRanking => ({
     hits: fuse(branches, { ...cuts, ...whole }),
-    // What fits and does not pass the filter is no answer.
+    // A hit that fits and does not pass the filter is no answer.
     isAnswered: fit.isFitting && whole.isFitting,
     isCut: !whole.isFitting
   })
@@ -262,10 +262,10 @@ const scoredAmong = (
   })
 }
 
-/** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
+/** The hits of the reranked top in its order, then those of the top that are gone meanwhile, then the rest. */
 const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: ReadonlyArray<bigint>) => {
   const byId = new Map(top.map((hit) => [hit.id, hit]))
-  // The reranker gives the order, and the fused scores are dealt out again in it: what follows weighs them as before.
+  // The reranker gives the order, and the fused scores are dealt out again in it: later steps weigh them as before.
   const first = ids.map((id, at) => ({ ...byId.get(id)!, score: top[at]!.score }))
   return [...first, ...top.filter(({ id }) => !ids.includes(id)), ...hits.slice(top.length)]
 }

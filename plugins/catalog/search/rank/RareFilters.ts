@@ -8,23 +8,23 @@ import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { setBounded } from "../../../../kernel/cache/setBounded.ts"
 import { Catalog, type Filters, isFiltered } from "../../contract.ts"
 
-/** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
+/** Up to this many resources that pass the filters are ranked themselves; more are chosen by the query's terms. */
 const rareMax = 5_000
 
-/** A search waits so long for it, a quarter of what its branches may take. */
+/** Timeout of the read in a search: a quarter of its branches'. */
 const patience = "500 millis"
 
 /** How long filters count as common, and how many of them are cached. */
 const commonMillis = 60_000
 const commonMax = 1_000
 
-/** How long what passes is kept at most, and for how many filters: some hundred kilobytes each. */
+/** Life and number of the cached lists: some hundred kilobytes each. */
 const listedMillis = 30_000
 const listsMax = 32
-/** Nothing waits longer for what only saves a statement. */
+/** Timeout of the edition: it only saves a statement. */
 const editionPatience = "100 millis"
 
-/** Equal for filters that let the same pass; none of their values holds a line break. */
+/** The key of filters, equal where they let the same pass; none of their values holds a line break. */
 const keyOf = (filters: Filters): string =>
   Object.entries(filters)
     .map(([name, value]) => `${name}=${value}`)
@@ -32,7 +32,7 @@ const keyOf = (filters: Filters): string =>
     .join("\n")
 
 interface Listed {
-  /** The catalog's, and the snapshot. */
+  /** The catalog's edition and the snapshot. */
   readonly edition: string
   readonly at: number
   readonly ids: ReadonlyArray<bigint>
@@ -42,8 +42,8 @@ export class RareFilters extends Context.Service<
   RareFilters,
   {
     /**
-     * All that pass, where there are filters and few pass. Where the database fails, or has not answered in time, it is
-     * as if many did: no search waits long for what only makes it faster.
+     * All that pass, where there are filters and few pass. On a database error or a timeout the filters count as
+     * common: no search waits long for what only makes it faster.
      */
     readonly passing: (filters: Filters, snapshot: bigint) => Effect.Effect<ReadonlyArray<bigint> | undefined>
   }
@@ -57,7 +57,7 @@ export class RareFilters extends Context.Service<
       const lists = new Map<string, Listed>()
 
       /**
-       * One statement, which ends at the first too many. They come in one row: two thousand rows take this process
+       * One statement, which stops beyond the bound. The ids come in one row: two thousand rows take this process
        * longer than ranking takes the database.
        */
       const count = Effect.fnUntraced(function* (filters: Filters, snapshot: bigint) {

@@ -11,22 +11,24 @@ import { rerank, RerankingFailed } from "./rerank.ts"
 
 /** Concurrent requests; a search beyond is not reranked. */
 const concurrentMax = 8
-/** Failures in a row after which the endpoint is left alone, and for how long. */
+/** Consecutive failures after which the circuit opens, and for how long. */
 const failuresMax = 5
 const restMillis = 10_000
 
 type Order = Effect.Effect<ReadonlyArray<number>, RerankingFailed>
 
-/** Bounds what is asked of one endpoint. */
+/** The concurrency limit and circuit breaker of one endpoint. */
 const leash = () => {
   const state = { atWork: 0, failures: 0, openUntil: 0 }
   const flights = new Map<string, Deferred.Deferred<ReadonlyArray<number>, RerankingFailed>>()
 
   const run = Effect.fnUntraced(function* (order: Order): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
     const now = yield* monotonicMillis
-    if (now < state.openUntil) return yield* new RerankingFailed({ message: "circuit open: the reranker failed repeatedly" })
-    if (state.atWork >= concurrentMax) return yield* new RerankingFailed({ message: "too many reranking requests are in flight" })
-    // While it is half open, one search tries and the others are still kept away.
+    if (now < state.openUntil)
+      return yield* new RerankingFailed({ message: "circuit open: the reranker failed repeatedly" })
+    if (state.atWork >= concurrentMax)
+      return yield* new RerankingFailed({ message: "too many reranking requests are in flight" })
+    // While it is half open, one search tries and the others are refused.
     if (state.failures >= failuresMax) state.openUntil = now + restMillis
     state.atWork += 1
     const exit = yield* Effect.exit(order).pipe(Effect.ensuring(Effect.sync(() => (state.atWork -= 1))))

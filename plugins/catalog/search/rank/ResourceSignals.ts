@@ -1,5 +1,5 @@
-// What a ranking takes into account besides the query: the signals of the best hits, read at most once in a while for
-// one resource, since they move slowly and searches show the same resources again and again.
+// What a ranking takes into account besides the query: the signals of the best hits, cached for a while by resource,
+// since they move slowly and searches show the same resources repeatedly.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
@@ -15,16 +15,16 @@ import { sketchOf } from "./textSketch.ts"
 
 const keptMillis = 60_000
 const keptMax = 20_000
-/** Characters of a listing's words that are held against others'. */
+/** Characters of a listing's words that are compared with others'. */
 const textMax = 600
 
 export interface RankingHints {
   /** A filter names the recipient. */
   readonly isOfOneSeller: boolean
   readonly prefersCheap: boolean
-  /** What was asked: claims are held against each other by what it matches. */
+  /** The query: claims are compared by what it matches. */
   readonly query: string
-  /** Hits with evidence that were asked for by themselves: weighed however far behind a flood of claims they are. */
+  /** Hits with evidence that were asked for separately: weighed however far behind a flood of claims they are. */
   readonly evidenced: ReadonlySet<bigint>
 }
 
@@ -40,7 +40,7 @@ const considered = (hits: ReadonlyArray<Fused>, evidenced: ReadonlySet<bigint>) 
 export class ResourceSignals extends Context.Service<
   ResourceSignals,
   {
-    /** The hits anew, best first; on a first page few of one seller, unless one is asked for. */
+    /** The reordered hits, best first; on a first page few of one seller, unless a filter names it. */
     readonly apply: (
       hits: ReadonlyArray<Fused>,
       wish: RankingHints
@@ -75,7 +75,7 @@ export class ResourceSignals extends Context.Service<
 
       const signalsOf = (id: bigint) => known.get(id)?.signals
 
-      /** Reads what is not known, or not known lately. */
+      /** Reads what is not in the cache, or expired. */
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
         const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {

@@ -1,7 +1,7 @@
 // Similar terms, which one branch of search may provide to another. `contract.ts` re-exports the types.
 import type { Effect } from "effect"
 
-/** A word that means about the same as another. */
+/** A term that means about the same as another. */
 export interface SimilarTerm {
   readonly word: string
   /** 0 to 1. */

@@ -14,13 +14,13 @@ export interface Fit {
 const keptMillis = 60_000
 const keptMax = 5_000
 
-/** `words`: how many the query has. */
+/** `words`: the query's number of terms. */
 export const fitOf = (branches: ReadonlyArray<Ranked>, bestMin: number, words?: number): Fit => {
   const bests = bestsOf(branches)
   return { bests, isFitting: isAnyFitting(branches, bests, bestMin, words) }
 }
 
-/** Of a query by the branches that answered it. */
+/** The fit of a query by the branches that answered it. */
 const keyOf = (query: string, branches: ReadonlyArray<Pick<Ranked, "mode">>): string =>
   `${branches.map(({ mode }) => mode).join(" ")}\n${query}`
 

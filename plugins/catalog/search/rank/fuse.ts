@@ -19,7 +19,7 @@ export interface FuseOptions {
   readonly k: number
   /** Hits below this share of their branch's best hit, in every branch that found them, are left out. */
   readonly relevanceMin: number
-  /** A branch whose best hit is less relevant has found nothing. */
+  /** A branch whose best hit is less relevant counts as having found nothing. */
   readonly bestMin: number
   /**
    * The relevance of each branch's best hit without the caller's filters, where it is known. Default: that of its best
@@ -38,18 +38,18 @@ export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBran
 export const hasConfidentBranch = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
   [...bests.values()].some((best) => best >= bestMin)
 
-/** Deviations of likeness that words of a relevance of 1 are worth. */
+/** Deviations of similarity that a lexical relevance of 1 is worth. */
 const wordsWorth = 30
-/** Deviations by which words and means together must be beyond chance. */
+/** Deviations by which both branches together must exceed chance. */
 const fittingMin = 0.45
 /** Deviations that a part of the query's terms is worth, whatever the rest: the first of it is worth most. */
 const evidenceWorth = 2
 const evidenceScale = 4
-/** Deviations by which that and means together must be beyond chance. */
+/** Deviations by which held terms and the semantic branch together must exceed chance. */
 const enoughMin = 0.2
-/** Words this relevant need no other witness. */
+/** A lexical relevance that needs no other witness. */
 const wordsAloneMin = 0.25
-/** Deviations beyond chance (less is more often than not chance) for means of words that were asked alone. */
+/** Deviations from chance (less is chance more often than not) for the embedded branch when it is asked alone. */
 const meansAloneMin = -0.5
 
 /**
@@ -71,14 +71,14 @@ const speakingFor = (
   return (id) => (worth.get(id) ?? 0) + (prominence.get(id) ?? least)
 }
 
-/** By how much of the query it answers. */
+/** By the share of the query that the hit answers. */
 const fitnessOf = (branches: ReadonlyArray<Ranked>) => speakingFor(branches, ({ relevance }) => wordsWorth * relevance)
 
-/** By what it holds of the query, however much was asked: of three words a part says less than of ten. */
+/** By how much of the query the hit holds, however long it is: of three terms a part says less than of ten. */
 const weightOfEvidence = (branches: ReadonlyArray<Ranked>) =>
   speakingFor(branches, ({ evidence = Infinity }) => evidenceWorth * Math.log1p(evidenceScale * evidence))
 
-/** Whether the likest by means of words that were asked alone is more than what chance makes the likest most often. */
+/** Whether the nearest of the embedded branch, asked alone, exceeds what chance makes the nearest most often. */
 const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
   const known = branches.flatMap(({ hits }) => hits.flatMap(({ prominence }) => prominence ?? []))
   const isAlone = branches.length === 1 && branches[0]!.mode === "embedded"
@@ -87,12 +87,12 @@ const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
 
 /** Weights of the statistic below and the threshold of an answer: fitted to the labeled sets. */
 const statistic = { relevance: 9.883, together: 0.329, agreement: 0.804, word: 0.666, least: 4.681 }
-/** Words of a query beyond which more say nothing. */
+/** Terms of a query beyond which more say nothing. */
 const wordsMax = 12
 
 const unspacedRun = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}]+/gu
 
-/** Words of a query, a pair of characters of a script without blanks as one. */
+/** Terms of a query; a pair of characters of a script without blanks counts as one. */
 export const countWords = (query: string): number => {
   const runs = query.match(unspacedRun) ?? []
   const words = query.replace(unspacedRun, " ").match(/[\p{L}\p{N}_]+/gu) ?? []
@@ -120,9 +120,9 @@ const answerability = (branches: ReadonlyArray<Ranked>, words: number): number |
 }
 
 /**
- * Whether any hit is more than the likest by chance: by a rare word of the query, by words alone, by an operator's
- * model, or by words and means together, of whose words it must hold enough. Where the query's number of words is
- * given, by the statistic above instead, unless a model was asked.
+ * Whether any hit exceeds chance: by a rare term of the query, by lexical relevance alone, by an operator's model, or
+ * by both branches together, of whose terms it must hold enough. Where the query's number of terms is given, by the
+ * statistic above instead, unless a model was asked.
  */
 export const isAnyFitting = (
   branches: ReadonlyArray<Ranked>,
@@ -134,7 +134,7 @@ export const isAnyFitting = (
   if (beyond !== undefined && bestMin > 0) return beyond >= 0
   const [fitness, evidence] = [fitnessOf(branches), weightOfEvidence(branches)]
   if (fitness === undefined || evidence === undefined) return bestMin === 0 || isAnyProminent(branches)
-  // Where no best is too little, none of a model's is either: everything fits.
+  // Where no best hit is too low, none of a model's is either: everything fits.
   if ((bests.get("semantic") ?? 0) >= bestMin || (bests.get("lexical") ?? 0) >= wordsAloneMin) return true
   const isAny = (is: (hit: Hit) => boolean) => branches.some(({ hits }) => hits.some(is))
   return (
@@ -167,7 +167,7 @@ export const byScore = (
   b: { readonly id: bigint; readonly score: number }
 ): number => b.score - a.score || (a.id < b.id ? -1 : 1)
 
-/** The means of words count in full where the words' best hit is at most this share as relevant as theirs. */
+/** The semantic branch counts in full where the best lexical hit has at most this share of its relevance. */
 const surenessShare = 0.4
 
 /**
@@ -182,7 +182,7 @@ const weightOf = (
   return mode !== "embedded" || words === 0 ? weight : weight * Math.min(1, (surenessShare * means) / words)
 }
 
-/** Where no branch is sure: what is named by a rare word or by two witnesses, or else what is beyond chance. */
+/** Where no branch is confident: what has a rare term or two witnesses, or else what exceeds chance. */
 const witnessedOf = (
   all: ReadonlyArray<Fused>,
   evident: ReadonlySet<bigint>,

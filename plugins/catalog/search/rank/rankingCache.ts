@@ -12,7 +12,7 @@ import { fingerprintOf } from "../../discovery/filters.ts"
 import { branchesOf, Ranker, type Ranking, type RankRequest } from "./Ranker.ts"
 
 const keptMillis = 30_000
-/** Nothing waits longer for what only saves time. */
+/** Timeout of the editions: they only save time. */
 const patience = "100 millis"
 /** Some kilobytes each. */
 const keptMax = 2_000
@@ -29,7 +29,7 @@ interface Kept {
   readonly edition: string
   /** When it was last made, by `monotonicMillis`. */
   readonly at: number
-  /** Undefined when it was asked for once. */
+  /** Undefined after one request. */
   readonly listing: Listing | undefined
 }
 
@@ -60,7 +60,7 @@ const makeEditionOf = Effect.gen(function* () {
     )
 })
 
-/** Gives the ranking of a request, made now or kept. */
+/** The ranking of a request, made now or cached. */
 export const rankingCache = Effect.gen(function* () {
   const { rank } = yield* Ranker
   const editionOf = yield* makeEditionOf

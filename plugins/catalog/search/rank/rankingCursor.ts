@@ -1,7 +1,6 @@
 // What a search cursor holds: the ranking itself, as ids in their order, and how far it has been shown. So the pages of
-// one search are cut from one list, on whichever replica and however the catalog is written meanwhile: nothing repeats
-// and nothing is skipped (S125). An id costs two or three bytes; the list is as long as the window that was ranked.
-// Pure.
+// one search are cut from one list, on any replica and however the catalog is written meanwhile: nothing repeats and
+// nothing is skipped (S125). An id costs two or three bytes; the list is as long as the window that was ranked. Pure.
 import { Option, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 
@@ -12,7 +11,7 @@ export interface RankingPosition {
   readonly ids: ReadonlyArray<bigint>
   /** There may be hits beyond the list. */
   readonly more: boolean
-  /** Something speaks for an answer; else the list is of the nearest alone. */
+  /** Some hit counts as an answer; otherwise the list is of the nearest alone. */
   readonly isAnswered: boolean
   /** A branch of search was missing, or the reranker, when the list was made. */
   readonly isPartial: boolean
@@ -23,7 +22,7 @@ const [moreFlag, nearestFlag, partialFlag] = [1, 2, 4]
 export const encodePosition = ({ ids, isAnswered, isPartial, more, shown }: RankingPosition): string => {
   const bytes: Array<number> = []
   for (const id of ids) {
-    // No table counts to where a number is not whole any more.
+    // No table has ids beyond the safe integers.
     let rest = Number(id)
     for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
     bytes.push(rest)

@@ -30,7 +30,7 @@ const textOf = ({ description, serviceName, tags, toolName }: ResourceDocument):
 
 type Provider = Exclude<SearchValues["reranking"]["provider"], "none">
 
-/** The body of a request, in the words of each interface: none of them takes another's for granted. */
+/** The body of a request, with the fields of each interface: none of them is assumed to know another's. */
 const requests: Readonly<
   Record<Provider, (model: string, query: string, texts: ReadonlyArray<string>) => Readonly<Record<string, unknown>>>
 > = {

@@ -21,7 +21,7 @@ export interface Signals {
   readonly lastSeenAt: Date
   /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly stands: boolean
-  /** When it began to say what it says: of equals the oldest words come first. */
+  /** When its words began: of equals the oldest words come first. */
   readonly wordsAt?: Date
   /** The least that it costs in the asset that represents the dollar, in whole ones; null for what offers none. */
   readonly price: number | null
@@ -35,15 +35,15 @@ export type SignalWeights = Pick<
   SearchValues,
   "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share" | "evidence_margin"
 > & {
-  /** The query wishes for what is cheap. */
+  /** The query asks for what is cheap. */
   readonly prefersCheap: boolean
 }
 
-/** A score gains at most this share by costing little, where that is wished for; half of it at a cent. */
+/** A score gains at most this share by a low price, where the query asks for one; half of it at a cent. */
 const cheapShare = 0.05
 const centDollars = 0.01
 
-/** How relevant each hit is by all branches together. */
+/** Each hit's relevance by all branches together. */
 const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
   new Map(
     hits.map(({ id, standings: ranks }) => [
@@ -52,7 +52,7 @@ const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =
     ])
   )
 
-/** Claims that rank before evidence by the margin alone: under a flood the rest of a first page is evidence's. */
+/** Claims that rank before evidence by the margin alone: under a flood the rest of a first page has evidence. */
 const claimsMax = 8
 /** Further claims rank before it only where it has less than this share of their relevance. */
 const floodShare = 0.25
@@ -85,7 +85,7 @@ export const evidenceFirst = (
     const least = (isFlood ? Math.min(floodShare, 1 - margin) : 1 - margin) * share
     const evidenceAt = (at: number) => (isFlood ? rest[at]! : shares.get(proven[at]!.id)!)
     while (share > 0 && next < proven.length && evidenceAt(next) >= least) merged.push(proven[next++]!)
-    // Behind it in the order of scores is what is more relevant by far and has a lower score all the same.
+    // A claim that is far more relevant and has the lower score all the same stays behind.
     while (next < proven.length && proven[next]!.score >= hit.score) merged.push(proven[next++]!)
     merged.push(hit)
   }
@@ -98,7 +98,7 @@ const multiplied = (hit: Fused, factor: number): Fused => ({
   ...(hit.scoreAmongEvidence === undefined ? {} : { scoreAmongEvidence: hit.scoreAmongEvidence * factor })
 })
 
-/** Pure: the first `count` hits anew, best first, and the rest behind them. */
+/** Pure: the first `count` hits reordered, best first, and the rest behind them. */
 export const weigh = (
   hits: ReadonlyArray<Fused>,
   known: Pick<ReadonlyMap<bigint, Signals>, "get">,

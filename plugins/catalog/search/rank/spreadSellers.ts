@@ -11,7 +11,7 @@ import { groupAlike, matchedSketches } from "./textSketch.ts"
 export const pageSize = 20
 const ofOneSellerMax = 3
 const ofOneTextMax = 3
-/** Texts that others are held against; what is like none of these is taken for a text of its own. */
+/** Texts that others are compared with; a text similar to none of these counts as original. */
 const textsMax = 60
 
 export interface Seller {
@@ -24,7 +24,7 @@ export interface Seller {
   readonly wordsAt?: Date
   /** The words of what is merely claimed. */
   readonly claimed?: string
-  /** What its listing says (`sketchOf`); empty where that is too little, and left out where it does not matter. */
+  /** The sketch of its text (`sketchOf`); empty where that is too short, and absent where it does not matter. */
   readonly sketch?: string
 }
 
@@ -51,7 +51,7 @@ const byOriginality =
     return evidence || (one?.wordsAt?.getTime() ?? 0) - (two?.wordsAt?.getTime() ?? 0) || (a < b ? -1 : 1)
   }
 
-/** Hits in groups that say nearly the same: by all their words, and claims by what the query matched in them. */
+/** Groups of near-duplicates: by all their words, and claims by what the query matched in them. */
 const groupsAmong = (
   hits: ReadonlyArray<{ readonly id: bigint }>,
   sellerOf: SellerOf,
@@ -90,7 +90,7 @@ const copiesAmong = (
   return new Set(groups.flatMap((ids) => ids.toSorted(inOrder).slice(ofOneTextMax)))
 }
 
-/** Scores of hits that differ by so little say nothing. */
+/** A smaller difference of scores says nothing. */
 const equalShare = 0.05
 
 interface Scored {
@@ -106,8 +106,8 @@ const isAboutAsRelevant = (hit: Scored, best: Scored): boolean =>
     : hit.scoreAmongEvidence >= (1 - equalShare) * best.scoreAmongEvidence
 
 /**
- * Hits of one text that are about as relevant, in the order of originality: they change places among themselves. What
- * is more relevant than its copy by its other words keeps its place.
+ * Near-duplicates that are about as relevant, in the order of originality: they change places among themselves. A hit
+ * that is more relevant than its copy by its other words keeps its place.
  */
 const originalsFirst = <H extends Scored>(
   hits: ReadonlyArray<H>,
@@ -126,7 +126,7 @@ const originalsFirst = <H extends Scored>(
   return ordered
 }
 
-/** `query`: what was asked; empty for browsing. */
+/** `query`: the search query; empty for browsing. */
 export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerOf: SellerOf, query = ""): Spread<H> => {
   const groups = groupsAmong(given, sellerOf, query)
   const hits = originalsFirst(given, groups, sellerOf)

@@ -6,7 +6,7 @@ import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { setBounded } from "../../../../kernel/cache/setBounded.ts"
 
 const keptMillis = 60_000
-/** Made again beside the answer when it is older than this. */
+/** Refreshed in the background when it is older than this. */
 const freshMillis = 15_000
 const keptMax = 16
 
@@ -16,7 +16,7 @@ interface Kept<A> {
   isRenewed: boolean
 }
 
-/** `make` by key; its work beside an answer ends with the Scope. */
+/** Caches `make` by key; its background work ends with the Scope. */
 export const staleWhileRevalidate = Effect.fnUntraced(function* <K, A, E, R>(
   make: (key: K) => Effect.Effect<A, E, R>,
   isLarge: (value: A) => boolean

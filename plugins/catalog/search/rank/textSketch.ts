@@ -4,7 +4,7 @@
 /** The smallest hashes kept, and the least words of a text that can be compared. */
 const hashesMax = 32
 const wordsMin = 4
-/** The share of the words of both that texts have in common which say nearly the same. */
+/** The share of the words of both texts that near-duplicates have in common. */
 const alikeShare = 0.6
 
 /** FNV-1a over the code units, folded to sixteen bits. */
@@ -20,7 +20,7 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .toLowerCase()
     .match(/\p{L}{2,}/gu) ?? []
 
-/** Rising hashes, one a code unit; empty where the text says too little. */
+/** Rising hashes, one a code unit; empty where the text is too short. */
 export const sketchOf = (text: string): string => sketchOfWords(wordsOf(text))
 
 const sketchOfWords = (words: ReadonlyArray<string>): string => {
@@ -28,7 +28,7 @@ const sketchOfWords = (words: ReadonlyArray<string>): string => {
   return hashes.length < wordsMin ? "" : String.fromCharCode(...hashes.slice(0, hashesMax))
 }
 
-/** Whether two texts say nearly the same; one that says too little is like no other. */
+/** Whether two texts are near-duplicates; one that is too short is similar to no other. */
 export const areAlike = (a: string, b: string): boolean => {
   const [short, long] = a.length < b.length ? [a.length, b.length] : [b.length, a.length]
   if (short === 0 || short < alikeShare * long) return false
@@ -48,17 +48,17 @@ export const areAlike = (a: string, b: string): boolean => {
   return both >= alikeShare * (both + own)
 }
 
-/** Hashes that share a place of the table count as one, so that a few more texts are compared than need be. */
+/** Hashes that share a slot of the table count as one, so that a few more texts are compared than need be. */
 const tableSize = 4_096
 const placeOf = (sketch: string, at: number): number => sketch.charCodeAt(at) % tableSize
 
 /**
- * Sketches of texts, by their places, with those together that say nearly the same as the first of them; at most `most`
- * such texts. What says too little is in none. Each is held only against texts that it shares enough hashes with.
+ * Groups of sketches, by index, that are near-duplicates of the first of the group; at most `most` groups. A text that
+ * is too short is in none. Each is compared only with texts that it shares enough hashes with.
  */
 export const groupAlike = (sketches: ReadonlyArray<string>, most: number): ReadonlyArray<ReadonlyArray<number>> => {
   const groups: Array<[number, ...Array<number>]> = []
-  // For each place of the table a chain of entries that name the groups with such a hash. Entry 0 ends it.
+  // For each slot of the table a chain of entries that name the groups with such a hash. Entry 0 ends it.
   const last = new Int32Array(tableSize)
   const before = [0]
   const groupOf = [-1]
@@ -90,11 +90,11 @@ export const groupAlike = (sketches: ReadonlyArray<string>, most: number): Reado
   return groups
 }
 
-/** Words on either side of one that the query names, which are held against another text's. */
+/** Words on either side of a match of the query, which are compared with another text's. */
 const aroundMax = 6
 
 /**
- * Of each text (undefined: none) a sketch of what the query matched in it and of the words around that, without those
+ * For each text (undefined: none) a sketch of what the query matched in it and of the words around that, without those
  * that no other of the texts has: words that were added to make it another text are in none of it. Empty where too
  * little is left.
  */

@@ -65,7 +65,11 @@ export const SearchStatus = Schema.Struct({
   })
 }).annotate({ identifier: "SearchStatus" })
 
-const pagination = Schema.Struct({ limit: whole("Applied limit."), offset: whole("Applied offset."), total: whole("Total rows.") })
+const pagination = Schema.Struct({
+  limit: whole("Applied limit."),
+  offset: whole("Applied offset."),
+  total: whole("Total rows.")
+})
 
 export const SearchGenerations = Schema.Struct({ items: Schema.Array(Generation), pagination }).annotate({
   identifier: "SearchGenerations"

@@ -1,8 +1,9 @@
 // Which searches led to payments: a payment is attributed once to each session that was shown its resource within the
 // window before it, at the best position shown, so that a caller that asks sixty times counts once. That is a
-// direction, not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key costs nothing:
-// of such a session (one address, one day) each list counts once, and no more than the first few. Verified payments
-// come from the catalog's observations, which keep the first and the last of equal ones; settled ones from the journal.
+// direction, not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key
+// costs nothing: of such a session (one address, one day) each list counts once, and no more than the first few.
+// Verified payments come from the catalog's observations, which keep the first and the last of equal ones; settled ones
+// from the journal.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { endedType, recordedType } from "../../../../kernel/settlement/store/facts.ts"
@@ -10,7 +11,7 @@ import { keyedMark } from "./recordImpressions.ts"
 import type { SearchConversion } from "./SearchReportWire.ts"
 
 const attributionHours = 24
-/** Impressions of one session without a key that are counted. */
+/** Impressions that count of one session without a key. */
 const ofFreeSessionMax = 20
 const millisPerHour = 3_600_000
 

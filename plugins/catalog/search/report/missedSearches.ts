@@ -16,17 +16,17 @@ import type { MissedSearches } from "./SearchReportWire.ts"
 const wordsLengthMax = 128
 const wordLengthMax = 24
 const waitingMax = 2_000
-/** Rows of one day; what comes later that day is not kept. */
+/** Maximum rows of one day; later ones of that day are dropped. */
 const ofDayMax = 20_000
 const millisPerDay = 86_400_000
-/** What comes so soon after the first is written with it. */
+/** Delay from the first row of a batch to its write. */
 const gather = "1 second"
 
 /** Whether a word may name a person or be a secret: an address, a link, a key, a long number. */
 const isReporting = (word: string): boolean =>
   word.length > wordLengthMax || word.includes("@") || word.includes("/") || word.replace(/[^0-9]/g, "").length > 5
 
-/** A query as it is kept; empty when nothing of it is. */
+/** A query as it is stored; empty when nothing of it is. */
 export const keptWords = (query: string): string => {
   const words = cleanString(query)
     .toLowerCase()
@@ -88,7 +88,7 @@ export const startMissedSearches = Effect.gen(function* () {
   const writing = yield* reconciler({ id: "missed-searches", every: "1 minute", gather, turn: flush })
   yield* search.observe(
     Effect.fnUntraced(function* ({ ids, isAnswered, missing, offset, query, session }) {
-      // What a branch that was away would have found is not missing.
+      // A result that an unavailable branch would have found is not missing.
       if (days === 0 || (isAnswered && ids.length > 0) || offset > 0 || missing.length > 0) return
       const words = keptWords(query)
       if (words === "") return
@@ -114,7 +114,7 @@ export interface MissedPage {
   readonly examined: bigint
 }
 
-/** The words of the days since then: of all that is kept they are counted already, of fewer days here. */
+/** The words of the days since then: counts over all days are stored; over fewer days they are counted here. */
 const countedWords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, since: string) {
   // The least day is the index's first; whether there is one before that day could be a scan of all of them.
   const [kept] = yield* sql<{ readonly whole: boolean }>`select coalesce(min(day) >= ${since}::date, true) as whole
@@ -129,7 +129,7 @@ const countedWords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, sinc
 
 /**
  * Of the UTC days that the hours reach into, the most asked first, by callers, then by times. Counts are decimal
- * strings. Words are grouped once for page and total; days that are out of the question are not read.
+ * strings. Words are grouped once for page and total; days outside the period are not read.
  */
 export const missedSearches = Effect.fn("Catalog.missedSearches")(function* (
   sql: SqlClient.SqlClient,

@@ -12,18 +12,18 @@ import { type Impression, Search, SearchSettings } from "../../contract.ts"
 const waitingMax = 10_000
 const batchMax = 1_000
 const millisPerDay = 86_400_000
-/** What comes so soon after the first is written with it. */
+/** Delay from the first impression of a batch to its write. */
 const gather = "1 second"
 
 interface Waiting extends Impression {
   readonly at: number
 }
 
-/** Whose search it was, for as long as the day lasts. */
+/** The caller's session, for the UTC day. */
 export const sessionOfDay = (crypto: Crypto["Service"], session: string, at: number): string =>
   Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(0, 16)
 
-/** Before the sessions of callers with a key: what callers without one add to a report is bounded. */
+/** Prefix of the sessions of callers with a key: what callers without one add to a report is bounded. */
 export const keyedMark = "key:"
 
 export const startImpressions = Effect.gen(function* () {
