@@ -1,5 +1,5 @@
-// What agents may spend, where it is counted (S303), and whether HTTP resources are paid for. Who pays stands in the
-// tool server's own settings.
+// Settings for agents' spending: the budget, where it is stored (S303), and whether HTTP resources may be paid for. The
+// signer is configured in the tool server's own settings.
 import { Context, Effect, Layer, Schema } from "effect"
 import { amount, choice, flag, integer, list, section, text } from "../../kernel/config/Setting.ts"
 import { Settings } from "../../kernel/config/Settings.ts"

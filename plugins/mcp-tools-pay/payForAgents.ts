@@ -1,5 +1,5 @@
-// What pays for agents, as the plugin starts it when a signer is configured: the budget, the payer, the paid call, and
-// the actor that decides what was left open. Loaded then: most tool servers, and every facilitator, pay for nobody.
+// The paying part of the plugin, started when a signer is configured: the budget, the payer, the paid call, and the
+// actor that decides open holds. Loaded lazily: facilitators and most tool servers have no signer.
 import { Effect, Layer } from "effect"
 import { Tools } from "../mcp-tools/contract.ts"
 import * as Store from "./budget/openStore.ts"

@@ -1,6 +1,6 @@
-// The settings of the agent tool server: which facilitator it asks, over which transport it is asked, who may ask, who
-// pays, and how far it goes into the network. The names are the specification's (S302–S305). What does not fit together
-// ends the start. Of the networks it only looks at which are enabled: their section belongs to whoever pays.
+// The settings of the agent tool server: its facilitator, its transport, its callers, its signer, and its limits on the
+// network. The names are the specification's (S302–S305). Settings that contradict each other end the start. Of the
+// networks it only reads which are enabled: their section belongs to the plugin that pays.
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { networksSection } from "../../kernel/config/Network.ts"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
@@ -54,7 +54,7 @@ const httpSection = section("http", "The listener of the agent tools.", {
     default: [],
     doc: "Origins of web pages that may ask; a request from any other page is refused."
   }),
-  sessions_max: integer({ default: 500, min: 1, max: 10_000, doc: "Sessions open at once." }),
+  sessions_max: integer({ default: 500, min: 1, max: 10_000, doc: "Maximum number of open sessions." }),
   sessions_per_caller_max: integer({
     default: 50,
     min: 1,
@@ -76,7 +76,7 @@ const httpSection = section("http", "The listener of the agent tools.", {
   })
 })
 
-const signerSection = section("signer", "Who pays for the agent.", {
+const signerSection = section("signer", "The signer that pays for agents.", {
   mode: choice(["none", "env-secret", "external", "encrypted-key"], {
     default: "none",
     doc:

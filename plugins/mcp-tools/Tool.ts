@@ -1,11 +1,11 @@
-// A tool as the server offers it: a name, a description for the model, a schema that is both what agents are told and
-// what their arguments are held to, and a run that ends in a value or in a fault. An argument that the schema does not
+// A tool as the server offers it: a name, a description for the model, a schema that agents are shown and that their
+// arguments are validated against, and a run that ends in a value or in an error. An argument that the schema does not
 // name is refused, so no tool can be handed a secret in passing (S252).
 import { Data, Effect, Schema } from "effect"
 import { findStringifiedArgument, stringifiedError } from "./stringified.ts"
 import { toolError, errorCodeSchema, type ToolError } from "./ToolError.ts"
 
-/** Who calls: the key or address, and the session. */
+/** The caller: its key or address, and its session. */
 export interface Caller {
   readonly principal: string
   readonly session: string
@@ -19,7 +19,7 @@ export interface Caller {
   readonly isAnswered?: (key: string) => boolean
 }
 
-/** The call goes on when the person behind the client has answered. */
+/** The call continues when the person behind the client has answered. */
 export class InputNeeded extends Data.TaggedError("InputNeeded")<{
   readonly key: string
   readonly question: string
@@ -48,7 +48,7 @@ export interface ToolSpec<A, I> extends Pick<
   "name" | "title" | "description" | "annotations" | "pays" | "textOf"
 > {
   readonly input: Schema.Codec<A, I>
-  /** Of a result that is no fault; agents are told of both, and the tests hold results to it. */
+  /** Schema of a successful result; it is listed with the error's, and the tests validate results against it. */
   readonly output: Schema.Codec<any, any>
   readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolError | InputNeeded>
 }
@@ -109,9 +109,9 @@ const listedMember = (schema: ListedSchema): ListedSchema => {
 }
 
 /**
- * What a call may answer with, as it is listed: the members of a result, and the code of a fault. Official clients hold
- * a structured answer to it whether or not it is a fault, so no member is required; a fault's other members are in the
- * server's instructions, once for all tools.
+ * What a call may answer with, as it is listed: the members of a result, and the code of an error. Official clients
+ * validate every structured answer against it, errors included, so no member is required; an error's other members are
+ * in the server's instructions, once for all tools.
  */
 const listedOutput = (schema: Schema.Codec<any, any>): ListedSchema => {
   const { properties = {} } = schemaOf(schema) as { readonly properties?: Readonly<Record<string, ListedSchema>> }
@@ -119,11 +119,11 @@ const listedOutput = (schema: Schema.Codec<any, any>): ListedSchema => {
   return { type: "object", properties: { ...Object.fromEntries(members), code: errorCodeSchema } }
 }
 
-/** Faults of one call's arguments that are listed, and characters of each. */
+/** Reported issues of one call's arguments, and characters of each. */
 const errorsMax = 20
 const errorLengthMax = 200
 
-/** What does not fit, one entry a fault: its place, which the decoder has on a line of its own, stands behind it. */
+/** Validation issues, one entry each; the path, which the decoder prints on a line of its own, is appended. */
 const errorsIn = (message: string): ReadonlyArray<string> =>
   message
     .replaceAll(/\n\s+/g, " ")

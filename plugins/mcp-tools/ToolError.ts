@@ -1,6 +1,6 @@
-// How a tool fails: one of eleven codes that agents branch on, a sentence for people, whether asking again makes sense,
-// and details where there are any (S223–S234). A fault never carries what a stranger wrote, a secret or an address that
-// was refused.
+// How a tool fails: one of eleven codes that agents branch on, a sentence for people, whether a retry may succeed, and
+// details where there are any (S223–S234). An error never carries third-party text, a secret or an address that was
+// refused.
 import { Data } from "effect"
 import type { FetchRefused } from "../../kernel/http/safeFetch.ts"
 
@@ -26,7 +26,7 @@ const retryable = {
 
 export type ToolErrorCode = keyof typeof retryable
 
-export class ToolError extends Data.TaggedError("ToolFault")<{
+export class ToolError extends Data.TaggedError("ToolError")<{
   readonly code: ToolErrorCode
   readonly message: string
   readonly details?: unknown
@@ -37,11 +37,11 @@ export class ToolError extends Data.TaggedError("ToolFault")<{
 export const toolError = (code: ToolErrorCode, message: string, details?: unknown): ToolError =>
   new ToolError({ code, message, ...(details === undefined ? {} : { details }) })
 
-/** The same fault, after which the identical call may succeed. */
+/** The same error, after which the identical call may succeed. */
 export const retryableError = ({ code, details, message }: ToolError): ToolError =>
   new ToolError({ code, message, details, isRetryable: true })
 
-/** The fault as agents see it. */
+/** The error as agents see it. */
 export const toolErrorBody = ({ code, details, isRetryable, message }: ToolError): Record<string, unknown> => ({
   schemaVersion,
   code,
@@ -51,9 +51,9 @@ export const toolErrorBody = ({ code, details, isRetryable, message }: ToolError
 })
 
 /** What of `toolErrorBody` a listed schema names; the rest is in the server's instructions, once for all tools. */
-export const errorCodeSchema = { type: "string", description: "Of a fault." } as const
+export const errorCodeSchema = { type: "string", description: "Of an error." } as const
 
-/** What a fetch that came to nothing means to an agent. `who` is asked: the facilitator, the seller. */
+/** The tool error for a failed fetch. `caller` names the side that was called: the facilitator, the seller. */
 export const fetchError =
   (caller: string) =>
   ({ reason }: FetchRefused): ToolError => {

@@ -1,6 +1,6 @@
-// The tools that this process offers. Whoever has one registers it while its Layer is built, and the Scope takes it
-// back. A list holds what is registered at that moment, in the order of registration; no agent is answered before every
-// plugin stands, so the first list is whole.
+// The tools that this process offers. A plugin registers its tools while its Layer is built, and the Scope removes
+// them. A list holds what is registered at that moment, in the order of registration; no agent is answered before every
+// plugin has started, so the first list is whole.
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Tool } from "./Tool.ts"
 

@@ -1,7 +1,7 @@
-// The one way in which the tools ask anybody: through `safeFetch`, under the caps of the settings, so many connections
-// at once and no more; who waits for one waits within the same time (S235–S238). Strangers never have them all, nor one
-// origin most of theirs, so that a seller that hangs holds up neither discovery nor other sellers. Answers are JSON of
-// bounded depth. Nothing is kept between two questions: no cookie, no connection, no answer.
+// All outgoing requests of the tools: through `safeFetch`, under the caps of the settings, with a maximum number of
+// connections; waiting for one counts towards the request's time (S235–S238). Sellers never have all connections, nor
+// one origin most of theirs, so that a seller that hangs holds up neither discovery nor other sellers. Answers are JSON
+// of bounded depth. No state is kept between two requests: no cookie, no connection, no answer.
 import { Context, Effect, Layer, Semaphore } from "effect"
 import { type JsonParseError, parseJson } from "../../kernel/http/BoundedJson.ts"
 import {
@@ -32,14 +32,14 @@ const jsonValuesMax = 400_000
 export interface Reach {
   readonly allowLocal: boolean
   readonly allowPlain: boolean
-  /** Asked because somebody listed it, as a seller is, and not because the operator named it. */
+  /** True for an address from a listing (a seller), false for one that the operator configured. */
   readonly isStranger: boolean
 }
 
-/** Connections that are kept for whom the operator named. */
+/** Connections reserved for hosts that the operator configured. */
 const keptConnections = 2
 
-/** Lets so many pass at once that have the same key; a key that nobody passes with is forgotten. */
+/** Limits concurrency per key; a key without holders is removed. */
 const makeTurnstile = (permits: number) => {
   const gates = new Map<string, { readonly gate: Semaphore.Semaphore; users: number }>()
   const enter = (key: string) =>

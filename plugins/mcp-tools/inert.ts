@@ -2,7 +2,7 @@
 // control, format or private characters (which reverse, hide or forge what is around them), in quotation marks that it
 // cannot close, and no longer than it may be. Pure.
 
-/** Characters that a reader does not see as themselves, and whatever is no letter of any script yet. */
+/** Invisible or ambiguous characters, and code points that no script assigns yet. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Variation_Selector}]+/gu
 
 const shortened = (text: string, lengthMax: number): string => {
@@ -10,7 +10,7 @@ const shortened = (text: string, lengthMax: number): string => {
   return letters.length > lengthMax ? `${letters.slice(0, lengthMax - 1).join("")}…` : text
 }
 
-/** Characters that are read at all; a text may be long, and most of it is not shown. */
+/** Maximum characters read; a text may be long, and most of it is not shown. */
 const readMax = 8_192
 
 /** On one line, without what is not seen. */

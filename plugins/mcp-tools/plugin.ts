@@ -19,5 +19,5 @@ export const plugin = define({
   layer: loaded(() => import("./serveTools.ts"))
 })
 
-/** The settings of the server that would be started, for the command that tells a client of it. */
+/** Settings of the server that would be started, for the command that configures a client for it. */
 export const readSettings = Effect.provide(Config, Config.layer)

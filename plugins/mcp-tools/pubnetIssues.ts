@@ -1,6 +1,6 @@
-// What must hold before a tool server serves pubnet (S284), which is enabled by name alone: agents come over a
-// transport on which they show who they are, somebody signs, and what they spend is counted where no crash forgets it
-// and replicas share it. All that does not hold is told at once, each with its remedy, before anything opens.
+// Requirements before a tool server serves pubnet (S284), which is enabled by name alone: a transport that
+// authenticates agents, a signer, and a budget that survives crashes and is shared by replicas. All unmet requirements
+// are reported together, each with its remedy, before anything opens.
 import { Effect, Option, Redacted } from "effect"
 import { Settings, type SettingsRefused } from "../../kernel/config/Settings.ts"
 
@@ -35,11 +35,13 @@ export const pubnetIssues = Effect.fnUntraced(function* ({
   const { secret } = yield* Settings
   const keys = Option.match(secret(apiKeysEnv), { onNone: () => "", onSome: Redacted.value })
   return [
-    ...(transport === "http" ? [] : ["transport must be http, on which agents show who they are"]),
+    ...(transport === "http" ? [] : ["transport must be http, on which agents authenticate"]),
     ...(keys.replaceAll(/[\s,]/g, "") === ""
       ? [`no agent has a key; list at least one in ${apiKeysEnv}, as label:secret of 16 characters or more`]
       : []),
-    ...(signerMode === "none" ? ["signer.mode is none; set external or encrypted-key, so that somebody can sign"] : []),
+    ...(signerMode === "none"
+      ? ["signer.mode is none; set external or encrypted-key, so that payments can be signed"]
+      : []),
     ...((yield* isKeptInPostgres) ? [] : [noStore])
   ]
 })

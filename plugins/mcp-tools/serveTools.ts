@@ -21,8 +21,8 @@ import { serveStdio } from "./server/StdioTransport.ts"
 import { Tools } from "./Tools.ts"
 import { Upstreams } from "./Upstream.ts"
 
-/** A signer that no enabled plugin pays with is a mistake of the profile; asked once every plugin stands. */
-const somebodyPays = Effect.gen(function* () {
+/** A signer that no enabled plugin pays with is a mistake of the profile; checked once every plugin has started. */
+const requirePayer = Effect.gen(function* () {
   const { signer } = yield* Config
   const tools = yield* Tools
   return Effect.suspend(() =>
@@ -41,7 +41,7 @@ const started = Layer.effectDiscard(
     const keys = yield* Keys
     const { register } = yield* Tools
     yield* (yield* StartupBanner).title("Tollkeeper's agent tools are ready")
-    // A caller nobody knows is never handed the operator's money.
+    // An unauthenticated caller never spends the operator's money.
     if (signer.mode !== "none" && transport === "http" && !keys.keyed()) {
       return yield* new SettingsRefused({
         path: "http.api_keys_env",
@@ -50,7 +50,7 @@ const started = Layer.effectDiscard(
     }
     yield* register(yield* searchTool)
     yield* register(yield* getTool)
-    const before = yield* somebodyPays
+    const before = yield* requirePayer
     yield* transport === "stdio" ? serveStdio(before) : serveHttp(before)
   })
 )

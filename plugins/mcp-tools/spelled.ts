@@ -1,4 +1,4 @@
-// A network as the house speaks outwards: in the first of the enabled dialects; what is no network stays as it is.
+// A network as spelled in answers: in the first of the enabled dialects; what is no network stays as it is.
 import { Effect, Option } from "effect"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { readNetwork, encodeNetwork } from "../../kernel/Dialect.ts"

@@ -178,7 +178,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   eras(
     "eras: requests after initialization name no revision",
-    '...(standing.version === undefined ? {} : { "mcp-protocol-version": standing.version }),',
+    '...(state.version === undefined ? {} : { "mcp-protocol-version": state.version }),',
     "",
     "SellerSession.ts"
   ),
@@ -423,7 +423,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   inFile("mcp-tools-pay/seller/SellerSession.ts", hostile)(
     "mcp: a session may have any name",
-    "!/^[\\x21-\\x7e]{1,256}$/.test(standing.session)",
+    "!/^[\\x21-\\x7e]{1,256}$/.test(state.session)",
     "false"
   ),
   inFile("mcp-tools-pay/seller/SellerWire.ts", hostile)(

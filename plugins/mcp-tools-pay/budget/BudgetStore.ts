@@ -1,7 +1,7 @@
-// Where reservations are kept. A store decides a reservation in one step, so that calls made at once cannot pass a
-// ceiling together, and moves a reservation only along the moves there are. What is in it survives the process, except
-// in memory. Beside a reservation it keeps, sealed, what another process needs to finish its payment: the signed
-// payment with its terms from before it is sent, and the content that came before the ledger showed the payment.
+// Storage of reservations. A store decides a reservation in one step, so that concurrent calls cannot exceed a ceiling
+// together, and changes a reservation's state only along the allowed transitions. All but the memory store survive the
+// process. Beside a reservation it keeps, sealed, what another process needs to finish its payment: the signed payment
+// with its terms, stored before it is sent, and content that arrived before the ledger showed the payment.
 import { Context, type Effect, Schema } from "effect"
 import type { Authorization, Ceilings, Reservation, ReservationState } from "./Reservation.ts"
 
@@ -32,7 +32,7 @@ export interface Kept {
   readonly content?: string | undefined
 }
 
-/** Contents that a store keeps at once; what comes beyond is asked for at the seller again. */
+/** Maximum number of stored contents; beyond it, content is requested from the seller again. */
 export const contentsMax = 256
 
 export interface TransitionResult {
@@ -44,7 +44,7 @@ export interface TransitionResult {
 export class BudgetStore extends Context.Service<
   BudgetStore,
   {
-    /** `made` as it was when the invocation was looked at: of two that looked at once, one keeps its reservation. */
+    /** `made` is the count the caller read before: of two concurrent callers that read the same, one reserves. */
     readonly reserve: (
       reservation: Reservation,
       ceilings: Ceilings,

@@ -5,7 +5,7 @@
 
 /**
  * `reserved`: nothing is signed yet. `signed`: an authorization exists, its call is under way. `unknown`: it exists and
- * nobody knows what became of it. `spent`: the ledger has it, the result never came. `settled`: paid and delivered.
+ * its outcome is not known. `spent`: the ledger has it, the result never came. `settled`: paid and delivered.
  * `released`: it can never be spent.
  */
 export type ReservationState = "reserved" | "signed" | "unknown" | "spent" | "settled" | "released"
@@ -28,7 +28,7 @@ export interface Reservation {
   readonly agent: string
   readonly session: string
   /**
-   * Hash of what was called, by whom and with what: the same call again is not a second payment while this one is open.
+   * Hash of agent, resource and arguments: the same call again is not a second payment while this one is open.
    */
   readonly invocation: string
   /** Neutral. */
@@ -37,7 +37,7 @@ export interface Reservation {
   readonly payTo: string
   /** Of the resource; undefined for a symbolic name, and for what was reserved before origins were kept. */
   readonly origin: string | undefined
-  /** Whether the origin has confirmed who is paid. */
+  /** True if the origin has confirmed the payee. */
   readonly grade: Grade | undefined
   /** Atomic units. */
   readonly amount: bigint
@@ -58,7 +58,7 @@ export interface Ceilings {
   readonly perOrigin: bigint
   /** For all resources of one grade in a day. */
   readonly perGrade: Readonly<Record<Grade, bigint>>
-  /** Payments of the agent within a minute, whatever the asset; 0 is no limit. */
+  /** Payments per agent and minute, over all assets; 0 is no limit. */
   readonly paymentsPerMinute: number
 }
 
@@ -78,7 +78,7 @@ export const releasedSince = (all: ReadonlyArray<Reservation>): ReadonlyArray<st
     .reverse()
     .slice(0, releasedMax)
 
-/** States whose result nobody has got. */
+/** States whose result has not been delivered. */
 export const undelivered: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent"]
 
 export const minuteMillis = 60_000

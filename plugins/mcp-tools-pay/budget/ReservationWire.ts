@@ -11,7 +11,7 @@ const Stored = Schema.Struct({
   network: Schema.String,
   asset: Schema.String,
   payTo: Schema.String,
-  // Not in files of before.
+  // Absent in files of earlier versions.
   origin: Schema.optionalKey(Schema.NullOr(Schema.String)),
   grade: Schema.optionalKey(Schema.NullOr(Schema.Literals(["proven", "provisional"]))),
   amount: Schema.BigIntFromString,

@@ -1,12 +1,12 @@
-// The budget's store of the tool server that runs, for an operator's command that is carried out within it: a file is
-// this process's alone, so nobody else could decide what it holds.
+// The budget's store of the running tool server, for operator commands that execute inside it: a file store belongs to
+// this process alone.
 import { Context, Effect, Layer } from "effect"
 import { BudgetStore } from "./BudgetStore.ts"
 
 export class RunningBudget extends Context.Service<
   RunningBudget,
   {
-    /** Undefined where nobody pays. */
+    /** Undefined when no signer is configured. */
     readonly store: BudgetStore["Service"] | undefined
   }
 >()("tollkeeper/mcp-tools-pay/RunningBudget") {

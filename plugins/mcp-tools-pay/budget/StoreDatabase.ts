@@ -1,6 +1,5 @@
-// The PostgreSQL that tool servers share, where the settings choose it: a server of their own, opened when it is chosen
-// and not before, whose migrations run first; the embedded database is not taken for it. What agents may spend and what
-// waits for a person stand in it.
+// The PostgreSQL that tool servers share, where the settings choose it: a database of their own, never the embedded
+// one. It is opened only when chosen, after its migrations. It holds the budget and the requests for approval.
 import { Context, Effect, Layer } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Database } from "../../../kernel/database/Database.ts"

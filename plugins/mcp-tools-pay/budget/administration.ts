@@ -1,6 +1,6 @@
-// An operator's look at what is held, and word on what the ledger no longer decides (S104). Within the tool server that
-// runs it works on that one's store. By itself it opens the store: PostgreSQL beside the running tool servers; a file
-// only while none runs on its folder, though it is read beside one.
+// Operator commands that list holds and resolve what the ledger can no longer decide (S104). Inside the running tool
+// server they use its store. Standalone they open the store: PostgreSQL beside running tool servers; a file is read
+// beside one, and written only while no server runs on its folder.
 import { Effect, Layer, Option } from "effect"
 import { FolderInUse } from "../../../kernel/platform/FolderLock.ts"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
@@ -16,7 +16,7 @@ const kept = Effect.gen(function* () {
   if ((yield* Config).store === "memory")
     return yield* new SettingsRefused({
       path: "budget.store",
-      message: "memory is forgotten with its process; there is nothing to look at"
+      message: "the memory store ends with its process and cannot be read by a command"
     })
   return yield* openStore
 }).pipe(Effect.provide(StoreDatabase.layer.pipe(Layer.provideMerge(Config.layer))))

@@ -1,8 +1,8 @@
-// Reservations in a PostgreSQL of the tool servers' own, shared by replicas (S303). A reservation is decided under a
-// lock of its agent for one transaction, so that two replicas cannot pass a ceiling together; a move is one
-// conditional update. What has ended leaves by age, longer than any ceiling or repetition looks back. How old a
-// reservation is, the database's clock says: replicas whose clocks differ count one minute, and none lets go of what
-// another has just reserved.
+// Reservations in the tool servers' own PostgreSQL, shared by replicas (S303). A reservation is decided under a lock of
+// its agent for one transaction, so that two replicas cannot exceed a ceiling together; a state change is one
+// conditional update. Ended reservations are deleted by age, after every ceiling and repetition window has passed. Ages
+// are by the database's clock: replicas whose clocks differ count the same minute, and none deletes what another has
+// just reserved.
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -43,7 +43,7 @@ const columns = `id, day::text as day, agent, session, invocation, network, asse
   amount::text as amount, state, payer, nonce::text as nonce, expiration_ledger, transaction,
   (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age`
 
-/** As of this process's clock: who subtracts the time of making from it has the age that the database tells. */
+/** Relative to this process's clock: now minus the creation time is the age by the database's clock. */
 const decode = (row: Row, now: number): Reservation => ({
   id: row.id,
   day: row.day,
@@ -66,7 +66,7 @@ const decode = (row: Row, now: number): Reservation => ({
 })
 
 const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
-/** Open reservations looked at in one turn. */
+/** Open reservations checked in one turn. */
 const openMax = 1_000
 
 /** Of the day, in atomic units of the asset. */
@@ -149,9 +149,9 @@ const reserveIn = Effect.fnUntraced(function* (
 const forgottenMax = 1_000
 
 /**
- * Reservations made that long ago that have ended; true when there may be more. What is spent and undelivered stays: it
- * is not paid for again. What counts towards a ceiling stays
- * for three days of those that are counted, whatever this machine's clock says.
+ * Deletes ended reservations of that age; true when there may be more. Spent and undelivered ones stay, so that they
+ * are not paid for again. Settled ones stay until their day is three days before the newest counted day, whatever this
+ * machine's clock says.
  */
 export const forgetReservations = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient

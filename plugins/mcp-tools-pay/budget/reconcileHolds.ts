@@ -1,9 +1,9 @@
-// Decides reservations whose payment nobody has answered for, from the ledger (S104, S164): spent when the nonce is, or
-// the transaction that the seller named carries it; released when the last ledger of the authorization has closed
-// without it. What was reserved and never signed is released after a while. A turn that comes after the nonce entry is
-// past its life scans every ledger in which the authorization could be spent, as the kept payment says; a payment that
-// was never kept has not left its process, and is released then. Where the node does not have those ledgers any more
-// the reservation stays held; an operator decides it.
+// Decides reservations without a known outcome from the ledger (S104, S164): spent when the nonce is, or the
+// transaction that the seller named carries it; released when the last ledger of the authorization has closed without
+// it. What was reserved and never signed is released after a while. A turn that runs after the nonce entry has expired
+// scans every ledger in which the authorization could be spent, as the kept payment says; a payment that was never kept
+// has not left its process, and is released then. Where the node no longer has those ledgers the reservation stays
+// held; an operator decides it.
 import { Clock, Duration, Effect } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -14,7 +14,7 @@ import { BudgetStore } from "./BudgetStore.ts"
 import type { Authorization, Reservation } from "./Reservation.ts"
 
 const every = Duration.seconds(15)
-/** Near the end of an authorization every ledger is looked at. */
+/** Near the end of an authorization every ledger is checked. */
 const nearEnd = { ledgers: 6, every: Duration.millis(500) }
 /** A call that takes longer has died with its process. */
 const abandonedMillis = 180_000
@@ -57,7 +57,7 @@ export const makeHoldTurn = Effect.gen(function* () {
     }
     const { fate, latestLedger } = yield* fateOf(rpc, authorization)
     nextEnd = Math.min(nextEnd, fate === "alive" ? authorization.expirationLedger - latestLedger : nextEnd)
-    // A call that is under way decides by itself as long as it lives.
+    // A call that is under way resolves its own reservation.
     if (one.state === "signed" && now - one.createdAtMillis <= abandonedMillis && fate !== "dead") return
     if (fate === "spent") yield* store.move(one.id, { state: "spent" })
     if (fate === "dead") yield* store.move(one.id, { state: "released" })

@@ -1,11 +1,11 @@
-// One logical purchase for an agent: what is bought, on which terms, and from whom. Its key says when two calls are the
-// same, so that an agent that asks again while the outcome of the first is open gets that outcome and does not pay
-// twice. How a seller is spoken to is the seller's kind's own; here it is only sent a payment and answers.
+// One logical purchase for an agent: the resource, the terms and the seller. Its key identifies repeated calls, so that
+// an agent that calls again while the outcome of the first is open gets that outcome and does not pay twice. The
+// protocol is the seller module's; here a seller is only sent a payment and answers.
 import type { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { ToolFault } from "../../mcp-tools/contract.ts"
+import type { ToolError } from "../../mcp-tools/contract.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 import type { Fields, PaymentOption, SettlementClaim } from "../seller/SellerWire.ts"
 
@@ -16,7 +16,7 @@ export interface Invocation {
   readonly key: string
   readonly ref: string
   readonly versionHash: string
-  /** As the catalog has it; the seller's own words may differ in what binds nobody. */
+  /** As the catalog has it; the seller's own copy may differ in descriptive text. */
   readonly option: PaymentOption
   /** What the policy may ask of the resource. */
   readonly about: {
@@ -46,7 +46,7 @@ export interface PaidAnswer {
 
 /** The seller of one invocation. */
 export interface Seller {
-  readonly send: (payment: Fields) => Effect.Effect<PaidAnswer, ToolFault>
+  readonly send: (payment: Fields) => Effect.Effect<PaidAnswer, ToolError>
   readonly close: Effect.Effect<void>
 }
 
@@ -61,7 +61,7 @@ export interface OpenPayment {
   readonly replaces: ReadonlyArray<string>
 }
 
-/** The same agent, resource, arguments and asset make the same invocation, whatever the session. */
+/** The same agent, resource, arguments and asset make the same invocation, in any session. */
 export const invocationKey = (
   crypto: Crypto["Service"],
   agent: string,

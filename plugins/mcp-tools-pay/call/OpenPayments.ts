@@ -1,11 +1,11 @@
-// Calls that are being paid for in this process, by invocation. The same call made meanwhile waits for that one and has
-// its result: two calls at once are one purchase.
+// Single flight per invocation in this process: an identical call made while one is being paid for waits for it and
+// shares its result.
 import { Context, Deferred, Effect, Layer } from "effect"
-import type { ToolFault } from "../../mcp-tools/contract.ts"
-import { concurrent } from "./heldFault.ts"
+import type { ToolError } from "../../mcp-tools/contract.ts"
+import { concurrent } from "./heldError.ts"
 import type { Output } from "./Invocation.ts"
 
-type Outcome = Effect.Effect<Output, ToolFault>
+type Outcome = Effect.Effect<Output, ToolError>
 /** Nothing: an earlier payment was proven dead, and none was made in its place. */
 type Ended = Output | undefined
 
@@ -17,12 +17,12 @@ export class OpenPayments extends Context.Service<
     /** Pays for a call, or waits for the same call that is being paid for. */
     readonly once: <A extends Ended, R>(
       key: string,
-      effect: Effect.Effect<A, ToolFault, R>
-    ) => Effect.Effect<A | Output, ToolFault, R>
+      effect: Effect.Effect<A, ToolError, R>
+    ) => Effect.Effect<A | Output, ToolError, R>
   }
 >()("tollkeeper/mcp-tools-pay/OpenPayments") {
   static readonly layer = Layer.sync(OpenPayments, () => {
-    const flights = new Map<string, Deferred.Deferred<Ended, ToolFault>>()
+    const flights = new Map<string, Deferred.Deferred<Ended, ToolError>>()
     const underWay = (key: string): Outcome | undefined => {
       const flight = flights.get(key)
       if (flight === undefined) return undefined
@@ -32,12 +32,12 @@ export class OpenPayments extends Context.Service<
     }
     return OpenPayments.of({
       underWay,
-      // Asked and taken in one step of this process, so that nobody comes between.
+      // Checked and claimed in one synchronous step, so that no other fiber runs in between.
       once: (key, effect) =>
-        Effect.suspend((): Effect.Effect<any, ToolFault, any> => {
+        Effect.suspend((): Effect.Effect<any, ToolError, any> => {
           const other = underWay(key)
           if (other !== undefined) return other
-          const flight = Deferred.makeUnsafe<Ended, ToolFault>()
+          const flight = Deferred.makeUnsafe<Ended, ToolError>()
           flights.set(key, flight)
           return Effect.onExit(effect, (exit) =>
             Effect.andThen(

@@ -7,7 +7,7 @@ import { neutralReason } from "../../../kernel/Dialect.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { fateOf, findPayment, lateFate, type PaymentProof } from "../payer/proveSpent.ts"
-import { ToolFault, ToolsConfig } from "../../mcp-tools/contract.ts"
+import { ToolError, ToolsConfig } from "../../mcp-tools/contract.ts"
 import type { SettlementClaim } from "../seller/SellerWire.ts"
 import type { OpenPayment, PaidAnswer } from "./Invocation.ts"
 
@@ -16,7 +16,7 @@ export type PolicyResult =
       readonly _tag: "Settled"
       /** Undefined where the nonce alone shows the payment. */
       readonly transaction: string | undefined
-      /** Who named the transaction; the ledger has confirmed it in either case. */
+      /** Source of the transaction's hash; the ledger has confirmed it in either case. */
       readonly source: "seller" | "ledger"
       /** Members of the seller's receipt that do not fit the payment, by name; `receipt`: there is none to read. */
       readonly misfits: ReadonlyArray<string>
@@ -34,7 +34,7 @@ const pendingReasons = new Set([
   "settle_ledger_temporarily_unavailable"
 ])
 
-/** The payment is on the ledger, and whoever says so has not got its result: a seller without payment identifiers. */
+/** The payment is on the ledger but the seller sent no result: a seller without payment identifiers. */
 const settledBefore = "settle_ledger_already_settled"
 
 /** What in a seller's receipt does not fit the payment, by name. */
@@ -76,13 +76,13 @@ export type Fate =
 export class PaymentPolicyCheck extends Context.Service<
   PaymentPolicyCheck,
   {
-    readonly verify: (answer: PaidAnswer | ToolFault, open: OpenPayment) => Effect.Effect<PolicyResult>
-    /** One look at the ledger; `named` is the transaction that the seller has named, if any. */
+    readonly verify: (answer: PaidAnswer | ToolError, open: OpenPayment) => Effect.Effect<PolicyResult>
+    /** One check of the ledger; `named` is the transaction that the seller has named, if any. */
     readonly fate: (open: OpenPayment, named: string | undefined) => Effect.Effect<Fate>
     /** The ledger asked for the payment for a while. */
     readonly find: (open: OpenPayment, named: string | undefined) => Effect.Effect<PaymentProof | undefined>
   }
->()("tollkeeper/mcp-tools-pay/Judge") {
+>()("tollkeeper/mcp-tools-pay/PaymentPolicyCheck") {
   static readonly layer = Layer.effect(
     PaymentPolicyCheck,
     Effect.gen(function* () {
@@ -116,8 +116,8 @@ export class PaymentPolicyCheck extends Context.Service<
       return PaymentPolicyCheck.of({
         find: (open, named) => find(named, open),
         fate: (open, named) => Effect.orElseSucceed(fate(open, named), () => ({ _tag: "Open" }) as const),
-        verify: Effect.fn("Tools.judge")(function* (answer, open) {
-          if (answer instanceof ToolFault) return unknown(answer.message)
+        verify: Effect.fn("Tools.verify")(function* (answer, open) {
+          if (answer instanceof ToolError) return unknown(answer.message)
           const { asksAgain, isContent, settlement: word } = answer
           if (asksAgain !== undefined && word?.success !== true)
             return word?.success === false ? notSettled(word) : { _tag: "StillRequired", reason: asksAgain.reason }

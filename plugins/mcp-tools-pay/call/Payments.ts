@@ -1,22 +1,22 @@
-// From the reservation to the receipt, steps 7 to 11 (S211–S216). It runs in a fiber of its own: an agent that hangs up
-// or cancels neither stops a payment half way nor loses track of one. A payment that is signed stands in the budget's
-// store, sealed, from before it is sent until its result is delivered or it is proven dead: the same call meanwhile, at
-// whichever process and after whatever restart, sends the same payment again, under the same identifier, and signs
-// nothing. Two identical calls at once are one purchase: here the second has the result of the first, and of two
+// From the reservation to the receipt, steps 7 to 11 (S211–S216). It runs in a fiber of its own: an agent that
+// disconnects or cancels neither stops a payment half way nor loses track of one. A signed payment is in the budget's
+// store, sealed, from before it is sent until its result is delivered or it is proven dead: meanwhile the same call, at
+// any process and after any restart, sends the same payment again, under the same identifier, and signs nothing. Two
+// identical concurrent calls are one purchase: in one process the second has the result of the first, and of two
 // processes one waits a moment for the other.
 import { Clock, Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type Caller, fault, type ToolFault } from "../../mcp-tools/contract.ts"
+import { type Caller, toolError, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type ExistingReservation } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { type Challenge, encodePayment, type PaymentOption } from "../seller/SellerWire.ts"
-import { concurrent } from "./heldFault.ts"
+import { concurrent } from "./heldError.ts"
 import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
 import type { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import { decodeKeptPayment, encodeKeptPayment } from "./KeptWire.ts"
@@ -30,7 +30,7 @@ const elsewherePause = "250 millis"
 /** An answer has left this process by then, written to its client's connection. */
 const answerPause = "20 millis"
 
-export interface OpenStanding {
+export interface ExistingOpenPayment {
   readonly _tag: "Open"
   readonly open: OpenPayment
   readonly reservation: Reservation
@@ -40,8 +40,8 @@ export type PaymentState =
   /** `made`: how often the call was paid for before; `released`: which of that was signed and never spent. */
   | { readonly _tag: "None"; readonly made: number; readonly released: ReadonlyArray<string> }
   /** Being paid for in this process. */
-  | { readonly _tag: "UnderWay"; readonly outcome: Effect.Effect<Output, ToolFault> }
-  | OpenStanding
+  | { readonly _tag: "UnderWay"; readonly outcome: Effect.Effect<Output, ToolError> }
+  | ExistingOpenPayment
   /** Nothing of it was kept, or it cannot be opened here. */
   | { readonly _tag: "Held"; readonly reservation: Reservation }
 
@@ -78,7 +78,7 @@ const reserve = Effect.fnUntraced(function* (
   if (reserved === "changed") {
     return yield* concurrent
   }
-  return yield* fault(
+  return yield* toolError(
     "BUDGET_EXCEEDED",
     "what is left of the budget, or of the payments that a minute may have, does not cover this call",
     {
@@ -100,8 +100,7 @@ export interface Purchase {
 }
 
 /**
- * Steps 7 to 9: nothing is signed before its authorization stands in the store, and nothing leaves before the signed
- * payment does.
+ * Steps 7 to 9: the authorization is stored before it is signed, and the signed payment before it is sent.
  */
 const sign = Effect.fnUntraced(function* (
   { challenge, invocation, option, released: replaces }: Purchase,
@@ -113,14 +112,14 @@ const sign = Effect.fnUntraced(function* (
   const built = yield* build(option, ledger, (authorization) =>
     Effect.flatMap(
       Effect.mapError(store.move(identifier, { state: "signed", authorization }), () => storeAway),
-      (moved) => (moved ? Effect.void : Effect.fail(fault("PAYMENT_REJECTED", "the reservation is gone")))
+      (moved) => (moved ? Effect.void : Effect.fail(toolError("PAYMENT_REJECTED", "the reservation is gone")))
     )
   )
   const payment = encodePayment({ challenge, option, transaction: built.transaction, identifier })
   const open: OpenPayment = { identifier, payment, authorization: built.authorization, invocation, replaces }
   const sealed = (yield* PaymentSeal).seal(identifier, encodeKeptPayment(open))
   const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeAway)
-  return isKept ? open : yield* fault("PAYMENT_REJECTED", "the reservation is gone")
+  return isKept ? open : yield* toolError("PAYMENT_REJECTED", "the reservation is gone")
 })
 
 const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter) {
@@ -135,7 +134,7 @@ const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
 })
 
 /** What the store knows of a call, once another process that has just begun to pay for it has had its time. */
-const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolFault, BudgetStore> {
+const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolError, BudgetStore> {
   const store = yield* BudgetStore
   const read = Effect.mapError(store.ofInvocation(key), () => storeAway)
   const first = yield* read
@@ -155,9 +154,9 @@ const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<Existi
   return now
 })
 
-const standing = Effect.fnUntraced(function* (
+const stateOf = Effect.fnUntraced(function* (
   key: string
-): Effect.fn.Return<PaymentState, ToolFault, BudgetStore | OpenPayments | PaymentSeal> {
+): Effect.fn.Return<PaymentState, ToolError, BudgetStore | OpenPayments | PaymentSeal> {
   const { underWay } = yield* OpenPayments
   const outcome = underWay(key)
   if (outcome !== undefined) return { _tag: "UnderWay", outcome }
@@ -187,17 +186,17 @@ export class Payments extends Context.Service<
   Payments,
   {
     /** What is known of an earlier payment for the same call. */
-    readonly standing: (key: string) => Effect.Effect<PaymentState, ToolFault>
+    readonly stateOf: (key: string) => Effect.Effect<PaymentState, ToolError>
     /** Reserves, signs and sends; the conversation with the seller ends with it. */
-    readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolFault>
+    readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolError>
     /**
      * Brings an earlier payment to its end: what is known of it, or the same payment sent again. Nothing when it is
      * proven dead.
      */
     readonly resume: (
-      standing: OpenStanding,
-      connect: Effect.Effect<Seller, ToolFault>
-    ) => Effect.Effect<Output | undefined, ToolFault>
+      existing: ExistingOpenPayment,
+      connect: Effect.Effect<Seller, ToolError>
+    ) => Effect.Effect<Output | undefined, ToolError>
   }
 >()("tollkeeper/mcp-tools-pay/Payments") {
   static readonly layer = Layer.effect(
@@ -252,11 +251,11 @@ export class Payments extends Context.Service<
           )
         })
       return Payments.of({
-        standing: (key) =>
+        stateOf: (key) =>
           Effect.suspend(() => {
             const ended = ends.get(key)
             return ended === undefined ? Effect.void : Deferred.await(ended)
-          }).pipe(Effect.andThen(Effect.suspend(() => standing(key))), Effect.provideContext(parts)),
+          }).pipe(Effect.andThen(Effect.suspend(() => stateOf(key))), Effect.provideContext(parts)),
         pay: (purchase, caller, seller) =>
           inOwnFiber((waiter) =>
             Effect.ensuring(once(purchase.invocation.key, buy(purchase, caller, seller, waiter)), seller.close)

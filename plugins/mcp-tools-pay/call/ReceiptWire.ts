@@ -1,11 +1,10 @@
-// What the tools that pay answer with, as Schemas, by which agents are told of it (S214–S216). What a seller returned
-// is passed on as it came.
+// Output schemas of the paying tools, as agents see them (S214–S216). A seller's result is passed through unchanged.
 import { Schema } from "effect"
 
 /**
- * Named in few words: a schema of each member would be most of what an agent reads of the tool. Beside those named it
- * has paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount; `source`: who named the
- * transaction, the seller or the ledger; `sellerReceiptFaults`: what of the seller's own receipt does not fit; and
+ * Kept short: a schema of each member would be most of what an agent reads of the tool. Beside those named it has
+ * paymentIdentifier, ref, versionHash, network, scheme, asset, payTo, authorizedAmount; `source`: the transaction was
+ * named by the seller or found on the ledger; `sellerReceiptFaults`: mismatches in the seller's own receipt; and
  * `replaces`: earlier payments of the call, proven dead. The last two are lists; the transaction may be null.
  */
 const Receipt = Schema.NullOr(

@@ -8,12 +8,12 @@ import {
   type Caller,
   defineTool,
   DiscoveryClient,
-  fault,
+  toolError,
   findStringified,
   readReference,
   ReferenceInput,
-  stringifiedFault,
-  type ToolFault,
+  stringifiedError,
+  type ToolError,
   ToolsConfig,
   Upstreams,
   VersionHashInput,
@@ -42,7 +42,7 @@ const Input = Schema.Struct({
   ...TermsInput
 })
 
-/** What a free or failing tool returned, for the agent to look at. */
+/** The result of a free or failing tool, in full for the agent. */
 const excerpt = (result: Fields): unknown =>
   JSON.stringify(result["content"] ?? []).length <= 8_192 ? (result["content"] ?? []) : "too long to show"
 
@@ -54,24 +54,27 @@ interface Prepared {
   readonly args: Fields
 }
 
-/** Steps 1 to 3, of which only the first asks anybody: the facilitator. */
+/** Steps 1 to 3. Only the first makes a request: to the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
   if ((yield* readReference(input.ref)).type !== "mcp")
-    return yield* fault("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
+    return yield* toolError("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
   const listing = yield* currentResource(input.ref, input.expectedVersionHash)
   const { about, endpoint, identity, ref, resource, title, versionHash } = listing
   const option = yield* chooseTerms(resource, askedTerms(input))
   if (endpoint === undefined)
-    return yield* fault("UNTRUSTED_REDIRECT", "the resource has a symbolic name that the operator has given no address")
+    return yield* toolError(
+      "UNTRUSTED_REDIRECT",
+      "the resource has a symbolic name that the operator has given no address"
+    )
   const declared = readDeclaration(resource["extensions"])
   if (declared !== undefined && declared.transport !== "streamable-http") {
-    return yield* fault("UPSTREAM_PROTOCOL_ERROR", "only Streamable HTTP is spoken to sellers", {
+    return yield* toolError("UPSTREAM_PROTOCOL_ERROR", "only Streamable HTTP is spoken to sellers", {
       transport: "unsupported"
     })
   }
   const args = input.arguments ?? {}
   const stringified = findStringified(args, declared?.inputSchema, "arguments")
-  if (stringified !== undefined) return yield* stringifiedFault(stringified)
+  if (stringified !== undefined) return yield* stringifiedError(stringified)
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   const bought = { title, action: `tool ${identity.toolName} of ${identity.url}`, arguments: args }
   return {
@@ -83,9 +86,9 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
 })
 
 /** The tool ran without asking for anything: what it returned is the agent's, and nothing is paid. */
-const freely = (result: Fields): Effect.Effect<Output, ToolFault> => {
+const freely = (result: Fields): Effect.Effect<Output, ToolError> => {
   if (result["isError"] === true)
-    return fault("UPSTREAM_PROTOCOL_ERROR", "the tool failed before it asked for payment", {
+    return toolError("UPSTREAM_PROTOCOL_ERROR", "the tool failed before it asked for payment", {
       content: excerpt(result)
     })
   const { content, structuredContent } = result
@@ -102,7 +105,7 @@ const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: S
   const result = yield* seller.callTool(terms.toolName, args)
   const challenged = readChallenge(result)
   if (challenged._tag === "Malformed")
-    return yield* fault(
+    return yield* toolError(
       "UPSTREAM_PROTOCOL_ERROR",
       "the two copies of what the seller asks for differ or cannot be read"
     )

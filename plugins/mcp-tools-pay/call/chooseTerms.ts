@@ -1,11 +1,11 @@
-// Which of a resource's options an agent pays, and how much it may at most, from the catalog alone: before anybody is
-// connected to. `exact` is the only scheme that is paid; another one is refused and never turned into it (S217–S219,
+// Selects the option of a resource that is paid and its maximum amount, from the catalog alone, before any connection
+// to the seller. `exact` is the only scheme that is paid; another one is refused, never converted to it (S217–S219,
 // S230).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { readNetwork } from "../../../kernel/Dialect.ts"
-import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
+import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
 import { Config } from "../Config.ts"
 import { isFields, type PaymentOption, readOptions } from "../seller/SellerWire.ts"
 
@@ -16,13 +16,13 @@ export interface AskedTerms {
   readonly maxAtomicAmount?: bigint | undefined
 }
 
-/** What an operator lets agents pay at all. */
+/** What an operator lets agents pay. */
 export class PayingPolicy extends Context.Service<
   PayingPolicy,
   {
     /** Neutral. */
     readonly network: string
-    /** Largest single payment of an asset that may be paid at all, atomic units. */
+    /** Maximum single payment per allowed asset, atomic units. */
     readonly assets: ReadonlyMap<string, bigint>
     readonly perCall: bigint
     readonly timeoutSecondsMax: number
@@ -50,12 +50,12 @@ export class PayingPolicy extends Context.Service<
 const isPaidByName = ({ payTo }: PaymentOption): boolean =>
   StrKey.isValidEd25519PublicKey(payTo) || StrKey.isValidContract(payTo)
 
-const rejected = (message: string, details?: unknown) => fault("PAYMENT_REJECTED", message, details)
+const rejected = (message: string, details?: unknown) => toolError("PAYMENT_REJECTED", message, details)
 
 export const chooseTerms = (
   resource: { readonly accepts?: unknown },
   asked: AskedTerms
-): Effect.Effect<PaymentOption, ToolFault, PayingPolicy> =>
+): Effect.Effect<PaymentOption, ToolError, PayingPolicy> =>
   Effect.gen(function* () {
     const policy = yield* PayingPolicy
     const scheme = asked.scheme ?? "exact"
@@ -91,7 +91,7 @@ export const chooseTerms = (
       ...(asked.maxAtomicAmount === undefined ? [] : [asked.maxAtomicAmount])
     ].reduce((least, one) => (one < least ? one : least))
     if (option.amount > cap) {
-      return yield* fault(
+      return yield* toolError(
         "BUDGET_EXCEEDED",
         "the resource asks for more than a call may cost, and an exact payment cannot be reduced",
         {

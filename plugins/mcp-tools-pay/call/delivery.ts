@@ -1,8 +1,8 @@
-// What an agent gets of a payment: the content with a receipt that says what proves it, or a fault that says what is
-// known. Content that came before the ledger showed the payment is kept, sealed, with the reservation, and so is
-// content whose caller has gone: the same call, made again at any process, gets it and pays nothing.
+// The result of a payment for the agent: the content with a receipt that says what proves it, or an error that says
+// what is known. Content that arrived before the ledger showed the payment is kept, sealed, with the reservation, and
+// so is content whose caller disconnected: the same call, repeated at any process, gets it and pays nothing.
 import { Effect } from "effect"
-import { fault, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
+import { toolError, spelled, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { OpenPayment, Output, PaidAnswer } from "./Invocation.ts"
@@ -50,12 +50,12 @@ export const withReceipt = (open: OpenPayment, content: Output, proven: Proven) 
 
 const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept until then." : "")
 
-/** What an agent is told of a payment that was signed and did not come to its result. */
+/** The error for a payment that was signed and did not come to its result. */
 export const errorOf = (
   open: OpenPayment,
   verified: Exclude<PolicyResult, { readonly _tag: "Settled" }>,
   isKept: boolean
-): Effect.Effect<ToolFault, never, Effect.Services<typeof spelled>> =>
+): Effect.Effect<ToolError, never, Effect.Services<typeof spelled>> =>
   Effect.map(spelled, (spell) => {
     const details = {
       paymentIdentifier: open.identifier,
@@ -65,19 +65,19 @@ export const errorOf = (
     }
     switch (verified._tag) {
       case "StillRequired":
-        return fault(
+        return toolError(
           "PAYMENT_REQUIRED",
           "the seller asks for payment again; the budget stays held while the authorization lives",
           { ...details, reason: verified.reason }
         )
       case "Rejected":
-        return fault(
+        return toolError(
           "PAYMENT_REJECTED",
           "the settlement was rejected; the budget stays held while the authorization lives",
           { ...details, reason: verified.reason }
         )
       case "Unknown":
-        return fault(
+        return toolError(
           "SETTLEMENT_UNKNOWN",
           `signed, unconfirmed: ${verified.why}. The same call asks again and pays nothing more.${keptNote(isKept)}`,
           { ...details, ...(verified.transaction === undefined ? {} : { transaction: verified.transaction }) }

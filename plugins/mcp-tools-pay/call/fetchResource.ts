@@ -8,11 +8,11 @@ import {
   type Caller,
   defineTool,
   type DiscoveryClient,
-  fault,
+  toolError,
   findStringified,
   readReference,
   ReferenceInput,
-  stringifiedFault,
+  stringifiedError,
   ToolsConfig,
   type Upstream,
   Upstreams,
@@ -58,17 +58,17 @@ interface Prepared {
   readonly urls: ReadonlyArray<string>
 }
 
-/** Steps 1 to 3, of which only the first asks anybody: the facilitator. */
+/** Steps 1 to 3. Only the first makes a request: to the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
   const { http } = yield* Config
   if ((yield* readReference(input.ref)).type !== "http")
-    return yield* fault("INVALID_ARGUMENT", "only HTTP resources are fetched; this reference names an MCP tool")
+    return yield* toolError("INVALID_ARGUMENT", "only HTTP resources are fetched; this reference names an MCP tool")
   const listing = yield* currentResource(input.ref, input.expectedVersionHash)
   const { about, identity, ref, resource, title, versionHash } = listing
   const operation = yield* chooseOperation(resource, input.method)
   const call = yield* httpCall(identity, resource, operation.method, input, http)
   const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
-  if (stringified !== undefined) return yield* stringifiedFault(stringified)
+  if (stringified !== undefined) return yield* stringifiedError(stringified)
   const option = yield* chooseTerms(operation, askedTerms(input))
   const { headers = {}, json, text } = input
   // A body of JSON's null is a body: only what was given is part of the invocation.
@@ -88,11 +88,11 @@ const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared
   const answer = yield* sendOnce(upstream, call, {})
   const challenged = readHttpChallenge(answer)
   if (challenged._tag === "Malformed")
-    return yield* fault("UPSTREAM_PROTOCOL_ERROR", "what the seller asks for cannot be read, or its copies differ")
+    return yield* toolError("UPSTREAM_PROTOCOL_ERROR", "what the seller asks for cannot be read, or its copies differ")
   if (challenged._tag === "None") {
     const content = yield* contentOf(upstream, answer)
     if (answer.status < 400) return { free: { ...content, receipt: null } as Output }
-    return yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller failed before it asked for payment", {
+    return yield* toolError("UPSTREAM_PROTOCOL_ERROR", "the seller failed before it asked for payment", {
       status: answer.status,
       content: answer.body.length <= 8_192 ? content : "too long to show"
     })

@@ -2,7 +2,7 @@
 // listed URL with its parameters filled in, headers of an allowlist, one body. Nothing that an agent gives changes the
 // origin or the path of the resource, and nothing of it can become a header that frames the message or pays. Pure.
 import { Effect } from "effect"
-import { type CanonicalResource, fault, type Identity, type ToolFault } from "../../mcp-tools/contract.ts"
+import { type CanonicalResource, toolError, type Identity, type ToolError } from "../../mcp-tools/contract.ts"
 import type { HttpCall } from "../seller/httpSeller.ts"
 import { reservedHeaders } from "../seller/HttpWire.ts"
 import { isFields } from "../seller/SellerWire.ts"
@@ -24,7 +24,7 @@ export interface HttpBounds {
   readonly requestBytesMax: number
 }
 
-const wrong = (message: string, details?: unknown) => fault("INVALID_ARGUMENT", message, details)
+const wrong = (message: string, details?: unknown) => toolError("INVALID_ARGUMENT", message, details)
 const urlLengthMax = 8_192
 const headerValueLengthMax = 1_024
 
@@ -45,7 +45,7 @@ const operationsOf = ({ operations }: CanonicalResource): ReadonlyArray<Operatio
 export const chooseOperation = (
   resource: CanonicalResource,
   method: HttpGiven["method"]
-): Effect.Effect<Operation, ToolFault> => {
+): Effect.Effect<Operation, ToolError> => {
   const listed = operationsOf(resource)
   const found =
     method === undefined ? (listed.length === 1 ? listed[0] : undefined) : listed.find((one) => one.method === method)
@@ -115,7 +115,7 @@ export const httpCall = Effect.fnUntraced(function* (
   method: string,
   given: HttpGiven,
   bounds: HttpBounds
-): Effect.fn.Return<HttpCall, ToolFault> {
+): Effect.fn.Return<HttpCall, ToolError> {
   const url = yield* urlOf(identity, resource, given)
   const headers = yield* headersOf(given.headers ?? {}, bounds.requestHeaders)
   if (given.json !== undefined && given.text !== undefined) return yield* wrong("one body is sent: `json` or `text`")

@@ -1,11 +1,11 @@
-// The order of one purchase, whatever kind of seller it is made at: what an earlier payment for the same call came to,
-// the operator's policy, what the seller asks for, and only then a payment. The policy decides on the resolved listing
-// before its seller is contacted; a payment that was made before is brought to its end without asking the policy again.
+// The order of one purchase, for every kind of seller: the outcome of an earlier payment for the same call, the
+// operator's policy, the seller's challenge, and only then a payment. The policy decides on the resolved listing before
+// its seller is contacted; an earlier open payment is completed without asking the policy again.
 import { Effect } from "effect"
-import type { Caller, ToolFault } from "../../mcp-tools/contract.ts"
+import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
 import type { Challenge, PaymentOption } from "../seller/SellerWire.ts"
-import { heldError } from "./heldFault.ts"
+import { heldError } from "./heldError.ts"
 import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
 
@@ -22,22 +22,22 @@ export type Asked =
 /** Where the purchase is made. */
 export interface Shop {
   /** Makes the call without payment; what the seller asks for fits the listing, or it fails. */
-  readonly ask: Effect.Effect<Asked, ToolFault>
+  readonly ask: Effect.Effect<Asked, ToolError>
   /** The seller, for a payment that is signed already. */
-  readonly connect: Effect.Effect<Seller, ToolFault>
+  readonly connect: Effect.Effect<Seller, ToolError>
 }
 
 export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, shop: Shop) {
   const payments = yield* Payments
-  let standing = yield* payments.standing(invocation.key)
-  if (standing._tag === "Open") {
-    const outcome = yield* payments.resume(standing, shop.connect)
+  let state = yield* payments.stateOf(invocation.key)
+  if (state._tag === "Open") {
+    const outcome = yield* payments.resume(state, shop.connect)
     if (outcome !== undefined) return outcome
-    standing = yield* payments.standing(invocation.key)
+    state = yield* payments.stateOf(invocation.key)
   }
-  if (standing._tag === "UnderWay") return yield* standing.outcome
-  if (standing._tag !== "None") return yield* heldError(standing.reservation)
-  const { made, released } = standing
+  if (state._tag === "UnderWay") return yield* state.outcome
+  if (state._tag !== "None") return yield* heldError(state.reservation)
+  const { made, released } = state
   const giveBack = yield* (yield* Policy).verify(invocation, caller, made)
   const asked = yield* Effect.onError(shop.ask, () => giveBack)
   if (asked.free !== undefined) return yield* Effect.as(giveBack, asked.free)

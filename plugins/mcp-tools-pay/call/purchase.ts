@@ -1,12 +1,12 @@
-// What every purchase begins with, whatever kind of resource it is: how an agent narrows the terms, the catalog's
-// current version, and the refusal of a seller that asks for something else.
+// Shared first steps of every purchase: how an agent narrows the terms, the catalog's current version, and the refusal
+// of a seller whose terms differ.
 import { Effect, Schema } from "effect"
 import {
   canonicalOrigin,
   type CanonicalResource,
   DiscoveryClient,
   encodeReference,
-  fault,
+  toolError,
   type Identity,
   listedIdentity,
   readReference,
@@ -55,8 +55,8 @@ const titleOf = ({ description, serviceName }: CanonicalResource): string =>
 
 /**
  * The listing that a reference names, when it is the version that the agent has read. From here on nothing of the
- * reference is used: who is paid, where, under which origin's rules and budget is what the listing says, and a
- * reference that is not the listing's own to the last byte is refused with the one that is.
+ * reference is used: payee, address, origin, rules and budget come from the listing. A reference that differs from the
+ * listing's own in any byte is refused with the right one.
  */
 export const currentResource = Effect.fnUntraced(function* (ref: string, expectedVersionHash?: string) {
   const resource = yield* (yield* DiscoveryClient).resolve(yield* readReference(ref))
@@ -64,12 +64,12 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
   const { wrapper } = (yield* Wrapping).wrap(resource, { expectedVersionHash })
   const own = encodeReference(identity)
   if (own !== ref)
-    return yield* fault("INVALID_ARGUMENT", "`ref` is another spelling of a listing; pass its own, `details.ref`", {
+    return yield* toolError("INVALID_ARGUMENT", "`ref` is another spelling of a listing; pass its own, `details.ref`", {
       ref: own,
       versionHash: wrapper.versionHash
     })
   if (wrapper.status !== "active") {
-    return yield* fault(
+    return yield* toolError(
       "RESOURCE_STALE",
       "the catalog's version is not the one expected, or the seller has not been seen for a while",
       { versionHash: wrapper.versionHash }
@@ -95,7 +95,7 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
 /** The terms to pay by, when the seller asks for what the catalog says. */
 export const agreedOption = (compared: Compared) =>
   compared._tag === "Differs"
-    ? fault("RESOURCE_CHANGED", "the seller asks for something else than the catalog says", {
+    ? toolError("RESOURCE_CHANGED", "the seller asks for something else than the catalog says", {
         members: compared.members
       })
     : Effect.succeed(compared.option)

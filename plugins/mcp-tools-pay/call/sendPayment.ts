@@ -2,7 +2,7 @@
 // identifier, from whichever process. What is known of it from before is used first: kept content whose payment the
 // ledger shows is delivered without asking the seller, and a payment that the ledger shows dead is released.
 import { Cause, Effect } from "effect"
-import { fault, type spelled, type ToolFault } from "../../mcp-tools/contract.ts"
+import { toolError, type spelled, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import type { PaymentSeal } from "../payer/PaymentSeal.ts"
@@ -11,7 +11,7 @@ import type { OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
 import { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import type { KeptContent } from "./KeptWire.ts"
 
-export const storeAway = fault("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")
+export const storeAway = toolError("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")
 
 /** The caller that waits for the outcome of a payment. */
 export interface Waiter {
@@ -20,8 +20,8 @@ export interface Waiter {
   readonly afterAnswer: (key: string, finish: Effect.Effect<void>) => void
 }
 
-/** Once a payment has left, whatever an answer does to its reader is an answer that says nothing. */
-const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolFault> =>
+/** Once a payment has been sent, an answer that cannot be read counts as an answer without information. */
+const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolError> =>
   seller.send(payment).pipe(
     Effect.catch((failed) => Effect.succeed(failed)),
     Effect.catchCause((cause) =>
@@ -29,7 +29,7 @@ const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Eff
         ? Effect.failCause(cause)
         : Effect.as(
             Effect.logError("a seller's answer could not be read", cause),
-            fault("UPSTREAM_PROTOCOL_ERROR", "the seller's answer cannot be read")
+            toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's answer cannot be read")
           )
     )
   )
@@ -54,7 +54,7 @@ const deliver = Effect.fnUntraced(function* (
   return yield* withReceipt(open, kept.content, proven)
 })
 
-/** Sends the payment, judges the answer and keeps the budget's books. */
+/** Sends the payment, verifies the answer and records the result in the budget. */
 export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller, waiter: Waiter) {
   const answer = yield* paidAnswer(seller, open.payment)
   const verified = yield* (yield* PaymentPolicyCheck).verify(answer, open)
@@ -90,11 +90,11 @@ const released = Effect.fnUntraced(function* (open: OpenPayment, kept: KeptConte
 export const resumePayment = Effect.fnUntraced(function* (
   open: OpenPayment,
   { state, transaction: named }: Reservation,
-  connect: Effect.Effect<Seller, ToolFault>,
+  connect: Effect.Effect<Seller, ToolError>,
   waiter: Waiter
 ): Effect.fn.Return<
   Output | undefined,
-  ToolFault,
+  ToolError,
   BudgetStore | PaymentPolicyCheck | PaymentSeal | Effect.Services<typeof spelled>
 > {
   const store = yield* BudgetStore

@@ -1,8 +1,8 @@
-// Who pays: an account that authorizes a transfer when asked. However it holds its key, it gives back the same
-// authorization entry with a signature in it; what comes back is checked before it is used, whoever signed. A key never
-// leaves it, and no error says more than that it did not sign.
+// The paying account: authorizes a transfer when asked. Wherever its key is held, it returns the same authorization
+// entry with a signature in it, which is verified before use. A key never leaves it, and no error says more than that
+// it did not sign.
 import { Context, type Effect } from "effect"
-import type { ToolFault } from "../../mcp-tools/contract.ts"
+import type { ToolError } from "../../mcp-tools/contract.ts"
 
 export interface SignRequest {
   /** XDR of the entry without a signature. */
@@ -17,8 +17,8 @@ export class Payer extends Context.Service<
   Payer,
   {
     /** The account that pays, G… */
-    readonly address: Effect.Effect<string, ToolFault>
+    readonly address: Effect.Effect<string, ToolError>
     /** XDR of the entry with its signature. */
-    readonly sign: (request: SignRequest) => Effect.Effect<Uint8Array, ToolFault>
+    readonly sign: (request: SignRequest) => Effect.Effect<Uint8Array, ToolError>
   }
 >()("tollkeeper/mcp-tools-pay/Payer") {}

@@ -1,13 +1,13 @@
-// One payment, built and signed (S213): the authorization is made known before anybody is asked to sign it, the
-// signature is checked whoever gave it, and the ledger is asked whether the transfer would go through. The envelope's
-// source is the all-zero account that every facilitator replaces; nobody signs it.
+// Builds and signs one payment (S213): the authorization is recorded before the signer is asked, every signature is
+// verified, and the transfer is simulated. The envelope's source is the all-zero account, which every facilitator
+// replaces; it carries no signature.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Authorization } from "../budget/Reservation.ts"
-import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
+import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
 import { callOf, entryWith, isSignedAs, payloadOf, signatureValue, type Transfer } from "./authorization.ts"
 import { Payer } from "./Payer.ts"
 import { ledgersOf } from "./proveSpent.ts"
@@ -15,8 +15,8 @@ import { ledgersOf } from "./proveSpent.ts"
 const envelopeSeconds = 300n
 const baseFeeStroops = 100
 
-const ledgerAway = fault("UPSTREAM_TIMEOUT", "the ledger cannot be asked now")
-const refusedBySigner = (message: string) => fault("PAYMENT_REJECTED", message)
+const ledgerAway = toolError("UPSTREAM_TIMEOUT", "the ledger cannot be asked now")
+const refusedBySigner = (message: string) => toolError("PAYMENT_REJECTED", message)
 
 export interface Built {
   /** base64 XDR of the envelope. */
@@ -66,7 +66,7 @@ const signed = Effect.fnUntraced(function* (
   transfer: Transfer,
   authorization: Authorization,
   protocolVersion: number,
-  onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
+  onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolError>
 ) {
   const crypto = yield* Crypto
   const payer = yield* Payer
@@ -91,7 +91,7 @@ const signed = Effect.fnUntraced(function* (
 const build = Effect.fn("Payer.build")(function* (
   transfer: Ordered,
   { closedAtSeconds, protocolVersion, sequence }: LatestLedger,
-  onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
+  onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolError>
 ) {
   const crypto = yield* Crypto
   const rpc = yield* LedgerRpc
@@ -108,7 +108,7 @@ const build = Effect.fn("Payer.build")(function* (
   const timeMax = BigInt(closedAtSeconds) + envelopeSeconds
   const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerAway)
   if (simulated._tag !== "Simulated") {
-    return yield* fault("PAYMENT_REJECTED", "the ledger would refuse this payment", {
+    return yield* toolError("PAYMENT_REJECTED", "the ledger would refuse this payment", {
       reason: simulated._tag === "Refused" ? simulated.code : "restore_required"
     })
   }
@@ -121,13 +121,13 @@ export class PaymentBuilder extends Context.Service<
   PaymentBuilder,
   {
     /** The ledger that a payment is built on, and whose day it counts for. */
-    readonly latestLedger: Effect.Effect<LatestLedger, ToolFault>
+    readonly latestLedger: Effect.Effect<LatestLedger, ToolError>
     /** `onAuthorization` runs before anything is signed; when it fails, nothing is. */
     readonly build: (
       transfer: Ordered,
       ledger: LatestLedger,
-      onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
-    ) => Effect.Effect<Built, ToolFault>
+      onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolError>
+    ) => Effect.Effect<Built, ToolError>
   }
 >()("tollkeeper/mcp-tools-pay/PaymentBuilder") {
   static readonly layer = Layer.effect(

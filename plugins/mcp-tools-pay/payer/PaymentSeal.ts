@@ -1,8 +1,8 @@
-// Seals what is kept of a payment with AES-256-GCM, by the signer's own means: under a key derived from the seed, or
-// for an external signer from the token by which it is asked, or from a key that the operator names. A signed payment
-// is money to whoever has it, so the store alone must not be enough to have it. Where there is none of these the key is
-// this process's own: it finishes its payments as long as it lives, and another process only asks the ledger. What was
-// altered, or sealed for another reservation or under another key, opens to nothing.
+// Seals the stored parts of a payment with AES-256-GCM: under a key derived from the seed, for an external signer from
+// its token, or from a key that the operator names. A signed payment can be spent by any reader, so the store alone
+// must not be enough to read it. Without any of these the key is this process's own: it finishes its payments as long
+// as it lives, and another process only asks the ledger. Data that was altered, or sealed for another reservation or
+// under another key, does not open.
 import { Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"

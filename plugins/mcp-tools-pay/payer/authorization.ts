@@ -26,7 +26,7 @@ export interface WrittenAuthorization extends Authorization {
   readonly protocolVersion: number
 }
 
-/** The entry with the given signature value; void stands for none. */
+/** The entry with the given signature value; void means none. */
 export const entryWith = (
   transfer: Transfer,
   { expirationLedger, nonce, payer, protocolVersion }: WrittenAuthorization,
@@ -66,9 +66,8 @@ export const signatureValue = (publicKey: Uint8Array, signature: Uint8Array): xd
   ])
 
 /**
- * Whether `signedXdr` is the entry of this transfer with a signature of the payer's key in it that the network would
- * accept, and nothing else. The signature is found where a probe of the same length stands, and the whole is rebuilt
- * around it.
+ * True if `signedXdr` is the entry of this transfer with a valid signature of the payer's key and nothing else. The
+ * signature is located by encoding a probe of the same length, and the whole entry is rebuilt around it.
  */
 export const isSignedAs = (
   crypto: Crypto["Service"],

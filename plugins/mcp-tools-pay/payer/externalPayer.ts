@@ -1,20 +1,20 @@
-// A payer elsewhere, asked over HTTPS: `GET /address` → `{address}`, and `POST /sign-auth-entry` with `{network,
-// authEntryXdr}` → `{signedAuthEntryXdr}` (S222, S250). The address is asked for once and kept. What it signs is held
-// against what it was asked to sign by whoever uses it; a signer that is silent, away or confused has not signed.
+// A remote payer over HTTPS: `GET /address` → `{address}`, and `POST /sign-auth-entry` with `{network, authEntryXdr}` →
+// `{signedAuthEntryXdr}` (S222, S250). The address is cached. The caller verifies what was signed against its request;
+// a timeout, a failed connection or an invalid answer counts as not signed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
-import { fault, fetchFault, spelled, ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
+import { toolError, fetchError, spelled, ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
 import { Payer } from "./Payer.ts"
 
 const caller = "the signer"
-const malformed = fault("PAYMENT_REJECTED", "the signer's answer is none")
+const malformed = toolError("PAYMENT_REJECTED", "the signer's answer is invalid")
 const refused = (status: number) =>
   status >= 500 || status === 429
-    ? fault("UPSTREAM_TIMEOUT", "the signer cannot answer now; nothing is signed", { status })
-    : fault("PAYMENT_REJECTED", "the signer does not sign", { status })
+    ? toolError("UPSTREAM_TIMEOUT", "the signer cannot answer now; nothing is signed", { status })
+    : toolError("PAYMENT_REJECTED", "the signer does not sign", { status })
 
 const decodeAddress = Schema.decodeUnknownOption(Schema.Struct({ address: Schema.String }))
 const decodeSigned = Schema.decodeUnknownOption(Schema.Struct({ signedAuthEntryXdr: Schema.String }))
@@ -39,7 +39,7 @@ const makeAsk = Effect.gen(function* () {
         headers,
         ...(body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) })
       }),
-      fetchFault(caller)
+      fetchError(caller)
     )
     if (answer.status !== 200) return yield* refused(answer.status)
     return yield* Effect.mapError(upstream.parse(answer.body), () => malformed)

@@ -1,7 +1,7 @@
-// What the ledger says of an authorization, whatever a seller says. A transaction proves a payment when it succeeded,
-// moved the amount from payer to recipient, and carries this very nonce in its envelope: an older transfer of the same
-// amount proves nothing (S215). A live nonce entry proves it too; its absence proves the contrary only as of the last
-// ledger in which the authorization could be spent.
+// The outcome of an authorization on the ledger, independent of the seller. A transaction proves a payment when it
+// succeeded, moved the amount from payer to recipient, and carries this very nonce in its envelope: an older transfer
+// of the same amount proves nothing (S215). A live nonce entry proves it too; its absence proves the contrary only as
+// of the last ledger in which the authorization could be spent.
 import { Effect, Option } from "effect"
 import { credentialsOf } from "../../../kernel/stellar/AuthEntry.ts"
 import { authOf } from "../../../kernel/stellar/ContractCall.ts"
@@ -75,8 +75,8 @@ export const carrierIn = Effect.fnUntraced(function* (
 })
 
 /**
- * The payment on the ledger, whatever the seller says: by the transaction that it names, when that is the payment, and
- * else by the nonce, whose entry names the ledger in which it was spent. Undefined: not there as of the node asked.
+ * Finds the payment on the ledger: by the transaction that the seller names, when that is the payment, else by the
+ * nonce, whose entry names the ledger in which it was spent. Undefined: not there as of the node asked.
  */
 export const findPayment = Effect.fn("Payer.findPayment")(function* (
   rpc: LedgerRpc["Service"],
@@ -112,12 +112,12 @@ export const fateOf = Effect.fn("Payer.fateOf")(function* (
   return { fate, latestLedger }
 })
 
-/** Scans of one look back at most; each is bounded by the RPC. */
+/** Maximum scans per check; each is bounded by the RPC. */
 const scansMax = 40
 
 /**
- * What became of an authorization whose nonce entry is past its life: every ledger in which it could be spent is looked
- * through. `Open` where the node does not have them all any more.
+ * The outcome of an authorization whose nonce entry has expired: every ledger in which it could be spent is scanned.
+ * `Open` where the node no longer has them all.
  */
 export const lateFate = Effect.fn("Payer.lateFate")(function* (
   rpc: LedgerRpc["Service"],

@@ -1,12 +1,12 @@
-// A payer whose seed is in this process: from an environment variable, or from a keystore. It stands behind `Redacted`
-// and is looked at only to sign.
+// A payer whose seed is in this process: from an environment variable, or from a keystore. The seed is `Redacted` and
+// read only to sign.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Redacted } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Payer } from "./Payer.ts"
 
-/** Reads a seed, S…; the refusal names where it stood and never what stood there. */
+/** Reads a seed, S…; the error names the setting and never its value. */
 export const readSeed = (
   path: string,
   text: Redacted.Redacted

@@ -32,7 +32,7 @@ export interface ApprovalStore {
   readonly find: (id: string, maxAgeMillis: number) => Kept<Approval | undefined>
   /** True for the one call that asks its person about a pending request; for so long no other one does. */
   readonly claim: (id: string, forMillis: number, maxAgeMillis: number) => Kept<boolean>
-  /** Nobody is asked about a pending request any more: it waits for an operator. */
+  /** A pending request that is no longer shown to a client's person and waits for an operator. */
   readonly leave: (id: string, maxAgeMillis: number) => Kept<boolean>
   /** True for the one that uses an approval. */
   readonly take: (id: string) => Effect.Effect<boolean>

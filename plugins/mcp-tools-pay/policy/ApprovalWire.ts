@@ -1,6 +1,6 @@
-// Requests for approval and the log of decisions as text: one JSON file a request, one JSON object a line of the log.
-// Amounts are decimal strings. What a seller or an agent wrote is in a request as inert, shortened data (`bought`), and
-// in the log not at all, but for addresses and origins.
+// Requests for approval and the log of decisions as text: one JSON file per request, one JSON object per log line.
+// Amounts are decimal strings. Text of a seller or an agent is in a request as inert, shortened data (`bought`), and
+// not in the log, except addresses and origins.
 import { Schema } from "effect"
 
 /** What is bought, as a person is shown it. */

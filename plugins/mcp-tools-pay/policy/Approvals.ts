@@ -1,8 +1,7 @@
-// What waits for a person: requests for approval, kept where the budget is, so that the replicas of a tool server share
-// them as they share it. An approval is for one call of one agent on one set of terms, and is used up by the one
-// payment that it lets pass: it is taken away before anything is reserved, and whoever takes it away first has it. A
-// request and an approval end with time. The log of decisions stands in the state folder of each process, one line a
-// decision.
+// Requests for approval, stored with the budget, so that the replicas of a tool server share them. An approval is for
+// one call of one agent on one set of terms, and is used up by the one payment that it allows: it is removed atomically
+// before anything is reserved, so one caller gets it. Requests and approvals expire. The log of decisions is in the
+// state folder of each process, one line per decision.
 import { Context, Deferred, Effect, FileSystem, Layer, Path } from "effect"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"

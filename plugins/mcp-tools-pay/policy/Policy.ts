@@ -1,11 +1,11 @@
-// The policy at work: decides on a payment before its seller is contacted, asks a person where a rule says so, and
-// notes every decision. What the seller asks for must be what was decided on, to the last member, or nothing is paid. A
-// client that can ask its person does; until it has, and where it cannot, the request waits for an operator, and the
-// identical call goes on once it is approved. What cannot be noted is not paid.
+// Applies the policy: decides on a payment before its seller is contacted, asks a person where a rule says so, and logs
+// every decision. The seller's terms must equal what was decided on in every member, or nothing is paid. A client that
+// can ask its person does; until then, and where it cannot, the request waits for an operator, and the identical call
+// continues once it is approved. A decision that cannot be logged is not paid.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type Caller, fault, type InputNeeded, type ToolFault } from "../../mcp-tools/contract.ts"
+import { type Caller, toolError, type InputNeeded, type ToolError } from "../../mcp-tools/contract.ts"
 import type { Invocation } from "../call/Invocation.ts"
 import { Config } from "../Config.ts"
 import { Approvals } from "./Approvals.ts"
@@ -16,7 +16,7 @@ import { type Decision, decide } from "./decide.ts"
 /** What of an invocation a decision is made on. */
 type Verified = Pick<Invocation, "about" | "option">
 
-const noted = fault("UPSTREAM_TIMEOUT", "the log of decisions cannot be written now, so nothing is paid")
+const noted = toolError("UPSTREAM_TIMEOUT", "the log of decisions cannot be written now, so nothing is paid")
 
 const questionOf = ({ about, option: { amount, asset, payTo } }: Verified, { principal }: Caller) => ({
   agent: principal,
@@ -50,7 +50,7 @@ const verify = Effect.fnUntraced(function* (invocation: Invocation, caller: Call
     )
   if (decision.outcome === "deny") {
     yield* note("denied")
-    return yield* fault("PAYMENT_REJECTED", "the operator's policy refuses this payment", { rule: decision.rule })
+    return yield* toolError("PAYMENT_REJECTED", "the operator's policy refuses this payment", { rule: decision.rule })
   }
   if (decision.outcome === "approve") {
     const given = yield* Effect.tapError(askPerson(invocation, caller, decision.rule, made), ({ _tag }) =>
@@ -76,7 +76,7 @@ export class Policy extends Context.Service<
       invocation: Invocation,
       caller: Caller,
       made: number
-    ) => Effect.Effect<Effect.Effect<void>, ToolFault | InputNeeded>
+    ) => Effect.Effect<Effect.Effect<void>, ToolError | InputNeeded>
     /** What would be decided; nothing is asked or noted. */
     readonly explain: (invocation: Verified, caller: Caller) => Effect.Effect<Decision>
   }

@@ -1,15 +1,15 @@
-// An operator's look at what waits for a person, and word on it, beside the running tool server: it works on the state
-// folder, and on the PostgreSQL that replicas share where the settings choose one.
+// Operator commands that list and decide requests for approval, beside the running tool server: on the state folder,
+// and on the PostgreSQL that replicas share where the settings choose one.
 import { Effect, Layer } from "effect"
 import { Config } from "../Config.ts"
 import { StoreDatabase } from "../budget/StoreDatabase.ts"
 import { Approvals } from "./Approvals.ts"
 
-const standing = Approvals.layer.pipe(Layer.provide(StoreDatabase.layer), Layer.provideMerge(Config.layer))
+const approvals = Approvals.layer.pipe(Layer.provide(StoreDatabase.layer), Layer.provideMerge(Config.layer))
 
-const withStore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(Effect.provide(effect, standing))
+const withStore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(Effect.provide(effect, approvals))
 
-/** Requests that stand, oldest first. */
+/** Open requests, oldest first. */
 export const listApprovals = Effect.gen(function* () {
   const { policy } = yield* Config
   return yield* (yield* Approvals).all(policy.approvalMillis)

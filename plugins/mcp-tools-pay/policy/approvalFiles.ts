@@ -1,7 +1,6 @@
-// Requests for approval as files, one a request in the state folder of one tool server, so that an operator decides
-// them by the command line while it runs. Whoever takes a file away first has it, to use an approval up or to decide a
-// request: a file is changed by nobody but the one who has it. A decision that dies half way leaves no request, and the
-// agent asks again.
+// Requests for approval as files, one per request in the state folder of one tool server, so that an operator decides
+// them by the command line while it runs. A file is claimed by renaming it, to use an approval or to decide a request,
+// and only its claimant changes it. A crash half way through a decision leaves no request, and the agent asks again.
 import { Clock, Effect, FileSystem, Path, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -43,7 +42,7 @@ const makeFiles = Effect.gen(function* () {
     yield* files.rename(draft, fileOf(approval.id))
   })
 
-  /** Takes the file away, under a name of one's own: to rename succeeds for one, and two may remove a file at once. */
+  /** Claims the file under a unique name: of concurrent renames one succeeds, whereas two may remove the same file. */
   const takeAway = (id: string) => {
     const own = ownName(id)
     return Effect.match(files.rename(fileOf(id), own), { onFailure: () => undefined, onSuccess: () => own })

@@ -1,6 +1,6 @@
-// Requests for approval over HTTP, for a dashboard or any other program of an operator's: GET `/approvals` lists those
-// that stand, POST `/approvals/{id}` with `{decision: "approve" | "deny"}` decides one. Both want an operator's key; an
-// agent's own key decides nothing, or an agent would approve itself.
+// Requests for approval over HTTP, for a dashboard or another program of an operator: GET `/approvals` lists the open
+// ones, POST `/approvals/{id}` with `{decision: "approve" | "deny"}` decides one. Both require an operator's key; with
+// an agent's own key an agent could approve itself.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"

@@ -1,7 +1,7 @@
 // Requests for approval in the PostgreSQL of the tool servers, shared by replicas: asked at one, decided anywhere, paid
-// at whichever gets the call. Each step is one statement, so of two replicas that take a request one has it. How old a
-// request is, the database's clock says: a replica whose own is ahead throws away nobody's request, and one that is
-// behind honours no approval that has expired.
+// at any. Each step is one statement, so of two replicas that claim a request one has it. Ages are by the database's
+// clock: a replica whose own clock is ahead drops no other's request, and one that is behind honors no expired
+// approval.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"

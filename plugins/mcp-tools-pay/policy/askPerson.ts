@@ -1,16 +1,15 @@
-// A person's approval of one invocation. All calls of it, made at once, again, or at several replicas, are one
+// A person's approval of one invocation. All calls of it, concurrent, repeated, or at several replicas, are one
 // question: the first call to claim the request asks the person behind its client, the others wait for the answer,
-// which is kept where the requests are. A refusal stands for as long as a request would. An approval is used up by the
-// one payment that it lets pass; calls that waited for it, or that arrive before that payment is reserved, continue
-// beside that one, and the store of the budget lets one of them pay. A client that cannot ask leaves the request to an
-// operator.
+// which is stored with the requests. A refusal lasts as long as a request would. An approval is used up by the one
+// payment that it allows; calls that waited for it, or that arrive before that payment is reserved, continue beside
+// that one, and the budget's store lets one of them pay. A client that cannot ask leaves the request to an operator.
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type Caller, fault, inert, quoted, retryableFault, unitsOf } from "../../mcp-tools/contract.ts"
+import { type Caller, toolError, inert, quoted, retryableError, unitsOf } from "../../mcp-tools/contract.ts"
 import type { Invocation } from "../call/Invocation.ts"
 import { Config } from "../Config.ts"
 import { Approvals } from "./Approvals.ts"
@@ -38,7 +37,7 @@ const approvalId = (crypto: Crypto["Service"], { about, bought, key, option }: I
   return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(terms)))).slice(0, 32)
 }
 
-/** What is bought, in words: whatever a seller or an agent wrote is inert and shortened. */
+/** A sentence about what is bought; text of a seller or an agent is inert and shortened. */
 const boughtOf = Effect.fnUntraced(function* ({ bought, option }: Invocation, { principal }: Caller) {
   const { assets } = yield* Network
   const { ceilings, perCall } = yield* Config
@@ -72,14 +71,14 @@ const sentenceOf = ({ agent, amount, asset, bought, origin, payTo, rule }: Appro
       ].join("\n")
 
 const waiting = (approval: Approval) =>
-  retryableFault(
-    fault("PAYMENT_REJECTED", "a person must approve this payment; repeat the identical call once it is approved", {
+  retryableError(
+    toolError("PAYMENT_REJECTED", "a person must approve this payment; repeat the identical call once it is approved", {
       approval: { id: approval.id, state: approval.state, rule: approval.rule }
     })
   )
 
-const refusedByPerson = (rule: string) => fault("PAYMENT_REJECTED", "a person refused this payment", { rule })
-const noRoom = fault("PAYMENT_REJECTED", "a person must approve this payment, and too many requests wait already")
+const refusedByPerson = (rule: string) => toolError("PAYMENT_REJECTED", "a person refused this payment", { rule })
+const noRoom = toolError("PAYMENT_REJECTED", "a person must approve this payment, and too many requests wait already")
 
 /** The request as it is kept, or a new one; none when there is no room. */
 const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string, made: number) {
@@ -154,12 +153,12 @@ export const askPerson = Effect.fnUntraced(function* (
     if ((yield* monotonicMillis) > end) return yield* waiting(known)
     if (known.state === "pending") yield* question(known, caller)
     else if (yield* take(id)) return known
-    // Another call has used it, which the next reading shows; a store that is away is left alone for a moment.
+    // Another call has used it, which the next read shows; an unavailable store is retried after a pause.
     else if (isTried) yield* changed(id)
     else isTried = true
     known = yield* find(id, policy.approvalMillis)
   }
-  return yield* retryableFault(
-    fault("PAYMENT_REJECTED", "the request for approval has expired; repeat the identical call", { rule })
+  return yield* retryableError(
+    toolError("PAYMENT_REJECTED", "the request for approval has expired; repeat the identical call", { rule })
   )
 })

@@ -18,7 +18,7 @@ const originOf = (text: string): string | undefined => {
   return pathname === "/" && search === "" && !/[?#\s]/.test(text) ? origin : undefined
 }
 
-/** An account, whatever number is carried beside it, or a contract. */
+/** An account, without the id of a muxed address, or a contract. */
 const recipientOf = (text: string): string | undefined => {
   const address = text.toUpperCase()
   if (StrKey.isValidMed25519PublicKey(address))

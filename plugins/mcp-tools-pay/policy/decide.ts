@@ -23,7 +23,7 @@ export interface Decision {
 
 const isAmong = (named: ReadonlyArray<string>, value: string): boolean => named.length === 0 || named.includes(value)
 
-/** `https://host` is that origin, `*.host` every subdomain of it, whatever its scheme and port; all are canonical. */
+/** `https://host` is that origin, `*.host` every subdomain of it, any scheme and port; all are canonical. */
 const isOrigin = (named: ReadonlyArray<string>, origin: string | undefined): boolean => {
   if (named.length === 0) return true
   if (origin === undefined) return false

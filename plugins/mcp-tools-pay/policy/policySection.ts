@@ -19,7 +19,7 @@ const rule = entry({
   origins: anyOf("Origins of resources, as https://host, or *.host for its subdomains."),
   grades: list(Schema.Literals(["proven", "provisional"]), {
     default: [],
-    doc: "Whether the origin has confirmed who is paid. Empty: any."
+    doc: "Whether the origin has confirmed the payee. Empty: any."
   }),
   above: amount({ default: 0, doc: "Only payments above this, atomic units." }),
   outcome: choice(outcomes, {
@@ -49,7 +49,7 @@ export const policySection = section("policy", "Which payments agents may make, 
   }),
   max_proven_per_day: amount({
     default: 0,
-    doc: "The same for all resources whose origin has confirmed who is paid; 0 is no limit."
+    doc: "The same for all resources whose origin has confirmed the payee; 0 is no limit."
   }),
   max_provisional_per_day: amount({
     default: 0,
@@ -64,7 +64,7 @@ export const policySection = section("policy", "Which payments agents may make, 
     min: 1,
     max: 10_080,
     unit: "minutes",
-    doc: "How long a request for approval stands, and how long an approval may be used."
+    doc: "How long a request for approval stays open, and how long an approval may be used."
   })
 })
 

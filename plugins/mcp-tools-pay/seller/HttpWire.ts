@@ -1,7 +1,6 @@
 // How an HTTP seller asks for payment and is paid: PaymentRequired in the header `PAYMENT-REQUIRED` (version 2) or in
 // the body (either version), the payment in `PAYMENT-SIGNATURE` or `X-PAYMENT`, the settlement in `PAYMENT-RESPONSE` or
-// `X-PAYMENT-RESPONSE`. Everything read here is a
-// stranger's, and bounded before it is looked into. Pure.
+// `X-PAYMENT-RESPONSE`. All input is untrusted, and bounded before it is parsed. Pure.
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"

@@ -1,11 +1,11 @@
 // One conversation with a seller's MCP server over Streamable HTTP, for one call, in either era of the protocol:
 // `initialize` and a session, or where the server refuses that, `server/discover` and requests that carry their
 // envelope (2026-07-28). Then what is needed of `tools/list`, the call without payment and at most once with it, and
-// the end. Every request is bounded and pinned by itself, and a call follows no redirect: the endpoint that answered
+// the end. Each request is bounded and pinned separately, and a call follows no redirect: the endpoint that answered
 // the first request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its
 // stream open after it.
 import { Effect } from "effect"
-import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
+import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
 import { toRpcAnswer } from "./readToResult.ts"
 import { eventData, type Fields, findAnswer, type ListedTool, paymentMeta, readTools } from "./SellerWire.ts"
 import { clientInfo, mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "./StatelessRevision.ts"
@@ -16,7 +16,7 @@ const listPagesMax = 5
 const encoder = new TextEncoder()
 
 const caller = "the seller"
-const malformed = (message: string) => fault("UPSTREAM_PROTOCOL_ERROR", message)
+const malformed = (message: string) => toolError("UPSTREAM_PROTOCOL_ERROR", message)
 
 export interface CallOptions {
   /** The payment payload; absent for the call without. */
@@ -31,9 +31,9 @@ interface Caps {
 }
 
 export interface SellerSession {
-  readonly findTool: (name: string) => Effect.Effect<ListedTool | undefined, ToolFault>
-  /** The tool's result, whatever it says. */
-  readonly callTool: (name: string, args: Fields, options?: CallOptions) => Effect.Effect<Fields, ToolFault>
+  readonly findTool: (name: string) => Effect.Effect<ListedTool | undefined, ToolError>
+  /** The tool's result, successful or not. */
+  readonly callTool: (name: string, args: Fields, options?: CallOptions) => Effect.Effect<Fields, ToolError>
   readonly close: Effect.Effect<void>
 }
 
@@ -57,25 +57,25 @@ interface Message {
 }
 
 /** A request's result, or how the server refused it. */
-type Answered = { readonly result: Fields } | { readonly refusal: ToolFault }
+type Answered = { readonly result: Fields } | { readonly refusal: ToolError }
 
 /** The requests that open a conversation. */
 const opening = new Set(["initialize", "server/discover"])
 
 /** The two ways to send on one conversation: what is answered, and what is not. */
 const speak = (upstream: Upstream, endpoint: URL) => {
-  const standing: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint, listed: undefined }
+  const state: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint, listed: undefined }
   const headers = () => ({
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
     "user-agent": "Tollkeeper/0.1 (agent tools)",
-    ...(standing.version === undefined ? {} : { "mcp-protocol-version": standing.version }),
-    ...(standing.session === undefined ? {} : { "mcp-session-id": standing.session })
+    ...(state.version === undefined ? {} : { "mcp-protocol-version": state.version }),
+    ...(state.session === undefined ? {} : { "mcp-session-id": state.session })
   })
   /** The message as the negotiated era has it. */
   const framed = ({ params = {}, ...others }: Message) => {
-    if (standing.version !== statelessRevision) return Effect.succeed({ message: { ...others, params }, mirrored: {} })
-    const mirrored = mirroredHeaders(others.method, params, standing.listed?.inputSchema)
+    if (state.version !== statelessRevision) return Effect.succeed({ message: { ...others, params }, mirrored: {} })
+    const mirrored = mirroredHeaders(others.method, params, state.listed?.inputSchema)
     return mirrored === undefined
       ? malformed("the seller's tool marks arguments for headers as no schema may")
       : Effect.succeed({ message: { ...others, params: withEnvelope(params) }, mirrored })
@@ -88,19 +88,19 @@ const speak = (upstream: Upstream, endpoint: URL) => {
       body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
       ...(sent.id === undefined ? {} : { reader: toRpcAnswer(sent.id) })
     } as const
-    return yield* Effect.mapError(upstream.fetch(standing.endpoint, request, caps), fetchFault(caller))
+    return yield* Effect.mapError(upstream.fetch(state.endpoint, request, caps), fetchError(caller))
   })
 
   const request = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps) {
-    const id = ++standing.lastId
+    const id = ++state.lastId
     const { body, headers, status, url } = yield* post({ id, method, params }, caps)
     if (status === 429 || status === 503)
-      return yield* fault("UPSTREAM_TIMEOUT", "the seller cannot answer now", { status })
+      return yield* toolError("UPSTREAM_TIMEOUT", "the seller cannot answer now", { status })
     if (status !== 200) {
-      const refusal = fault("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
+      const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
       return { refusal } satisfies Answered
     }
-    if (method === "initialize") standing.session = headers["mcp-session-id"]
+    if (method === "initialize") state.session = headers["mcp-session-id"]
     const isStream = headers["content-type"]?.startsWith("text/event-stream") === true
     const parts = isStream ? eventData(body)?.map((text) => encoder.encode(text)) : [body]
     if (parts === undefined) return yield* malformed("the seller's answer is too many events")
@@ -112,41 +112,41 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     if (answer === undefined) return yield* malformed("the seller's answer is no answer to what was asked")
     if ("errorCode" in answer) {
       const details = { code: answer.errorCode }
-      const refusal = fault("UPSTREAM_PROTOCOL_ERROR", "the seller's server refuses the request", details)
+      const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's server refuses the request", details)
       return { refusal } satisfies Answered
     }
-    if (opening.has(method)) standing.endpoint = url
+    if (opening.has(method)) state.endpoint = url
     return answer satisfies Answered
   })
 
-  const ask = (method: string, params: Fields, caps?: Caps): Effect.Effect<Fields, ToolFault> =>
+  const ask = (method: string, params: Fields, caps?: Caps): Effect.Effect<Fields, ToolError> =>
     Effect.flatMap(request(method, params, caps), (answered) =>
       "result" in answered ? Effect.succeed(answered.result) : answered.refusal
     )
 
   const close = Effect.suspend(() =>
-    standing.session === undefined
+    state.session === undefined
       ? Effect.void
-      : Effect.ignore(upstream.fetch(standing.endpoint, { method: "DELETE", headers: headers() }))
+      : Effect.ignore(upstream.fetch(state.endpoint, { method: "DELETE", headers: headers() }))
   )
-  return { ask, close, post, request, standing }
+  return { ask, close, post, request, state }
 }
 
 /** Negotiates the era: `initialize`, and `server/discover` at a server that refuses it. */
-const negotiate = Effect.fnUntraced(function* ({ post, request, standing }: ReturnType<typeof speak>) {
+const negotiate = Effect.fnUntraced(function* ({ post, request, state }: ReturnType<typeof speak>) {
   const begun: Answered = yield* request("initialize", { protocolVersion, capabilities: {}, clientInfo })
   const chosen = "result" in begun ? begun.result["protocolVersion"] : undefined
   if ("refusal" in begun || chosen === statelessRevision) {
-    standing.session = undefined
-    standing.version = statelessRevision
+    state.session = undefined
+    state.version = statelessRevision
     const discovered: Answered = yield* request("server/discover", {})
     if ("refusal" in discovered) return yield* "refusal" in begun ? begun.refusal : discovered.refusal
     return offersStateless(discovered.result)
       ? undefined
       : yield* malformed("the seller's server speaks no revision of MCP that is spoken here")
   }
-  standing.version = typeof chosen === "string" && /^\d{4}-\d{2}-\d{2}$/.test(chosen) ? chosen : protocolVersion
-  if (standing.session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(standing.session))
+  state.version = typeof chosen === "string" && /^\d{4}-\d{2}-\d{2}$/.test(chosen) ? chosen : protocolVersion
+  if (state.session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(state.session))
     return yield* malformed("the seller's session has no usable name")
   yield* post({ method: "notifications/initialized" })
   return undefined
@@ -158,17 +158,17 @@ const resultTypes: ReadonlySet<unknown> = new Set([undefined, "complete", "payme
 export const openSeller = Effect.fn("Seller.open")(function* (
   upstream: Upstream,
   endpoint: URL
-): Effect.fn.Return<SellerSession, ToolFault> {
+): Effect.fn.Return<SellerSession, ToolError> {
   const conversation = speak(upstream, endpoint)
-  const { ask, close, standing } = conversation
+  const { ask, close, state } = conversation
   yield* negotiate(conversation)
 
   const findTool = Effect.fnUntraced(function* (name: string) {
     let cursor: string | undefined
     for (let page = 0; page < listPagesMax; page++) {
       const listed = readTools(yield* ask("tools/list", cursor === undefined ? {} : { cursor }))
-      standing.listed = listed.tools.find((tool) => tool.name === name)
-      if (standing.listed !== undefined || listed.cursor === undefined) return standing.listed
+      state.listed = listed.tools.find((tool) => tool.name === name)
+      if (state.listed !== undefined || listed.cursor === undefined) return state.listed
       cursor = listed.cursor
     }
     return undefined
@@ -177,7 +177,7 @@ export const openSeller = Effect.fn("Seller.open")(function* (
   const callTool: SellerSession["callTool"] = Effect.fnUntraced(function* (name, args, options = {}) {
     const { payment, timeoutMillis } = options
     // Headers mirror arguments by the tool's schema, which a payment that is sent again has not read.
-    if (standing.version === statelessRevision && standing.listed === undefined) yield* findTool(name)
+    if (state.version === statelessRevision && state.listed === undefined) yield* findTool(name)
     const result = yield* ask(
       "tools/call",
       { name, arguments: args, ...(payment === undefined ? {} : { _meta: paymentMeta(payment) }) },

@@ -1,6 +1,6 @@
 // What a seller's MCP server answers, as far as paying needs it: JSON-RPC in its two forms, the two copies of
-// PaymentRequired, and the settlement in the metadata of a paid result. Everything here is a stranger's: it is decoded
-// strictly, or it is nothing. What the tool itself returned is never looked into.
+// PaymentRequired, and the settlement in the metadata of a paid result. All input is untrusted and decoded strictly.
+// The tool's own result is never parsed.
 import { Option, Result, Schema } from "effect"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
@@ -13,7 +13,7 @@ export const isFields = (value: unknown): value is Fields =>
 
 const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
 
-/** Events of one answer at most: each is read by itself. */
+/** Maximum events of one answer: each is parsed separately. */
 const eventsMax = 10_000
 
 /** The data of each event of a stream, in order; undefined when there are too many. */
@@ -290,7 +290,7 @@ export const asSettlement = (value: unknown): SettlementClaim | undefined => {
   }
 }
 
-/** Where a payment stands in the parameters of a call. */
+/** Key of the payment in the parameters of a call. */
 export const paymentMeta = (payment: unknown): Fields => ({ "x402/payment": payment })
 
 /** The payment as the seller passes it on: the seller's own words echoed, and the identifier of this invocation. */

@@ -1,6 +1,6 @@
-// Whether a seller asks for what the catalog says it asks for, before anything is reserved or signed (S210): URL, tool,
-// transport, input schema, network, scheme, asset, recipient, amount, timeout and extension data. Words for people in a
-// schema (titles, descriptions, examples) are not compared: they bind nobody and the catalog cleans them. Pure.
+// Compares a seller's terms with the catalog's before anything is reserved or signed (S210): URL, tool, transport,
+// input schema, network, scheme, asset, recipient, amount, timeout and extension data. A schema's descriptive text
+// (titles, descriptions, examples) is not compared: it is not binding and the catalog sanitizes it. Pure.
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { neutralExtension } from "../../../kernel/Dialect.ts"
 import {
@@ -15,7 +15,7 @@ import {
 
 const prose = new Set(["$schema", "$id", "title", "description", "examples", "example", "default", "$comment"])
 
-/** A schema without what binds nobody. Names of properties are kept, whatever they are. */
+/** A schema without its descriptive members. Names of properties are always kept. */
 const bindingPart = (schema: unknown, isNames = false): unknown => {
   if (Array.isArray(schema)) return schema.map((item) => bindingPart(item))
   if (typeof schema !== "object" || schema === null) return schema
@@ -83,7 +83,7 @@ const compareOffers = (option: PaymentOption, challenge: Challenge): Offered => 
   return { fitting, members: [...(offers.length > 1 ? ["accepts"] : []), ...demanded] }
 }
 
-/** Extensions that the seller requires and that nobody here knows: what they ask of a payment cannot be given. */
+/** Extensions that the seller requires and this program does not know: their requirements could not be met. */
 const unknownDemands = (extensions: Fields): ReadonlyArray<string> =>
   Object.entries(extensions).flatMap(([key, value]) => {
     const info = isFields(value) ? value["info"] : undefined

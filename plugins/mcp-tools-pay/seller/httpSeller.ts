@@ -3,7 +3,7 @@
 // JSON, text as text, anything else in base64, within the caps of the tool server.
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
+import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
 import type { Output, PaidAnswer, Seller } from "../call/Invocation.ts"
 import { toJsonEnd } from "./readToResult.ts"
 import type { SettlementClaim } from "./SellerWire.ts"
@@ -41,7 +41,7 @@ export const sendOnce = (
   call: HttpCall,
   more: Readonly<Record<string, string>>,
   timeoutMillis?: number
-): Effect.Effect<HttpAnswer, ToolFault> =>
+): Effect.Effect<HttpAnswer, ToolError> =>
   Effect.flatMap(
     Effect.mapError(
       upstream.fetch(
@@ -60,11 +60,11 @@ export const sendOnce = (
         },
         { redirectsMax: 0, ...(timeoutMillis === undefined ? {} : { timeoutMillis }) }
       ),
-      fetchFault("the seller")
+      fetchError("the seller")
     ),
     (answer) =>
       answer.status >= 300 && answer.status <= 399
-        ? fault("UNTRUSTED_REDIRECT", "the seller answers with a redirect, which is not followed", {
+        ? toolError("UNTRUSTED_REDIRECT", "the seller answers with a redirect, which is not followed", {
             reason: "redirected"
           })
         : Effect.succeed(answer)

@@ -1,6 +1,6 @@
-// The facilitator as the tools know it: three public routes, asked over HTTP, and nothing else (S5). Whatever goes
-// wrong there becomes a fault that an agent can act on. A look at whether discovery answers at all is kept for a
-// moment, so that questions about our own health are none to the facilitator.
+// Client of the facilitator's three public discovery routes, over HTTP, and of nothing else (S5). Every failure becomes
+// an error that an agent can act on. The readiness probe of discovery is cached for a moment, so that health checks of
+// this server do not reach the facilitator.
 import { Context, Effect, Layer } from "effect"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -29,7 +29,7 @@ const makeAsk = Effect.gen(function* () {
   return Effect.fnUntraced(function* (path: string, parameters: Readonly<Record<string, string>>) {
     const url = new URL(`${base}${path}`)
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-    // The facilitator is our own side; a seller is never told in which trace it is asked.
+    // The facilitator is trusted with the trace id; a seller never receives it.
     const traceparent = yield* currentTraceParent
     const { body, status } = yield* Effect.mapError(
       upstream.fetch(url, {
@@ -58,7 +58,7 @@ interface Readiness {
   readonly detail?: string
 }
 
-/** What `look` says, kept for a moment. */
+/** The result of `read`, cached for a moment. */
 const makeReady = (read: Effect.Effect<unknown, ToolError>): Effect.Effect<Readiness> => {
   let known: (Readiness & { readonly at: number }) | undefined
   const said = Effect.match(read, {
@@ -68,7 +68,7 @@ const makeReady = (read: Effect.Effect<unknown, ToolError>): Effect.Effect<Readi
   return Effect.gen(function* () {
     const now = yield* monotonicMillis
     if (known === undefined || now - known.at >= readyMillis) {
-      // Who asks while the look is under way gets the one before: no more than one look a second.
+      // A caller during a probe gets the previous result: at most one probe a second.
       known = { ready: known?.ready ?? false, detail: known?.detail ?? "not asked yet", at: now }
       known = { ...(yield* said), at: now }
     }

@@ -1,5 +1,5 @@
-// What the tools that read answer with, as a Schema, by which agents are told of it. The resource is the facilitator's,
-// member for member, so of it only that it is an object is said.
+// Output schemas of the reading tools, as agents see them. The resource is the facilitator's, member for member, so the
+// schema only says that it is an object.
 import { Schema } from "effect"
 
 export const Wrapped = Schema.Struct({

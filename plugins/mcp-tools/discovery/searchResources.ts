@@ -1,6 +1,6 @@
 // `x402_search_resources`: with a query the facilitator's ranked search, without one its list (S188–S192). Every
-// resource comes as the facilitator served it, with a wrapper beside it. Nothing found is a fault, so that no agent
-// takes an empty page for an answer.
+// resource comes as the facilitator served it, with a wrapper beside it. No match is an error, so that no agent takes
+// an empty page for an answer.
 import { Effect, Schema } from "effect"
 import { Config } from "../Config.ts"
 import { defineTool } from "../Tool.ts"

@@ -1,6 +1,6 @@
-// What stands beside a resource in an answer: its reference, its version, where it comes from and what an agent should
-// know before it trusts it. The resource itself is never touched; what a seller wrote stays the seller's words, and the
-// warnings say so (S191–S197, S221).
+// The wrapper beside a resource in an answer: its reference, its version, where it comes from and what an agent should
+// know before it trusts it. The resource itself is never changed; a seller's text stays as it is, and the warnings say
+// so (S191–S197, S221).
 import { Context, Effect, Layer } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type ConfigValues } from "../Config.ts"
@@ -30,7 +30,7 @@ const warnings = {
   nearest: "nearest_only: nothing listed is known to answer the query, and this is a guess; do not pay on it alone",
   stale: "stale: the seller has not been seen for a while",
   changed: "version_changed: this is not the version that was expected; read it again before paying",
-  unproven: "owner_unproven: the origin has not confirmed who is paid",
+  unproven: "owner_unproven: the origin has not confirmed the payee",
   unpaid: "payment_unobserved: no payment for this resource has been observed",
   symbolic: "symbolic_identifier: the mcp:// name is no address that can be connected to"
 }

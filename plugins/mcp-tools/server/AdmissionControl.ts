@@ -1,6 +1,6 @@
-// Who is let in at the HTTP transports, before a byte of the body is read: a Host that is ours, no web page that was
-// not invited, a key where keys are configured, and not too often (S246, S247). A name that a browser was tricked into
-// resolving to this machine is therefore worth nothing.
+// Admission at the HTTP transports, before a byte of the body is read: an allowed Host, no cross-origin page that is
+// not allowed, a key where keys are configured, and a rate limit (S246, S247). The Host check defends against DNS
+// rebinding.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
@@ -28,7 +28,7 @@ export const noSession = json(errorOf({ code: rpcCode.noSession, id: null, messa
 export const badRequest = (status: number, refused: Refused) => json(errorOf(refused), { status })
 
 /**
- * Whether a Host header is answered, whatever address is bound: one that is listed or, where none is, this machine's.
+ * Whether a Host header is answered, on any bound address: one that is listed or, where none is, this machine's.
  * A name that is not listed may be one that a browser was tricked into resolving to this machine; an IP address cannot.
  */
 export const isAnsweredHost = (
@@ -54,7 +54,7 @@ export class AdmissionControl extends Context.Service<
   {
     /** The address that the listener is bound to. */
     readonly host: string
-    /** Who asks; fails with the answer. */
+    /** Authenticates the caller; fails with the response. */
     readonly admit: (request: Request) => Effect.Effect<string, Response>
     /** Counts messages of a batch besides the one that its request was counted as; fails with the answer. */
     readonly count: (caller: string, messages: number) => Effect.Effect<void, Response>

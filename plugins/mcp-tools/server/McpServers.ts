@@ -1,7 +1,7 @@
 // The server of one conversation or, in the era without sessions, of one request: the official SDK speaks the protocol
 // of either era, the tools answer. A call that its client cancels is interrupted. Where a person has to be asked first,
 // a call ends with the question and is made again with the answer: by the client in the era without sessions, by the
-// SDK on the stream of the call in the one with. A caller's own trace (`traceparent` in `_meta`) goes on in the call's.
+// SDK on the stream of the call in the other. A caller's trace (`traceparent` in `_meta`) continues in the call's.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
@@ -77,7 +77,7 @@ const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Cal
 export class McpServers extends Context.Service<
   McpServers,
   {
-    /** One that nobody is connected to yet. */
+    /** A server that is not connected yet. */
     readonly serverFor: (caller: Caller) => Server
     readonly connect: (transport: Transport, caller: Caller) => Effect.Effect<Server>
   }

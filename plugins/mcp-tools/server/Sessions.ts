@@ -1,7 +1,7 @@
-// The sessions of the HTTP transports. A session belongs to the caller that opened it and is nobody else's: its id is
-// 128 random bits, and another caller that sends it finds none. There are only so many, in all and for one caller. One
-// that has not been used for long ends, one that was never used after a minute; a caller that has its share loses its
-// own oldest one on which no call is under way, and nobody else's. They end with the Scope.
+// The sessions of the HTTP transports. A session belongs to the caller that opened it: its id is 128 random bits, and
+// another caller that sends it finds none. Their number is bounded, in all and per caller. An idle session ends after a
+// long time, one that was never used after a minute; a caller at its limit loses its own oldest session without a call
+// under way, and no other caller's. They end with the Scope.
 import type { Server } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
@@ -55,7 +55,7 @@ const tableOver = <T>(
     return close(session)
   }
   const of = (principal: string) => [...held.values()].filter((session) => session.principal === principal)
-  /** Seconds until the first of them ends by itself. */
+  /** Seconds until the first of them expires. */
   const waitFor = (sessions: ReadonlyArray<Held<T>>, now: number): Capacity => ({
     isFree: false,
     retryAfterSeconds: Math.max(1, Math.ceil((Math.min(...sessions.map(endOf)) - now) / 1_000))

@@ -1,6 +1,6 @@
 // MCP without sessions, as of 2026-07-28, on the official SDK of that era: every request carries what it needs and is
-// answered by a server of its own. It is spoken only to those who send its envelope; everybody else initializes and has
-// a session. What an agent spends without sessions counts as one session of the agent.
+// answered by a server of its own. It serves only clients that send its envelope; all others initialize and have a
+// session. What an agent spends without sessions counts as one session of the agent.
 import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Config } from "../Config.ts"

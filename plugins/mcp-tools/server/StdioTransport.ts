@@ -110,7 +110,7 @@ const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax
   })
 }
 
-/** Chooses stdin and stdout; the first line is read once every plugin stands and `before` has passed. */
+/** Chooses stdin and stdout; the first line is read once every plugin has started and `before` has passed. */
 export const serveStdio = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {
   const stdio = yield* Stdio
   const supervisor = yield* Supervisor

@@ -12,7 +12,7 @@ export const addHealthRoutes = Effect.gen(function* () {
   const discovery = yield* DiscoveryClient
   const config = yield* Config
   const payments = config.signer.mode === "none" ? "disabled" : "ready"
-  // Spelled as the house speaks outwards.
+  // In the spelling of the public API.
   const networks = config.networks.map(yield* spelled)
   const router = yield* HttpRouter.HttpRouter
   yield* router.add(

@@ -83,7 +83,7 @@ const idFirst = new RegExp(String.raw`^\s*\{\s*(?:${scalars}\s*,\s*)*${idMember}
 const idLast = new RegExp(String.raw`${idMember}\s*(?:,\s*${scalars}\s*)*\}\s*$`)
 
 /**
- * The refusal of a line that is too long to be kept, of which both ends are: the id stands before or behind `params`.
+ * The refusal of a line that is too long to be kept, from its first and last bytes: the id is before or after `params`.
  */
 export const refusedLine = ({ beginning, end }: { readonly beginning: string; readonly end: string }): Refused => {
   const found = idFirst.exec(beginning)?.[1] ?? idLast.exec(end)?.[1]

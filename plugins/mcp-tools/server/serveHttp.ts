@@ -1,4 +1,4 @@
-// The HTTP transports behind one door, and health beside them. The port opens once every plugin stands.
+// The HTTP transports on one port, and health beside them. The port opens once every plugin has started.
 import { Effect } from "effect"
 import type { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { ListenAt } from "../../../kernel/http/ListenAt.ts"
@@ -23,8 +23,8 @@ export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void
   yield* (yield* ListenAt).choose({
     at: { host, port: http.port },
     begins: before,
-    // Calls that have begun are answered, with what became of them or that they are to be repeated; a quiet stream is
-    // ended, since it would never end by itself.
+    // Calls that have begun are answered, with their result or the request to repeat them; an idle stream is closed,
+    // since it would never end otherwise.
     closing: Effect.andThen(stopped, Effect.andThen(closeAll, close))
   })
 })

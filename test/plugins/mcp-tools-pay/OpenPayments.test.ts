@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { fault } from "../../../plugins/mcp-tools/contract.ts"
+import { toolError } from "../../../plugins/mcp-tools/contract.ts"
 import { OpenPayments } from "../../../plugins/mcp-tools-pay/call/OpenPayments.ts"
 
 it.effect("a call that is paid for has one payment, whose outcome everybody who makes the same call gets [S212]", () =>
@@ -34,7 +34,7 @@ it.effect("a payment that fails or is broken off fails for all who wait, and is 
   Effect.gen(function* () {
     const { once, underWay } = yield* OpenPayments
     const gate = yield* Deferred.make<void>()
-    const failing = Effect.andThen(Deferred.await(gate), Effect.fail(fault("BUDGET_EXCEEDED", "no room")))
+    const failing = Effect.andThen(Deferred.await(gate), Effect.fail(toolError("BUDGET_EXCEEDED", "no room")))
     const first = yield* Effect.forkChild(once("call", failing), { startImmediately: true })
     const waiting = yield* Effect.forkChild(once("call", failing), { startImmediately: true })
     yield* Deferred.succeed(gate, undefined)

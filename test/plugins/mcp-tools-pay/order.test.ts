@@ -4,7 +4,7 @@ import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer } from "effect"
 import { Network, passphrases } from "../../../kernel/config/Network.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { fault } from "../../../plugins/mcp-tools/contract.ts"
+import { toolError } from "../../../plugins/mcp-tools/contract.ts"
 import { Payer } from "../../../plugins/mcp-tools-pay/payer/Payer.ts"
 import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuilder.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
@@ -22,7 +22,7 @@ it.effect("nothing is signed before the authorization stands in the budget's sto
         sign: () =>
           Effect.andThen(
             Effect.sync(() => happened.push("signed")),
-            Effect.fail(fault("PAYMENT_REJECTED", "no"))
+            Effect.fail(toolError("PAYMENT_REJECTED", "no"))
           )
       } as never)
     )
@@ -39,7 +39,7 @@ it.effect("nothing is signed before the authorization stands in the budget's sto
       build(transfer, ledger, () =>
         Effect.andThen(
           Effect.sync(() => happened.push("asked")),
-          Effect.fail(fault("BUDGET_EXCEEDED", "the store has no room"))
+          Effect.fail(toolError("BUDGET_EXCEEDED", "the store has no room"))
         )
       )
     )

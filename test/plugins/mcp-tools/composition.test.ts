@@ -12,7 +12,7 @@ import { Stdio } from "../../../kernel/platform/Stdio.ts"
 import { type AnyPlugin, define } from "../../../kernel/plugin/Plugin.ts"
 import { PluginStates } from "../../../kernel/plugin/PluginStates.ts"
 import { RouteClaims } from "../../../kernel/plugin/Routes.ts"
-import { fault, Tools, toolsContract } from "../../../plugins/mcp-tools/contract.ts"
+import { toolError, Tools, toolsContract } from "../../../plugins/mcp-tools/contract.ts"
 import { plugin as mcpTools } from "../../../plugins/mcp-tools/plugin.ts"
 import { makeCatalogue } from "../../../runtime/App.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
@@ -120,7 +120,7 @@ it.effect("stdin is read once every plugin stands, so the first list holds the t
             outputSchema: { type: "object" },
             annotations: {},
             pays: false,
-            run: () => Effect.fail(fault("NO_RESULTS", "nothing"))
+            run: () => Effect.fail(toolError("NO_RESULTS", "nothing"))
           })
         })
       )

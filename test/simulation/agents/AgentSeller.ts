@@ -1,7 +1,7 @@
 // A seller that an agent pays, honest or not. What an honest one sells is bound to the payment's nonce: the same
 // payment sent again is settled once and has the same answer, or the reason why it has none.
 import { Effect } from "effect"
-import { fault, type ToolFault } from "../../../plugins/mcp-tools/contract.ts"
+import { toolError, type ToolError } from "../../../plugins/mcp-tools/contract.ts"
 import type { PaidAnswer, Seller } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
 import type { Fields, SettlementClaim } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
 import { authorizationIn, type Signed } from "./AgentLedger.ts"
@@ -86,7 +86,7 @@ export class AgentSeller {
 
   /** The seller as one process reaches it. */
   by(process: Process): Seller {
-    const away = () => fault("UPSTREAM_TIMEOUT", "the seller cannot be reached")
+    const away = () => toolError("UPSTREAM_TIMEOUT", "the seller cannot be reached")
     return {
       send: (payment) =>
         this.#world.call(
@@ -121,7 +121,7 @@ export class AgentSeller {
     return this.#world.ledger.landed.find((one) => one.nonce === nonce)
   }
 
-  #serve(signed: Signed): Effect.Effect<PaidAnswer, ToolFault> {
+  #serve(signed: Signed): Effect.Effect<PaidAnswer, ToolError> {
     const { random, time } = this.#world
     const { chance, int } = random
     switch (this.kind) {
@@ -144,7 +144,7 @@ export class AgentSeller {
       case "loses":
         return Effect.flatMap(this.#settle(signed), (answer) =>
           !this.isCalm && chance(0.5)
-            ? Effect.fail(fault("UPSTREAM_TIMEOUT", "the seller cannot be reached"))
+            ? Effect.fail(toolError("UPSTREAM_TIMEOUT", "the seller cannot be reached"))
             : Effect.succeed(answer)
         )
       default:

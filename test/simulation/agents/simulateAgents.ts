@@ -7,7 +7,7 @@ import { Network, passphrases } from "../../../kernel/config/Network.ts"
 import { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { fault, type ToolFault, ToolsConfig } from "../../../plugins/mcp-tools/contract.ts"
+import { toolError, type ToolError, ToolsConfig } from "../../../plugins/mcp-tools/contract.ts"
 import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
 import type { Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
@@ -152,7 +152,7 @@ class Run {
       buyer.isAsking -= 1
       after()
     }
-    const away = () => fault("UPSTREAM_TIMEOUT", "the seller cannot be reached")
+    const away = () => toolError("UPSTREAM_TIMEOUT", "the seller cannot be reached")
     const { invocation, seller } = buyer
     const challenge = {
       version: 2,
@@ -179,7 +179,7 @@ class Run {
       Effect.tap((output) => Effect.sync(() => (handed = identifierOf(output))))
     )
     // Its end is written to the connection in the moment in which it comes, unless the process dies there.
-    const answered = Effect.tap(Effect.result(purchase as Effect.Effect<Output, ToolFault>), () =>
+    const answered = Effect.tap(Effect.result(purchase as Effect.Effect<Output, ToolError>), () =>
       world.mayCrash(process, "at answer")
     )
     const fiber = this.#fork(answered)
@@ -212,7 +212,7 @@ class Run {
 
   #answered(
     buyer: Buyer,
-    result: { readonly _tag: "Success"; success: Output } | { readonly _tag: "Failure"; failure: ToolFault }
+    result: { readonly _tag: "Success"; success: Output } | { readonly _tag: "Failure"; failure: ToolError }
   ): void {
     const { time } = this.world
     if (result._tag === "Success") {

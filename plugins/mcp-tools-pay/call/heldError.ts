@@ -1,11 +1,11 @@
-// What a call is answered whose earlier payment stands in its way.
-import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
+// Errors of a call that an earlier or concurrent payment for the same call blocks.
+import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 
-/** The same call was made at once, here or at another process. */
-export const concurrent = fault(
+/** The same call is being made concurrently, here or at another process. */
+export const concurrent = toolError(
   "SETTLEMENT_UNKNOWN",
-  "the same call was or is paid for by another one that came at once; nothing was signed for this one",
+  "the same call is or was paid for by a concurrent one; nothing was signed for this one",
   { reason: "concurrent_call" }
 )
 
@@ -16,9 +16,9 @@ const whyOf = ({ state }: Reservation): string =>
     : "a payment for this very call is signed and its outcome open; nothing more is paid until it is known"
 
 /** The same call is held by an earlier payment that this process cannot finish. */
-export const heldError = (reservation: Reservation): ToolFault => {
+export const heldError = (reservation: Reservation): ToolError => {
   const { id, state, transaction } = reservation
-  return fault("SETTLEMENT_UNKNOWN", whyOf(reservation), {
+  return toolError("SETTLEMENT_UNKNOWN", whyOf(reservation), {
     paymentIdentifier: id,
     state,
     ...(transaction === undefined ? {} : { transaction })
