@@ -1,7 +1,7 @@
-// Pseudo-relevance feedback (RM3): the documents that answer a query best lend it their telling words, so that what is
-// about the same without the same words is found too, and what merely mentions a word falls behind. The words of the
-// query keep the greater share. What a query is lent is kept until the statistics are refreshed; it comes from what
-// anybody may see, whatever the filters of one search. It fails soft: a query without feedback is as good as ever.
+// Pseudo-relevance feedback (RM3): expands a query by the discriminative terms of its best documents, so that documents
+// on the same topic in other words are found too, and those that merely mention a term rank lower. The query's own
+// terms keep the greater share. Expansions are cached until the statistics are refreshed; they come from publicly
+// visible documents, independent of one search's filters. On failure the query runs without feedback.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
@@ -12,13 +12,13 @@ import { quoted, type ReadQuery } from "./QueryReader.ts"
 import { lengthShare, rankDocuments, saturation } from "./rankDocuments.ts"
 import { countsOf } from "./Vocabulary.ts"
 
-/** Documents that lend words, words lent, and their share of the whole. */
+/** Feedback documents, expansion terms, and the expansion's share of the query weight. */
 const documentsMax = 10
 const wordsMax = 10
 const share = 0.4
-/** A word that tells less than this share of what the first one tells is noise. */
+/** A term worth less than this share of the best expansion term is noise. */
 const discriminativeMin = 0.3
-/** A word in more of the documents tells nothing. */
+/** A term in more than this share of the documents is not discriminative. */
 const commonShare = 0.25
 /** Queries whose feedback is kept. */
 const keptMax = 5_000
@@ -32,13 +32,13 @@ interface Expanded {
   readonly worth: number
 }
 
-/** The telling words of documents, by how much they tell, weighed by how well the documents answer. */
+/** Discriminative terms of the documents by idf and frequency, weighted by the documents' scores. */
 const discriminativeWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   hits: ReadonlyArray<{ readonly id: bigint; readonly score: number }>,
   state: IndexState
 ) {
-  const lenders = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
+  const feedbackHits = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
   const average = Math.max(1, Number(state.averageLexemes))
   return yield* sql<Expanded>`select w.lexeme, t.documents, t.naming, sum(w.score * w.frequency / (w.frequency
       + ${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * w.size / ${average}::float8)))
@@ -46,7 +46,7 @@ const discriminativeWords = Effect.fnUntraced(function* (
     from (
       select r.score, length(d.document) as size, u.lexeme, (select sum(case weight when 'A' then 1 when 'B' then 0.5
         when 'C' then 0.75 else 0.125 end) from unnest(u.weights) weight)::float8 as frequency
-      from jsonb_to_recordset(${lenders}::jsonb) as r (id bigint, score float8)
+      from jsonb_to_recordset(${feedbackHits}::jsonb) as r (id bigint, score float8)
       join search_lexical_documents d on d.language = ${state.language} and d.id = r.id, unnest(d.document) u
     ) w cross join lateral ${countsOf(sql, state.language, "w.lexeme")} t
     where t.documents > 1 and t.documents <= ${commonShare}::float8 * ${state.documents}::float8
@@ -54,14 +54,14 @@ const discriminativeWords = Effect.fnUntraced(function* (
     group by w.lexeme, t.documents, t.naming order by worth desc, w.lexeme limit ${wordsMax}`
 })
 
-/** A word of the query beside what it is lent. */
+/** Down-weights an original term against the expansion terms. */
 const lessOf = (term: Term): Term => ({
   ...term,
   weight: (1 - share) * term.weight,
   ...(term.alike === undefined ? {} : { alike: { ...term.alike, weight: (1 - share) * term.alike.weight } })
 })
 
-/** The query with what it is lent: the shares of the scores change, and what a full answer is worth does not. */
+/** The expanded query: the shares of the scores change, the mass of a full match does not. */
 const widened = (query: ReadQuery, expanded: ReadonlyArray<Expanded>): ReadQuery => {
   const all = expanded.reduce((sum, { worth }) => sum + worth, 0)
   const known = query.terms.reduce((sum, { weight }) => sum + weight, 0)
@@ -86,7 +86,7 @@ const widened = (query: ReadQuery, expanded: ReadonlyArray<Expanded>): ReadQuery
 export class Feedback extends Context.Service<
   Feedback,
   {
-    /** `visible`: what anybody may see. */
+    /** `visible`: the condition of public visibility. */
     readonly widen: (text: string, query: ReadQuery, state: IndexState, visible: Condition) => Effect.Effect<ReadQuery>
   }
 >()("tollkeeper/search-lexical/Feedback") {

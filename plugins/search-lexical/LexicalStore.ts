@@ -1,8 +1,8 @@
 // The lexical index in PostgreSQL: documents as weighted tsvectors, and statistics of their lexemes. Writes are
-// idempotent and an older version never replaces a newer one, so that the first build and the changes that arrive
-// meanwhile may cross. They go to the index of every language there is, because while the language changes any replica
-// may be the one that hears of a change. Statistics are refreshed when a fifth of the documents has changed, after five
-// minutes with any change at all, and at once while there are few.
+// idempotent and an older version never replaces a newer one, so that the initial build and concurrent changes may be
+// applied in any order. Changes are written to the index of every language, because while the language changes any
+// replica may receive a change. Statistics are refreshed when a fifth of the documents has changed, after five minutes
+// with any change, and immediately while there are few documents.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../catalog/contract.ts"
@@ -28,7 +28,7 @@ export interface IndexState {
   readonly refreshedAt: Date
 }
 
-/** PostgreSQL's names of text search configurations, so that one may stand in a statement as it is. */
+/** PostgreSQL's names of text search configurations; a closed list, so that a name is safe inside a statement. */
 const isConfiguration = (language: string): boolean => /^[a-z_]{1,63}$/.test(language)
 
 export class LexicalStore extends Context.Service<
@@ -57,7 +57,7 @@ export class LexicalStore extends Context.Service<
         const sql = yield* SqlClient.SqlClient
         if (!isConfiguration(language))
           return yield* Effect.die(new Error("search.lexical.language is not the name of a text search configuration"))
-        // By the clock of the database, which all replicas share and which may stand still between two statements.
+        // By the database's clock, which all replicas share and which may not advance between two statements.
         yield* sql`insert into search_lexical_state (language, begun_at)
           select ${language}, greatest(clock_timestamp(), max(begun_at) + interval '1 microsecond')
             from search_lexical_state where language <> ${language}

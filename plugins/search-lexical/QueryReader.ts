@@ -1,7 +1,7 @@
-// From a query to weighted terms: stemmed as documents are, with the number of documents that hold each. A word that no
-// document holds may be a partial word or a mistyped one: it then stands for the words that begin with it, or else for
-// those most alike by trigrams, at a reduced weight. Each of the first few words also stands for those that mean about
-// the same, for less. What stays unknown counts as missing, so that a query of unknown words finds nothing.
+// From a query to weighted terms: stemmed as documents are, with the document frequency of each. A word that no
+// document holds may be partial or mistyped: it is replaced by the words that begin with it, or else by the nearest by
+// trigrams, at a reduced weight. Each of the first few words also matches its near-synonyms, for less. What stays
+// unknown counts as missing, so that a query of unknown words finds nothing.
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
@@ -27,21 +27,21 @@ export interface ReadQuery {
   readonly terms: ReadonlyArray<Term>
   /** Words of the documents that answer best, which rank and widen, and mean nothing by themselves (`Feedback.ts`). */
   readonly related: ReadonlyArray<Term>
-  /** Words that stand side by side in the query: a document where some do so gains this much. */
+  /** Adjacent words of the query: a document where some are adjacent too gains this much. */
   readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
-  /** One tsquery of the rare words of the query itself, without what stands for them; undefined where it has none. */
+  /** One tsquery of the query's own rare words, without substitutes; undefined where it has none. */
   readonly discriminative: string | undefined
   /** What a document could be worth that had every word of the query. */
   readonly mass: number
 }
 
 const termsMax = 16
-/** A word tells by itself when it is worth this share of what a word of a single document is. */
+/** A term is discriminative when its weight exceeds this share of the weight of a term of a single document. */
 const discriminativeMin = 0.75
-/** Among so many documents a word can be rare. */
+/** Minimum number of documents in the index for a term to count as rare. */
 const discriminativeAmong = 20
 const hasLetter = /\p{L}/u
-/** A number stands for anything (a port, a version, an amount): it is worth so much of a word. */
+/** A number is ambiguous (a port, a version, an amount): its share of a word's weight. */
 const numberShare = 0.5
 /** Queries whose reading is kept until the statistics are refreshed: some kilobytes each. */
 const keptMax = 1_000
@@ -82,7 +82,7 @@ const withoutEnding = (lexeme: string): string => lexeme.replace(/(?<=\p{L}{2})(
 const areForms = (one: string, other: string): boolean =>
   one.startsWith(other) || other.startsWith(one) || withoutEnding(one) === withoutEnding(other)
 
-/** What may stand for a lexeme; of a word that is spelt right its forms, and no other word however alike it looks. */
+/** Substitutes for a lexeme; a correctly spelled word gets only its own forms, never a merely similar word. */
 const asMeant = (
   lexeme: string,
   instead: Alternatives | undefined,
@@ -106,7 +106,7 @@ const substituteTerm = ({ found, share }: Alternatives, weight: number, state: I
   }
 }
 
-/** Words written as one are looked for apart: so many of a query, in two pieces of so many letters at least. */
+/** Compounds are split in two: up to this many words per query, with at least this many letters per part. */
 const compoundsMax = 2
 const pieceMin = 4
 
@@ -133,7 +133,7 @@ const alikeTerm = (
   if (others.length === 0) return undefined
   const held = { documents: others.reduce((sum, one) => sum + one.documents, 0), origins: sumOf(others) }
   const likeness = others.reduce((sum, one) => sum + one.likeness, 0) / others.length
-  // As rare as the word, or as what stands for it: common words are no sign of a rare one.
+  // As rare as the word, or as its substitute: common words are no evidence of a rare one.
   const rare = Math.min(weight, evidenceOf(held, state))
   return {
     tsquery: others.map(tsqueryOf).join(" | "),
@@ -169,7 +169,7 @@ const explainedShare = 0.5
 
 /** Worth of a translated word, of one that the query has itself. */
 const translatedShare = 0.7
-/** Of that, what the English of a word that documents hold as it stands is worth. */
+/** Share of that for the English of a word that documents hold in the query's own language. */
 const translatedBesideShare = 0.3
 
 /** A word that no document holds, by what means about the same; a document may hold what is alike to it alone. */
@@ -180,7 +180,7 @@ const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
   naming: each.reduce((sum, one) => sum + one.naming, 0)
 })
 
-/** A reading is kept when all that it took was known: what came too late, or nobody told yet, is asked again. */
+/** A reading is cached only if it is complete: what timed out, or has no source yet, is read again. */
 const keepReadings = (
   vocabulary: Vocabulary["Service"],
   readAnew: QueryReader["Service"]["read"]
@@ -221,7 +221,7 @@ const weighed = (
   }
 }
 
-/** The term of what stands for an unknown word, if anything does. */
+/** The term that replaces an unknown word, if there is one. */
 const standingIn = (
   substitute: Alternatives | undefined,
   like: SimilarTerm | undefined,
@@ -288,7 +288,7 @@ const makeTranslated = (vocabulary: Vocabulary["Service"]) =>
         .filter(({ counted, word }) => isHeld(counted) && !isMedium(counted, state, commonShareOf(word)))
         .map(({ counted, word }) => ({ counted, weight: evidenceOf(counted, state, commonShareOf(word)) }))
       const most = found.length === 0 ? fullEvidence(state) : Math.max(...found.map(({ weight }) => weight))
-      // What listings call it in the query's own language is looked for itself, and its English for less.
+      // A word that listings use in the query's own language is searched as is, and its English for less.
       const held = covers.some((word) => heldWords.has(word)) ? translatedBesideShare : 1
       mass += most * held
       for (const { counted, weight } of found) {
@@ -337,7 +337,7 @@ export class QueryReader extends Context.Service<
         const wordOf = new Map(
           words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
-        // Those that documents hold come first: of many words the like of the first few is looked for.
+        // Those that documents hold come first: similar terms are looked up only for the first few.
         const inTurn = all.toSorted((a, b) => Number(b.documents > 0) - Number(a.documents > 0))
         const meant = yield* vocabulary.meant(
           inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),
@@ -349,7 +349,7 @@ export class QueryReader extends Context.Service<
         const heldWords = new Set(known.map(({ lexeme }) => wordOf.get(lexeme)))
         const translated = yield* translatedOf(query, heldWords, state)
         const isTranslated = ({ lexeme }: Counted) => translated.covered.has(wordOf.get(lexeme) ?? "")
-        // What a translated word is in English is looked for instead of what is alike to it or begins with it.
+        // A translated word is searched by its English, not by similar words or prefixes.
         const unknown = own.filter((one) => one.documents === 0 && !isTranslated(one))
         const asked = new Set(all.map(({ lexeme }) => lexeme))
         // A compound in one piece is a second reading of words that are already there.
@@ -378,7 +378,7 @@ export class QueryReader extends Context.Service<
           unknown.reduce((sum, one) => sum + missing(one), 0)
         const related = relatedTerms(translated.terms, about, asked, weightOf)
         return {
-          // Where no document holds a word of the query, what it is about is looked for itself.
+          // Where no document holds a word of the query, the related terms are the query.
           terms: terms.length === 0 ? related : terms,
           related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),

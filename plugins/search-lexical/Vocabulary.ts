@@ -1,7 +1,6 @@
-// What the words of queries are in the index: their lexemes with the numbers of documents that hold them, what may
-// stand for a lexeme that no document holds (the words that begin with it, or else those most alike by trigrams), and
-// which lexemes mean about the same. What a word is found to be is kept until the statistics are refreshed: people ask
-// in the same few words.
+// Interprets the words of queries against the index: their lexemes with document frequencies, substitutes for a lexeme
+// that no document holds (words that begin with it, or else the nearest by trigrams), and near-synonyms. Findings are
+// cached until the statistics are refreshed: queries use the same few words.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type AlikeWord, Search } from "../catalog/contract.ts"
@@ -33,7 +32,7 @@ export interface SimilarTerms extends Counted {
 
 /** What is known of a word besides what documents hold of it. */
 export interface TermInterpretation {
-  /** Known as it stands: no other word was meant. */
+  /** A known word as written: no other word was meant. */
   readonly isSpelt: boolean
   /** A word of another language in English, where that is known and not guessed. */
   readonly said: ReadonlyArray<string>
@@ -43,7 +42,7 @@ export interface TermInterpretation {
 
 /** A shorter word is the beginning of too many. */
 const substituteLengthMin = 4
-/** Unknown words of one query that something stands for; the others are missing. */
+/** Maximum number of unknown words per query that get substitutes; the others are missing. */
 const substitutesMax = 4
 const partialMax = 5
 const mistypedMax = 3
@@ -51,20 +50,20 @@ const mistypedMax = 3
 const partialShare = 0.5
 const mistypedShare = 0.6
 const likenessMin = 0.25
-/** Words of one query whose like is looked for, and what is looked at and taken for one of them. */
+/** Per query: words that get similar terms; per word: candidates considered, and terms kept. */
 const alikeWordsMax = 8
-const alikeObservedAtMax = 60
+const similarCandidatesMax = 60
 const alikeMax = 6
 /** Less alike, words are about the same and do not mean the same. */
 const wordLikenessMin = 0.6
 /** So like a word that is not known itself is only what it is in English. */
 const saidMin = 0.95
-/** Looking for what was meant is a courtesy: later than this the words are missing. */
-const patience = "150 millis"
+/** Timeout of the search for substitutes, which is optional: after it the words are missing. */
+const substituteTimeout = "150 millis"
 /** Words whose readings are kept. */
 const keptMax = 20_000
 
-const unheard: TermInterpretation = { isSpelt: false, said: [], alike: [] }
+const noInterpretation: TermInterpretation = { isSpelt: false, said: [], alike: [] }
 
 const keep = <A>(map: Map<string, A>, key: string, value: A): void => setBounded(map, keptMax, key, value)
 
@@ -104,8 +103,8 @@ const joined = (
 }
 
 /**
- * The counts of one lexeme, to be joined laterally; `lexeme` is an expression. The limit has each looked up by itself:
- * joined freely, the database reads all lexemes that there are for a few.
+ * The counts of one lexeme, to be joined laterally; `lexeme` is an expression. The limit forces a lookup of each:
+ * otherwise the database reads all lexemes of the index for a few.
  */
 export const countsOf = (sql: SqlClient.SqlClient, language: string, lexeme: string): Statement.Fragment =>
   sql`(select documents, naming, origins from search_lexical_terms
@@ -132,8 +131,8 @@ const readWords = Effect.fnUntraced(function* (
 })
 
 /**
- * What may stand for lexemes, in one statement: words that begin with one, and words alike by trigrams. `offset 0`
- * keeps what two words share from being counted once for each time it is read.
+ * Substitutes for lexemes, in one statement: words that begin with one, and words similar by trigrams. `offset 0`
+ * prevents what two words share from being counted once for each time it is read.
  */
 const readAlternatives = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -204,7 +203,7 @@ export class Vocabulary extends Context.Service<
       words: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyArray<ReadonlyArray<Counted>>, SqlError.SqlError>
-    /** What stands for lexemes that no document holds: for the first few that are long enough. */
+    /** Substitutes for lexemes that no document holds: for the first few that are long enough. */
     readonly substitutes: (
       lexemes: ReadonlyArray<string>,
       state: IndexState
@@ -251,13 +250,13 @@ export class Vocabulary extends Context.Service<
         return all
       })
 
-      const standIns = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, state: IndexState) {
+      const substitutes = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
         const asked = lexemes.filter((lexeme) => lexeme.length >= substituteLengthMin).slice(0, substitutesMax)
         const unknown = asked.filter((lexeme) => !found.has(lexeme))
         if (unknown.length > 0) {
           asks += 1
-          const observed = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), patience)
+          const observed = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), substituteTimeout)
           for (const [lexeme, instead] of Option.getOrElse(observed, () => [])) keep(found, lexeme, instead)
         }
         return new Map(asked.map((lexeme) => [lexeme, found.get(lexeme)]))
@@ -269,21 +268,21 @@ export class Vocabulary extends Context.Service<
         const unread = asked.filter((word) => !meanings.has(word))
         if (unread.length > 0) asks += 1
         const like = yield* Effect.forEach(unread, (word) => search.similarTerms(word, wordLikenessMin))
-        const seen = like.map((words) => words?.slice(0, alikeObservedAtMax))
+        const seen = like.map((words) => words?.slice(0, similarCandidatesMax))
         const all = new Set(seen.flatMap((words) => (words ?? []).map(({ word }) => word)))
-        // The words that lend are the index's own language's: in others they would be looked for in vain.
+        // Similar words are in the index's own language; no other language needs to be read.
         const read = all.size === 0 ? new Map() : yield* readWords(sql, [...all], { ...state, spoken: "" })
         for (const [at, word] of unread.entries()) {
-          // Nobody lends words yet: that is no knowledge to keep.
+          // No provider of similar words yet: nothing to cache.
           if (seen[at] === undefined) continue
           const isSpelt = seen[at].some((one) => one.word === word)
           const said = isSpelt ? [] : seen[at].filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
           keep(meanings, word, { isSpelt, said, alike: alikeLexemes(readings.get(word) ?? [], seen[at], read) })
         }
-        return new Map(asked.map((word) => [word, meanings.get(word) ?? unheard]))
+        return new Map(asked.map((word) => [word, meanings.get(word) ?? noInterpretation]))
       })
 
-      return Vocabulary.of({ read, substitutes: standIns, meant, asked: () => asks })
+      return Vocabulary.of({ read, substitutes, meant, asked: () => asks })
     })
   )
 }

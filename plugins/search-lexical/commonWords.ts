@@ -1,17 +1,17 @@
-// How common a word is among interfaces of any kind, before a catalog has been counted: the prior of the weights of
-// words (`evidence.ts`). A catalog of sixty listings cannot tell "endpoint" from a word of one trade; several hundred
-// providers of public interfaces can. What every listing of this protocol is by definition counts as if each of them
-// said it. Pure.
+// Prior of how common a word is among interfaces of any kind, before a catalog has been counted, for the weights of
+// words (`evidence.ts`). A catalog of sixty listings cannot separate "endpoint" from a word of one trade; several
+// hundred providers of public interfaces can. What every listing of this protocol is by definition counts as if each
+// contained it. Pure.
 import { commonShares } from "./commonShares.ts"
 
-/** A listing is a paid endpoint, tool or service over HTTP or MCP, whatever it is about. */
+/** A listing is a paid endpoint, tool or service over HTTP or MCP, on any topic. */
 const byDefinition = new Set("api endpoint http https mcp paid service tool x402".split(" "))
 
 /** The singular of an English noun, near enough to be the same for both numbers of one word. */
 export const singularOf = (word: string): string =>
   /^[a-z]{4,}$/.test(word) ? word.replace(/ies$/, "y").replace(/(?<=[^su])s$/, "") : word
 
-/** By thousandths; a long line of one share goes on below without it. */
+/** By thousandths; a continuation line of one share has no number. */
 const readShares = (text: string): ReadonlyMap<string, number> => {
   const shares = new Map<string, number>()
   let share = 0
@@ -27,7 +27,7 @@ const shares = readShares(commonShares)
 /** What fewer use is a word of some trades. */
 const usualMin = 0.08
 
-/** The share of interfaces of any kind that use a word, 0 to 1; 0 for what is not used whatever they are about. */
+/** The share of interfaces of any kind that use a word, 0 to 1; 0 for a word that is not used across topics. */
 export const commonShareOf = (word: string): number => {
   const singular = singularOf(word)
   if (byDefinition.has(singular)) return 1

@@ -1,5 +1,5 @@
-// What search-lexical gives to other plugins: how the texts of a resource and of a query become words. Whoever ranks by
-// words goes the same way, so that what is split here is split there. Pure; nothing needs the plugin to be enabled.
+// What search-lexical offers other plugins: how the texts of a resource and of a query become words. A plugin that
+// ranks by words uses the same functions, so that both split alike. Pure; works with the plugin disabled.
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText, type WeightedText } from "./documentText.ts"
 import { priorEvidence } from "./evidence.ts"
@@ -21,7 +21,7 @@ export const relatedWords = (query: string): ReadonlyArray<string> => [
 /** What the words of a query in Spanish, Russian and Japanese are in English, by the lexicon. */
 export const translatedWords = (query: string): ReadonlyArray<Translation> => translationsOf(query)
 
-/** The telling words of a query in English, in their order; small ones tell nothing unless there are no others. */
+/** The discriminative words of a query in English, in their order; function words only if there are no others. */
 export const discriminativeTerms = (query: string): ReadonlyArray<string> => {
   const { words } = queryWords(query, "english")
   const discriminative = words.filter((word) => !isSmallEnglish(word))

@@ -28,13 +28,13 @@ const grammar = new Set(
 /** Keys whose strings are words of the grammar. */
 const wordless = new Set(["type", "format", "pattern", "method", "bodyType", "required"])
 
-interface Gathered {
+interface CollectedTexts {
   readonly names: Array<string>
   readonly prose: Array<string>
   readonly examples: Array<string>
 }
 
-const gather = (value: unknown, key: string, depth: number, into: Gathered): void => {
+const collectTexts = (value: unknown, key: string, depth: number, into: CollectedTexts): void => {
   if (depth > depthMax || into.names.length + into.prose.length + into.examples.length > stringsMax) return
   if (typeof value === "string") {
     if (key === "description" || key === "title") into.prose.push(value)
@@ -42,34 +42,34 @@ const gather = (value: unknown, key: string, depth: number, into: Gathered): voi
     return
   }
   if (Array.isArray(value)) {
-    for (const item of value.slice(0, 20)) gather(item, key, depth + 1, into)
+    for (const item of value.slice(0, 20)) collectTexts(item, key, depth + 1, into)
     return
   }
   if (typeof value !== "object" || value === null) return
   for (const [name, inner] of Object.entries(value)) {
     if (name === "$schema" || name === "$id" || name === "$ref") continue
     if (!grammar.has(name) && name !== "description") into.names.push(name)
-    gather(inner, name, depth + 1, into)
+    collectTexts(inner, name, depth + 1, into)
   }
 }
 
 /** The searchable text of a resource. */
 export const documentText = (resource: ResourceDocument): WeightedText => {
-  const gathered: Gathered = { names: [], prose: [], examples: [] }
+  const collected: CollectedTexts = { names: [], prose: [], examples: [] }
   for (const { info, schema } of resource.operations) {
-    gather(info, "", 0, gathered)
-    gather(schema, "", 0, gathered)
+    collectTexts(info, "", 0, collected)
+    collectTexts(schema, "", 0, collected)
   }
   return {
     a: boundedText([resource.serviceName, resource.toolName, ...urlNames(resource.resource)], {
       timesMax: 2,
       wordsMax: 60
     }),
-    b: boundedText([resource.description, ...new Set(gathered.names), ...new Set(gathered.prose)], {
+    b: boundedText([resource.description, ...new Set(collected.names), ...new Set(collected.prose)], {
       timesMax: 3,
       wordsMax: 600
     }),
     c: boundedText(resource.tags, { timesMax: 1, wordsMax: 60 }),
-    d: boundedText(new Set(gathered.examples), { timesMax: 1, wordsMax: 200 })
+    d: boundedText(new Set(collected.examples), { timesMax: 1, wordsMax: 200 })
   }
 }

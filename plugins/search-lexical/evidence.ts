@@ -1,19 +1,19 @@
-// What a match of a word is worth: how rare it is among listings, and whether it says anything at all. A word that one
-// origin in nine uses names the medium and not the topic: beside words that say something it is left out, and a query
-// of such words alone is answered by them. How many use it is counted in the catalog over origins, so that the
-// thousand listings of one seller make none of its words common, and as if some hundred origins beside them did not:
-// sixty listings cannot tell a common word from one of a trade that half of them are of. What they cannot tell either
-// is that "endpoint" says nothing, which hardly any listing writes and every agent asks for: words that interfaces of
-// any kind use (`commonWords.ts`) say nothing in any catalog. Pure.
+// The weight of a term: its rarity among listings, and whether it is evidence of a topic. A word that one origin in
+// nine uses names the medium and not the topic: beside discriminative words it is left out, and a query of such words
+// alone is answered by them. Its frequency is counted over the catalog's origins, so that the thousand listings of one
+// seller make none of its words common, and smoothed by some hundred imaginary origins without it: sixty listings
+// cannot separate a common word from one of a trade that half of them are of. Nor can they show that "endpoint", which
+// hardly any listing writes and every agent asks for, is no evidence: words that interfaces of any kind use
+// (`commonWords.ts`) are no evidence in any catalog. Pure.
 import { commonShareOf } from "./commonWords.ts"
 import type { IndexState } from "./LexicalStore.ts"
 
 /** Origins that are taken not to use a word, beside the catalog's. */
 const priorOrigins = 200
-/** Up to this share of origins a word is full evidence; from there on less, and next to none where so many use it. */
+/** Up to this share of origins a word is full evidence; above it less, and at the second share next to none. */
 const fullShare = 0.05
 const noShare = 0.115
-/** What is left of a word that everybody uses. */
+/** What is left of a word that every origin uses. */
 const leastEvidence = 0.03
 
 export interface Frequency {

@@ -1,10 +1,10 @@
-// Listings in other languages than the index's own: which language a text is written in, told by its small words, and
-// how the forms of its words are marked in the index. A listing in German is stemmed as German, and its lexemes end in
-// `~de`: a German stem is never taken for an English word, and an English catalog holds no such lexeme. A query is in
-// whatever languages the catalog is, so each of its words is read in all of them. A text without small words is taken
-// to be in the index's own language. Pure.
+// Listings in other languages than the index's own: detects the language of a text by its function words, and marks the
+// forms of its words in the index. A listing in German is stemmed as German, and its lexemes end in `~de`: a German
+// stem is never taken for an English word, and an English catalog holds no such lexeme. A query may be in any language
+// of the catalog, so each of its words is read in all of them. A text without function words is taken to be in the
+// index's own language. Pure.
 
-/** Small words without the marks of their letters. Those that are names or words of English too tell least. */
+/** Function words without diacritics. Those that are also names or words of English count least. */
 const smallWords = {
   english: `the of and to for with by from that any your at or an it is are be which what this into all every in on as
     no a how its their per`,

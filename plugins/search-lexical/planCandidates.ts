@@ -1,10 +1,10 @@
-// Which documents are looked at for a query. Ranking every document that holds any word of the query would cost
-// whatever its commonest word costs, so candidates are chosen from the rarest words up: single words while they fit the
-// budget, then pairs of common words, then common words where they name or tag the resource. A document left out holds
-// only common words of the query, no two of them together, in prose. Pure; numbers of documents are estimates.
+// Selects the candidates of a query. Ranking every document that holds any word of the query would cost as much as its
+// commonest word, so candidates are chosen from the rarest words up: single words while they fit the budget, then pairs
+// of common words, then common words where they name or tag the resource. A document left out holds only common words
+// of the query, no two of them together, in prose. Pure; numbers of documents are estimates.
 
 export interface Term {
-  /** A tsquery of one lexeme, or of the lexemes that stand for a mistyped or partial word. */
+  /** A tsquery of one lexeme, or of the substitutes for a mistyped or partial word. */
   readonly tsquery: string
   /** Documents that hold it anywhere, and in names or tags. */
   readonly documents: number
@@ -18,12 +18,12 @@ export interface Term {
 export interface SimilarTerm {
   readonly tsquery: string
   readonly weight: number
-  /** Each lexeme by itself. */
+  /** Each lexeme separately. */
   readonly each: ReadonlyArray<Omit<Term, "weight">>
 }
 
 export interface Condition {
-  /** `naming`: only names and tags are looked at. */
+  /** `naming`: only names and tags are searched. */
   readonly where: "document" | "naming"
   readonly tsquery: string
 }
@@ -55,7 +55,7 @@ export const scanAll = (terms: ReadonlyArray<Pick<Term, "tsquery" | "documents">
   documents: terms.reduce((sum, { documents }) => sum + documents, 0)
 })
 
-/** The conditions on candidates; `budget` is the number of documents to look at, of `documents` in all. */
+/** The conditions on candidates; `budget` is the number of candidates, of `documents` in all. */
 export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, budget: number): CandidatePlan => {
   const rising = terms.toSorted((a, b) => a.documents - b.documents)
   const all = scanAll(rising)
@@ -95,8 +95,8 @@ export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, bu
 }
 
 /**
- * The plan, and documents of the rarest of related words for as many more. They complete nothing: what holds only words
- * that nobody asked for may be left out.
+ * The plan, and documents of the rarest of related words for as many more. They do not affect completeness: a document
+ * that holds only related words may be left out.
  */
 export const alsoRelated = (
   plan: CandidatePlan,

@@ -49,7 +49,7 @@ const registered = Layer.effectDiscard(
         const state = yield* answering
         const words = yield* reader.read(query, state)
         const widened = feedback.widen(query, words, state, visible)
-        // What passes is looked up meanwhile: either takes the database about as long.
+        // What passes is queried concurrently: either takes the database about as long.
         const [among, read] = yield* Effect.all([few, widened], { concurrency: isFiltered(filters) ? 2 : 1 })
         if (among?.length === 0) return []
         const condition = (id: string) => catalog.condition(filters, { id, snapshot })

@@ -25,17 +25,17 @@ import type { ReadQuery } from "./QueryReader.ts"
 export const fieldWeights = "{0.125,0.75,0.5,1}"
 /** Saturation: the weighted frequency at which half of a term's worth is reached, halved like the weights. */
 export const saturation = 0.6
-/** How much a document longer than the average is expected to repeat itself: 0 not at all, 1 in proportion. */
+/** How much a document longer than the average is expected to repeat itself: 0 not, 1 in proportion. */
 export const lengthShare = 0.4
 
-/** Documents looked at in the first look, by plan and at most. */
+/** Minimum candidates of the first pass, and its maximum as a multiple of its plan. */
 const budgetMin = 150
 const overrun = 4
-/** So few hits make another look worth its time. */
+/** With fewer hits another pass is worth its time. */
 const fewHits = 20
-/** The second look's budget, in those of the first. */
+/** The second pass's budget, as a multiple of the first's. */
 const wider = 5
-/** How far the last look goes over what matches at all and passes the filters. */
+/** Maximum documents of the last pass, over all that match and pass the filters. */
 const lastReadMax = 2_000
 
 /** Numbers of places for terms in a statement. */
@@ -50,7 +50,7 @@ export interface RankLookup {
    */
   readonly filters: "choosing" | "between" | "after"
   readonly documentsMax: number
-  /** Documents are looked at among these alone, which pass the filters. */
+  /** Restricts ranking to these documents, which pass the filters. */
   readonly among?: ReadonlyArray<bigint>
 }
 
@@ -68,14 +68,14 @@ interface Shape {
   readonly isNaming: boolean
   readonly isAmong: boolean
   readonly isBetween: boolean
-  /** So many match that they are read in the order of their ids, until there are enough. */
+  /** Matches are frequent enough to read documents in the order of their ids, until there are enough. */
   readonly isCommon: boolean
 }
 
 /** The text up to a condition within the ranking, from there to one on what is ranked, and from there to its end. */
 type RankTexts = readonly [string, string, string]
 
-/** Places for so many terms; those left over hold null, which nothing matches. */
+/** Pads the terms to the number of placeholders; the unused hold null, which matches nothing. */
 const placesFor = (terms: number): number => placesOf.find((places) => places >= terms) ?? terms
 
 const writeTexts = (shape: Shape): RankTexts => {
@@ -84,7 +84,7 @@ const writeTexts = (shape: Shape): RankTexts => {
   const next = () => `$${(count += 1)}`
   // In the order of the values of `rankStatement`.
   const [language, average] = [next(), next()]
-  // Whether it is there at all costs a tenth of the frequency of words that are alike, and most are not there.
+  // A containment test costs a tenth of the frequency of similar words, and most are absent.
   const worthOf = () => {
     const [tsquery, weight] = [`${next()}::tsquery`, next()]
     return `case when d.document @@ ${tsquery} then ${weight}::float8 * (1 - d.norm / (ts_rank_cd(
@@ -104,7 +104,7 @@ const writeTexts = (shape: Shape): RankTexts => {
   // Left to itself the database reads the whole table by ids where it believes that more match than do: sixty times
   // as long as the index of words takes. A sum is in the order of no index.
   const bounded = `order by ${isCommon ? "id" : "id + 0"} limit ${documentsMax}`
-  // Read by their ids before their words are looked at: the index of words would read whatever holds a common one.
+  // Read by id before the words are tested: the index of words would read every document with a common one.
   const within = isAmong ? `id = any(${among}::int8[]) offset 0` : `${words} ${bounded}`
   const source =
     isAmong || isBetween
@@ -179,7 +179,7 @@ export const rankStatement = (
     isNaming: naming !== "",
     isAmong: among !== undefined,
     isBetween: among === undefined && filters === "between",
-    // All that match, or so many of the table that enough match.
+    // All that match, or as much of the table as holds enough matches.
     isCommon: among === undefined && plan.documents ** 2 > documentsMax * state.documents
   })
   // As texts, since a number would be one type or another by its value, and the statement another one by its types.
@@ -209,7 +209,7 @@ const toHits = (
   return ranked.map(({ id, score }) => ({ id, score, relevance: score, evidence: score * words }))
 }
 
-/** What a closer look found, and what only an earlier one did: the last look takes no more than it can rank. */
+/** Hits of a later pass, and those only an earlier one found: the last pass takes no more than it can rank. */
 const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked>, limit: number) => {
   const found = new Set(later.map(({ id }) => id))
   const missed = earlier.filter(({ id }) => !found.has(id))
@@ -220,7 +220,7 @@ const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked
 
 const budgetOf = ({ limit }: Pick<RankOptions, "limit">): number => Math.max(budgetMin, 2 * limit)
 
-/** As if words were as frequent among so many documents as among all. */
+/** Document frequencies scaled to a share of all documents. */
 const scaledTo = <T extends Omit<Term, "weight">>(terms: ReadonlyArray<T>, share: number): ReadonlyArray<T> =>
   terms.map((term) => ({ ...term, documents: share * term.documents, naming: share * term.naming }))
 
@@ -253,9 +253,9 @@ const rankPassing = Effect.fnUntraced(function* (
 })
 
 /**
- * Ranked hits, best first. What passes rare filters is ranked itself, however common the words are. Else it looks
- * closer when the first look, or what its filters left of it, holds too few: at more candidates, and at last at
- * whatever matches and passes, as far as time allows. A closer look loses nothing that an earlier one found.
+ * Ranked hits, best first. What passes selective filters is ranked directly, however common the words are. Otherwise
+ * further passes follow when the first, after its filters, holds too few: over more candidates, and at last over all
+ * that match and pass, as far as time allows. A later pass loses nothing that an earlier one found.
  */
 export const rankDocuments = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -302,13 +302,13 @@ export const rankDocuments = Effect.fnUntraced(function* (
 export const withEvidence = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { language }: IndexState,
-  { discriminative: telling }: ReadQuery,
+  { discriminative }: ReadQuery,
   hits: ReadonlyArray<Hit>
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
-  if (telling === undefined || hits.length === 0) return hits
+  if (discriminative === undefined || hits.length === 0) return hits
   const among = `{${hits.map(({ id }) => id).join(",")}}`
   const rows = yield* sql<Pick<Hit, "id">>`select id from search_lexical_documents where language = ${language}
-    and id = any(${among}::int8[]) and document @@ ${telling}::tsquery`
+    and id = any(${among}::int8[]) and document @@ ${discriminative}::tsquery`
   const evident = new Set(rows.map(({ id }) => id))
   return hits.map((hit) => (evident.has(hit.id) ? { ...hit, isEvident: true } : hit))
 })

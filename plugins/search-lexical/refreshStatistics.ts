@@ -1,7 +1,7 @@
-// In how many documents each lexeme stands, and how long documents are: counted anew when a fifth of the documents has
-// changed, after five minutes with any change at all, and at once while there are few. A ranking does not need the
-// exact numbers. One replica counts; another that comes meanwhile finds nothing due. Counted too is which other
-// languages listings are in: the marks of their lexemes tell (`languages.ts`).
+// Document frequencies of lexemes, and the length of documents: counted anew when a fifth of the documents has changed,
+// after five minutes with any change, and immediately while there are few. A ranking does not need the exact numbers.
+// One replica counts; a concurrent one finds nothing due. The other languages of listings are counted too, by the marks
+// of their lexemes (`languages.ts`).
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
@@ -9,9 +9,9 @@ import { Lane } from "../../kernel/database/Lane.ts"
 import { languageMark } from "./languages.ts"
 
 const refreshAfterMillis = 300_000
-/** Up to so many documents counting takes milliseconds. */
+/** Up to this many documents counting takes milliseconds. */
 const countedAlways = 2_000
-/** Languages that queries are read in beside the index's own, most listings first: all that are told apart. */
+/** Maximum languages that queries are read in beside the index's own, most listings first: all that are detected. */
 const spokenMax = 6
 
 const isDue = Effect.fnUntraced(function* (language: string) {
@@ -55,7 +55,7 @@ const count = Effect.fnUntraced(function* (language: string) {
   const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`select 1 from search_lexical_state where language = ${language} for update`
   if (!(yield* isDue(language))) return false
-  // Counting reads every document once: allowed to take its time, beside searches that go on.
+  // Counting reads every document once: it may take long, and searches continue meanwhile.
   yield* sql`set local statement_timeout = '10min'`.unprepared
   yield* countLexemes(language)
   yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${now}, documents = d.count,

@@ -1,6 +1,5 @@
-// What everyday questions call what listings offer, written by hand for this program: a line is what is asked, in
-// phrases of one to three words, and what it is about. A word with a star stands for all that begin with it. Words of
-// trades, not of any listing.
+// Maps everyday questions to the words of listings, written by hand for this program: a line is a phrase of one to
+// three words, and its topic. A star matches any ending. Words of trades, not of any listing.
 export const relationTable = `
 acapella, a cappella, vocals only, remove vocals, isolate vocals, karaoke version > vocal stem separation instrumental
 voice clon*, clone voice, copy voice > voice synthesis cloning speech

@@ -1,6 +1,5 @@
-// What the phrases of a query are about, by the table of relations: everyday words as the words of listings. A phrase's
-// words stand in the query in their order, with a word or two between them. Pure, and about as fast as splitting the
-// query.
+// The topics of a query's phrases, by the table of relations: everyday words as the words of listings. A phrase's words
+// occur in the query in their order, with a word or two between them. Pure, and about as fast as splitting the query.
 import { relationTable } from "./relationTable.ts"
 import { isSmallEnglish, wordsOf } from "./words.ts"
 
@@ -42,13 +41,13 @@ const lines = relationTable
     return asked.split(", ").map((phrase) => ({ phrase, about: about.split(" ") }))
   })
 const phrases = lines.map(({ about, phrase }) => readPhrase(phrase, about)).filter(({ words }) => words.length > 0)
-/** By the first three letters of the first word: few are looked at for each word of a query. */
+/** By the first three letters of the first word, so that few phrases are compared for each word of a query. */
 const byHead = Map.groupBy(phrases, ({ words }) => words[0]!.stem.slice(0, 2))
 
 const matches = (word: string, { isPrefix, stem }: Phrase["words"][number]): boolean =>
   isPrefix ? word.startsWith(stem) : stemOf(word) === stem
 
-/** The places of a phrase's words from one on; undefined where they do not all stand there. */
+/** The positions of a phrase's words from one on; undefined where they do not all occur. */
 const placesOf = (words: ReadonlyArray<string>, from: number, phrase: Phrase): ReadonlyArray<number> | undefined => {
   if (!matches(words[from]!, phrase.words[0]!)) return undefined
   const places = [from]

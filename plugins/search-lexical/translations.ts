@@ -34,7 +34,7 @@ const translationsMax = 12
 const isCyrillic = (word: string): boolean => /\p{Script=Cyrillic}/u.test(word)
 const run = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー々]+/gu
 
-/** A word of Spanish in both numbers and genders; of Russian as it stands. */
+/** A word of Spanish in both numbers and genders; of Russian unchanged. */
 const formsOf = (word: string): ReadonlyArray<string> => {
   if (isCyrillic(word)) return [word]
   if (/[oa]$/.test(word)) return ["o", "a", "os", "as"].map((ending) => `${word.slice(0, -1)}${ending}`)

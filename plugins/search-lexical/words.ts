@@ -1,7 +1,7 @@
-// Words out of the texts of a resource and of a query, before PostgreSQL stems them: identifiers are split (camelCase,
-// snake_case, letters about digits, paths, hosts), compounds also stand in one piece, scripts without blanks are cut
-// into pairs of characters, a word counts a bounded number of times. Documents and queries go the same way, so that
-// whatever is split on one side is split on the other. All functions are pure and bounded.
+// Words of the texts of a resource and of a query, before PostgreSQL stems them: identifiers are split (camelCase,
+// snake_case, letters about digits, paths, hosts), compounds are kept in one piece too, scripts without blanks are cut
+// into pairs of characters, a word counts a bounded number of times. Documents and queries use the same functions, so
+// that both are split alike. All functions are pure and bounded.
 
 /** Longest word that is indexed; what is longer is data, not language. */
 const wordLengthMax = 40
@@ -118,8 +118,8 @@ const decodeSegment = (segment: string): string => {
 }
 
 /**
- * English words by which people frame a request and which say nothing about what they look for. Only verbs and nouns of
- * asking: a word that could name a service stays out of the list. PostgreSQL's own stop words come on top.
+ * English words by which people frame a request and which carry no topic. Only verbs and nouns of asking: a word that
+ * could name a service stays out of the list. PostgreSQL's own stop words come on top.
  */
 const framing = new Set(
   `able anything currently everything find get give gets gave getting going help helps keep let lets like look

@@ -1,6 +1,6 @@
-// Documents into the index of every language there is: while the language changes, any replica may be the one that
-// hears of a change. An older version never replaces a newer one. A listing in another language than the index's own is
-// stemmed as that language, and its lexemes bear its mark (`languages.ts`).
+// Writes documents into the index of every language: while the language changes, any replica may receive a change. An
+// older version never replaces a newer one. A listing in another language than the index's own is stemmed as that
+// language, and its lexemes bear its mark (`languages.ts`).
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ResourceDocument } from "../catalog/contract.ts"

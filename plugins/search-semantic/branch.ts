@@ -1,5 +1,5 @@
-// The branch of search by an operator's embedding model: the query's vector, the nearest of the generation that
-// answers, and what operators and readiness are told of both.
+// The search branch of an operator's embedding model: the query's vector, the nearest of the generation that answers,
+// and the status of both for operators and readiness.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SearchReport } from "../../kernel/health/Health.ts"

@@ -1,5 +1,5 @@
-// The identity of a resolved listing in its one canonical spelling, for tools that act on it. A listing whose address is
-// spelled differently from the one that is dialed and verified is not acted on: the agent would compare, and the
+// The identity of a resolved listing in its one canonical spelling, for tools that act on it. A listing whose address
+// is spelled differently from the one that is dialed and verified is not acted on: the agent would compare, and the
 // operator's rules decide, on something else than what is connected to.
 import { Effect } from "effect"
 import { isCanonicalUrl } from "../canonicalOrigin.ts"

@@ -1,6 +1,6 @@
 // Calls that agents have begun: each is a fiber of the plugin, so that a call whose client disconnects continues, and a
-// stopping process waits a bounded time for the remaining ones. A caller that still waits when that time has passed gets
-// a request to repeat the call: what it has paid is in the budget's store and is not paid again.
+// stopping process waits a bounded time for the remaining ones. A caller that still waits when that time has passed
+// gets a request to repeat the call: what it has paid is in the budget's store and is not paid again.
 import { Context, Deferred, Effect, FiberSet, Layer } from "effect"
 
 /** When the process is asked to stop, calls are waited for this long, as a facilitator's requests are. */

@@ -1,9 +1,8 @@
-// The table of word vectors that the plugin brings along (`words.bin`, made by `npm run words`): 50,000 English words
-// of a hundred signed bytes each. Read once, by whoever needs it first, and believed only when its hash is the one
-// below. About 12 MB of memory. The words stand in the order of their frequency, which is what weighs them: a word that
-// stands in every text tells nothing. Which words are like one is found by looking at all of them, in half a
-// millisecond or so. Words of other languages are what the phrasebook says that they are in English, and an unknown
-// word of a query may be a mistyped one.
+// The table of word vectors that ships with the plugin (`words.bin`, made by `npm run words`): 50,000 English words of
+// a hundred signed bytes each. Loaded once, on first use, and only when its hash matches the one below. About 12 MB of
+// memory. The words are in the order of their frequency, which is their weight: a word of every text is not
+// discriminative. Similar words are found by a full scan, in half a millisecond or so. Words of other languages are
+// read as their English by the phrasebook, and an unknown word of a query may be a mistyped one.
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -135,8 +134,8 @@ export class WordTable {
   }
 
   /**
-   * The words that are at least so like one, the likest first: itself where it is an English word as it stands. Of
-   * an unknown word what it may be in English.
+   * The words of at least this similarity, nearest first: including itself where it is a known English word. For an
+   * unknown word, its English.
    */
   alike(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
     const english = this.guessed(word)
@@ -170,7 +169,7 @@ export class WordTable {
       for (let at = 0; at < count; at++) addresses[at] = vectorsAt + (from + at) * stride
       this.#loops.dot(count, stride / 16)
       for (let at = 0; at < count; at++) {
-        // Nearly all are unlike: they are told without a division.
+        // Nearly all are dissimilar: they are rejected without a division.
         if (products[at]! < least * this.#lengths[from + at]! || from + at === place) continue
         const likeness = products[at]! / (this.#lengths[place]! * this.#lengths[from + at]!)
         found.push({ word: this.#words[from + at]!, likeness })

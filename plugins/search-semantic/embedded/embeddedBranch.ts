@@ -1,7 +1,6 @@
-// The branch of search that everybody has: by meaning, from the table of words, without a key, a provider or a
-// download. It is kept in step as the lexical index is: a first run over the catalog, taken up again where it was left,
-// and then the catalog's facts. Until the first run is over it does not answer. Which words are alike it lends to the
-// other branches.
+// The default search branch by meaning: from the table of words, without a key, a provider or a download. It is kept in
+// step as the lexical index is: a first run over the catalog, resumed where it stopped, and then the catalog's facts.
+// Until the first run is complete it does not answer. It provides similar words to the other branches.
 import { Effect, Exit, Layer } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -56,8 +55,8 @@ const startIndexing = Effect.gen(function* () {
 })
 
 /**
- * Likeness as relevance; what of the query the table does not know is missing. What is no answer is told too, where it
- * is known how prominent it is.
+ * Similarity as relevance; words of the query that the table does not know are missing. Also reports hits that are no
+ * answer, where their prominence is known.
  */
 const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> => {
   const verified = hits.map((hit) => ({

@@ -1,7 +1,6 @@
-// What word was meant by one that nobody knows: a known one a slip away (a letter less, more or other, or two swapped),
-// the commonest of such. As elsewhere the first letter is believed, so that few words come into question. Two slips
-// make a word of too many others: what was meant by those is told by the words that listings hold. Pure, in some
-// hundredths of a millisecond.
+// Corrects an unknown word: to a known one within one edit (a letter less, more or other, or two swapped), the
+// commonest of them. The first letter is taken as correct, so that few words are candidates. Two edits match too many
+// words; those are resolved by the words that listings hold. Pure, in some hundredths of a millisecond.
 
 /** A shorter word with a slip may be too many words. */
 const lengthMin = 5
@@ -31,7 +30,7 @@ export class Spelling {
   readonly #words: ReadonlyArray<string>
   #groups: ReadonlyMap<string, Alike> | undefined
 
-  /** `words` stand in the order of their frequency. */
+  /** `words` are in the order of their frequency. */
   constructor(words: ReadonlyArray<string>) {
     this.#words = words
   }

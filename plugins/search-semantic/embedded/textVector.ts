@@ -1,5 +1,5 @@
-// What a resource and a query mean by the table of words: the weighed mean of their words. Names tell most, then tags,
-// then what is described. Pure.
+// The vector of a resource or a query by the table of words: the weighted mean of its words. Names weigh most, then
+// tags, then the description. Pure.
 import type { ResourceDocument } from "../../catalog/contract.ts"
 import {
   evidenceShare,

@@ -11,12 +11,12 @@ const rankedMin = 1_600
 const smallMax = 2_000
 /** The largest number of a query, of 16 bits: small enough for the sums of 4,096 products. */
 const queryMax = 2_047
-/** So many vectors have half in common what many have. */
+/** Shrinkage: at this many vectors half of their common component is removed. */
 const commonFrom = 50
 /** When the mean is taken: at the first of these, and once more when what came later outnumbers it. */
 const centredAt = [smallMax + 1, 16_384]
 
-/** Among fewer vectors nothing is told from chance, and so many tell what all are like. */
+/** Minimum sample and sample cap for the background distribution. */
 const backgroundFrom = 20
 const backgroundMax = 1_000
 
@@ -33,11 +33,11 @@ export interface Similar {
   readonly similarity: number
 }
 
-/** The least of so many that are greatest, of more than that many. */
+/** The smallest of the n greatest, of more than n values. */
 const leastOf = (numbers: Float64Array, many: number): number => {
   const left = numbers.slice()
   const place = left.length - many
-  // Hoare's selection: what belongs before the place and behind it is told apart, and not sorted.
+  // Hoare's selection: partitions around the position, without sorting.
   for (let from = 0, to = left.length - 1; from < to;) {
     const pivot = left[(from + to) >> 1]!
     let [low, high] = [from, to]
@@ -134,8 +134,8 @@ export class QuantizedVectors {
   }
 
   /**
-   * A vector of length 1 without what all vectors have in common, the more of it the more there are: what is left tells
-   * one from another.
+   * A vector of length 1 without the component that all vectors have in common, removed the more the more vectors there
+   * are: the rest separates them.
    */
   distinguishing(vector: Float32Array): Float32Array {
     const length = Math.hypot(...this.#sum)
@@ -198,7 +198,7 @@ export class QuantizedVectors {
     const count = similarities.length
     const mean = similarities.reduce((sum, one) => sum + one, 0) / count
     const deviation = Math.sqrt(similarities.reduce((sum, one) => sum + (one - mean) ** 2, 0) / count)
-    // The greatest of so many normal numbers, as their number grows.
+    // The expected maximum of n normal numbers, as n grows.
     return deviation < 1e-6 ? undefined : { mean, deviation, chance: Math.sqrt(2 * Math.log(count)) }
   }
 

@@ -1,8 +1,8 @@
 // The quantized copies of vectors that a process keeps in memory. A copy follows its table by transaction ids: rows
-// written by a transaction that was open at the last look are read again, so none is missed. The ids are of one
-// cluster: in a database that was restored into another, rows of before bear ids that are still to come there and are
-// read once, and a copy of before is made anew. A look at the table belongs to the plugin and not to the search that
-// asked for it, so that one which gives up leaves the others what was read.
+// written by a transaction that was open at the last read are read again, so none is missed. The ids are of one
+// cluster: in a database that was restored into another, older rows bear ids that are still to come there and are read
+// once, and an older copy is made anew. A read of the table belongs to the plugin and not to the search that caused it,
+// so that one which gives up leaves the others what was read.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -10,22 +10,22 @@ import { QuantizedVectors } from "./QuantizedVectors.ts"
 import { type VectorPosition, tableOf } from "./VectorIndex.ts"
 
 const pageMax = 5_000
-/** A copy of another generation that nobody has read for so long goes. */
+/** A copy of another generation that was not read for this long is dropped. */
 const forgottenAfterMillis = 60_000
 
 interface Copy {
   readonly vectors: QuantizedVectors
-  /** Transactions below this one were over at the last look. */
+  /** Transactions below this one had ended at the last read. */
   xid: string
-  /** When the last look began, as `monotonicMillis` tells it: it has everything from before. */
+  /** Start of the last read, by `monotonicMillis`: the copy has everything written before. */
   observedAt: number
 }
 
 const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
 
 /**
- * Reads into a copy what was written since its last look, in the order of transactions: their index tells what is new,
- * where the order of resources would have the database read the whole table for it.
+ * Reads into a copy what was written since its last read, in the order of transactions, which their index serves; in
+ * the order of resources the database would read the whole table.
  */
 const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition) {
   const sql = yield* SqlClient.SqlClient

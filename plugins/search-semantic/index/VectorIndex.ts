@@ -27,9 +27,9 @@ export interface Nearest {
   readonly distinguishing?: boolean
   /** A condition on the resource whose id is this SQL expression; without one, on `catalog_resources r`. */
   readonly condition: (id?: string) => Statement.Fragment
-  /** The condition leaves out more than what is hidden from everybody. */
+  /** The condition excludes more than what is not publicly visible. */
   readonly filtered: boolean
-  /** Whatever passes a condition that leaves out more, where that is little: it is ranked itself. */
+  /** All that passes such a condition, where that is little: it is ranked directly. */
   readonly few?: Effect.Effect<ReadonlyArray<bigint> | undefined>
   /** Those that pass, in their order, where the condition is no more than that; without it the condition is asked. */
   readonly visible?: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
@@ -71,23 +71,23 @@ export const toHit = (id: bigint, similarity: number): Hit => ({
   relevance: Math.max(0, Math.min(1, similarity))
 })
 
-/** So few hits make another look worth its time. */
+/** With fewer hits another pass is worth its time. */
 const fewHits = 20
 /** Asked for beyond the number needed, for those that are hidden; under a filter, in those wanted. */
 const spare = 20
 const filteredShare = 3
-/** The widest look at the nearest. */
+/** Maximum number of nearest in the widest pass. */
 const widest = 1_000
-/** How many times wider that is than the first look, roughly. */
+/** How many times wider that is than the first pass, roughly. */
 const wider = 8
 
 export interface VectorLookup {
   readonly hits: ReadonlyArray<Hit>
-  /** There are no vectors beyond those that were looked at. */
+  /** There are no vectors beyond those that were read. */
   readonly isAll: boolean
 }
 
-/** What was ranked exactly, and what only a look found: no more than so many resources are ranked one by one. */
+/** Exactly ranked hits, and those only a pass found, limited in number. */
 const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, limit: number): ReadonlyArray<Hit> => {
   const found = new Set(exact.map(({ id }) => id))
   const missed = observed.filter(({ id }) => !found.has(id))
@@ -97,10 +97,10 @@ const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, l
 }
 
 /**
- * The nearest that pass the condition. Few that are known to pass are ranked by `exact` at once. Else `look` takes so
- * many of the nearest and drops what does not pass; when that leaves too few, it looks wider, since hidden resources
- * may crowd out the others; and under a filter that leaves few at all, `exact` ranks those, whom it asks for itself.
- * What a look found stays found.
+ * The nearest that pass the condition. Few that are known to pass are ranked by `exact` immediately. Otherwise a pass
+ * takes a number of the nearest and drops what does not pass; when that leaves too few, a wider pass follows, since
+ * hidden resources may crowd out the others; and under a filter that few pass, `exact` queries and ranks those. What a
+ * pass found stays found.
  */
 export const refineSearch = Effect.fnUntraced(function* <E, R>(
   { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,

@@ -1,5 +1,5 @@
-// Each generation in the way in which it was begun: when the way changes, the one that answers goes on in the old one
-// until its successor is complete. Which way a new one takes is decided once, at the start.
+// Each generation keeps the index method with which it was begun: when the setting changes, the old generation answers
+// until its successor is complete. The method of a new one is decided once, at the start.
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Database } from "../../../kernel/database/Database.ts"

@@ -71,7 +71,7 @@ const passing = Effect.fnUntraced(function* (
   return similar.filter((_, index) => places.has(String(index + 1)))
 })
 
-/** Those that are not hidden from everybody, in their order. */
+/** Those that are publicly visible, in their order. */
 const notHidden = Effect.fnUntraced(function* (
   similar: ReadonlyArray<Similar>,
   visible: NonNullable<Nearest["visible"]>

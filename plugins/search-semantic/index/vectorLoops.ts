@@ -1,14 +1,14 @@
-// The three inner loops of the vector scan, as a WebAssembly module with SIMD that is put together here: JavaScript has
-// no instruction for sixteen table lookups or eight products at once, and with them a scan of 100,000 vectors of 384
-// numbers takes a millisecond instead of ten. The module knows nothing of vectors and trusts its numbers; each instance
-// works on a memory of its own.
+// The three inner loops of the vector scan, as a WebAssembly module with SIMD that is assembled here: JavaScript has no
+// instruction for sixteen table lookups or eight products in parallel, and with them a scan of 100,000 vectors of 384
+// numbers takes a millisecond instead of ten. The module knows nothing of vectors and does not check its inputs; each
+// instance works on a memory of its own.
 //
 // `scan` sums table entries chosen by half bytes. Memory: tables of 16 bytes, one for each position of a half byte;
 // from `groupsAt` groups of sixteen codes: rows of 16 bytes, byte v of row r being the half bytes 2r (low) and 2r + 1
 // (high) of code v; then sixteen factors and sixteen results as float32. Result = factor · (sum · delta + base).
 //
 // `choose` finds, among the results of `scan`, those of at least a bound. It writes two 32-bit numbers for each group
-// that has some, the group's place and a bit for each of its codes, and says where what it wrote ends.
+// that has some, the group's place and a bit for each of its codes, and returns where what it wrote ends.
 //
 // `dot` multiplies vectors of bytes with one of 16-bit numbers. Memory: that one from 0, the addresses of the vectors
 // from `addressesAt`, the products as 32-bit numbers from `productsAt`, vectors from `vectorsAt`, each filled up with
@@ -18,7 +18,7 @@ export const groupsAt = 16_384
 export const groupSize = 16
 /** Positions of half bytes that the tables have room for: four signs each. */
 export const positionsMax = groupsAt / 16
-/** Bytes of one group of sixteen codes with so many rows. */
+/** Bytes of one group of sixteen codes with this many rows. */
 export const groupBytes = (rows: number): number => 16 * rows + 2 * 4 * groupSize
 
 export const addressesAt = 8_192
@@ -284,7 +284,7 @@ export interface VectorLoops {
   readonly choose: (groups: number, results: number, stride: number, bound: number, out: number) => number
   /** Addresses (1 to `addressesMax`), and sixteens a vector. */
   readonly dot: (count: number, blocks: number) => void
-  /** Makes room for so many bytes. Views of the memory made before are of no use then. */
+  /** Grows the memory to this many bytes. Earlier views of the memory are invalid then. */
   readonly reserve: (bytes: number) => void
 }
 

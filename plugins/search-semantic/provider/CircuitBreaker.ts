@@ -1,7 +1,7 @@
-// Leaves a failing endpoint alone for a while, so that a dead provider costs a search nothing but its semantic half,
-// and then lets one request try. What is the fault of the texts is not held against the endpoint. One that is slow is
-// left alone by searches that have something else to answer with: it is asked beside them, now and then, until an
-// answer comes in time.
+// Circuit breaker of the embedding endpoint: opens after failures, so that a dead provider costs a search nothing but
+// its semantic half, and then lets one trial request through. Errors caused by the input do not count. A slow endpoint
+// is skipped by searches that have other branches to answer with: it is probed in the background, now and then, until
+// an answer comes in time.
 import { Context, Effect, Exit, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { EmbeddingFailed } from "./Embedder.ts"

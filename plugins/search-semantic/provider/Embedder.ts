@@ -1,7 +1,6 @@
-// Who turns texts into vectors: one port, and its adapter for endpoints that speak OpenAI's embeddings interface
-// (OpenAI, OpenRouter, TEI, Ollama, vLLM, llama.cpp). An answer is believed only as far as it checks: as many vectors
-// as texts, each of the wanted length, finite, not zero. Vectors leave here with length 1. Errors hold no text, key or
-// vector.
+// Port from texts to vectors, and its adapter for endpoints that speak OpenAI's embeddings interface (OpenAI,
+// OpenRouter, TEI, Ollama, vLLM, llama.cpp). An answer is validated: as many vectors as texts, each of the configured
+// length, finite, not zero. Vectors are normalized to length 1. Errors hold no text, key or vector.
 import { Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type CallFailed, HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 

@@ -43,7 +43,7 @@ const keys = (jobs: ReadonlyArray<Job>): string =>
 export class EmbeddingJobs extends Context.Service<
   EmbeddingJobs,
   {
-    /** Queues resources for a generation; one that was queued already is due again at once. */
+    /** Queues resources for a generation; one that was queued already is due again immediately. */
     readonly enqueue: (generation: bigint, ids: ReadonlyArray<bigint>) => Sql<void>
     /** Leases jobs: untried ones together, a tried one alone. The active generation's come first. */
     readonly lease: (limit: number, leaseMillis: number) => Sql<ReadonlyArray<Job>>

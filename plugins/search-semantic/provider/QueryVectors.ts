@@ -1,6 +1,6 @@
-// Query vectors: cached in memory, one flight for equal queries that come at once, behind the breaker. A flight belongs
-// to the plugin: a search that gives up takes nothing from the others that wait for the same vector. One that has other
-// branches to answer with waits a moment only, and once the endpoint has been slow not at all.
+// Query vectors: cached in memory, single flight for equal queries, behind the circuit breaker. A flight belongs to the
+// plugin: a search that gives up takes nothing from the others that wait for the same vector. A search that has other
+// branches to answer with waits only a moment, and not for an endpoint known to be slow.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { setBounded } from "../../../kernel/cache/setBounded.ts"

@@ -1,5 +1,5 @@
-// Works off the queue of embeddings in batches, several replicas at once by leases. It fails softly: a provider that is
-// away costs time, and a resource that cannot be embedded is set aside after its attempts.
+// Processes the queue of embeddings in batches, on several replicas concurrently by leases. It degrades gracefully: an
+// unavailable provider costs time, and a resource that cannot be embedded is set aside after its attempts.
 import { Effect } from "effect"
 import { type Job, EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -53,7 +53,7 @@ const giveBack = Effect.fnUntraced(function* (jobs: ReadonlyArray<Job>, error: E
   yield* Effect.logWarning("resources could not be embedded").pipe(
     Effect.annotateLogs({ count: jobs.length, reason: error.message })
   )
-  // Tried together, nobody knows whose fault it is: each is tried alone next.
+  // A failed batch does not show which text caused it: each is tried alone next.
   yield* queue.fail(jobs, error.message, { counts: error.perhapsTheTexts, attemptsMax: semantic.attempts })
 })
 

@@ -94,7 +94,7 @@ export const startFilling = Effect.gen(function* () {
     }
     for (const generation of yield* generations.live) {
       if (generation.status === "building") yield* build(generation, wakeWorker)
-      // On every replica, whoever builds it: none is to load a generation only when the first search needs it.
+      // On every replica, also those that do not build it: no generation is loaded as late as the first search.
       yield* index.warm(embeddingColumnOf(generation))
     }
     yield* dropRetired
