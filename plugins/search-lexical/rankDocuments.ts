@@ -75,7 +75,7 @@ interface Shape {
 /** The text up to a condition within the ranking, from there to one on what is ranked, and from there to its end. */
 type RankTexts = readonly [string, string, string]
 
-/** Pads the terms to the number of placeholders; the unused hold null, which matches nothing. */
+/** The number of placeholders for this many terms; unused ones hold null, which matches nothing. */
 const placesFor = (terms: number): number => placesOf.find((places) => places >= terms) ?? terms
 
 const writeTexts = (shape: Shape): RankTexts => {

@@ -1,12 +1,12 @@
-// A defect that somebody could write, as a change of the sources, and the command that must catch it. A change is
-// looked up without regard to white space, so that the formatter may break a line where it likes; apart from that the
-// text must stand in the file exactly once, which `test/architecture/mutations.test.ts` holds for all lists.
+// A plausible defect, as a change of the sources, and the command that must catch it. White space is ignored when a
+// change is located, so that the formatter may break lines; apart from that the text must occur in the file exactly
+// once, which `test/architecture/mutations.test.ts` checks for all lists.
 import { readdirSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 export interface Change {
   readonly file: string
-  /** What must stand in the file exactly once, white space apart. */
+  /** Text that occurs in the file exactly once, ignoring white space. */
   readonly from: string
   readonly to: string
 }
@@ -27,7 +27,7 @@ const blackPositions = (text: string): ReadonlyArray<number> =>
 
 const withoutSpace = (text: string): string => text.replace(/\s+/g, "")
 
-/** How often the change's text stands in the file's. */
+/** Occurrences of the change's text in the file's. */
 export const occurrencesOf = ({ from }: Change, text: string): number =>
   withoutSpace(text).split(withoutSpace(from)).length - 1
 

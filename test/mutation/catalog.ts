@@ -1,6 +1,6 @@
-// Every guard of what is listed taken out, one at a time: whose words may take the place of whose, what a day's claims
-// count against, what a look at the origin does, when a listing is dead, what earns rank, who may declare, and what is
-// part of the version hash. Those of a search are in `search.ts`.
+// Removes each guard of the catalog, one at a time: which declaration may displace which, the limit of a day's claims,
+// probes of the origin, when a listing is dead, what earns rank, authorization to declare, and what is part of the
+// version hash. Those of a search are in `search.ts`.
 import type { Mutation } from "./Mutation.ts"
 
 const vitest = (...args: ReadonlyArray<string>) => [
@@ -98,9 +98,9 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "canary.isOutsideSeen(url)"
   ),
   asked("a trial is dead though the documents name its price", "isServed || !asked.includes", "!asked.includes"),
-  flooded("search/rank/signals.ts")("a claim stands before evidence", "evidenceAt(next) >= least", "false"),
+  flooded("search/rank/signals.ts")("a claim ranks before evidence", "evidenceAt(next) >= least", "false"),
   flooded("search/rank/spreadSellers.ts")(
-    "copies stand before the original",
+    "copies rank before the original",
     "const hits = originalsFirst(given, groups, sellerOf)",
     "const hits = given"
   ),
@@ -114,7 +114,11 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "isLater ? yield* passing(cut, read.filters) : cut",
     "cut"
   ),
-  flooded("search/Searcher.ts")("anybody is told how a place came about", "keyed || callers.isLocal(request)", "true"),
+  flooded("search/Searcher.ts")(
+    "every caller sees the explanation of a rank",
+    "keyed || callers.isLocal(request)",
+    "true"
+  ),
   flooded("search/rank/Ranker.ts")(
     "claims that fill the candidates hide evidence",
     "long.length === 0",
@@ -138,7 +142,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "(false as boolean) ?"
   ),
   ranked("search/rank/spreadSellers.ts")(
-    "ranks behind a flood say who is as relevant",
+    "ranks behind a flood decide equal relevance",
     "hit.scoreAmongEvidence >= (1 - equalShare) * best.scoreAmongEvidence",
     "true"
   ),
@@ -170,13 +174,13 @@ const ofGrades: ReadonlyArray<Mutation> = [
     "grades.indexOf(newer) > grades.indexOf(older)"
   ),
   redeclared(
-    "what differs is taken whatever its grade",
+    "a changed declaration is accepted at any grade",
     "changed && !isFirst && !mayDisplace(grade, row.grade)",
     "false"
   ),
   redeclared("another recipient declares", "!found.pay_tos.includes(declaration.terms.payTo)", "false"),
   redeclared(
-    "nothing asks for a look",
+    "no change requests a probe",
     "yield* requestProbe(sql, row.id, config, { isFree: isFree(carrier), now: carrier.now })",
     ""
   ),
@@ -191,7 +195,7 @@ const ofGrades: ReadonlyArray<Mutation> = [
     "false"
   ),
   redeclared(
-    "a squatter's words stay for whom the origin names",
+    "a squatter's declaration outlasts the origin's payee",
     'const isFirst = row.state === "quarantined" ||',
     "const isFirst ="
   ),
@@ -211,7 +215,7 @@ const ofGrades: ReadonlyArray<Mutation> = [
     "true"
   ),
   redeclared(
-    "a buyer's extension stays in a listing of before",
+    "a buyer's extension stays in an earlier listing",
     "row.declaration.extensions.filter(isSellersExtension)",
     "row.declaration.extensions"
   ),
@@ -223,7 +227,7 @@ const ofGrades: ReadonlyArray<Mutation> = [
   merged("the option before stays beside its new price", "optionName(one) !== name", "true"),
   merged("another operation is forgotten", "({ method }) => method !== operation.method", "() => false"),
   versioned("an option that is offered no more stays", "!options.some((option) => sameOption(option, old))", "false"),
-  versioned("a version keeps the grade of before", "grade = ${words.grade}, extensions", "grade = grade, extensions"),
+  versioned("a version keeps the previous grade", "grade = ${words.grade}, extensions", "grade = grade, extensions"),
   versioned(
     "words of a grade are not kept apart",
     "yield* keepWords(sql, id, words, body, now) // A dynamic",
@@ -266,9 +270,9 @@ const ofQuotas: ReadonlyArray<Mutation> = [
   ),
   first("what others used up is refused", 'share === "payer_used_up"', "share"),
   first("a payer that used up its own day is held", 'share === "payer_used_up"', 'share === ("none" as string)'),
-  hinted("one payer takes all places of looks", "count((hint) => hint.payer === payer) >= perPayerMax", "false"),
+  hinted("one payer takes all probe slots", "count((hint) => hint.payer === payer) >= perPayerMax", "false"),
   hinted(
-    "one origin takes all places of looks",
+    "one origin takes all probe slots",
     "count((hint) => hint.identity.origin === identity.origin) >= perOriginMax",
     "false"
   ),
@@ -282,9 +286,13 @@ const ofReads: ReadonlyArray<Mutation> = [
     'isHeld(row) || verdict._tag === "Removed" ? undefined',
     'verdict._tag === "Removed" ? undefined'
   ),
-  verified("a look at the same words makes a version", "versions.bodyOf(words).hash === row.version_hash", "false"),
-  verified("one dead look is enough", "const deadProbesMax = 2", "const deadProbesMax = 1"),
-  verified("a sign of life does not clear a dead look", 'asked.life === "alive" ? 0 : probe.dead', "probe.dead"),
+  verified(
+    "a probe of the same declaration makes a version",
+    "versions.bodyOf(words).hash === row.version_hash",
+    "false"
+  ),
+  verified("one dead probe is enough", "const deadProbesMax = 2", "const deadProbesMax = 1"),
+  verified("a sign of life does not clear a dead probe", 'asked.life === "alive" ? 0 : probe.dead', "probe.dead"),
   verified("what could not be asked counts as dead", 'life !== "alive" && life !== "unknown"', 'life !== "alive"'),
   verified("a dead listing stays active", "!isDead(life) || dead < deadProbesMax ||", "true ||"),
   verified(
@@ -292,14 +300,10 @@ const ofReads: ReadonlyArray<Mutation> = [
     'life === "alive" && isStale && row.state_reason !== "not_seen"',
     "false"
   ),
-  verified(
-    "an origin that answers revives what nobody pays for",
-    'isStale && row.state_reason !== "not_seen"',
-    "isStale"
-  ),
-  verified("looks that could not be had count", 'if (life === "unknown") return', ""),
+  verified("an answering origin revives an unpaid listing", 'isStale && row.state_reason !== "not_seen"', "isStale"),
+  verified("probes that could not run count", 'if (life === "unknown") return', ""),
   executed(
-    "whom the origin names waits although it offers",
+    "the origin's payee waits although the origin offers its listing",
     "words === undefined ? contradiction : displacement",
     "contradiction"
   ),
@@ -314,24 +318,20 @@ const ofReads: ReadonlyArray<Mutation> = [
     "safeMethods.filter((one) => asked.methods.includes(one))",
     "asked.methods"
   ),
-  asked("a dynamic route is asked as it stands", 'identity.type === "mcp" || isDynamic', 'identity.type === "mcp"'),
+  asked("a dynamic route is probed unchanged", 'identity.type === "mcp" || isDynamic', 'identity.type === "mcp"'),
   asked("an origin is asked without end", "before.own + questions > livePerMinuteMax.own", "false"),
   asked("claims use up an origin's questions", "before[share] + questions > livePerMinuteMax[share]", "false"),
   probed("what differs and was free asks as the seller's own", "free = excluded.free and", "free = false and"),
   probed("a free claim makes free what was paid for", "(p.free or p.due_at > ${soon})", "true"),
-  settledBy(
-    "a look that is asked for during another is lost",
-    "case when due_at < leased_until then",
-    "case when false then"
-  ),
-  leasing("a lease leaves its look due", "leased_until = ${until}, due_at = ${until}", "leased_until = ${until}"),
-  leasing("claims are looked at in the turn of sellers", "askDue(false)", "askDue(true)"),
+  settledBy("a probe requested during another is lost", "case when due_at < leased_until then", "case when false then"),
+  leasing("a lease leaves its probe due", "leased_until = ${until}, due_at = ${until}", "leased_until = ${until}"),
+  leasing("claims are probed in the turn of sellers", "askDue(false)", "askDue(true)"),
   leasing("what is asked for waits for the next tick", "yield* onAsked(Effect.andThen(begin, actor.wake))", ""),
-  leasing("what waits for its look is looked for ever more rarely", "wasDue ? restMin : ", ""),
+  leasing("a listing that waits for its probe is probed ever more rarely", "wasDue ? restMin : ", ""),
   leasing("what was paid for waits for what was free", "not free and due_at < leased_until", "false"),
-  raised("a sold listing's look stays behind the claims", "set stands = true, free = false", "set stands = stands"),
+  raised("a sold listing's probe stays behind the claims", "set stands = true, free = false", "set stands = stands"),
   documented(
-    "a document is asked for by everybody",
+    "every probe fetches the document",
     "known !== undefined && now - known.at < config.probePauseSeconds * 1_000",
     "false"
   ),
@@ -344,7 +344,7 @@ const ofReads: ReadonlyArray<Mutation> = [
   read("a page that is no 402 speaks", "if (status !== 402) return undefined", ""),
   read("an amount is any text", "!canonicalAmount.test(amount)", "false"),
   read("options of other networks are listed", "Option.isNone(network) || !isRecipient(payTo)", "!isRecipient(payTo)"),
-  read("a buyer's extension is told of the origin", "reported.filter(isSellersExtension)", "reported"),
+  read("a buyer's extension is reported for the origin", "reported.filter(isSellersExtension)", "reported"),
   read("a page declares another method than was asked", '(input["method"] ?? method) === method', "true")
 ]
 
@@ -406,7 +406,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))",
     "const { hits, isCrowded } = { hits: rows, isCrowded: false }"
   ),
-  browsed("what is claimed comes before what somebody stands for", "order by stands desc, id desc", "order by id desc"),
+  browsed("claimed listings come before backed ones", "order by stands desc, id desc", "order by id desc"),
   follows("the first ones come again behind themselves", "    sql`r.id <> all (${first})`,\n", ""),
   paged(
     "what is merely claimed is left out",
@@ -419,20 +419,20 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "sql`r.standing_at is null`"
   ),
   together("pages of one moment get each other's rows", "pages[row.at] = bodiesOf(row)", "pages[0] = bodiesOf(row)"),
-  together("pages of another size are cut alike", "`${hasEvidence} ${count}`", "`${hasEvidence}`"),
-  together("rows somebody stands for are mixed with the others", "`${hasEvidence} ${count}`", "`${count}`"),
-  was("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
+  together("pages of another size are cut alike", "`${stands} ${count}`", "`${stands}`"),
+  together("backed rows are mixed with the others", "`${stands} ${count}`", "`${count}`"),
+  was("a self-paid listing is backed", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
   circled("a circle earns", "earned = greatest(0, a.earned - e.earned)", "earned = a.earned"),
   circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),
   circled("a market is a circle", "2 * count(m.node) > count(*)", "count(m.node) > 0"),
   circled("a large circle is a market", "2 * count(m.node) > count(*)", "count(m.node) > count(*)"),
   circled(
-    "whoever is paid and pays is in a circle",
+    "every payee that pays is in a circle",
     "select b.start, e.payer from back b join edges e on e.start = b.start and e.pay_to = b.node",
     "select b.start, e.payer from back b join edges e on e.start = b.start"
   ),
   circled(
-    "who was in a circle keeps its standing",
+    "a former member of a circle keeps its backing",
     "set standing_at = null from lowered",
     "set standing_at = standing_at from lowered"
   )
@@ -440,7 +440,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
 
 const known = inFile("OutcomeCache.ts", "sightings")
 const recalled = inFile("Observer.ts", "crowding")
-const standingAs = inFile("store/Resources.ts", "sightings")
+const stateKeyed = inFile("store/Resources.ts", "sightings")
 const seen = inFile("store/Sightings.ts", "sightings")
 
 const ofMemory: ReadonlyArray<Mutation> = [
@@ -469,7 +469,7 @@ const ofMemory: ReadonlyArray<Mutation> = [
 ]
 
 const ofControl: ReadonlyArray<Mutation> = [
-  bound("whoever has no key declares", 'if (!principal.keyed) return "claimed"', ""),
+  bound("a caller without a key declares", 'if (!principal.keyed) return "claimed"', ""),
   bound("a label answers for every recipient", "?.includes(payTo) === true", " !== undefined"),
   bound(
     "one key's recipient is another's",
@@ -485,14 +485,14 @@ const ofControl: ReadonlyArray<Mutation> = [
   ),
   challenged("a challenge holds for ever", "!(end > now) ||", ""),
   challenged("a challenge holds for every key", "text !== textOf(principal, payTo, place, end)", "false"),
-  challenged("anybody makes a challenge", "return isOurs && isSignedText", "return isSignedText"),
-  challenged("nobody has to sign", "isOurs && isSignedText(crypto, payTo, challenge, signature)", "isOurs")
+  challenged("a forged challenge is accepted", "return isOurs && isSignedText", "return isSignedText"),
+  challenged("no signature is required", "isOurs && isSignedText(crypto, payTo, challenge, signature)", "isOurs")
 ]
 
 const ofHash: ReadonlyArray<Mutation> = [
   reported("the grade is part of the hash", "ownership grade settlements", "ownership settlements"),
   reported("payments are part of the hash", "grade settlements payers", "grade payers"),
-  reported("the last look is part of the hash", "priceChangedAt lastLookAt", "priceChangedAt")
+  reported("the last probe is part of the hash", "priceChangedAt lastLookAt", "priceChangedAt")
 ]
 
 export const mutations: ReadonlyArray<Mutation> = [

@@ -1,5 +1,5 @@
-// Guards of the edge taken out, one at a time: who may call, what a body may be, what an RPC is believed, what the
-// signer signs, what an extension may do. Each must be missed by the tests of its own file.
+// Removes the guards of the edge, one at a time: authentication, validation of bodies and RPC answers, what the signer
+// signs, what an extension may do. The tests of each guard's own file must fail.
 import type { Mutation } from "./Mutation.ts"
 
 const vitest = (...files: ReadonlyArray<string>) => [
@@ -24,12 +24,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["any number of values", "++this.#values > valuesMax", "++this.#values > 1e9"],
     ["any number of values in members", "++this.#memberValues > valuesMax", "++this.#memberValues > 1e9"],
     [
-      "a member's fault is everybody's",
+      "one member's error fails all members",
       "if (this.#member === undefined) return message",
       "if (message !== '') return message"
     ],
     ["a faulty member is kept", "if (!dropped.has(name)) continue", "if (name !== '') continue"],
-    ["keys that stand twice", "if (container.keys.has(key))", 'if (key === "")'],
+    ["duplicate keys", "if (container.keys.has(key))", 'if (key === "")'],
     ["__proto__ as a key", 'if (key === "__proto__")', 'if (key === "")'],
     [
       "escaped keys are compared as written",
@@ -42,7 +42,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a route of two owners", "if (before !== undefined)", "if (before?.path === '')"]
   ]),
   ...guards("plugins/catalog/description.ts", "test/kernel/http/OpenApi.daily.test.ts", [
-    ["served routes that nobody describes", "...selling, ...reports]", "...selling]"]
+    ["served routes without a description", "...selling, ...reports]", "...selling]"]
   ]),
   ...guards(
     "kernel/settlement/operators/OperatorAuditLog.ts",
@@ -50,19 +50,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     [
       ["a move whose end is unknown is noted as refused", "error instanceof SqlError.SqlError", "error.message === ''"],
       [
-        "a move that nobody noted",
+        "an operator action that is not audited",
         "const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))",
         "const ends = yield* Effect.succeed([] as Array<RecordOutcome>)"
       ]
     ]
   ),
   ...guards("runtime/commands/keys.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
-    ["a rotation by the command line that nobody is told of", `noted({ action: "rotate", subject: what, note })(`, "("]
+    ["a rotation by the command line that is not audited", `noted({ action: "rotate", subject: what, note })(`, "("]
   ]),
   ...guards("kernel/http/Sessions.ts", "test/kernel/http/Sessions.test.ts", [
     ["a session for ever", "mac === undefined || left <= 0", "mac === undefined"],
     ["a session as long as a clock was ahead", " || left > hoursMax * 3_600 + clockSecondsMax", ""],
-    ["a session that nobody signed", "signed.length === 0", "signed.length < 0"],
+    ["an unsigned session", "signed.length === 0", "signed.length < 0"],
     ["a form moves by a session", 'if (request.headers[pageHeader] !== "1") return false', ""],
     [
       "another site moves by a session",
@@ -72,7 +72,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("kernel/accounts/AccountChallenges.ts", "test/plugins/dashboard/account.daily.test.ts", [
     [
-      "an account's challenge of anybody's",
+      "an account's forged challenge",
       'given === undefined || !isSeal("challenge", text, given)',
       "given === undefined"
     ],
@@ -109,7 +109,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "and ${last}::timestamptz is not null`"
     ],
     ["an account's token in the rows", "token: digest(token)", "token"],
-    ["an account's token that nobody was given", 'isSeal("session", random!, sealed!)', 'sealed !== ""'],
+    ["an account's token that was never issued", 'isSeal("session", random!, sealed!)', 'sealed !== ""'],
     [
       "an account's ended session ends others",
       "where token = ${token} and ended_at is null)`",
@@ -130,11 +130,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["what shows the nearest alone is not missed", "(isAnswered && ids.length > 0)", "ids.length > 0"]
   ]),
   ...guards("plugins/catalog/search/Searcher.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
-    ["a guess is told as an answer", "isAnswered: from?.isAnswered ?? ranking.isAnswered", "isAnswered: true"]
+    ["a guess is reported as an answer", "isAnswered: from?.isAnswered ?? ranking.isAnswered", "isAnswered: true"]
   ]),
   ...guards("plugins/catalog/search/rank/Ranker.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     [
-      "what a filter keeps out is told as its answer",
+      "a hit outside the filter is reported as its answer",
       "isAnswered: fit.isFitting && whole.isFitting",
       "isAnswered: whole.isFitting"
     ],
@@ -148,23 +148,27 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ]),
   ...guards("plugins/catalog/search/rank/rankingCursor.ts", "test/plugins/search-semantic/search.daily.test.ts", [
-    ["later pages of a part are told as the whole", "(isPartial ? partialFlag : 0)", "0"]
+    ["later pages of a partial result are reported as complete", "(isPartial ? partialFlag : 0)", "0"]
   ]),
   ...guards("plugins/catalog/search/rank/rankingCursor.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
-    ["later pages of a guess are told as an answer", "(isAnswered ? 0 : nearestFlag)", "0"]
+    ["later pages of a guess are reported as an answer", "(isAnswered ? 0 : nearestFlag)", "0"]
   ]),
   ...guards("plugins/mcp-tools/discovery/wrapResource.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     ["an agent is not warned of a guess", "isNearestOnly ? [warnings.nearest] : []", "false ? [warnings.nearest] : []"]
   ]),
   ...guards("plugins/mcp-tools/discovery/searchResources.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
-    ["an agent is not told of a guess", "...(page.nearestOnly ? { nearestOnly: true as const } : {}),", ""]
+    ["a guess is not marked for an agent", "...(page.nearestOnly ? { nearestOnly: true as const } : {}),", ""]
   ]),
   ...guards("plugins/catalog/search/report/missedSearches.ts", "test/plugins/catalog/search/recount.daily.test.ts", [
     ["missed words of all days for fewer", "coalesce(min(day) >= ${since}::date, true)", "true"],
     ["missed words of days before", "where day >= ${since}::date group by words", "group by words"]
   ]),
   ...guards("kernel/settlement/channels/KeyRotation.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
-    ["a rotation to other keys than were told", "planned !== undefined && planned !== planIdOf(next)", 'planned === ""']
+    [
+      "a rotation to other keys than were planned",
+      "planned !== undefined && planned !== planIdOf(next)",
+      'planned === ""'
+    ]
   ]),
   ...guards("plugins/dashboard/AccountRoutes.ts", "test/plugins/dashboard/account.daily.test.ts", [
     [
@@ -176,7 +180,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("plugins/catalog/administration/explainListing.ts", "test/plugins/dashboard/account.daily.test.ts", [
     [
-      "an account is told of all observations",
+      "an account receives all observations",
       "observationsWhere(sql`pay_to = ${payTo}`, paging)",
       "observationsWhere(sql`true`, paging)"
     ]
@@ -187,13 +191,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/payment/wire/Wire.ts", "test/kernel/payment/input.daily.test.ts", [
     ["NUL in terms", 'value.isWellFormed() && !value.includes("\\u0000")', "value.isWellFormed()"],
     ["half a surrogate pair in terms", "value.isWellFormed() && !value", "!value"],
-    ["keys of terms are not looked at", "isKept(key) && isKept(item)", "isKept(item)"]
+    ["keys of terms are not checked", "isKept(key) && isKept(item)", "isKept(item)"]
   ]),
   ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/input.daily.test.ts", [
-    ["a dropped extension is not told of", "isDropped === true && extensions.isKnown(key)", "isDropped === undefined"]
+    ["a dropped extension is not reported", "isDropped === true && extensions.isKnown(key)", "isDropped === undefined"]
   ]),
   ...guards("runtime/platform/httpServer.ts", "test/runtime/stop.daily.test.ts", [
-    ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
+    ["a connection that continues after a stop", "isStopping = true", "isStopping = false"],
     ["an answer that keeps its connection", "for (const response of unanswered.toArray()) sayLast(response)", ""]
   ]),
   ...guards("kernel/ledger/askEndpoints.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
@@ -207,7 +211,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a refusal is the last word", "!isPassing || retry", "isPassing || retry"]
   ]),
   ...guards("kernel/config/rpcHeaders.ts", "test/kernel/config/Settings.test.ts", [
-    ["a provider hears another's key", "header.host === undefined ||", "header.host !== '' ||"]
+    ["a provider receives another's key", "header.host === undefined ||", "header.host !== '' ||"]
   ]),
   ...guards("kernel/payment/report/watchBudget.ts", "test/kernel/payment/report/watchBudget.test.ts", [
     ["a budget that runs out in silence", "if (level === 0 ||", "if (level >= 0 ||"],
@@ -219,10 +223,10 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("kernel/settlement/PubnetGate.ts", "test/kernel/settlement/pubnet.daily.test.ts", [
     ["a gate that says nothing", "if (errors.length === 0)", "if (errors.length >= 0)"],
-    ["channels that are never looked at", "(yield* OpensChannels) ? [] : required.filter(isLow)", "[]"]
+    ["channels that are never checked", "(yield* OpensChannels) ? [] : required.filter(isLow)", "[]"]
   ]),
   ...guards("runtime/platform/sampler.ts", "test/runtime/platform/telemetry.daily.test.ts", [
-    ["what runs by itself is traced", 'options.kind === "server"', 'options.kind !== "client"']
+    ["background work is traced", 'options.kind === "server"', 'options.kind !== "client"']
   ]),
   ...guards("kernel/settlement/follower/applyDecision.ts", "test/runtime/platform/telemetry.daily.test.ts", [
     ["an outcome that no trace knows", '.pipe(continueTrace("settlement.outcome", record.traceparent))', ""]
@@ -235,12 +239,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ]),
   ...guards("kernel/settlement/operators/SettlementEvents.ts", "test/kernel/payment/events.daily.test.ts", [
-    ["a stream tells everybody's settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],
-    [
-      "nobody who waits is woken",
-      'principal === undefined || principals === "all" || principals.has(principal)',
-      "false"
-    ]
+    ["a stream reports other principals' settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],
+    ["no waiter is woken", 'principal === undefined || principals === "all" || principals.has(principal)', "false"]
   ]),
   ...guards("kernel/payment/http/EventStreams.ts", "test/kernel/payment/events.daily.test.ts", [
     [
@@ -260,14 +260,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["events of a settlement overtake each other", "e.state = 'due' and e.position < d.position", "false"]
   ]),
   ...guards("plugins/webhooks/queueEvents.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
-    ["a receiver is told of everybody", "principal === undefined || principal === fact.principal", "true"]
+    ["a receiver gets all principals' events", "principal === undefined || principal === fact.principal", "true"]
   ]),
   ...guards("plugins/webhooks/Sender.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["a webhook follows a redirect", "redirectsMax: 0", "redirectsMax: 3"],
     ["a webhook goes to a private address", "allowLocal: config.allowLocal,", "allowLocal: true,"],
     ["any answer is a delivery", "said >= 200 && said <= 299", "said >= 200"],
     ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"],
-    ["a webhook tells the time of a wrong clock", "isSkewed ? skewSeconds * 1_000 : 0", "0"]
+    ["a webhook carries the time of a wrong clock", "isSkewed ? skewSeconds * 1_000 : 0", "0"]
   ]),
   ...guards("plugins/webhooks/SigningSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["a webhook's secret goes without an overlap", "if (!force) yield* gapOf(receiver, next)", ""],
@@ -278,11 +278,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["any number of webhook secrets sign", "if (secrets.length > secretsMax)", "if (secrets.length > 99)"],
     [
-      "a webhook's rotation of nothing is told as one",
+      "an empty rotation of webhook secrets is reported as one",
       "if (changed.added + changed.gone === 0)",
       "if (changed.added < 0)"
     ],
-    ["a webhook's new secrets are told, and not used", "signing.set(name, next)", ""]
+    ["a webhook's new secrets are reported but not used", "signing.set(name, next)", ""]
   ]),
   ...guards("runtime/rereadSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     [
@@ -332,7 +332,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/http/Keys.ts", "test/kernel/http/Keys.test.ts", [
     ["a key of any length", "if (secret.length < secretLengthMin)", "if (secret.length < 0)"],
     [
-      "an empty file opens the house",
+      "an empty key file removes authentication",
       "if (callers.length > 0 && nextCallers.length === 0)",
       "if (nextCallers.length < 0)"
     ],
@@ -340,9 +340,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["another scheme than Bearer", "/^Bearer ([^\\s,]+)$/i", "/^\\w+ ([^\\s,]+)$/i"]
   ]),
   ...guards("kernel/http/Authentication.ts", "test/kernel/http/Keys.test.ts", [
-    ["anybody is believed about addresses", "while (isTrusted(address)) {", "while (hops.length > 0) {"],
+    ["any peer may forward an address", "while (isTrusted(address)) {", "while (hops.length > 0) {"],
     ["the farthest hop is believed", "const next = hops.pop()", "const next = hops.shift()"],
-    ["nobody is a caller with keys", "if (!keys.keyed()) return", "if (keys.keyed() || !keys.keyed()) return"],
+    ["no caller authenticates by key", "if (!keys.keyed()) return", "if (keys.keyed() || !keys.keyed()) return"],
     ["a proxy is this machine", "Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&", ""],
     ["a proxy of the settings is this machine", " && !isTrusted(peer)", ""]
   ]),
@@ -387,7 +387,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Math.min(burst, bucket.tokens + elapsed * perSecond)",
       "bucket.tokens + elapsed * perSecond"
     ],
-    ["callers without number are remembered", "setBounded(buckets, bucketsMax,", "setBounded(buckets, 1e9,"]
+    ["rate limit buckets are unbounded", "setBounded(buckets, bucketsMax,", "setBounded(buckets, 1e9,"]
   ]),
   ...guards("kernel/http/httpMiddleware.ts", "test/kernel/http/httpMiddleware.test.ts", [
     [
@@ -417,10 +417,10 @@ export const mutations: ReadonlyArray<Mutation> = [
       "wait.isOver = true"
     ],
     ["the next one to wait is not waited for", "if (this.#sleeper === sleeper) this.#sleeper = undefined", ""],
-    ["who goes takes the others' end away", "|| !this.#waits.isEmpty) return", ") return"],
-    ["who is left behind goes on", "fiber.interruptUnsafe()", ""],
-    ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && !listeners.isEmpty) {"],
-    ["a caller who goes leaves its work", "ends.finish(wait)\n        leave()", "ends.finish(wait)"],
+    ["a leaving waiter cancels the end of the others", "|| !this.#waits.isEmpty) return", ") return"],
+    ["an abandoned fiber continues", "fiber.interruptUnsafe()", ""],
+    ["an end that has come is not observed", "if (hasEnded) {", "if (hasEnded && !listeners.isEmpty) {"],
+    ["a caller that leaves keeps its work running", "ends.finish(wait)\n        leave()", "ends.finish(wait)"],
     ["an owner that ends leaves its work", "this.#running.toArray().filter(", "new Array<AnyFiber>().filter("],
     ["work of an owner that has ended", "this.#isClosed ? Effect.interrupt : ", ""],
     ["a stranger's interruption is the caller's", "Cause.hasInterruptsOnly(exit.cause) ? late", "!exit.cause ? late"]
@@ -428,26 +428,22 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/settlement/channels/askFaucet.ts", "test/kernel/settlement/channels/askFaucet.test.ts", [
     ["a faucet is waited for without end", "Effect.timeout(faucetTimeout),", ""],
     [
-      "a faucet that is away ends the channels' turn",
+      "an unavailable faucet ends the channels' turn",
       'Effect.catch((error) => Effect.logWarning("the faucet did not fund the sponsor", error._tag))',
       ""
     ]
   ]),
   ...guards("plugins/dashboard/web/format.ts", "test/plugins/dashboard/format.test.ts", [
-    [
-      "a host that looks like another's is shown so",
-      "return `${protocol}//${host}${text.slice(before.length)}`",
-      "return text"
-    ]
+    ["a lookalike host is shown unchanged", "return `${protocol}//${host}${text.slice(before.length)}`", "return text"]
   ]),
   ...guards("kernel/effect/LinkedList.ts", "test/kernel/effect/LinkedList.test.ts", [
-    ["who left leads to who came before", "place.previous = undefined", ""],
-    ["who left leads to who came after", "place.next = undefined", ""],
-    ["who leaves twice takes another along", "if (place.isRemoved) return false", ""],
-    ["who comes after a gap is lost", "else after.previous = before", ""]
+    ["a removed node links to its predecessor", "place.previous = undefined", ""],
+    ["a removed node links to its successor", "place.next = undefined", ""],
+    ["a node removed twice removes another", "if (place.isRemoved) return false", ""],
+    ["a node after a removed one is lost", "else after.previous = before", ""]
   ]),
   ...guards("kernel/effect/withSpanIfSampled.ts", "test/kernel/http/httpMiddleware.test.ts", [
-    ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]
+    ["spans of an unsampled trace", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]
   ]),
   ...guards("runtime/LineWriter.ts", "test/runtime/LineWriter.test.ts", [
     ["a warning that waits", "isUrgent || waiting.length >= waitingMax", "waiting.length >= waitingMax"],
@@ -532,7 +528,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       `setTimeout(() => result("timeout"), 2e9)`
     ],
     [
-      "a call that nobody waits for goes on",
+      "a call without a waiter continues",
       `isResult = true
  clearTimeout(timer)
  calling.stop()`,
@@ -590,7 +586,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a clock that is years ahead believed", "machine - ledger > aheadMillis ? ledger", "machine < ledger ? ledger"]
   ]),
   ...guards("kernel/time/trustedTime.ts", "test/kernel/time/trustedTime.daily.test.ts", [
-    ["old before the ledger has told the time", "isSure ? now : 0", "now"]
+    ["stale before the ledger's time is known", "isSure ? now : 0", "now"]
   ]),
   ...guards("plugins/ledger-local/node/fork/Upstream.ts", "test/kernel/setClock.test.ts", [
     [
@@ -626,14 +622,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a ledger of any age", "isFresh: ageMillis <=", "isFresh: ageMillis >= 0 || ageMillis <="],
     ["endpoints that differ are asked alike", "yield* rpc.setUnfit(", "void ("],
     ["what is in doubt is refused", "Effect.andThen(poll, follower.noDoubt)", "poll"],
-    ["nobody hears of a clock that is wrong", "    yield* warningOf(skew)\n", ""],
+    ["a wrong clock is not reported", "    yield* warnOfSkew\n", ""],
     [
-      "ledgers looked for as often while nobody pays",
+      "idle polling is as frequent",
       "Math.max(betweenPolls(polls, isAttended), restUntil(polls, isAttended) - at)",
       "betweenPolls(polls, isAttended)"
     ],
     [
-      "ledgers looked for before they are to be expected while somebody pays",
+      "active polling starts before the next ledger is expected",
       "return advancedAt + restShareAttended * paces.soonest() * 1_000",
       "return -Infinity"
     ],
@@ -648,22 +644,22 @@ export const mutations: ReadonlyArray<Mutation> = [
       "secondsPerLedger: paces.pace()"
     ],
     [
-      "everybody woken by a ledger while nobody pays",
+      "a ledger wakes every replica while idle",
       'if (change === "advanced" && !(yield* interest.isThere)) return\n',
       ""
     ],
     [
-      "a ledger that goes on elsewhere not told while nobody pays",
+      "a reset ledger is not reported while idle",
       'if (change === "advanced" && !(yield* interest.isThere)) return',
       "if (!(yield* interest.isThere)) return"
     ],
     [
-      "who brings a payment after a rest judged by an old ledger",
+      "the first payment after idling is verified against an old ledger",
       "isBehind(follower.known(), at) ? Effect.andThen(catchingUp.begin, following.wake) : following.wake",
       "following.wake"
     ],
     [
-      "who brings a payment before the first look refused",
+      "a payment before the first poll is refused",
       "follower.known().advancedAt === undefined ? Effect.asVoid(Effect.timeoutOption(newLedger.await, patience)) :",
       ""
     ],
@@ -680,7 +676,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "one.sequence <= before.first.sequence + burstMax",
       "one.sequence <= Infinity + burstMax"
     ],
-    ["no jump at all", "if (received !== undefined && isConfirmedAhead", "if (received === null && isConfirmedAhead"],
+    ["no jump", "if (received !== undefined && isConfirmedAhead", "if (received === null && isConfirmedAhead"],
     [
       "a leap that does not move",
       "const hasMoved = newest.sequence > first.sequence",
@@ -692,20 +688,20 @@ export const mutations: ReadonlyArray<Mutation> = [
       "hasMoved && continues(first, newest, pace)"
     ],
     ["a leap in two moments", "const beyondMovingMillis = 5_000", "const beyondMovingMillis = 1_000"],
-    ["a leap that stands still, before half a minute is over", "beyondMillis = 30_000", "beyondMillis = 25_000"],
-    ["a leap that stands still is never believed", "beyondMovingMillis : beyondMillis", "beyondMovingMillis : 1e9"],
+    ["a leap that does not advance is accepted within half a minute", "beyondMillis = 30_000", "beyondMillis = 25_000"],
+    ["a leap that does not advance is never accepted", "beyondMovingMillis : beyondMillis", "beyondMovingMillis : 1e9"],
     [
-      "a leap heard beside the old line",
+      "a leap observed beside the old chain",
       "const alone = ahead.length === answers.length ? undefined",
       "const alone = ahead.length > 0 ? undefined"
     ],
-    ["a leap heard twice in seconds", "const beyondPolls = 5", "const beyondPolls = 2"],
+    ["a leap observed twice in seconds", "const beyondPolls = 5", "const beyondPolls = 2"],
     [
       "one endpoint's first word as a proof",
       "headAt(best.newest, polled.at, best.endpoints === 1)",
       "headAt(best.newest, polled.at)"
     ],
-    ["a long leap told twice", "const leapMax = 1_000", "const leapMax = 10_000_000"],
+    ["a long leap confirmed by two polls", "const leapMax = 1_000", "const leapMax = 10_000_000"],
     ["a burst on one answer's word", "&& answers > 1", ""],
     ["a first ledger on one answer's word", "!isAlone || line.answers > 1", "line.answers > 0"],
     [
@@ -713,7 +709,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (movingBelow(belief, below, isStill)) return",
       "if (isStill && !isStill) return"
     ],
-    ["a ledger below that stands still", "below.sequence > belief.below.sequence &&", ""],
+    ["a lower ledger that does not advance", "below.sequence > belief.below.sequence &&", ""],
     [
       "one behind takes the ledger back",
       "(isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)",
@@ -727,9 +723,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a lower line only by its close times", "(isStill || below.closedAtSeconds >", "(below.closedAtSeconds >"],
     ["the higher of two endpoints is right", "continues(low, high, pace) &&", ""],
     [
-      "who came first stays",
+      "the first competing head stays",
       "if (rival !== undefined && belief.competingHead",
-      "if (competingHead === null && state.competingHead"
+      "if (rival === null && belief.competingHead"
     ]
   ]),
   ...guards("kernel/ledger/headSelection.ts", "test/kernel/ledger/headSelection.test.ts", [
@@ -793,8 +789,8 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (resourceStroops < -9n) return"
     ],
     ["any bid", "if (inclusionStroops > ceilings.inclusionStroopsMax) return", "if (inclusionStroops < -9n) return"],
-    ["resource fee and bid each by itself", "resourceStroops + inclusionStroops > stroopsMax ||", ""],
-    ["any fee of a transaction by itself", "|| BigInt(transaction.fee) > stroopsMax", ""],
+    ["resource fee and bid checked separately", "resourceStroops + inclusionStroops > stroopsMax ||", ""],
+    ["a transaction's total fee is not checked", "|| BigInt(transaction.fee) > stroopsMax", ""],
     [
       "a cancellation at any price",
       "return dear === undefined ? yield* wrap(house, transaction, channel, inclusionStroops)",
@@ -817,12 +813,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       'return isOwn ? undefined : "a new account'
     ],
     [
-      "the sponsor pays anybody",
+      "the sponsor pays any account",
       'return isOwn && isChannel(chore.account) ? undefined : "a payment',
       'return isOwn ? undefined : "a payment'
     ],
     [
-      "a channel merges into anybody",
+      "a channel merges into any account",
       "return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor",
       "return isChannelOfOurs(vault, chore.account)"
     ]

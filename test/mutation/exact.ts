@@ -1,5 +1,5 @@
-// Every check of an exact payment taken out, one at a time: those of its structure, terms and authorization, and those
-// of its simulation. Each must be missed by the tests of the scheme, whatever the checks beside it still refuse.
+// Removes each check of an exact payment, one at a time: those of its structure, terms and authorization, and those of
+// its simulation. The tests of the scheme must fail, even where other checks still refuse the payment.
 import type { Mutation } from "./Mutation.ts"
 import { checks } from "../../plugins/x402-exact/checks.ts"
 
@@ -53,11 +53,11 @@ const readAlike = (name: string, from: string, to: string): Mutation => ({
 export const mutations: ReadonlyArray<Mutation> = [
   ...checks.map(withoutCheck),
   part(
-    "the operation's source is not looked at",
+    "the operation's source is not checked",
     "const sources = [payload.source, ...(source == null ? [] : addressesIn(source))]",
     "const sources = [payload.source, ...(source == null ? [] : [])]"
   ),
-  part("the transaction's source is not looked at", "const sources = [payload.source, ...", "const sources = [..."),
+  part("the transaction's source is not checked", "const sources = [payload.source, ...", "const sources = [..."),
   part(
     "a fourth argument passes",
     'call?.functionName !== "transfer" || call.args.length !== 3',
@@ -73,7 +73,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     scheme
   ),
   part(
-    "only the credential's own address is looked at for ours",
+    "only the credential's own address is compared with ours",
     "[...addressesIn(entry)].some(subject.isOurs)",
     'subject.isOurs(credentialAddress(entry) ?? "")'
   ),
@@ -128,7 +128,7 @@ const movementError`,
 const movementError`
   ),
   simulated(
-    "no movement at all passes",
+    "no transfer passes",
     'if (only === undefined) return ["invalid_exact_ledger_payload_no_transfer_events", "the simulation shows no transfer"]',
     "if (only === undefined) return undefined"
   ),
@@ -140,12 +140,12 @@ const movementError`
   simulated("the asset may move on", "if (others.length > 0) return", "if (others.length > 99) return"),
   simulated("the issuer may pay", 'if (only.kind === "mint") return', 'if (only.kind === "clawback") return'),
   simulated(
-    "anybody may pay",
+    "any payer passes",
     "if (only.transfer.from !== promise.payer) return",
     'if (only.transfer.from === "") return'
   ),
   simulated(
-    "anybody may be paid",
+    "any recipient passes",
     'only.transfer.to !== promise.payTo : only.kind !== "burn"',
     'false : only.kind !== "burn"'
   ),
@@ -181,7 +181,7 @@ const movementError`
     ],
     ...simulation
   },
-  simulated("an exact payment's fee is not judged", "?? feeError(answer, ceilings)", ""),
+  simulated("an exact payment's fee is not checked", "?? feeError(answer, ceilings)", ""),
   readAlike(
     "no resource fee is too high",
     "if (resourceStroops > ceilings.resourceStroopsMax)",
@@ -210,7 +210,7 @@ const movementError`
     ...offline
   },
   {
-    name: "an expiry too far is judged by an old look",
+    name: "an expiry too far is checked against an old ledger",
     changes: [
       {
         file: schemeFile,
@@ -248,7 +248,7 @@ const movementError`
     ...scheme
   },
   {
-    name: "the payment is decoded for each look-up",
+    name: "the payment is decoded for each lookup",
     changes: [
       {
         file: "kernel/cache/objectSlot.ts",

@@ -1,6 +1,6 @@
-// Rules of the network that the local ledger keeps, taken out one at a time: who has authorized what, and once; what a
-// transaction must be to enter the queue and a ledger; whose balance may move. Money that the local ledger would let
-// move and the network would not is a test that proves nothing.
+// Removes rules of the network that the local ledger enforces, one at a time: authorization, once; conditions for a
+// transaction to enter the queue and a ledger; which balance may move. If the local ledger allowed a transfer that the
+// network refuses, tests against it would prove nothing.
 import type { Mutation } from "./Mutation.ts"
 
 const folder = "plugins/ledger-local"
@@ -46,11 +46,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["engine/wasm/protocol28.test.ts"],
     [
       [
-        "a contract may refer to code that nobody has named",
+        "a contract may refer to unknown code",
         "if (host.storage.get(externalRefKey(reference)) !== undefined) return",
         "return"
       ],
-      ["a reference may stand in an entry that ends", "if (!isPersistent)", "if (false)"],
+      ["a reference may be in an entry that expires", "if (!isPersistent)", "if (false)"],
       [
         "a reference may name code that is not there",
         'host.storage.require(contractCodeKey(value.bytes), "Wasm does not exist")',
@@ -69,9 +69,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["engine/wasm/sizeCosts.test.ts"],
     [
       ["a handle that a contract is given has no price", "if (isObjectWord(word)) meter.spend(sizes.handle)", ""],
-      ["bytes cost the same whatever their length", '"b.3": readIn,', ""],
-      ["bytes that are appended cost the same whatever their length", '"b.e": remadeBytes,', ""],
-      ["a vector made anew costs the same whatever its length", '"v.6": remadeList,', ""],
+      ["bytes cost the same at any length", '"b.3": readIn,', ""],
+      ["appended bytes cost the same at any length", '"b.e": remadeBytes,', ""],
+      ["a rebuilt vector costs the same at any length", '"v.6": remadeList,', ""],
       ["decoding has no price", "call.sizes.decoded(lengthOf(argument(call, 0))) +", ""]
     ]
   ),
@@ -83,7 +83,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
     "engine/wasm/collectionFunctions.ts",
     ["engine/wasm/deepValues.test.ts"],
-    [["deep bytes are told as no value", "isDepthError(error) ? tooDeep() :", ""]]
+    [["deep bytes are reported as no value", "isDepthError(error) ? tooDeep() :", ""]]
   ),
   ...rules(
     "runScript.ts",
@@ -99,7 +99,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
     "standalone.ts",
     ["fork.daily.test.ts"],
-    [["accounts to begin with are told of where they are not", "if (funded === undefined) yield*", "if (false) yield*"]]
+    [["missing initial accounts are reported as present", "if (funded === undefined) yield*", "if (false) yield*"]]
   ),
   ...rules(
     "node/fork/fetchEntries.ts",
@@ -308,8 +308,8 @@ export const mutations: ReadonlyArray<Mutation> = [
       ["a nonce is used twice", "if (storage.get(key) !== undefined) {", "if (storage === undefined) {"],
       ["an authorization never ends", "if (ledgerSeq > expiration) {", "if (ledgerSeq < 0) {"],
       ["an authorization of any length", "if (expiration > latest) {", "if (expiration < 0) {"],
-      ["nobody's signature is looked at", "if (!tracker.verified) this.#verify(tracker)", ""],
-      ["anybody's entry will do", "tracker.addressId !== addressId ||", ""],
+      ["no signature is checked", "if (!tracker.verified) this.#verify(tracker)", ""],
+      ["any address's entry passes", "tracker.addressId !== addressId ||", ""],
       ["any call will do", "!tracker.tree.match(id, !hasActive)", "!(tracker.tree.match(id, !hasActive) || true)"],
       ["any contract calls for its caller's caller", "if (invoker === undefined) return false", "return true"],
       ["what failed has still authorized", "tracker.verified = verified\n", ""],
@@ -325,10 +325,10 @@ export const mutations: ReadonlyArray<Mutation> = [
         "if (!host.verify(publicKey, payload, signatureBytes)) {",
         "if (payload === signatureBytes) {"
       ],
-      ["anybody signs for an account", "if (signerWeight === 0) {", "if (signerWeight < 0) {"],
+      ["any key signs for an account", "if (signerWeight === 0) {", "if (signerWeight < 0) {"],
       ["one key counts twice", "compareBytes(previous, publicKey) >= 0", "compareBytes(previous, publicKey) > 99"],
       ["any weight is enough", "if (weight < threshold) {", "if (weight < 0) {"],
-      ["no signature at all", "if (signatures.length === 0) throw", "if (signatures.length < 0) throw"]
+      ["no signature", "if (signatures.length === 0) throw", "if (signatures.length < 0) throw"]
     ]
   ),
   ...rules(
@@ -357,7 +357,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         "cond.v2.ledgerBounds.minLedger > 1e12"
       ],
       [
-        "nobody signs for the source",
+        "no signature is needed for the source",
         "if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return fail(",
         "if (account === null) return fail("
       ],
@@ -544,7 +544,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["transaction/sponsorship.test.ts"],
     [
       [
-        "anybody revokes what others sponsor",
+        "any account revokes another's sponsorship",
         'if (!same(reserve.sponsor ?? reserve.owner!, source)) return "notSponsor"',
         ""
       ],
@@ -582,7 +582,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["transaction/invariants.test.ts"],
     [
       [
-        "what goes through a pool is not told",
+        "a pool's part of a trade is not reported",
         "else if (claim.type === ClaimAtomType.liquidityPool)",
         "else if (claim.type === ClaimAtomType.v0 && 'liquidityPool' in claim)"
       ]
@@ -649,7 +649,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["transaction/frozenKeys.test.ts"],
     [
       ["a frozen account acts", "sourceKeysOf(frame).some(isFrozen) ||", ""],
-      ["a frozen key stands in a footprint", "footprintKeysOf(frame).some(isFrozen) ||", ""],
+      ["a frozen key is in a footprint", "footprintKeysOf(frame).some(isFrozen) ||", ""],
       [
         "XLM goes to a frozen account",
         "asset.type === AssetType.native ? account(holder)",

@@ -60,7 +60,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "sql`r.state in ('active', 'stale')`"
   ),
   shown(
-    "S291: stale resources are hidden whatever the operator says",
+    "S291: stale resources are hidden against the setting",
     "plugins/catalog/discovery/conditions.ts",
     "config.includeStale ? sql`r.state in ('active', 'stale')` : sql`r.state = 'active'`",
     "sql`r.state = 'active'`"
@@ -96,7 +96,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "order by version desc limit 1"
   ),
   followed(
-    "S92: what is open waits for somebody to wake the follower",
+    "S92: open settlements are polled only when the follower is woken",
     "kernel/settlement/follower/reconcileSettlements.ts",
     "every: limits.recoveryPeriod,",
     'every: "10 minutes",'
@@ -126,7 +126,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "recovery_ms: integer({ default: 60_000"
   ),
   decided(
-    "S301: a network funds itself unless it is told not to",
+    "S301: a network funds itself by default",
     "kernel/config/Network.ts",
     "development_auto_fund: flag({ default: false",
     "development_auto_fund: flag({ default: true"
@@ -144,7 +144,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "plugins: [mcp-tools, mcp-tools-pay]"
   ),
   pinned(
-    "S235: one name's other addresses are not looked at",
+    "S235: a name's other addresses are not checked",
     "kernel/http/safeFetch.ts",
     "!addresses.every(isPublicAddress)",
     "!isPublicAddress(addresses[0])"
@@ -168,7 +168,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     'needs: [settingsContract, supervisorContract, configContract, { id: "database", keys: [] }]'
   ),
   started(
-    "S284: a tool server serves pubnet without looking at its conditions",
+    "S284: a tool server serves pubnet without checking its conditions",
     "plugins/mcp-tools/pubnetIssues.ts",
     'if (!networks.includes("ledger:pubnet")) return []',
     "return []"
@@ -216,7 +216,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "source"
   ),
   measured(
-    "figures of before pass for those of now",
+    "stale figures pass for current ones",
     "kernel/payment/report/MetricReadings.ts",
     "measure(storage.available, 0),",
     "Effect.void,"
@@ -270,13 +270,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     "from search_semantic_generations where status = 'active' order by id desc limit 1000"
   ),
   clientsReported(
-    "S187: a client is told no transport",
+    "S187: a client's configuration has no transport",
     "runtime/clientConfig.ts",
     'const server = { type: "streamable-http", url',
     "const server = { url"
   ),
   rejectedReported(
-    "S257: a seller is told what is for the operator",
+    "S257: a seller receives the operator's detail",
     "plugins/catalog/OutcomeCache.ts",
     "({ decision, dropped, reason }: Recorded): ExtensionOutcome => {\n" +
       '  if (decision === "rejected") return { status: "rejected", rejectedReason: reason ??',
@@ -284,14 +284,14 @@ export const mutations: ReadonlyArray<Mutation> = [
       '  if (decision === "rejected") return { status: "rejected", rejectedReason: (detail as any) ?? reason ??'
   ),
   rejectedKept(
-    "S257: the operator is not told why",
+    "S257: the operator does not receive the detail",
     "plugins/catalog/Observer.ts",
     "    reason,\n    detail\n  }",
     "    reason,\n    detail: reason\n  }"
   ),
   {
     // The branch's deadline, and the provider's below it: either alone keeps the bound.
-    ...meant("S296: a model is waited for whatever the setting says", "", "", ""),
+    ...meant("S296: the model's timeout ignores the setting", "", "", ""),
     changes: [
       {
         file: "plugins/search-semantic/plugin.ts",
@@ -318,13 +318,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     "hashOf(crypto, { ...lastingOf(body), accepts: (body['accepts'] as any).map(({ extra: _, ...one }: any) => one) })"
   ),
   booted(
-    "S311: a program older than its database goes on",
+    "S311: a program older than its database starts",
     "kernel/database/Migrations.ts",
     "      if (file === undefined)\n        return yield*",
     "      if (file === undefined) continue\n      if (Math.PI < 3)\n        return yield*"
   ),
   hooked(
-    "S326: a receiver is told of another's settlements",
+    "S326: a receiver gets another's settlements",
     "plugins/webhooks/queueEvents.ts",
     "principal === undefined || principal === fact.principal",
     "principal === undefined || fact.principal !== null"

@@ -144,7 +144,7 @@ const runList = async (
 const needsPostgres = ({ environment }: Mutation): boolean =>
   environment?.["TOLLKEEPER_TEST_DATABASES"]?.includes("postgres") === true
 
-/** What to take of each list: the entries whose names hold every word, of these a range, of it one in so many. */
+/** Selection from each list: entries whose names contain every word, of these a range, of it every n-th. */
 interface Selection {
   readonly words: ReadonlyArray<string>
   /** First and last, counted from one. */

@@ -1,5 +1,5 @@
-// Every guard of search taken out, one at a time: what earns a rank, what spam gains, which words are looked for beside
-// those of the query, and what a reranker may cost.
+// Removes each guard of search, one at a time: what earns a rank, what spam gains, which words are searched beside those
+// of the query, and what a reranker may cost.
 import type { Mutation } from "./Mutation.ts"
 
 const environment = { TOLLKEEPER_TEST_DATABASES: "pglite" }
@@ -81,7 +81,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const asked = requests.http(model, query, texts)"
   ),
   rerankers("a failing reranker is asked by every search", "if (now < state.openUntil)", "if (false as boolean)"),
-  rerankers("searches wait for the reranker without number", "state.atWork >= concurrentMax", "false"),
+  rerankers("concurrent searches for the reranker are unbounded", "state.atWork >= atOnceMax", "false"),
   rerankers("twins ask twice", "if (running !== undefined) return yield* Deferred.await(running)", ""),
   fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true"),
   fusedBy("a branch whose best hit is weak has found something", "best < bestMin ? Infinity", "best < 0 ? Infinity"),
@@ -95,7 +95,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "if (fitness === undefined || evidence === undefined)",
     "if (bestMin >= 0 || fitness === undefined || evidence === undefined)"
   ),
-  fusedBy("means alone are measured by words that nobody asked", "words === undefined || prominence", "prominence"),
+  fusedBy("vectors alone are measured by absent words", "words === undefined || prominence", "prominence"),
   spreadText("a text has as many places as it has sellers", "copies.has(hit.id) || ", ""),
   spreadText("a copy takes the place of what it was copied from", "(a < b ? -1 : 1)", "(a < b ? 1 : -1)"),
   fusedBy("little of a short query is evidence", "const enoughMin = 0.2", "const enoughMin = -9"),
@@ -107,7 +107,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   fusedBy("means that were asked alone always fit", "return !isAlone || known", "return !isAlone || isAlone || known"),
   fusedBy("what is not alone is measured as if it were", "return !isAlone || known", "return known"),
   fusedBy("what means do not name fits", "?? least)", "?? 9)"),
-  fusedBy("what is told for its prominence is ranked", "if (isAside === true) return", ""),
+  fusedBy("a hit reported only for its prominence is ranked", "if (isAside === true) return", ""),
   fusedBy(
     "what is not beyond chance is a witness",
     "isWitnessed(hit) && (evident.has(hit.id) || isFit(hit))",
@@ -115,7 +115,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   fusedBy("ranks order what words are not sure of", "return isByRelevance ?", "return (false as boolean) ?"),
   fusedBy(
-    "relevances of words and means stand beside a model's",
+    "lexical and vector relevances are mixed with a model's",
     "?? 0) >= bestMin || isModelAsked",
     "?? 0) >= bestMin"
   ),
@@ -127,8 +127,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   coded("room for vectors is taken for vectors", "if (place < this.#size) chosen.push(place)", "chosen.push(place)"),
   coded("of a group only one is chosen", "bits &= bits - 1", "bits = 0"),
   quantized("the background is that of a few", "if (this.size < backgroundFrom) return undefined", ""),
-  quantized("where all are the same one stands out", "deviation < 1e-6 ? undefined", "deviation < 0 ? undefined"),
-  quantized("the background is told by all vectors", "const backgroundMax = 1_000", "const backgroundMax = 100_000"),
+  quantized("a uniform background gives a prominent hit", "deviation < 1e-6 ? undefined", "deviation < 0 ? undefined"),
+  quantized("the background samples all vectors", "const backgroundMax = 1_000", "const backgroundMax = 100_000"),
   spread("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
   ranked(
     "what is alike adds to the word itself",
@@ -142,16 +142,16 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   ranked("each number of terms is a statement of its own", "const placesOf = [0, 2, 4, 8, 16]", "const placesOf = [0]"),
   ranked(
-    "among what passes only the rarer words are looked for",
+    "filtered hits are searched by the rarer words only",
     "if (hits.length >= Math.min(limit, fewHits))",
     "if (true)"
   ),
   ranked(
-    "all that passes is looked at whatever the words",
+    "all that passes is ranked for any words",
     "scanAll(terms).documents > budget",
     "scanAll(terms).documents > Infinity"
   ),
-  ranked("what few hold is looked for in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
+  ranked("rare terms are read in the order of ids", '${isCommon ? "id" : "id + 0"}', "id"),
   ranked("what many hold is all read", '${isCommon ? "id" : "id + 0"}', "id + 0"),
   known("a few words are joined with all lexemes", 'collate "C" limit 1)`', 'collate "C")`'),
   spelling("two letters that are other are one slip", "&& isSwapped)", "&& true)"),
@@ -160,8 +160,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   texts("texts that share little are held together", "areAlike(first, sketch)", "true"),
   texts("texts that share enough are not held together", ">= alikeShare * Math.min", ">= 2 * Math.min"),
   texts("a text is held together with the last it is like", "group < found && ", "true && "),
-  ranked("what holds only words that are alike is not looked at", "[...alike, ...query.related]", "query.related"),
-  planned("what holds related words alone completes a look", "{ ...plan, conditions:", "{ complete: true, conditions:"),
+  ranked("documents with only similar words are not candidates", "[...alike, ...query.related]", "query.related"),
+  planned("related words alone complete a pass", "{ ...plan, conditions:", "{ complete: true, conditions:"),
   readBy("words that are alike are worth as much as the word", "const alikeShare = 0.7", "const alikeShare = 2"),
   written("letters keep their marks", "withoutMarks(text.slice(0, charactersMax)", "(text.slice(0, charactersMax)"),
   written("Russian is stemmed as English", 'cyrillic.test(text) ? "russian"', 'cyrillic.test(text) ? "english"'),
@@ -207,7 +207,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   rare("what passes outlives the catalog it is of", "known.edition === edition", 'known.edition !== ""'),
   rare("what passes is kept for ever", "now - known.at < listedMillis", "now >= known.at"),
   rare(
-    "what passes is kept where nobody knows of what",
+    "filter results are cached without an edition",
     "else if (edition !== undefined) setBounded(lists",
     "else setBounded(lists"
   ),
@@ -217,7 +217,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   again("a ranking is kept from the first time on", "isAgain && isWhole ? listing", "isWhole ? listing"),
   again("a partial ranking is kept", "listing.missing.length === 0", "listing.missing.length >= 0"),
   again("a ranking that a reranker failed is kept", 'listing.reranking !== "failed"', "isAgain"),
-  again("a branch that cannot tell is believed", "if (edition === undefined) return Option.none()", ""),
+  again("a branch without an edition is cached", "if (edition === undefined) return Option.none()", ""),
   again("a search waits for what saves time", "Effect.timeoutOption(patience),", "Effect.timeoutOption(1e9),"),
   again("a search fails by what saves time", "Effect.catch(() => Effect.succeedNone)", "Effect.orDie"),
   kept("how well a query is answered is kept for ever", "now - one.at < keptMillis", "now >= one.at"),
@@ -226,20 +226,20 @@ export const mutations: ReadonlyArray<Mutation> = [
     'branches.map(({ mode }) => mode).join(" ")',
     "branches.length > 0"
   ),
-  bounded("every word's like is looked for", ".slice(0, alikeWordsMax)", ""),
-  known("more unknown words than four are looked for", ".slice(0, substitutesMax)", ""),
+  bounded("similar words are looked up for every word", ".slice(0, alikeWordsMax)", ""),
+  known("more than four unknown words get substitutes", ".slice(0, substitutesMax)", ""),
   known(
-    "a word of three letters stands for what it begins",
+    "a word of three letters matches as a prefix",
     "const substituteLengthMin = 4",
     "const substituteLengthMin = 3"
   ),
   known(
-    "a word that is spelt right stands for what looks like it",
+    "a correctly spelled word matches similar spellings",
     "const isSpelt = seen[at].some((one) => one.word === word)",
     "const isSpelt = false as boolean"
   ),
   readBy(
-    "words of the medium are looked for beside others",
+    "words of the medium are searched beside others",
     "const own = telling.length === 0 ? all : telling",
     "const own = all"
   ),
@@ -266,7 +266,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   related("a word counts for every phrase it is in", "if (covers.every((word) => covered.has(word))) return false", ""),
   related("what phrases are about is unbounded", ".slice(0, relationsMax)", ""),
   fusedBy("a pair of characters is no word", "Math.ceil([...run].length / 2)", "1"),
-  fusedBy("the statistic judges an operator's model", '|| bests.has("semantic") ? undefined', "? undefined"),
+  fusedBy("the statistic decides for an operator's model", '|| bests.has("semantic") ? undefined', "? undefined"),
   translated(
     "an English query is read as Spanish",
     "if (words.some((word) => isSmallEnglish(word) && !bothSmall.has(word))) return []",
@@ -285,21 +285,17 @@ export const mutations: ReadonlyArray<Mutation> = [
   translated("words of other languages are unbounded", ".slice(0, translationsMax)", ""),
   translatedSplit("small words of Spanish say something", "(isForeign && isSmallSpanish(word)) ||", ""),
   {
-    name: "settings are chosen by the set that is judged",
+    name: "settings are chosen on the evaluated set",
     changes: [{ file: "test/relevance/leaveOneSetOut.ts", from: "at === left ? sum :", to: "at === -1 ? sum :" }],
     ...leftOut
   },
   readBy("leaves are no form of a leaf", "(?:ve?|fe?)$/u", "(?:xx)$/u"),
   known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
-  known("that nobody lends words yet is kept", "if (seen[at] === undefined) continue", "looked[at] ??= []"),
-  fedBack("what answers best lends nothing", "const share = 0.4", "const share = 0"),
+  known("a missing provider of similar words is cached", "if (seen[at] === undefined) continue", "seen[at] ??= []"),
+  fedBack("the best documents expand nothing", "const share = 0.4", "const share = 0"),
   split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
   split("a list of something is about lists", 'bare.replace(amountOf, " ")', "bare"),
-  split(
-    "a code of money means it whatever is said beside it",
-    "(isPlain && plainCodes.has(word))",
-    "plainCodes.has(word)"
-  ),
+  split("a currency code is read as one in any context", "(isPlain && plainCodes.has(word))", "plainCodes.has(word)"),
   understood("a call may cost any amount", "> (isCents ? 100 * callPriceMax : callPriceMax)", "> 1e9"),
   understood(
     "an amount before large units is a price",
@@ -308,6 +304,6 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   tabled("a table that was changed is believed", "Hex.encode(crypto.sha256(bytes)) !== tableHash || ", ""),
   tabled("a dictionary that was changed is believed", " || Hex.encode(crypto.sha256(phrases)) !== phrasesHash", ""),
-  tabled("a mistyped word is nobody's", "if (mistyped !== undefined)", "if (false as boolean)"),
+  tabled("a mistyped word has no vector", "if (mistyped !== undefined)", "if (false as boolean)"),
   tabled("words of any likeness mean the same", "products[at]! < least * this.#lengths[from + at]! || ", "")
 ]

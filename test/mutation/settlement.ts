@@ -54,7 +54,7 @@ const finding = "kernel/settlement/store/batchFinds.ts"
 const ending = "kernel/settlement/store/batchOutcomes.ts"
 const bearing = "kernel/settlement/store/batchRecords.ts"
 const deciding = "kernel/settlement/state/decide.ts"
-const gathering = "kernel/settlement/follower/gatherEvidence.ts"
+const evidence = "kernel/settlement/follower/gatherEvidence.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
 const waiting = "kernel/payment/settle/waitForOutcome.ts"
 const knowing = "kernel/payment/settle/existing.ts"
@@ -227,7 +227,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...followerTests
   },
   {
-    name: "an adopted success goes to whoever asks",
+    name: "an adopted success goes to any caller",
     changes: [
       {
         file: "kernel/settlement/follower/adopt.ts",
@@ -308,7 +308,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...storeTests
   },
   {
-    name: "an answer told to another of those that asked together",
+    name: "an answer goes to another caller of the batch",
     changes: [{ file: finding, from: "byQuestion.get(at)", to: "byQuestion.get(queries.length - 1 - at)" }],
     ...storeTests
   },
@@ -369,7 +369,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...fast("database/batched.test.ts")
   },
   {
-    name: "a call that is made for who has gone away",
+    name: "a call is made for an interrupted caller",
     changes: [{ file: "kernel/database/batched.ts", from: "if (at >= 0) waiting", to: "if (at >= 9) waiting" }],
     ...fast("database/batched.test.ts")
   },
@@ -469,7 +469,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...twin
   },
   {
-    name: "a lease judged without the lock of its row",
+    name: "a lease checked without the lock of its row",
     changes: [{ file: settlements, from: "from standing) for update),", to: "from standing))," }],
     ...storeTests
   },
@@ -525,10 +525,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...simulation
   },
   {
-    name: "the bound is judged by the local clock",
+    name: "the bound is checked against the local clock",
     changes: [
       {
-        file: gathering,
+        file: evidence,
         from: "{ ...one, ledger: answer.latestLedger }",
         to: "{ ...one, ledger: record.recordedLedger + Math.floor(((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000) }"
       }
@@ -536,10 +536,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...simulation
   },
   {
-    name: "an old standing is taken for a new one",
+    name: "an old snapshot is taken for a new one",
     changes: [
       {
-        file: gathering,
+        file: evidence,
         from: "{ ...one, ledger: answer.latestLedger }",
         to: "{ ...one, ledger: Math.max(answer.latestLedger, (yield* (yield* LedgerClock).now).sequence) }"
       }
@@ -547,7 +547,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...simulation
   },
   {
-    name: "a look through a part of the ledgers is taken for the whole",
+    name: "a partial scan of ledgers is taken for a complete one",
     changes: [
       {
         file: deciding,
@@ -657,7 +657,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...facts
   },
   {
-    name: "two replicas give positions at once",
+    name: "two replicas assign positions concurrently",
     changes: [
       { file: "kernel/facts/Facts.ts", from: "select pg_advisory_xact_lock(724402404)", to: "select 724402404" }
     ],
@@ -686,7 +686,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     catcher: vitest("test/kernel/ledger/withinLedgerBound.test.ts")
   },
   {
-    name: "a standing far ahead of the ledger counts",
+    name: "a snapshot far ahead of the ledger counts",
     changes: [
       {
         file: "kernel/settlement/follower/gatherEvidence.ts",
@@ -735,7 +735,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       {
         file: "kernel/payment/settle/recordSettlement.ts",
         from: "timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)",
-        to: "timeMax: BigInt(Math.floor(settling.began.at / 1_000) + 3_600)"
+        to: "timeMax: BigInt(Math.floor(settling.startedAt.at / 1_000) + 3_600)"
       }
     ],
     ...simulation
@@ -752,7 +752,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...simulation
   },
   {
-    name: "a look through ledgers that does not compare hashes",
+    name: "a scan of ledgers that does not compare hashes",
     changes: [
       {
         file: "kernel/ledger/makeLedgerRpc.ts",
@@ -774,7 +774,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...scanTests
   },
   {
-    name: "a crowded ledger looked through for a few",
+    name: "a crowded ledger scanned for a few settlements",
     changes: [
       {
         file: "kernel/settlement/follower/scanLedgers.ts",
@@ -841,7 +841,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...followerTests
   },
   {
-    name: "an attempt added by who did not know of the newest",
+    name: "an attempt added without knowledge of the newest",
     changes: [
       {
         file: settlements,
@@ -878,7 +878,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...storeTests
   },
   {
-    name: "settlements recorded in one moment share one's fault",
+    name: "settlements recorded in one batch share one error",
     changes: [
       {
         file: bearing,
@@ -889,7 +889,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...storeTests
   },
   {
-    name: "settlements that end in one moment share one's fault",
+    name: "settlements that end in one batch share one error",
     changes: [{ file: ending, from: "Effect.forEach(ends, resolveOne)", to: "Effect.failCause(cause)" }],
     ...storeTests
   },
@@ -921,7 +921,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...twin
   },
   {
-    name: "the end frees whatever holds the channel",
+    name: "the end frees a channel of another settlement",
     changes: [
       {
         file: ending,
@@ -1004,7 +1004,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...followerTests
   },
   {
-    name: "what spent a nonce is looked up for each expiry",
+    name: "a spent nonce is looked up for each expiry",
     changes: [
       {
         file: "kernel/settlement/follower/adopt.ts",
@@ -1112,7 +1112,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...fast("settlement/store/batchRecords.test.ts")
   },
   {
-    name: "one caller's looks crowd out another's",
+    name: "one caller's polls crowd out another's",
     changes: [
       { file: "kernel/settlement/follower/adopt.ts", from: "if (mine >= pollsOfPrincipalMax)", to: "if (mine < 0)" }
     ],
@@ -1130,7 +1130,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...sweepTests
   },
   {
-    name: "what nobody could resolve leaves by age",
+    name: "an unresolved settlement is deleted by age",
     changes: [
       {
         file: "kernel/settlement/store/sweepEnded.ts",

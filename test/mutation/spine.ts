@@ -55,8 +55,8 @@ const change = (file: string, from: string, to: string) => [{ file, from, to }]
 
 export const mutations: ReadonlyArray<Mutation> = [
   {
-    name: "an unspent nonce of before the failure is believed",
-    changes: change(machine, "if (snapshot.ledger < landed.executed.ledger)", "if (snapshot.ledger < 0)"),
+    name: "an unspent nonce read before the failure is accepted",
+    changes: change(machine, "if (standing.ledger < landed.executed.ledger)", "if (standing.ledger < 0)"),
     ...machineTests
   },
   {
@@ -65,7 +65,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...machineTests
   },
   {
-    name: "a nonce of before the number passed is believed",
+    name: "a nonce read before the sequence passed is accepted",
     changes: change(
       machine,
       "if (!isGone && !hasPassed(settlement, snapshot)) return",
@@ -131,7 +131,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("payment/Flights.test.ts", {})
   },
   {
-    name: "a twin that waits for nobody",
+    name: "a twin that does not wait for its leader",
     changes: change(
       "kernel/payment/settle/joinFlight.ts",
       "boarded.isLeader ? lead(boarded)",
@@ -140,7 +140,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("payment/twins.daily.test.ts")
   },
   {
-    name: "twins that are not told of the record",
+    name: "twins that do not receive the record",
     changes: change(work, `if (started._tag === "Recorded") flight.publish`, `if (payer === "") flight.publish`),
     ...by("payment/twins.daily.test.ts")
   },
@@ -173,7 +173,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("payment/ended.daily.test.ts")
   },
   {
-    name: "a verification that judges what it remembers as settled",
+    name: "a verification that repeats a cached settlement",
     changes: change(
       "kernel/payment/verifyPayment.ts",
       'state === "settled" && principal === payment.principal.owner',
@@ -368,7 +368,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("payment/settle/SettlementWorker.test.ts", {})
   },
   {
-    name: "the sponsor read as often while nobody pays",
+    name: "the sponsor polled as often while idle",
     changes: change(sponsoring, "(attended || notes.isFaulty() ? every : everyUnattended)", "every"),
     ...by("settlement/sponsor/Sponsor.test.ts", {})
   },
@@ -397,12 +397,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolTests
   },
   {
-    name: "a channel leased for somebody who has given up meanwhile kept from all",
+    name: "a channel leased for an interrupted waiter is not released",
     changes: change(queue, "if (!turns.give(lease)) yield* release(lease)", "turns.give(lease)"),
     ...poolTests
   },
   {
-    name: "what a close has freed not counted before it is lent",
+    name: "channels freed by a close not counted before they are leased",
     changes: change(admission, "Math.min(channels, this.#scarcity.returned)", "0"),
     ...poolUnderLoad
   },
@@ -464,7 +464,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolTests
   },
   {
-    name: "a payment judged before its place in the queue",
+    name: "a payment verified before its admission",
     changes: change(
       "kernel/payment/settle/settlePayment.ts",
       `const taken = yield* admit(payment, scheme, startedAt)
@@ -485,12 +485,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolTests
   },
   {
-    name: "a channel leased to nobody by a statement that was left behind",
+    name: "a channel leased by an abandoned statement",
     changes: change(queue, "yield* toItsEnd(store.take(asked))", "yield* store.take(asked)"),
     ...poolTests
   },
   {
-    name: "a channel kept by nobody for a statement that was left behind",
+    name: "a channel kept for an abandoned statement",
     changes: change(queue, "toItsEnd(store.release(lease)).pipe(", "store.release(lease).pipe("),
     ...poolTests
   },
@@ -581,7 +581,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...writes
   },
   {
-    name: "a failed write is tried again by nobody",
+    name: "a failed write is never retried",
     changes: change(
       "kernel/health/WriteProbe.ts",
       "onSuccess: () => {\n      failures = 0\n      return set(undefined)",
@@ -592,7 +592,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...writes
   },
   {
-    name: "a rotation by which nobody authorizes for the old sponsor",
+    name: "a rotation that drops the old sponsor's authorizations",
     changes: change(
       "kernel/settlement/channels/KeyRotation.ts",
       "!isSameSponsor && !next.formerSponsors.includes(before.sponsor)",
@@ -610,12 +610,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...remoteSigners
   },
   {
-    name: "a channel lent before anybody asked whether the external signer is there",
+    name: "a channel leased before the external signer was checked",
     changes: change("kernel/settlement/sponsor/Sponsor.ts", "yield* signer.assure\n", "\n"),
     ...remoteSigners
   },
   {
-    name: "a channel lent while an external signer does not sign",
+    name: "a channel leased while an external signer does not sign",
     changes: change("kernel/settlement/sponsor/Sponsor.ts", "if (unsigned !== undefined) return unsigned", ""),
     ...remoteSigners
   },
@@ -630,7 +630,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolers
   },
   {
-    name: "a replica that does not hear what another published",
+    name: "a replica that does not receive what another published",
     changes: change(
       "kernel/facts/FactsNotifier.ts",
       ".payload !== own) yield* onNotification",
@@ -662,7 +662,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...databaseBounds
   },
   {
-    name: "a connection lent with a transaction that was left behind",
+    name: "a connection leased with an abandoned transaction",
     changes: change(
       connections,
       "Effect.ensuring(cleanUp(exit.value, leftover), giveBack)",
@@ -676,7 +676,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...databaseBounds
   },
   {
-    name: "a channel without its key lent",
+    name: "a channel leased without its key",
     changes: change(
       store,
       "address = any(${signer.channels}) and state = 'ready'\n              and sequence is not null and settlement is null",
@@ -740,7 +740,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
   {
-    name: "two sponsor transactions at once",
+    name: "two concurrent sponsor transactions",
     changes: change("migrations/kernel/0003_sponsor_transactions.sql", "create unique index", "create index"),
     ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
@@ -759,7 +759,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("settlement/channels/reconcileChannels.daily.test.ts")
   },
   {
-    name: "an operator who ends what is open",
+    name: "an operator that ends an open settlement",
     changes: change(moves, "where s.id = old.id and s.state = 'unresolved'", "where s.id = old.id"),
     ...by("settlement/operators/OperatorActions.daily.test.ts")
   },
@@ -791,7 +791,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("payment/resend.daily.test.ts")
   },
   {
-    name: "spent by somebody else, and called expired",
+    name: "spent by another transaction, and reported expired",
     changes: change(
       "kernel/settlement/state/decide.ts",
       "return end(Ending.spentUnused(expired, spending))",
@@ -800,7 +800,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...machineTests
   },
   {
-    name: "a look that shows nothing proves that nothing was",
+    name: "an empty scan proves absence",
     changes: change(
       "kernel/settlement/state/decide.ts",
       'return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }',
@@ -809,7 +809,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...machineTests
   },
   {
-    name: "somebody else's transaction adopted",
+    name: "a foreign transaction adopted",
     changes: change(
       spending,
       "return accountText(bump.feeSource) === sponsor || channels.has(sourceOf(inner)) ? inner : undefined",
@@ -833,7 +833,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       {
         file: recording,
         from: "timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)",
-        to: "timeMax: BigInt(Math.ceil(settling.began.at / 1_000) + timeNetSeconds)"
+        to: "timeMax: BigInt(Math.ceil(settling.startedAt.at / 1_000) + timeNetSeconds)"
       }
     ],
     ...by("ledger/machineClock.daily.test.ts", {})
@@ -848,7 +848,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         "yield* mostBid(settling)"
       ],
       [
-        "the ceiling of both is nobody's business",
+        "the total fee ceiling is not enforced",
         "kernel/config/Network.ts",
         "return inclusionStroopsMax < left ? inclusionStroopsMax : left",
         "return left < 0n ? left : inclusionStroopsMax"

@@ -1,5 +1,5 @@
-// The guards of the tools that pay for agents taken out, one at a time: what an HTTP resource may be asked with, what
-// its seller asks for held against the catalog, one signature whatever the seller says, and who pays at all.
+// Removes the guards of the tools that pay for agents, one at a time: what an HTTP request may contain, the comparison
+// of the seller's terms with the catalog, at most one signature per purchase, and when a signer may pay.
 import type { Change, Mutation } from "./Mutation.ts"
 
 const vitest = (...files: ReadonlyArray<string>) => [
@@ -112,24 +112,24 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: any extension may demand", "...demanded]", "]"),
   terms("terms: another resource is paid for", '...(isOurs ? [] : ["resource.url"])', ""),
   verify(
-    "judge: the ledger is not asked",
+    "verification: the ledger is not asked",
     "if (proof !== undefined || (yield* monotonicMillis) >= end) return proof",
     "if (proof === undefined || proof !== undefined) return { transaction: named, isNamed: true }"
   ),
   delivery(
-    "judge: a receipt that cannot be read throws content away",
+    "verification: an unreadable receipt drops the content",
     "const proof = yield* find(word?.transaction, open)",
     "const proof = word === undefined ? undefined : yield* find(word.transaction, open)",
     "call/PaymentPolicyCheck.ts"
   ),
   delivery(
-    "judge: another payer's receipt fits",
+    "verification: another payer's receipt passes",
     "word.payer === undefined || word.payer === authorization.payer",
     "true",
     "call/PaymentPolicyCheck.ts"
   ),
   delivery(
-    "judge: the nonce proves nothing",
+    "verification: the nonce proves nothing",
     "if (!spent) return undefined",
     "if (spent || !spent) return undefined",
     "payer/proveSpent.ts"
@@ -165,11 +165,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "seller/SellerSession.ts"
   ),
   delivery("delivery: JSON is read to the end of its connection", "reader: toJsonEnd,", "", "seller/httpSeller.ts"),
-  inFile("mcp-tools/Tool.ts", stringified)(
-    "faults: a place is an entry of its own",
-    '.replaceAll(/\\n\\s+/g, " ")',
-    ""
-  ),
+  inFile("mcp-tools/Tool.ts", stringified)("issues: a path is an entry of its own", '.replaceAll(/\\n\\s+/g, " ")', ""),
   eras(
     "eras: a server that refuses initialize is given up",
     'if ("refusal" in begun || chosen === statelessRevision)',
@@ -269,12 +265,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     "call/delivery.ts"
   ),
   inFile("mcp-tools-pay/call/OpenPayments.ts", vitest("test/plugins/mcp-tools-pay/OpenPayments.test.ts"))(
-    "payments: the same call at once is paid for apart",
+    "payments: a concurrent identical call is paid separately",
     "if (other !== undefined) return other",
     ""
   ),
   {
-    name: "payments: identical calls at once are two purchases",
+    name: "payments: identical concurrent calls are two purchases",
     changes: [
       {
         file: "plugins/mcp-tools-pay/call/OpenPayments.ts",
@@ -321,7 +317,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "call/makePurchase.ts"
   ),
   policy("policy: a refusal is not one", 'if (decision.outcome === "deny")', 'if (decision.rule === "")'),
-  policy("policy: nobody is asked", 'if (decision.outcome === "approve")', 'if (decision.rule === "")'),
+  policy("policy: no person is asked", 'if (decision.outcome === "approve")', 'if (decision.rule === "")'),
   policy(
     "policy: an approval is good for every call",
     "const terms = [key, ...signed,",
@@ -382,7 +378,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "policy/askPerson.ts"
   ),
   policy(
-    "policy: a person who dismissed a question is asked again",
+    "policy: a dismissed question is asked again",
     "yield* leave(pending.id, policy.approvalMillis)",
     "",
     "policy/askPerson.ts"
@@ -411,11 +407,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ""
   ),
   inFile("mcp-tools-pay/policy/approvalRoutes.ts", vitest("test/plugins/mcp-tools-pay/policy.daily.test.ts"))(
-    "policy: anybody decides over HTTP",
+    "policy: any caller decides over HTTP",
     "yield* admitOperator(request)\n      const { id",
     "const { id"
   ),
-  policy("policy: so many a minute", "lately >= paymentsPerMinute", "lately > 10_000", "budget/Reservation.ts"),
+  policy("policy: no limit per minute", "lately >= paymentsPerMinute", "lately > 10_000", "budget/Reservation.ts"),
   inFile("mcp-tools-pay/seller/SellerSession.ts", hostile)(
     "mcp: a payment follows a redirect",
     "{ redirectsMax: 0, ...(timeoutMillis",
@@ -437,7 +433,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "return connected"
   ),
   inFile("mcp-tools-pay/call/PaymentPolicyCheck.ts", hostile)(
-    "judge: settled before is rejected",
+    "verification: an earlier settlement is rejected",
     "if (reason === settledBefore)",
     'if (reason === "")'
   ),
@@ -465,7 +461,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     environment: { TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_DATABASES: "postgres" }
   },
   {
-    name: "budget: replicas reserve at once",
+    name: "budget: replicas reserve concurrently",
     changes: [
       {
         file: "plugins/mcp-tools-pay/budget/postgresStore.ts",
@@ -499,7 +495,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "true || tools.all()"
   ),
   inFile("mcp-tools/server/StdioTransport.ts", composition)(
-    "stdin is read before every plugin stands",
+    "stdin is read before every plugin has started",
     'choose({ at: "nowhere", begins, closing: Effect.void })',
     'choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })\n  yield* Effect.orDie(begins)'
   ),
@@ -509,7 +505,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "return !isLoopback(boundHost) || (name"
   ),
   inFile("mcp-tools/server/AdmissionControl.ts", transports)(
-    "admission: pages are not looked at where another address than loopback is bound",
+    "admission: origins are not checked on a non-loopback address",
     "origin === undefined || http",
     "!isLoopback(host) || origin === undefined || http"
   ),
@@ -566,7 +562,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "idFirst.exec(beginning)?.[1]"
   ),
   holds(
-    "holds: one that is looked at too late is held for ever",
+    "holds: one that is checked too late is held for ever",
     'if (fate === "undecidable") yield* decideLate(one, authorization)',
     'if (fate === "undecidable" && one.state === "signed") yield* store.move(one.id, { state: "unknown" })',
     "budget/reconcileHolds.ts"
@@ -590,7 +586,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "call/sendPayment.ts"
   ),
   agents(
-    "agents: what a caller who has gone has paid for is paid again",
+    "agents: a disconnected caller's purchase is paid again",
     'else yield* moved("spent")',
     'else yield* moved("settled")',
     "call/sendPayment.ts"
@@ -608,7 +604,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "call/Payments.ts"
   ),
   agents(
-    "agents: a hold that is looked at too late never ends",
+    "agents: a hold that is checked too late never ends",
     'if (fate === "undecidable") yield* decideLate(one, authorization)',
     'if (fate === "undecidable" && one.state === "signed") yield* store.move(one.id, { state: "unknown" })',
     "budget/reconcileHolds.ts"

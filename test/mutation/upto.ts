@@ -1,6 +1,6 @@
-// Every guard of an upto payment taken out, one at a time: in the contract, whose tests build it from the changed
-// source, in the offline checks, in the simulation and the executed transaction, in the judgement's walk, and in what
-// the signer authorizes.
+// Removes each guard of an upto payment, one at a time: in the contract, whose tests build it from the changed source, in
+// the offline checks, in the simulation and the executed transaction, in the verification steps, and in what the signer
+// authorizes.
 import { checks } from "../../plugins/x402-upto/checks.ts"
 import type { Mutation } from "./Mutation.ts"
 
@@ -43,7 +43,7 @@ const ofTheContract: ReadonlyArray<Mutation> = [
   contract("the facilitator signs no amount", "requireAuth(facilitator)", "requireAuthForArgs(facilitator, vec(8))"),
   contract("an id is spent again", "demand(hasData(key, TEMPORARY) == 0, ALREADY_SETTLED)", ""),
   contract(
-    "an id is nobody's",
+    "an id is not bound to a payer",
     "put(0, payer) put(1, settlementId) const key",
     "put(0, settlementId) put(1, settlementId) const key"
   ),
@@ -115,7 +115,7 @@ const ofTheChecks: ReadonlyArray<Mutation> = [
     "call.profile.functionName"
   ),
   offline("an id of any length passes", "&& args.settlementId?.length === 32", ""),
-  offline("the envelope's amount is not looked at", "|| actual !== max) {", ") {"),
+  offline("the envelope's amount is not checked", "|| actual !== max) {", ") {"),
   offline("the accepted amount is not compared", "Option.getOrUndefined(accepted.amount) !== max ||", ""),
   offline("a maximum of zero passes", "if (max <= 0n || ", "if ("),
   offline("an asset has no largest payment", "return max > paymentMax ?", "return max < 0n ?"),
@@ -133,7 +133,7 @@ const ofTheChecks: ReadonlyArray<Mutation> = [
   offline("the allowance need not end", "&& (!closes || isApproval(others[0], call, 0n, endLedger))", ""),
   offline("the allowance's amount is not compared", "i128Of(value) === amount &&", ""),
   offline(
-    "the sponsor may stand below",
+    "the sponsor may be in a sub-invocation",
     "const elsewhere = [entry.credentials, entry.rootInvocation.subInvocations, others]",
     "const elsewhere = [entry.credentials, others]"
   ),
@@ -185,7 +185,11 @@ const ofTheProfiles: ReadonlyArray<Mutation> = [
 const ofTheEvents: ReadonlyArray<Mutation> = [
   shown("any sequence passes", "if (names.join() !== expected.join()) {", "if (names.length > 9) {"),
   shown("zero may show an allowance", "...(amount === 0n && !profile.zeroApproves ?", "...(amount === -1n ?"),
-  shown("anybody may state the settlement", "(emitterOf(settled) !== settlement.contract || !isSettled", "(!isSettled"),
+  shown(
+    "any contract may emit the settlement",
+    "(emitterOf(settled) !== settlement.contract || !isSettled",
+    "(!isSettled"
+  ),
   shown(
     "the statement is not read",
     "emitterOf(settled) !== settlement.contract || !isSettled(settled, settlement)",
@@ -272,7 +276,7 @@ const ofTheTraverse: ReadonlyArray<Mutation> = [
     'if (stage === "verify") return encodeOperation',
     'if (stage === ("never" as string)) return encodeOperation'
   ),
-  verified("a first look decides", "if (!mayBeOurs(first)) return first", "if (first !== null) return first"),
+  verified("the first simulation decides", "if (!mayBeOurs(first)) return first", "if (first !== null) return first"),
   verified("a node that is behind refuses an honest payment", "begins <= time.sequence + aheadMax", "begins < 0"),
   verified(
     "a node that simulates behind refuses an honest payment",
@@ -291,7 +295,7 @@ const ofTheTraverse: ReadonlyArray<Mutation> = [
     "amount: Option.getOrThrow(payment.requirements.amount)",
     "amount: call.args.max!"
   ),
-  verified("what is spent is not told", "...refusedAuthorization(simulated, lastLedgerOf(call))", ""),
+  verified("a spent authorization is not reported", "...refusedAuthorization(simulated, lastLedgerOf(call))", ""),
   known("another amount is the same settlement", "call.args.actual === promise.amount", "true"),
   known("another recipient is the same settlement", "call.args.payTo === promise.payTo &&", ""),
   known("another payer is the same settlement", "call?.args.payer === promise.payer &&", ""),
@@ -337,12 +341,12 @@ const ofTheSigner: ReadonlyArray<Mutation> = [
     "if (call === undefined) return"
   ),
   signed(
-    "the sponsor may stand elsewhere",
+    "the sponsor may be elsewhere",
     "return rest.some((bytes) => holdsAny(bytes, ourKeys)) ?",
     "return rest.length < 1 ?"
   ),
   signed("a key at the very end is overlooked", "at + 32 > bytes.length", "at + 32 >= bytes.length"),
-  signed("a key is looked for at every fourth byte alone", "if (at < 0 ||", "if (at < 0 || at % 4 !== 0 ||"),
+  signed("a key is searched at every fourth byte only", "if (at < 0 ||", "if (at < 0 || at % 4 !== 0 ||"),
   signed("others may name the sponsor", "...others.map((entry) => othersBytes(entry, call, position))", ""),
   signed("any settlement may name us", "if (own.length !== 1 || position < 0) return named", ""),
   signed(

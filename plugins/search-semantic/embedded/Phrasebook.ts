@@ -8,7 +8,7 @@ export const phrasesHash = "95624a6a8bbca498cb5513ff58f870ff46b391058d01b7dba71e
 const formLengthMin = 5
 /** Letters by which two forms of one word may end differently. */
 const endingMax = 2
-/** Words compared before and after a word's position in the order. */
+/** Words compared before and after the position at which a word would be sorted. */
 const neighboursMax = 8
 /** The shortest pieces that a word is taken apart into. */
 const pieceMin = 4
