@@ -16,11 +16,11 @@ const budgetSection = section(
         "Where it is kept: memory forgets with the process, file is in the state folder for one process, " +
         "postgres (DATABASE_URL) is shared by replicas."
     }),
-    max_per_call: amount({ default: 1_000_000, doc: "Most that one call may cost, atomic units." }),
-    max_per_session: amount({ default: 50_000_000, doc: "Most that one session may cost in a UTC day, atomic units." }),
+    max_per_call: amount({ default: 1_000_000, doc: "Maximum cost of one call, atomic units." }),
+    max_per_session: amount({ default: 50_000_000, doc: "Maximum cost of one session in a UTC day, atomic units." }),
     max_per_day: amount({
       default: 50_000_000,
-      doc: "Most that one agent may cost in a UTC day, over all its sessions, atomic units."
+      doc: "Maximum cost of one agent in a UTC day, over all its sessions, atomic units."
     }),
     payments_key_env: text({
       default: "TOOLS_PAYMENTS_KEY",
@@ -51,7 +51,7 @@ const httpPaymentsSection = section("http_payments", "Paid HTTP resources, reque
     min: 0,
     max: 1_048_576,
     unit: "bytes",
-    doc: "Longest body that an agent may send."
+    doc: "Maximum body size that an agent may send."
   })
 })
 

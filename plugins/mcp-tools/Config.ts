@@ -20,7 +20,7 @@ import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
 import { pubnetIssues, type Served } from "./pubnetIssues.ts"
 
 const facilitatorSection = section("facilitator", "The facilitator whose public discovery the agent tools ask.", {
-  base_url: text({ default: "http://127.0.0.1:4022", doc: "Where the facilitator is, without a slash at the end." }),
+  base_url: text({ default: "http://127.0.0.1:4022", doc: "URL of the facilitator, without a trailing slash." }),
   allow_insecure: flag({
     default: false,
     doc:
@@ -87,7 +87,7 @@ const signerSection = section("signer", "The signer that pays for agents.", {
     default: "TOOLS_PAYER_SECRET",
     doc: "env-secret: environment variable with the payer's seed, S…"
   }),
-  external_url: text({ default: "", doc: "external: https URL of the signer, without a slash at the end." }),
+  external_url: text({ default: "", doc: "external: https URL of the signer, without a trailing slash." }),
   external_token_env: text({
     default: "TOOLS_SIGNER_TOKEN",
     doc: "external: environment variable with a bearer token for the signer, when it needs one."

@@ -144,7 +144,7 @@ export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I
       if (stringified !== undefined) return stringifiedError(stringified)
       return decode(given ?? {}).pipe(
         Effect.mapError(({ message }) =>
-          toolError("INVALID_ARGUMENT", "the arguments do not fit the tool", {
+          toolError("INVALID_ARGUMENT", "the arguments do not match the tool's input schema", {
             faults: errorsIn(message)
           })
         ),

@@ -60,11 +60,11 @@ export const fetchError =
     switch (reason) {
       case "blocked":
       case "insecure":
-        return toolError("UNTRUSTED_REDIRECT", `${caller} is at an address that may not be connected to`, { reason })
+        return toolError("UNTRUSTED_REDIRECT", `${caller} is at an address that is not allowed`, { reason })
       case "redirected":
         return toolError("UNTRUSTED_REDIRECT", `${caller} redirects to another origin, or too often`, { reason })
       case "too_large":
-        return toolError("UPSTREAM_PROTOCOL_ERROR", `${caller} answered at too great a length`, { reason })
+        return toolError("UPSTREAM_PROTOCOL_ERROR", `${caller} sent an answer that is too large`, { reason })
       case "timeout":
       case "unreachable":
       case "unresolved":

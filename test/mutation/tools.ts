@@ -248,7 +248,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   restart(
     "payments: an open payment is forgotten with its process",
-    "const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeAway)",
+    "const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeUnavailable)",
     "const isKept = sealed !== identifier",
     "call/Payments.ts"
   ),

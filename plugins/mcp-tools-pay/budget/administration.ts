@@ -36,12 +36,12 @@ export const listHolds = Effect.gen(function* () {
   return yield* store === undefined ? read : store.open
 })
 
-/** A tool server that runs has the file, and is not the one that was asked. */
+/** A running tool server holds the file, and the command did not reach it. */
 const held = new SettingsRefused({
   path: "budget.store",
   message:
-    "a tool server that runs has the budget's file and was not asked: name its profile, or none, and have the " +
-    "DATABASE_URL that it has, or none; or stop it first"
+    "a running tool server holds the budget's file and was not asked: run this with the same profile and DATABASE_URL " +
+    "as that server, or stop it first"
 })
 
 /** False when the reservation is not one that may be decided so. */

@@ -21,7 +21,7 @@ import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
 import type { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import { decodeKeptPayment, encodeKeptPayment } from "./KeptWire.ts"
 import { OpenPayments } from "./OpenPayments.ts"
-import { resumePayment, sendPayment, storeAway, type Waiter } from "./sendPayment.ts"
+import { resumePayment, sendPayment, storeUnavailable, type Waiter } from "./sendPayment.ts"
 
 /** How long a call waits for the same call that another process may be paying for; after that it helps it along. */
 const elsewhereMillis = 10_000
@@ -73,14 +73,17 @@ const reserve = Effect.fnUntraced(function* (
     authorization: undefined,
     transaction: undefined
   }
-  const reserved = yield* Effect.mapError((yield* BudgetStore).reserve(reservation, ceilings, made), () => storeAway)
+  const reserved = yield* Effect.mapError(
+    (yield* BudgetStore).reserve(reservation, ceilings, made),
+    () => storeUnavailable
+  )
   if (reserved === "kept") return id
   if (reserved === "changed") {
     return yield* concurrent
   }
   return yield* toolError(
     "BUDGET_EXCEEDED",
-    "what is left of the budget, or of the payments that a minute may have, does not cover this call",
+    "the remaining budget, or the number of payments allowed per minute, does not cover this call",
     {
       amount: amount.toString(),
       asset
@@ -111,15 +114,18 @@ const sign = Effect.fnUntraced(function* (
   const { build } = yield* PaymentBuilder
   const built = yield* build(option, ledger, (authorization) =>
     Effect.flatMap(
-      Effect.mapError(store.move(identifier, { state: "signed", authorization }), () => storeAway),
-      (moved) => (moved ? Effect.void : Effect.fail(toolError("PAYMENT_REJECTED", "the reservation is gone")))
+      Effect.mapError(store.move(identifier, { state: "signed", authorization }), () => storeUnavailable),
+      (moved) =>
+        moved
+          ? Effect.void
+          : Effect.fail(toolError("PAYMENT_REJECTED", "the reservation no longer exists; nothing was paid"))
     )
   )
   const payment = encodePayment({ challenge, option, transaction: built.transaction, identifier })
   const open: OpenPayment = { identifier, payment, authorization: built.authorization, invocation, replaces }
   const sealed = (yield* PaymentSeal).seal(identifier, encodeKeptPayment(open))
-  const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeAway)
-  return isKept ? open : yield* toolError("PAYMENT_REJECTED", "the reservation is gone")
+  const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeUnavailable)
+  return isKept ? open : yield* toolError("PAYMENT_REJECTED", "the reservation no longer exists; nothing was paid")
 })
 
 const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter) {
@@ -136,12 +142,12 @@ const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
 /** What the store knows of a call, once another process that has just begun to pay for it has had its time. */
 const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolError, BudgetStore> {
   const store = yield* BudgetStore
-  const read = Effect.mapError(store.ofInvocation(key), () => storeAway)
+  const read = Effect.mapError(store.ofInvocation(key), () => storeUnavailable)
   const first = yield* read
   const [begun] = store.isShared ? first.undelivered : []
   // Where its answer is kept already, it ends in a moment, and this call is another one.
   const isAnswered =
-    begun !== undefined && (yield* Effect.mapError(store.kept(begun.id), () => storeAway)).content !== undefined
+    begun !== undefined && (yield* Effect.mapError(store.kept(begun.id), () => storeUnavailable)).content !== undefined
   let now = first
   while (store.isShared) {
     const [newest] = now.undelivered
@@ -166,7 +172,7 @@ const stateOf = Effect.fnUntraced(function* (
   const begun = underWay(key)
   if (begun !== undefined) return { _tag: "UnderWay", outcome: begun }
   if (reservation === undefined) return { _tag: "None", made, released }
-  const { payment } = yield* Effect.mapError((yield* BudgetStore).kept(reservation.id), () => storeAway)
+  const { payment } = yield* Effect.mapError((yield* BudgetStore).kept(reservation.id), () => storeUnavailable)
   const text = payment === undefined ? undefined : (yield* PaymentSeal).open(reservation.id, payment)
   const open = text === undefined ? undefined : decodeKeptPayment(text, reservation)
   return open === undefined ? { _tag: "Held", reservation } : { _tag: "Open", open, reservation }

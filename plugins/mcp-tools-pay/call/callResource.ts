@@ -62,13 +62,10 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const { about, endpoint, identity, ref, resource, title, versionHash } = listing
   const option = yield* chooseTerms(resource, askedTerms(input))
   if (endpoint === undefined)
-    return yield* toolError(
-      "UNTRUSTED_REDIRECT",
-      "the resource has a symbolic name that the operator has given no address"
-    )
+    return yield* toolError("UNTRUSTED_REDIRECT", "the resource has a symbolic name without a configured address")
   const declared = readDeclaration(resource["extensions"])
   if (declared !== undefined && declared.transport !== "streamable-http") {
-    return yield* toolError("UPSTREAM_PROTOCOL_ERROR", "only Streamable HTTP is spoken to sellers", {
+    return yield* toolError("UPSTREAM_PROTOCOL_ERROR", "sellers are called over Streamable HTTP only", {
       transport: "unsupported"
     })
   }
@@ -107,7 +104,7 @@ const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: S
   if (challenged._tag === "Malformed")
     return yield* toolError(
       "UPSTREAM_PROTOCOL_ERROR",
-      "the two copies of what the seller asks for differ or cannot be read"
+      "the two copies of the seller's payment terms differ or cannot be read"
     )
   if (challenged._tag === "None") return { free: yield* freely(result) }
   const { challenge } = challenged

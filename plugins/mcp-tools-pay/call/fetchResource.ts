@@ -88,7 +88,10 @@ const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared
   const answer = yield* sendOnce(upstream, call, {})
   const challenged = readHttpChallenge(answer)
   if (challenged._tag === "Malformed")
-    return yield* toolError("UPSTREAM_PROTOCOL_ERROR", "what the seller asks for cannot be read, or its copies differ")
+    return yield* toolError(
+      "UPSTREAM_PROTOCOL_ERROR",
+      "the seller's payment terms cannot be read, or their copies differ"
+    )
   if (challenged._tag === "None") {
     const content = yield* contentOf(upstream, answer)
     if (answer.status < 400) return { free: { ...content, receipt: null } as Output }

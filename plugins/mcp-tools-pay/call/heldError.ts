@@ -11,9 +11,9 @@ export const concurrent = toolError(
 
 const whyOf = ({ state }: Reservation): string =>
   state === "spent"
-    ? "a payment for this very call is on the ledger, and its content never came; it is not paid for again unless an " +
+    ? "a payment for this call is on the ledger, but its content was never received; it is not paid again unless an " +
       "operator writes that payment off"
-    : "a payment for this very call is signed and its outcome open; nothing more is paid until it is known"
+    : "a payment for this call is signed and its outcome is open; nothing more is paid until it is known"
 
 /** The same call is held by an earlier payment that this process cannot finish. */
 export const heldError = (reservation: Reservation): ToolError => {

@@ -68,7 +68,7 @@ const fillPath = Effect.fnUntraced(function* (path: string, given: Readonly<Reco
     }
     const value = Object.hasOwn(given, name) ? given[name]! : ""
     if (value === "" || value === "." || value === "..")
-      return yield* wrong("a parameter of the path is missing, or no name of a segment", { parameter: name })
+      return yield* wrong("a path parameter is missing or is not a valid segment", { parameter: name })
     left.delete(name)
     segments.push(`${segment.slice(0, at)}${encodeURIComponent(value)}${segment.slice(at + 1 + name.length)}`)
   }
@@ -87,7 +87,7 @@ const urlOf = Effect.fnUntraced(function* (identity: Identity, resource: Canonic
   if (!isTemplate && Object.keys(pathParameters).length > 0)
     return yield* wrong("the resource has no parameters in its path")
   const url = new URL(`${listed.origin}${path}`)
-  if (url.origin !== listed.origin || url.pathname !== path) return yield* wrong("the parameters make another path")
+  if (url.origin !== listed.origin || url.pathname !== path) return yield* wrong("the parameters change the path")
   for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
   return url.href.length <= urlLengthMax ? url : yield* wrong("the URL is too long")
 })
@@ -100,9 +100,9 @@ const headersOf = Effect.fnUntraced(function* (
   for (const [written, value] of Object.entries(given)) {
     const name = written.toLowerCase()
     if (!allowed.includes(name) || reservedHeaders.has(name))
-      return yield* wrong("this header is not among those that may be sent", { allowed })
+      return yield* wrong("this header is not allowed", { allowed })
     if (!/^[\x20-\x7e]*$/.test(value) || value.length > headerValueLengthMax)
-      return yield* wrong("a header's value holds what no header may hold, or is too long", { header: name })
+      return yield* wrong("a header's value contains invalid characters or is too long", { header: name })
     headers[name] = value
   }
   return headers
@@ -118,10 +118,10 @@ export const httpCall = Effect.fnUntraced(function* (
 ): Effect.fn.Return<HttpCall, ToolError> {
   const url = yield* urlOf(identity, resource, given)
   const headers = yield* headersOf(given.headers ?? {}, bounds.requestHeaders)
-  if (given.json !== undefined && given.text !== undefined) return yield* wrong("one body is sent: `json` or `text`")
+  if (given.json !== undefined && given.text !== undefined) return yield* wrong("pass one body: `json` or `text`")
   const text = given.json === undefined ? given.text : JSON.stringify(given.json)
   if (text === undefined) return { url, method, headers, body: undefined }
-  if (method === "GET") return yield* wrong("a GET has no body")
+  if (method === "GET") return yield* wrong("a GET request cannot have a body")
   const body = new TextEncoder().encode(text)
   if (body.length > bounds.requestBytesMax)
     return yield* wrong("the body is too long", { bytesMax: bounds.requestBytesMax })

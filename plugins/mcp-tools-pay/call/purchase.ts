@@ -95,7 +95,7 @@ export const currentResource = Effect.fnUntraced(function* (ref: string, expecte
 /** The terms to pay by, when the seller asks for what the catalog says. */
 export const agreedOption = (compared: Compared) =>
   compared._tag === "Differs"
-    ? toolError("RESOURCE_CHANGED", "the seller asks for something else than the catalog says", {
+    ? toolError("RESOURCE_CHANGED", "the seller's terms differ from the catalog's", {
         members: compared.members
       })
     : Effect.succeed(compared.option)

@@ -11,7 +11,10 @@ import type { OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
 import { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import type { KeptContent } from "./KeptWire.ts"
 
-export const storeAway = toolError("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")
+export const storeUnavailable = toolError(
+  "UPSTREAM_TIMEOUT",
+  "the budget's store is unavailable, so nothing is paid; retry later"
+)
 
 /** The caller that waits for the outcome of a payment. */
 export interface Waiter {
@@ -99,13 +102,13 @@ export const resumePayment = Effect.fnUntraced(function* (
 > {
   const store = yield* BudgetStore
   const verify = yield* PaymentPolicyCheck
-  const kept = yield* Effect.mapError(store.kept(open.identifier), () => storeAway)
+  const kept = yield* Effect.mapError(store.kept(open.identifier), () => storeUnavailable)
   const content = yield* contentOf(open, kept.content)
   if (state === "released") return content === undefined ? undefined : yield* released(open, content, waiter)
   if (state === "spent" && content !== undefined) return yield* deliver(open, content, provenOf(content, named), waiter)
   const fate = yield* verify.fate(open, named)
   if (fate._tag === "Dead") {
-    yield* Effect.mapError(store.move(open.identifier, { state: "released" }), () => storeAway)
+    yield* Effect.mapError(store.move(open.identifier, { state: "released" }), () => storeUnavailable)
     return content === undefined ? undefined : yield* released(open, content, waiter)
   }
   if (content !== undefined) {

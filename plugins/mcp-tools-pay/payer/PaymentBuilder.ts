@@ -15,7 +15,7 @@ import { ledgersOf } from "./proveSpent.ts"
 const envelopeSeconds = 300n
 const baseFeeStroops = 100
 
-const ledgerAway = toolError("UPSTREAM_TIMEOUT", "the ledger cannot be asked now")
+const ledgerUnavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 const refusedBySigner = (message: string) => toolError("PAYMENT_REJECTED", message)
 
 export interface Built {
@@ -74,7 +74,7 @@ const signed = Effect.fnUntraced(function* (
   const { passphrase } = yield* Network
   const unsigned = yield* Effect.try({
     try: () => entryWith(transfer, written, xdr.ScVal.scvVoid()),
-    catch: () => refusedBySigner("the terms name an address that is none")
+    catch: () => refusedBySigner("the terms contain an invalid address")
   })
   const payload = payloadOf(crypto, unsigned, authorization.expirationLedger, passphrase)
   yield* onAuthorization(authorization)
@@ -85,7 +85,7 @@ const signed = Effect.fnUntraced(function* (
   })
   return isSignedAs(crypto, transfer, written, payload, signedXdr)
     ? signedXdr
-    : yield* refusedBySigner("the signer did not sign what it was asked to")
+    : yield* refusedBySigner("the signer's signature does not match the request")
 })
 
 const build = Effect.fn("Payer.build")(function* (
@@ -106,7 +106,7 @@ const build = Effect.fn("Payer.build")(function* (
   const operation = operationOf(transfer, payer, entry)
   // By the ledger's time: this machine's clock may be wrong.
   const timeMax = BigInt(closedAtSeconds) + envelopeSeconds
-  const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerAway)
+  const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerUnavailable)
   if (simulated._tag !== "Simulated") {
     return yield* toolError("PAYMENT_REJECTED", "the ledger would refuse this payment", {
       reason: simulated._tag === "Refused" ? simulated.code : "restore_required"
@@ -136,7 +136,7 @@ export class PaymentBuilder extends Context.Service<
       const parts = yield* Effect.context<Crypto | LedgerRpc | Network | Payer>()
       const { latestLedger } = yield* LedgerRpc
       return PaymentBuilder.of({
-        latestLedger: Effect.mapError(latestLedger, () => ledgerAway),
+        latestLedger: Effect.mapError(latestLedger, () => ledgerUnavailable),
         build: (transfer, ledger, onAuthorization) =>
           Effect.provideContext(build(transfer, ledger, onAuthorization), parts)
       })

@@ -13,8 +13,8 @@ const caller = "the signer"
 const malformed = toolError("PAYMENT_REJECTED", "the signer's answer is invalid")
 const refused = (status: number) =>
   status >= 500 || status === 429
-    ? toolError("UPSTREAM_TIMEOUT", "the signer cannot answer now; nothing is signed", { status })
-    : toolError("PAYMENT_REJECTED", "the signer does not sign", { status })
+    ? toolError("UPSTREAM_TIMEOUT", "the signer is unavailable and nothing was signed; retry later", { status })
+    : toolError("PAYMENT_REJECTED", "the signer refused to sign", { status })
 
 const decodeAddress = Schema.decodeUnknownOption(Schema.Struct({ address: Schema.String }))
 const decodeSigned = Schema.decodeUnknownOption(Schema.Struct({ signedAuthEntryXdr: Schema.String }))

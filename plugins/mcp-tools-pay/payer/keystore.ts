@@ -31,7 +31,7 @@ export const openKeystore = Effect.fn("Payer.openKeystore")(function* (
 ) {
   const refuse = (message: string) => new SettingsRefused({ path: "signer.keystore_file", message })
   const files = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(files.readFileString(file), () => refuse("there is no readable keystore"))
+  const text = yield* Effect.mapError(files.readFileString(file), () => refuse("the keystore cannot be read"))
   const keystore = Option.getOrUndefined(decodeKeystore(text))
   if (keystore === undefined) return yield* refuse("it is no keystore of this form")
   const bytes = [keystore.nonce, keystore.sealed, keystore.tag].map((part) =>

@@ -16,7 +16,10 @@ import { type Decision, decide } from "./decide.ts"
 /** What of an invocation a decision is made on. */
 type Verified = Pick<Invocation, "about" | "option">
 
-const noted = toolError("UPSTREAM_TIMEOUT", "the log of decisions cannot be written now, so nothing is paid")
+const logUnavailable = toolError(
+  "UPSTREAM_TIMEOUT",
+  "the log of decisions cannot be written, so nothing is paid; retry later"
+)
 
 const questionOf = ({ about, option: { amount, asset, payTo } }: Verified, { principal }: Caller) => ({
   agent: principal,
@@ -93,7 +96,7 @@ export class Policy extends Context.Service<
       return Policy.of({
         verify: (invocation, caller, made) =>
           verify(invocation, caller, made).pipe(
-            Effect.catchTag("BudgetUnavailable", () => Effect.fail(noted)),
+            Effect.catchTag("BudgetUnavailable", () => Effect.fail(logUnavailable)),
             Effect.provideContext(parts)
           ),
         explain: (invocation, caller) => Effect.sync(() => decide(policy, questionOf(invocation, caller)))

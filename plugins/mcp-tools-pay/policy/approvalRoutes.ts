@@ -15,10 +15,10 @@ import { ApprovalDecision, encodeListed, stateOf } from "./ApprovalWire.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const unavailable = json(
-  { error: "store_unavailable", message: "the requests cannot be read or written now" },
+  { error: "store_unavailable", message: "the store of approval requests is unavailable; retry later" },
   { status: 503 }
 )
-const notFound = json({ error: "not_found", message: "nothing waits under this id" }, { status: 404 })
+const notFound = json({ error: "not_found", message: "no open request has this id" }, { status: 404 })
 const decodeDecision = Schema.decodeUnknownOption(ApprovalDecision)
 
 const readDecision = (request: Request, bytesMax: number) =>
@@ -53,7 +53,7 @@ export const addApprovalRoutes = Effect.gen(function* () {
       const { id = "" } = yield* HttpRouter.params
       const decided = yield* readDecision(request, requestBytesMax)
       if (Option.isNone(decided))
-        return json({ error: "invalid_request", message: "`decision` is approve or deny" }, { status: 400 })
+        return json({ error: "invalid_request", message: "`decision` must be approve or deny" }, { status: 400 })
       const state = stateOf(decided.value)
       const isDecided = /^[0-9a-f]{1,64}$/.test(id) && (yield* approvals.decide(id, state, policy.approvalMillis))
       return isDecided ? json({ id, state }) : notFound

@@ -29,8 +29,8 @@ const rule = entry({
 })
 
 export const policySection = section("policy", "Which payments agents may make, beside what they may spend.", {
-  rules: list(rule, { default: [], doc: "In order; the first that fits a payment decides." }),
-  otherwise: choice(outcomes, { default: "allow", doc: "What is decided where no rule fits." }),
+  rules: list(rule, { default: [], doc: "In order; the first that matches a payment decides." }),
+  otherwise: choice(outcomes, { default: "allow", doc: "Decision when no rule matches." }),
   max_payments_per_minute: integer({
     default: 0,
     min: 0,
@@ -39,7 +39,7 @@ export const policySection = section("policy", "Which payments agents may make, 
   }),
   max_per_recipient_per_day: amount({
     default: 0,
-    doc: "Most that one agent may pay to one recipient in a UTC day, atomic units of each asset; 0 is no limit."
+    doc: "Maximum one agent may pay to one recipient in a UTC day, atomic units of each asset; 0 is no limit."
   }),
   max_per_origin_per_day: amount({
     default: 0,

@@ -77,7 +77,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     if (state.version !== statelessRevision) return Effect.succeed({ message: { ...others, params }, mirrored: {} })
     const mirrored = mirroredHeaders(others.method, params, state.listed?.inputSchema)
     return mirrored === undefined
-      ? malformed("the seller's tool marks arguments for headers as no schema may")
+      ? malformed("the seller's tool schema maps arguments to headers in an invalid way")
       : Effect.succeed({ message: { ...others, params: withEnvelope(params) }, mirrored })
   }
   const post = Effect.fnUntraced(function* (sent: Message, caps: Caps = {}) {
@@ -95,7 +95,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     const id = ++state.lastId
     const { body, headers, status, url } = yield* post({ id, method, params }, caps)
     if (status === 429 || status === 503)
-      return yield* toolError("UPSTREAM_TIMEOUT", "the seller cannot answer now", { status })
+      return yield* toolError("UPSTREAM_TIMEOUT", "the seller is unavailable; retry later", { status })
     if (status !== 200) {
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
       return { refusal } satisfies Answered
@@ -103,16 +103,16 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     if (method === "initialize") state.session = headers["mcp-session-id"]
     const isStream = headers["content-type"]?.startsWith("text/event-stream") === true
     const parts = isStream ? eventData(body)?.map((text) => encoder.encode(text)) : [body]
-    if (parts === undefined) return yield* malformed("the seller's answer is too many events")
+    if (parts === undefined) return yield* malformed("the seller's answer has too many events")
     const parse = method === "tools/call" ? upstream.parseContent : upstream.parse
     const messages = yield* Effect.mapError(Effect.forEach(parts, parse), () =>
-      malformed("the seller's answer is no JSON within bounds")
+      malformed("the seller's answer is not JSON within the limits")
     )
     const answer = findAnswer(messages, id)
-    if (answer === undefined) return yield* malformed("the seller's answer is no answer to what was asked")
+    if (answer === undefined) return yield* malformed("the seller's answer does not match the request")
     if ("errorCode" in answer) {
       const details = { code: answer.errorCode }
-      const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's server refuses the request", details)
+      const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's server rejected the request", details)
       return { refusal } satisfies Answered
     }
     if (opening.has(method)) state.endpoint = url
@@ -143,11 +143,11 @@ const negotiate = Effect.fnUntraced(function* ({ post, request, state }: ReturnT
     if ("refusal" in discovered) return yield* "refusal" in begun ? begun.refusal : discovered.refusal
     return offersStateless(discovered.result)
       ? undefined
-      : yield* malformed("the seller's server speaks no revision of MCP that is spoken here")
+      : yield* malformed("the seller's server supports no MCP revision that this program supports")
   }
   state.version = typeof chosen === "string" && /^\d{4}-\d{2}-\d{2}$/.test(chosen) ? chosen : protocolVersion
   if (state.session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(state.session))
-    return yield* malformed("the seller's session has no usable name")
+    return yield* malformed("the seller's session id is invalid")
   yield* post({ method: "notifications/initialized" })
   return undefined
 })
@@ -185,7 +185,7 @@ export const openSeller = Effect.fn("Seller.open")(function* (
     )
     return resultTypes.has(result["resultType"])
       ? result
-      : yield* malformed("the seller's tool asks for further input, which is not given")
+      : yield* malformed("the seller's tool asks for further input, which is not supported")
   })
   return { findTool, callTool, close }
 })

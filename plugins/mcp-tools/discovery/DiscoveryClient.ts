@@ -18,7 +18,7 @@ import {
 } from "./DiscoveryWire.ts"
 
 const caller = "the facilitator"
-const malformed = toolError("UPSTREAM_PROTOCOL_ERROR", "the facilitator answered with something that is not discovery")
+const malformed = toolError("UPSTREAM_PROTOCOL_ERROR", "the facilitator's answer is not a valid discovery response")
 const readyMillis = 1_000
 
 /** Asks one of the facilitator's routes. */
@@ -47,7 +47,7 @@ const makeAsk = Effect.gen(function* () {
         onFailure: () => readErrorBody(undefined),
         onSuccess: readErrorBody
       })
-      return yield* toolError("UPSTREAM_TIMEOUT", "the facilitator cannot answer now", { status, error })
+      return yield* toolError("UPSTREAM_TIMEOUT", "the facilitator is unavailable; retry later", { status, error })
     }
     return { status, answer: yield* Effect.mapError(upstream.parse(body), () => malformed) }
   })
@@ -103,7 +103,7 @@ export class DiscoveryClient extends Context.Service<
         })
         if (status === 400) {
           const { details, error } = readErrorBody(answer)
-          return yield* toolError("INVALID_ARGUMENT", `the facilitator refuses the question: ${error}`, {
+          return yield* toolError("INVALID_ARGUMENT", `the facilitator rejected the request: ${error}`, {
             error,
             details
           })

@@ -14,7 +14,7 @@ export const listedIdentity = (resource: CanonicalResource): Effect.Effect<Ident
     : Effect.fail(
         toolError(
           "UPSTREAM_PROTOCOL_ERROR",
-          "the facilitator lists this resource under an address in no canonical spelling"
+          "the facilitator lists this resource under an address that is not in canonical form"
         )
       )
 }

@@ -61,7 +61,9 @@ export const searchTool = Effect.gen(function* () {
       const parameters = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""))
       const page = yield* discovery.list(parameters, limit)
       if (page.resources.length === 0)
-        return yield* toolError("NO_RESULTS", "nothing in the catalog fits", { partialResults: page.partialResults })
+        return yield* toolError("NO_RESULTS", "no resource in the catalog matches; broaden the query or the filters", {
+          partialResults: page.partialResults
+        })
       const resources = page.resources.map((resource) => wrap(resource, { isNearestOnly: page.nearestOnly }))
       return {
         x402Version: 2,

@@ -262,10 +262,10 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an MCP s
         const cases: ReadonlyArray<readonly [what: string, said: string, wire: NonNullable<Behaviour["wire"]>]> = [
           ["sends events without end", "did not answer in time", eventsWithoutEnd],
           ["sends a million events", "too many events", millionEvents],
-          ["sends huge blocks", "too great a length", hugeBlocks],
-          ["answers something else", "no answer to what was asked", answersAnother],
-          ["lists tools without end", "something else than the catalog", toolsWithoutEnd],
-          ["names its session with spaces", "no usable name", oddSession]
+          ["sends huge blocks", "too large", hugeBlocks],
+          ["answers something else", "does not match the request", answersAnother],
+          ["lists tools without end", "differ from the catalog", toolsWithoutEnd],
+          ["names its session with spaces", "session id is invalid", oddSession]
         ]
         for (const [what, said, wire] of cases) {
           const methods = seller.methods.length
