@@ -30,7 +30,7 @@ const requirePayer = Effect.gen(function* () {
       ? Effect.void
       : new SettingsRefused({
           path: "signer.mode",
-          message: `${signer.mode} is set but no enabled plugin pays: add mcp-tools-pay to plugins, or set the mode to none`
+          message: `${signer.mode} is set but no plugin pays: add mcp-tools-pay to plugins, or set the mode to none`
         })
   )
 })

@@ -20,7 +20,7 @@ const share = 0.4
 const discriminativeMin = 0.3
 /** A term in more than this share of the documents is not discriminative. */
 const commonShare = 0.25
-/** Queries whose feedback is kept. */
+/** Capacity of the cache, in queries. */
 const keptMax = 5_000
 
 type Condition = (id: string) => Statement.Fragment

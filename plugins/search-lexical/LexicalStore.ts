@@ -36,7 +36,7 @@ export class LexicalStore extends Context.Service<
   {
     /** The language of the settings. */
     readonly language: string
-    /** The language whose index answers: the settings' own once it is complete, before that the one that was. */
+    /** The language whose index answers: the configured one once it is complete, the previous one until then. */
     readonly answering: Sql<IndexState>
     /** The state of the language of the settings; complete where another replica has moved on to another language. */
     readonly state: Sql<IndexState>
@@ -44,7 +44,7 @@ export class LexicalStore extends Context.Service<
     readonly write: (documents: ReadonlyArray<ResourceDocument>) => Sql<void>
     /** Records how far the first build has come. */
     readonly scannedTo: (id: bigint, complete: boolean) => Sql<void>
-    /** Refreshes the statistics when they are due; says whether it did. */
+    /** Refreshes the statistics when they are due; returns whether it did. */
     readonly refresh: Sql<boolean>
     /** Removes languages that were begun before the own one, once that is complete. */
     readonly retire: Sql<void>

@@ -25,7 +25,7 @@ import { queryWords } from "./words.ts"
 export interface ReadQuery {
   /** At most `termsMax`, those worth most. */
   readonly terms: ReadonlyArray<Term>
-  /** Words of the documents that answer best, which rank and widen, and mean nothing by themselves (`Feedback.ts`). */
+  /** Expansion terms of the best documents: they rank and widen, and are no evidence alone (`Feedback.ts`). */
   readonly related: ReadonlyArray<Term>
   /** Adjacent words of the query: a document where some are adjacent too gains this much. */
   readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
@@ -43,7 +43,7 @@ const discriminativeAmong = 20
 const hasLetter = /\p{L}/u
 /** A number is ambiguous (a port, a version, an amount): its share of a word's weight. */
 const numberShare = 0.5
-/** Queries whose reading is kept until the statistics are refreshed: some kilobytes each. */
+/** Capacity of the cache of readings, cleared when the statistics are refreshed: some kilobytes each. */
 const keptMax = 1_000
 
 export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
@@ -119,10 +119,10 @@ const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
     word.slice(at + pieceMin)
   ])
 
-/** Of a match by words that mean about the same, against one by the word itself, were they quite the same. */
+/** Share of a match by a synonym at full similarity, against one by the word itself. */
 const alikeShare = 0.7
 
-/** What means about the same as a word of the query; undefined where all of it is asked for anyway. */
+/** Near-synonyms of a word of the query; undefined where the query has all of them. */
 const alikeTerm = (
   weight: number,
   alike: ReadonlyArray<SimilarTerms>,
@@ -172,7 +172,7 @@ const translatedShare = 0.7
 /** Share of that for the English of a word that documents hold in the query's own language. */
 const translatedBesideShare = 0.3
 
-/** A word that no document holds, by what means about the same; a document may hold what is alike to it alone. */
+/** The term of a word that no document holds, by its near-synonyms alone. */
 const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
   tsquery,
   weight,
@@ -261,7 +261,7 @@ const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
     heldWords: ReadonlySet<string | undefined>,
     state: IndexState
   ) {
-    // A word that listings hold is what they call it.
+    // A word that listings hold needs no relation.
     const relations = relationsOf(query).filter(({ covers }) => covers.length > 1 || !heldWords.has(covers[0]))
     const aboutWords = [...new Set(relations.flatMap(({ about }) => about))].filter((word) => !words.includes(word))
     const readings = yield* vocabulary.read(aboutWords, state)

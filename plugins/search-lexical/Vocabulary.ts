@@ -36,7 +36,7 @@ export interface TermInterpretation {
   readonly isSpelt: boolean
   /** A word of another language in English, where that is known and not guessed. */
   readonly said: ReadonlyArray<string>
-  /** What means about the same. */
+  /** Near-synonyms. */
   readonly alike: ReadonlyArray<SimilarTerms>
 }
 
@@ -54,13 +54,13 @@ const likenessMin = 0.25
 const alikeWordsMax = 8
 const similarCandidatesMax = 60
 const alikeMax = 6
-/** Less alike, words are about the same and do not mean the same. */
+/** Below this similarity, words share a topic but are not synonyms. */
 const wordLikenessMin = 0.6
-/** So like a word that is not known itself is only what it is in English. */
+/** At or above this similarity to an unknown word, a word is its English translation. */
 const saidMin = 0.95
 /** Timeout of the search for substitutes, which is optional: after it the words are missing. */
 const substituteTimeout = "150 millis"
-/** Words whose readings are kept. */
+/** Capacity of each cache, in words. */
 const keptMax = 20_000
 
 const noInterpretation: TermInterpretation = { isSpelt: false, said: [], alike: [] }
@@ -180,7 +180,7 @@ const alternatives = Effect.fnUntraced(function* (
   )
 })
 
-/** The likest lexemes that documents hold, each once and without the word's own. */
+/** The nearest lexemes that documents hold, each once and without the word's own. */
 const alikeLexemes = (
   own: ReadonlyArray<Counted>,
   words: ReadonlyArray<AlikeWord>,
@@ -208,12 +208,12 @@ export class Vocabulary extends Context.Service<
       lexemes: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyMap<string, Alternatives | undefined>, SqlError.SqlError>
-    /** How words are spelt and what means about the same: of the first few. */
+    /** Whether words are spelled correctly, and their near-synonyms: of the first few. */
     readonly meant: (
       words: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyMap<string, TermInterpretation>, SqlError.SqlError>
-    /** How often something unknown was asked: what was read while it stayed the same reads the same again. */
+    /** Number of cache misses: a result computed while it did not change came from the cache alone. */
     readonly asked: () => number
   }
 >()("tollkeeper/search-lexical/Vocabulary") {

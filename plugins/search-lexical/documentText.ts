@@ -25,7 +25,7 @@ const grammar = new Set(
   uniqueItems`.split(/\s+/)
 )
 
-/** Keys whose strings are words of the grammar. */
+/** Keys whose strings are part of the schema language. */
 const wordless = new Set(["type", "format", "pattern", "method", "bodyType", "required"])
 
 interface CollectedTexts {

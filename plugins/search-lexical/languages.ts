@@ -43,7 +43,7 @@ const tagOf = new Map(Object.entries(tags).map(([tag, language]): [string, strin
 
 /** Different ones; a single one may be a name. */
 const smallWordsMin = 2
-/** Small words that are words of English too: they count beside others, and prove nothing by themselves. */
+/** Function words that are words of English too: they count beside others, and decide nothing alone. */
 const ambiguous: ReadonlySet<string> = new Set(
   "an as come den die do in is me met no of on per plus pour son van via war".split(" ")
 )
@@ -86,7 +86,7 @@ export const foreignOf = (words: Iterable<string>, indexLanguage: string): Forei
 export const foreignIn = (spoken: string): ReadonlyArray<Foreign> =>
   spoken.split(",").flatMap((tag) => (tags[tag] === undefined ? [] : [foreign(tags[tag], tag)]))
 
-/** Whether a word says nothing where listings are in such languages. */
+/** Whether a word is a function word in any of these languages, or a single Latin letter. */
 export const isSmall = (word: string, spoken: ReadonlyArray<Foreign>): boolean =>
   spoken.some(({ smallWords }) => smallWords.has(word) || /^\p{Script=Latin}$/u.test(word))
 

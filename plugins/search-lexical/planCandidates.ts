@@ -11,7 +11,7 @@ export interface Term {
   readonly naming: number
   /** What a match of it is worth. */
   readonly weight: number
-  /** What means about the same: a document is worth what it is by the word itself or by these, whichever is more. */
+  /** Near-synonyms: a document is worth the maximum of the word's match and theirs. */
   readonly alike?: SimilarTerm
 }
 
@@ -32,19 +32,19 @@ export interface CandidatePlan {
   readonly conditions: ReadonlyArray<Condition>
   /** Nothing that matches any term is left out. */
   readonly complete: boolean
-  /** Documents that match at most, where words never come together. */
+  /** Upper bound of the matching documents, as if no two words occurred together. */
   readonly documents: number
 }
 
 /** Pairs of common words are made of this many of the rarest of them. */
 const pairedMax = 4
-/** Words of one text come together more often than by chance. */
+/** Words of one text occur together more often than by chance. */
 const kinship = 3
 
 const anyOf = (terms: ReadonlyArray<Pick<Term, "tsquery">>): string =>
   terms.map(({ tsquery }) => `(${tsquery})`).join(" | ")
 
-/** What means about the same as the terms. */
+/** Near-synonyms of the terms. */
 export const similarTerms = (terms: ReadonlyArray<Term>): ReadonlyArray<Omit<Term, "weight">> =>
   terms.flatMap(({ alike }) => alike?.each ?? [])
 

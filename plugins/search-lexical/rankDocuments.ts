@@ -38,10 +38,10 @@ const wider = 5
 /** Maximum documents of the last pass, over all that match and pass the filters. */
 const lastReadMax = 2_000
 
-/** Numbers of places for terms in a statement. */
+/** Numbers of placeholders for terms in a statement. */
 const placesOf = [0, 2, 4, 8, 16]
 
-/** One attempt: which documents are ranked, and where the filters come in. */
+/** One pass: which documents are ranked, and where the filters apply. */
 export interface RankLookup {
   readonly plan: CandidatePlan
   /**
@@ -61,7 +61,7 @@ export interface RankLookup {
 interface Shape {
   /** Parameters before those of the ranking: the condition's. */
   readonly before: number
-  /** Places of terms that others may be alike to, and of those that none is. */
+  /** Placeholders of terms with similar terms, and of those without. */
   readonly asked: number
   readonly related: number
   readonly isAnywhere: boolean

@@ -71,7 +71,7 @@ const count = Effect.fnUntraced(function* (language: string) {
   return true
 })
 
-/** Refreshes the statistics of a language when they are due; says whether it did. The name is one of PostgreSQL's. */
+/** Refreshes the statistics of a language when they are due; true if it did. The name is one of PostgreSQL's. */
 export const refreshStatistics = Effect.fn("LexicalStore.refresh")(function* (language: string) {
   if (!(yield* isDue(language))) return false
   return yield* Effect.provideService(inTransaction(count(language)), Lane, "maintenance")

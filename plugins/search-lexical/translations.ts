@@ -97,7 +97,7 @@ const matchesAt = (
   })
 }
 
-/** Longest phrases first, and each word in one; of a word the entry that says most of it. */
+/** Longest phrases first, and each word in one; of a word the most specific entry. */
 const chosen = (words: ReadonlyArray<string>, matches: ReadonlyArray<Match>): ReadonlyArray<Translation> => {
   const taken = new Set<number>()
   return matches

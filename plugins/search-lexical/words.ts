@@ -3,7 +3,7 @@
 // into pairs of characters, a word counts a bounded number of times. Documents and queries use the same functions, so
 // that both are split alike. All functions are pure and bounded.
 
-/** Longest word that is indexed; what is longer is data, not language. */
+/** Longest word that is indexed; anything longer is data, not language. */
 const wordLengthMax = 40
 
 export interface Words {
@@ -49,7 +49,7 @@ const withoutMarks = (text: string): string =>
         .replace(/[ßæœøłđı]/gi, withoutMark)
     : text
 
-/** What has a letter or a digit; signs by themselves, as pictures have them, are no words. */
+/** A word has a letter or a digit; symbols alone, such as emoji, are not words. */
 const keep = (word: string): boolean => word.length <= wordLengthMax && /[\p{L}\p{N}]/u.test(word)
 
 /** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
@@ -146,7 +146,7 @@ const foreignFraming = new Set(
   какое какие где как когда что это есть`.split(/\s+/)
 )
 
-/** English without which a sentence is none; PostgreSQL's stop words, for what is read without its help. */
+/** English stop words, PostgreSQL's, for text that is read without the database. */
 const smallEnglish = new Set(
   `i me my myself we our ours ourselves you your yours yourself he him his she her hers it its they them their theirs
   what which who whom this that these those am is are was were be been being have has had having do does did doing a
@@ -164,7 +164,7 @@ const smallSpanish = new Set(
 
 export const isSmallSpanish = (word: string): boolean => smallSpanish.has(word)
 
-/** Small words of Russian, for what is read without the database's help. */
+/** Russian stop words, for text that is read without the database. */
 const smallRussian = new Set(
   `в во на и с со по о об от до за из у к не ли же бы его ее их мой моя мое мои мою моего моей свой этот эта эти то для
   при или но а я ты он она они мы вы меня так такой такая такое там тут ещё еще уже`.split(/\s+/)
@@ -215,14 +215,14 @@ const loneSign = /(?<![\d.,])\s*([$€£¥₹])\s*(?![\d.,])/gu
 /** One against another, in any case of letters. */
 const moneyPair =
   /(?<![\p{L}\p{N}])([a-z]{3,4})(?:\s+(?:to|in|into|vs|and|against)\s+|\s*[/→>-]\s*)([a-z]{3,4})\b(?!\p{L})/giu
-/** Words beside a code that leave it what it is. */
+/** Words beside a code that do not change its meaning. */
 const aboutMoney = new Set(
   "convert converter conversion course currency exchange forex fx price rate rates today now to in".split(" ")
 )
 
 const isCode = (code: string): boolean => currencyCodes.has(code) || coinNames[code] !== undefined
 
-/** The codes of money in a query: pairs of any, coins, and plain codes of which nothing else is said. */
+/** The currency codes in a query: pairs of any, coins, and plain codes without other context. */
 const moneyCodes = (query: string): ReadonlyArray<string> => {
   const text = query.replace(loneSign, (_, sign: string) => ` ${currencySigns[sign]!} `)
   const pairs = [...text.matchAll(moneyPair)].map(([, a = "", b = ""]) => [a.toUpperCase(), b.toUpperCase()])
@@ -235,7 +235,7 @@ const moneyCodes = (query: string): ReadonlyArray<string> => {
   return [...codes, ...words.filter((word) => coinNames[word] !== undefined || (isPlain && plainCodes.has(word)))]
 }
 
-/** What codes of money in a query mean, in English: their names, and what they are. */
+/** The English of currency codes in a query: their names, and their kind. */
 export const currencyWords = (query: string): ReadonlyArray<string> => {
   const codes = [...new Set(moneyCodes(query))]
   if (codes.length === 0) return []

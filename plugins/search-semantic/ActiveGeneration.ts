@@ -1,5 +1,5 @@
 // Which generation answers in this process: the active one, by a word that may be a second old, and whole in memory
-// before it is searched. A copy from before it was complete is not believed.
+// before it is searched. A copy from before it was complete is not used.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"

@@ -70,7 +70,7 @@ export const makeEdition = Effect.gen(function* () {
   })
 })
 
-/** For readiness: bounded, never failing. `vectorSupport`: pgvector is there. */
+/** For readiness: bounded, never failing. `vectorSupport`: pgvector is installed. */
 export const reportOf = Effect.fnUntraced(function* (vectorSupport: boolean) {
   const { current } = yield* ActiveGeneration
   const breaker = yield* CircuitBreaker

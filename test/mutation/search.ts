@@ -1,5 +1,5 @@
-// Removes each guard of search, one at a time: what earns a rank, what spam gains, which words are searched beside those
-// of the query, and what a reranker may cost.
+// Removes each guard of search, one at a time: what earns a rank, what spam gains, which words are searched beside
+// those of the query, and what a reranker may cost.
 import type { Mutation } from "./Mutation.ts"
 
 const environment = { TOLLKEEPER_TEST_DATABASES: "pglite" }

@@ -10,7 +10,7 @@ export class BudgetUnavailable extends Schema.TaggedError<BudgetUnavailable>()("
   cause: Schema.Defect()
 }) {}
 
-/** `kept`: it is there now. `over`: it fits below no ceiling. `changed`: the invocation was reserved for meanwhile. */
+/** `kept`: reserved. `over`: exceeds a ceiling. `changed`: another reservation of the invocation came first. */
 export type Reserved = "kept" | "over" | "changed"
 
 /** What is known of one invocation. */
@@ -26,7 +26,7 @@ export interface ExistingReservation {
   readonly released: ReadonlyArray<string>
 }
 
-/** What is kept beside a reservation, each sealed. */
+/** Sealed data stored with a reservation. */
 export interface Kept {
   readonly payment?: string | undefined
   readonly content?: string | undefined
@@ -55,7 +55,7 @@ export class BudgetStore extends Context.Service<
     /** Reservations in states that can still change, oldest first. */
     readonly open: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
     readonly ofInvocation: (invocation: string) => Effect.Effect<ExistingReservation, BudgetUnavailable>
-    /** Adds to what is kept of an undelivered reservation; false when there is none, or no room for content. */
+    /** Adds sealed data to an undelivered reservation; false when there is none, or no room for content. */
     readonly keep: (id: string, kept: Kept) => Effect.Effect<boolean, BudgetUnavailable>
     readonly kept: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
     /** Forgets the content of a released reservation, which is delivered. */

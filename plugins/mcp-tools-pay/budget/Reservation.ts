@@ -1,5 +1,5 @@
 // What an agent may spend, counted for each asset apart, for each agent and each of its sessions, by UTC day. A
-// reservation is the amount of one payment, from before anything is built until it is known what became of it. It is
+// reservation is the amount of one payment, from before anything is built until its outcome is known. It is
 // let go only when nothing was signed or the authorization has died unspent on the ledger; a seller's word releases
 // nothing. Pure.
 

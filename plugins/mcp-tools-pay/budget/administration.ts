@@ -40,8 +40,8 @@ export const listHolds = Effect.gen(function* () {
 const held = new SettingsRefused({
   path: "budget.store",
   message:
-    "a running tool server holds the budget's file and was not asked: run this with the same profile and DATABASE_URL " +
-    "as that server, or stop it first"
+    "a running tool server holds the budget's file and was not asked: run this with the same profile and " +
+    "DATABASE_URL as that server, or stop it first"
 })
 
 /** False when the reservation is not one that may be decided so. */

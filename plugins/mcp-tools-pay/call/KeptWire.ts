@@ -55,7 +55,7 @@ export const encodeKeptPayment = ({ invocation, payment, replaces }: OpenPayment
   return JSON.stringify(kept, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value))
 }
 
-/** The payment of this reservation; undefined when it is none. */
+/** The payment of this reservation; undefined when it does not decode. */
 export const decodeKeptPayment = (
   kept: string,
   { authorization, id, invocation: key }: Reservation

@@ -18,7 +18,7 @@ export type PolicyResult =
       readonly transaction: string | undefined
       /** Source of the transaction's hash; the ledger has confirmed it in either case. */
       readonly source: "seller" | "ledger"
-      /** Members of the seller's receipt that do not fit the payment, by name; `receipt`: there is none to read. */
+      /** Members of the seller's receipt that do not match the payment, by name; `receipt`: no readable receipt. */
       readonly misfits: ReadonlyArray<string>
     }
   /** The seller asks for payment again. */

@@ -12,7 +12,7 @@ import { decodeKeptContent, encodeKeptContent, type KeptContent } from "./KeptWi
 /** Characters of content that is kept; what is longer is asked for at the seller again. */
 const contentLengthMax = 1_048_576
 
-/** What a receipt says beside the terms. */
+/** Members of a receipt beyond the terms. */
 export interface Proven {
   readonly status: "settled" | "released"
   readonly transaction: string | undefined

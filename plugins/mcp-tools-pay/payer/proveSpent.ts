@@ -96,7 +96,7 @@ export const findPayment = Effect.fn("Payer.findPayment")(function* (
 
 export type AuthorizationFate = "spent" | "dead" | "alive" | "undecidable"
 
-/** What became of an authorization by its nonce. `undecidable`: its nonce entry, if there was one, is past its life. */
+/** Outcome of an authorization by its nonce. `undecidable`: its nonce entry, if there was one, has expired. */
 export const fateOf = Effect.fn("Payer.fateOf")(function* (
   rpc: LedgerRpc["Service"],
   { expirationLedger, nonce, payer }: Authorization

@@ -213,7 +213,7 @@ export const asksForPayment = (value: unknown): boolean =>
 
 export type Challenged =
   | { readonly _tag: "None" }
-  /** The copies differ, or what is there cannot be read. */
+  /** The copies differ, or cannot be read. */
   | { readonly _tag: "Malformed" }
   | { readonly _tag: "Challenge"; readonly challenge: Challenge }
 
@@ -242,9 +242,9 @@ export const readChallenge = (result: Fields): Challenged => {
 export interface SettlementClaim {
   /** Undefined when it is neither true nor false. */
   readonly success: boolean | undefined
-  /** Hex of a hash, lower case; undefined when it is none. */
+  /** Hex of a hash, lower case; undefined when it is not valid. */
   readonly transaction: string | undefined
-  /** Neutral; undefined when it is none of ours. */
+  /** Neutral; undefined for an unsupported network. */
   readonly network: string | undefined
   /** Undefined when the seller named none, as for the amount. */
   readonly payer: string | undefined

@@ -73,7 +73,7 @@ export const sendOnce = (
 /** Statuses by which a server, or one before it, says that the request may be made again. */
 const passing = new Set([408, 425, 429])
 
-/** A status of a client's error beside a settlement that failed comes in place of what was bought. */
+/** With a failed settlement, a 4xx status replaces the purchased content. */
 const isContent = ({ status }: HttpAnswer, settlement: SettlementClaim | undefined): boolean =>
   status < 500 && !passing.has(status) && !(status >= 400 && settlement?.success === false)
 

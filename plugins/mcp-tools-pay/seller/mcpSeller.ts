@@ -14,7 +14,7 @@ const readAnswer = (result: Fields): PaidAnswer => {
       challenged._tag === "None"
         ? undefined
         : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
-    // An error beside a settlement that failed is what a seller answers in place of what was bought.
+    // With a failed settlement, an error replaces the purchased content.
     isContent: !(result["isError"] === true && settlement?.success === false),
     content: {
       content: result["content"] ?? [],

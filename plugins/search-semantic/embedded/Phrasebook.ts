@@ -23,7 +23,7 @@ export class Phrasebook {
   readonly #text: string
   readonly #starts: Uint32Array
 
-  /** The text's lines are sorted by code units and each ends: a word, and what it means in English, between blanks. */
+  /** The text's lines are sorted by code units and terminated: a word, and its English separated by blanks. */
   constructor(text: string) {
     this.#text = text
     const starts: Array<number> = []
@@ -40,7 +40,7 @@ export class Phrasebook {
     return this.#lineAt(place).split(" ", 1)[0]!
   }
 
-  /** The first place whose word is not before this one. */
+  /** The first position whose word is not less than this one. */
   #placeOf(word: string): number {
     let [low, high] = [0, this.#starts.length]
     while (low < high) {

@@ -28,7 +28,7 @@ export interface WordMeaning {
   readonly known: number
 }
 
-/** A word in English: how it is written there, or what it means by the phrasebook, or may mean. */
+/** A word in English: as written, translated by the phrasebook, or guessed. */
 export interface English {
   /** None where nothing is known. */
   readonly words: ReadonlyArray<string>
@@ -38,13 +38,13 @@ export interface English {
   readonly isGuess: boolean
 }
 
-/** Of what the phrasebook says of a word, and of what is guessed from its form, its pieces or its letters. */
+/** Likeness of a phrasebook translation, and of a guess from a word's form, its pieces or its letters. */
 const saidLikeness = 0.95
 const guessedLikeness = 0.85
 
 const unknown: English = { words: [], likeness: 0, isGuess: false }
 
-/** Words whose like is kept, a kilobyte or so each: the statistics of an index, by which it is asked anew, move. */
+/** Capacity of the cache of similar words, a kilobyte or so each; they are read again after each statistics refresh. */
 const nearMax = 5_000
 
 /** Bytes of one vector in memory, filled up with zeros. */

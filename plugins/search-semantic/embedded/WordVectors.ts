@@ -25,7 +25,7 @@ export class WordVectors extends Context.Service<
   {
     readonly state: Sql<WordsState>
     readonly write: (documents: ReadonlyArray<ResourceDocument>) => Sql<void>
-    /** Records how far the first run has come; a complete one takes the place of other revisions. */
+    /** Records the progress of the first run; a complete revision replaces the others. */
     readonly scannedTo: (id: bigint, complete: boolean) => Sql<void>
     readonly count: Sql<number>
   }

@@ -20,7 +20,7 @@ import { place, WordVectors } from "./WordVectors.ts"
 import { Words } from "./WordTable.ts"
 
 const batchMax = 500
-/** Means of words are never quite strangers: so much likeness says nothing. */
+/** Mean word vectors are never orthogonal: similarity up to this is no evidence. */
 const likenessMin = 0.2
 /** What is less than this share as relevant as the best hit is what any text has in common with any other. */
 const relevanceMin = 0.4

@@ -50,7 +50,7 @@ const reporting = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
     ? words.map(([word, , sureness]): Weighed => [word, 1, sureness])
     : words.filter(([, times]) => times > 0)
 
-/** What a phrase of the query is about counts so much beside its words. */
+/** Weight of a phrase's related terms, against the query's words. */
 const relatedShare = 0.3
 
 export const queryMeaning = (table: WordTable, query: string): WordMeaning | undefined => {

@@ -53,7 +53,7 @@ export class SignCodes {
     new Float32Array(this.#loops.memory.buffer, base + 16 * this.#rows, groupSize)[lane] = sum === 0 ? 0 : square / sum
   }
 
-  /** The places whose estimates are best: about as many as required, in the order of places. */
+  /** The positions of the best estimates: about as many as required, in the order of positions. */
   best(query: ArrayLike<number>, required: number): ReadonlyArray<number> {
     if (this.#size === 0) return []
     const groups = Math.ceil(this.#size / groupSize)

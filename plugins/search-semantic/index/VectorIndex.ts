@@ -46,7 +46,7 @@ export class VectorIndex extends Context.Service<
     ) => Effect.Effect<void, SqlError.SqlError>
     /** Makes a filled generation fast to search; it answers from then on. */
     readonly finish: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
-    /** Brings into this process what it needs to answer from a generation as it is now, complete or not. */
+    /** Loads what this process needs to answer from a generation in its current state, complete or not. */
     readonly warm: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
     readonly nearest: (place: VectorPosition, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
     /**
@@ -58,7 +58,7 @@ export class VectorIndex extends Context.Service<
   }
 >()("tollkeeper/search-semantic/VectorIndex") {}
 
-/** In the place of a generation: the vectors by the plugin's own table of words. */
+/** Pseudo-generation of the vectors by the plugin's own table of words. */
 export const wordVectors = 0n
 
 /** The table of a generation. */

@@ -17,7 +17,7 @@ const written = (vector: Float32Array): string => `[${vector.join(",")}]`
 const rowsOf = (vectors: ReadonlyArray<StoredVector>): string =>
   JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: written(vector) })))
 
-/** pgvector is there, or can be made: its version. */
+/** The version of pgvector, if it is installed or can be. */
 export const pgvectorVersion = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const [offered] = yield* sql<{
     installed: string | null

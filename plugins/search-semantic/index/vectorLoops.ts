@@ -43,7 +43,7 @@ const storeSecondInteger = [0x36, 0x02, 0x04]
 const isNot = [0x47]
 const or = [0x72]
 const shiftLeft = [0x74]
-/** Runs the body as often as the local says, at least once. */
+/** Runs the body the local's number of times, at least once. */
 const times = (local: number, body: ReadonlyArray<number>) => [
   0x03,
   0x40,
@@ -86,7 +86,7 @@ const floatsOfIntegers = vector(0xfb)
 
 const [i32, f32, v128] = [0x7f, 0x7d, 0x7b] as const
 
-// The locals of `scan`: its four parameters, then what it counts and sums.
+// The locals of `scan`: its four parameters, then its counters and sums.
 const [groups, rows, delta, base, at, table, left, row, low, high] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
 const lowHalves = sixteen(0x0f)
 /** Adds the table entries of one row of sixteen codes. */

@@ -1,4 +1,4 @@
-// The queue of what is still to be embedded: resources of generations that are being built or active. Jobs are leased
+// The queue of pending embeddings: resources of generations that are being built or active. Jobs are leased
 // with a fence, so that a late holder finishes nothing; a resource that changes meanwhile is due again. What has failed
 // too often is set aside and holds up nothing.
 import { Context, Effect, Layer } from "effect"

@@ -29,8 +29,8 @@ export class QueryVectors extends Context.Service<
   }
 >()("tollkeeper/search-semantic/QueryVectors") {
   /**
-   * `entriesMax`: vectors kept; the one that was asked for longest ago goes first. `patienceMillis`: how long a hurried
-   * search waits, and what is slow.
+   * `entriesMax`: capacity of the cache, least recently used evicted first. `patienceMillis`: how long a hurried
+   * search waits, and the threshold of a slow answer.
    */
   static readonly layer = ({ entriesMax, patienceMillis }: QueryVectorOptions) =>
     Layer.effect(

@@ -44,7 +44,7 @@ const activate = Effect.fnUntraced(function* (generation: Generation) {
   )
 })
 
-/** Queues what is missing of one that is being built, and lets it answer when nothing is. */
+/** Queues the missing resources of a generation that is being built, and activates it when none are missing. */
 const build = Effect.fnUntraced(function* (generation: Generation, wakeWorker: Effect.Effect<void>) {
   const sql = yield* SqlClient.SqlClient
   const generations = yield* Generations
